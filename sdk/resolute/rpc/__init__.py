@@ -1,0 +1,1 @@
+"""The only place of the SDK that knows gRPC."""

@@ -1,0 +1,88 @@
+"""Channels to the services: options, retries, deadlines, tokens and the guard against use after a fork."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+
+import grpc
+
+from resolute.errors import ForkedProcessError
+from resolute.rpc.interceptors import Caller
+
+TokenSource = Callable[[], str]
+"""Gives the token for the next call; asked for every call, because tokens are renewed while channels live."""
+
+_RETRIES = {
+    "methodConfig": [
+        {
+            "name": [{}],
+            "retryPolicy": {
+                "maxAttempts": 4,
+                "initialBackoff": "0.1s",
+                "maxBackoff": "2s",
+                "backoffMultiplier": 2,
+                "retryableStatusCodes": ["UNAVAILABLE"],
+            },
+        }
+    ]
+}
+
+CHANNEL_OPTIONS: tuple[tuple[str, str | int], ...] = (
+    ("grpc.service_config", json.dumps(_RETRIES)),
+    # The server tolerates these pings by its own options; defaults would answer ENHANCE_YOUR_CALM.
+    ("grpc.keepalive_time_ms", 30_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.max_pings_without_data", 0),
+    ("grpc.max_reconnect_backoff_ms", 2_000),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    # A proxy from the environment would see loopback traffic and tokens.
+    ("grpc.enable_http_proxy", 0),
+)
+"""Options of every channel, synchronous or not."""
+
+
+def open_channel(
+    address: str,
+    *,
+    token: TokenSource | None = None,
+    root_certificate: bytes | None = None,
+    trace_id: str = "",
+) -> grpc.Channel:
+    """Opens a channel whose calls carry a token and a deadline and raise the errors of ``resolute.errors``.
+
+    Args:
+        address: ``host:port``.
+        token: Gives the token of each call; None for calls that need none.
+        root_certificate: PEM of the certificate that signs the server's; None for a plain port on this host.
+        trace_id: Follows a run through every service; a fresh one a call when empty.
+
+    Returns:
+        A channel that refuses to be used in a forked child.
+    """
+    if root_certificate is None:
+        plain = grpc.insecure_channel(address, options=CHANNEL_OPTIONS)
+    else:
+        credentials = grpc.ssl_channel_credentials(root_certificates=root_certificate)
+        plain = grpc.secure_channel(address, credentials, options=CHANNEL_OPTIONS)
+    caller = Caller(address=address, token=token, trace_id=trace_id, guard=_fork_guard())
+    return grpc.intercept_channel(plain, caller)
+
+
+def _fork_guard() -> Callable[[], None]:
+    """Returns a check that fails in any other process than this one.
+
+    A forked child must never touch gRPC, not even to close what it inherited: calls hang or break at random.
+    """
+    owner = os.getpid()
+
+    def check() -> None:
+        if os.getpid() != owner:
+            raise ForkedProcessError(
+                "this connection belongs to the parent process and cannot be used after a fork; "
+                "start workers with the spawn or forkserver method, or make the call from the main process"
+            )
+
+    return check
