@@ -40,7 +40,8 @@ def to_value(value: Any, *, path: str = "", depth: int = 0) -> value_pb2.Value:
         items = [to_value(item, path=f"{path}[{i}]", depth=depth + 1) for i, item in enumerate(value)]
         return value_pb2.Value(list_value=value_pb2.ListValue(values=items))
     raise InvalidArgumentError(
-        f"{path or 'value'} is a {type(value).__name__}; only None, bool, int, float, str, lists and dicts can be sent"
+        f"{path or 'value'} is a {type(value).__name__}; "
+        "only None, bool, int, float, str, lists and dicts can be sent"
     )
 
 

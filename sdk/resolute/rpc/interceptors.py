@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import grpc
 from google.rpc import error_details_pb2
@@ -57,7 +57,9 @@ class Caller(
         call = continuation(self._complete(client_call_details, DEFAULT_DEADLINE), request)
         return self._checked(call, client_call_details.method)
 
-    def intercept_stream_unary(self, continuation: Any, client_call_details: Any, request_iterator: Any) -> Any:
+    def intercept_stream_unary(
+        self, continuation: Any, client_call_details: Any, request_iterator: Any
+    ) -> Any:
         """Makes one uploading call and waits for its answer."""
         call = continuation(self._complete(client_call_details, DEFAULT_DEADLINE), request_iterator)
         return self._checked(call, client_call_details.method)
@@ -76,7 +78,9 @@ class Caller(
         if token:
             metadata.append(("authorization", f"Bearer {token}"))
         timeout = deadline if details.timeout is None else details.timeout
-        return CallDetails(details.method, timeout, metadata, details.credentials, details.wait_for_ready, None)
+        return CallDetails(
+            details.method, timeout, metadata, details.credentials, details.wait_for_ready, None
+        )
 
     def _checked(self, call: Any, method: str) -> Any:
         failure = call.exception()
@@ -106,7 +110,7 @@ class TypedStream:
         self._call.cancel()
 
 
-def to_typed_error(failure: grpc.RpcError, address: str) -> errors.ResoluteError:
+def to_typed_error(failure: Any, address: str) -> errors.ResoluteError:
     """Turns a failed call into the error of ``resolute.errors`` that the service raised.
 
     Args:
@@ -115,10 +119,13 @@ def to_typed_error(failure: grpc.RpcError, address: str) -> errors.ResoluteError
     """
     status_name = failure.code().name
     details = failure.details() or status_name
-    status = rpc_status.from_call(failure) if isinstance(failure, grpc.Call) else None
+    # Every failure that grpcio raises for a call is the call itself as well; its types do not say so.
+    status = rpc_status.from_call(cast("grpc.Call", failure))
     if status is None:
         if status_name in {"UNAVAILABLE", "CANCELLED"}:
-            details = f"cannot reach {address} ({details}); check that it is running and that the address is right"
+            details = (
+                f"cannot reach {address} ({details}); check that it is running and that the address is right"
+            )
         return errors.BY_STATUS.get(status_name, errors.InternalError)(details)
     return from_status(status, status_name=status_name)
 

@@ -1,0 +1,75 @@
+"""What follows one call through a service: who calls, and the trace it belongs to."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Role(Enum):
+    """What a user may do; each may do what those before it may."""
+
+    VIEWER = "viewer"
+    EDITOR = "editor"
+    ADMIN = "admin"
+
+    def includes(self, other: Role) -> bool:
+        """Whether this role may do what ``other`` may."""
+        order = list(Role)
+        return order.index(self) >= order.index(other)
+
+
+@dataclass(frozen=True)
+class User:
+    """A person, or a program that acts for one."""
+
+    name: str
+    role: Role
+
+
+@dataclass(frozen=True)
+class TrialRun:
+    """The processes of one run of one trial."""
+
+    trial_id: str
+    run: int
+    experiment_id: str
+    allocation_id: str
+    workspace: str
+
+
+@dataclass(frozen=True)
+class ServiceAccount:
+    """Another service of the same cluster."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Anonymous:
+    """A caller without a token, in calls that need none."""
+
+
+Principal = User | TrialRun | ServiceAccount | Anonymous
+"""Who calls."""
+
+_ANONYMOUS = Anonymous()
+
+current_principal: ContextVar[Principal] = ContextVar("current_principal", default=_ANONYMOUS)
+"""Who makes the call that is being handled."""
+
+current_trace: ContextVar[str] = ContextVar("current_trace", default="")
+"""The trace id of the call that is being handled; empty outside of calls."""
+
+
+def actor() -> str:
+    """Names the caller in one word, for audit rows and logs."""
+    principal = current_principal.get()
+    if isinstance(principal, User):
+        return principal.name
+    if isinstance(principal, TrialRun):
+        return f"trial:{principal.trial_id}.{principal.run}"
+    if isinstance(principal, ServiceAccount):
+        return f"service:{principal.name}"
+    return "anonymous"

@@ -1,0 +1,56 @@
+"""Brings a service's database to the schema that its code wants. Always an explicit act."""
+
+from __future__ import annotations
+
+import importlib.resources
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy.engine import Engine
+
+from resolute.errors import FailedPreconditionError
+
+
+def upgrade(engine: Engine, *, package: str, schema: str) -> None:
+    """Applies every migration that is missing. Safe to repeat, and on PostgreSQL at the same time.
+
+    Args:
+        engine: Where to.
+        package: The service's package; its revisions lie in ``migrations/versions``.
+        schema: The schema on PostgreSQL; made if it is not there.
+    """
+    with engine.begin() as connection:
+        if engine.dialect.name == "postgresql":
+            connection.execute(
+                sa.text("SELECT pg_advisory_xact_lock(hashtext(:name))"), {"name": f"resolute.{schema}"}
+            )
+            connection.execute(sa.text(f'CREATE SCHEMA IF NOT EXISTS "{schema}"'))
+        config = _config(package)
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+
+
+def check(engine: Engine, *, package: str) -> None:
+    """Makes sure that the database has the newest schema.
+
+    Raises:
+        FailedPreconditionError: It has an older or a newer one.
+    """
+    head = ScriptDirectory.from_config(_config(package)).get_current_head()
+    with engine.connect() as connection:
+        current = MigrationContext.configure(connection).get_current_revision()
+    if current != head:
+        raise FailedPreconditionError(
+            f"the database of {package} is at revision {current or 'none'} and this version wants {head}; "
+            "run `resolute db upgrade`"
+        )
+
+
+def _config(package: str) -> Config:
+    config = Config()
+    folder = importlib.resources.files(package) / "migrations"
+    config.set_main_option("script_location", str(folder).replace("%", "%%"))
+    return config

@@ -1,0 +1,102 @@
+"""The gRPC server that every service runs in: options, health, reflection, graceful stop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import grpc
+import structlog
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1._async import HealthServicer
+from grpc_reflection.v1alpha import reflection
+
+from resolute.errors import UnavailableError
+from resolute_serving.interceptors import CallInterceptor
+from resolute_serving.service import Service
+from resolute_serving.tokens import TokenVerifier
+
+_log = structlog.get_logger("server")
+
+SERVER_OPTIONS: tuple[tuple[str, int], ...] = (
+    ("grpc.max_receive_message_length", 4 * 1024 * 1024),
+    ("grpc.max_send_message_length", 16 * 1024 * 1024),
+    # Clients ping every 30 s, also without calls; the default would count that as abuse.
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", 20_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.keepalive_time_ms", 60_000),
+    ("grpc.keepalive_timeout_ms", 20_000),
+    # Thousands of watchers may reconnect at once; with its default the core sheds some of them at random.
+    ("grpc.server.max_pending_requests", 20_000),
+    ("grpc.server.max_pending_requests_hard_limit", 40_000),
+    # Two servers on one port must be an error, not a lottery.
+    ("grpc.so_reuseport", 0),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerSettings:
+    """How a server listens."""
+
+    host: str = "127.0.0.1"
+    """Address to bind; anything but loopback wants TLS in front."""
+    port: int = 0
+    """Port to bind; zero picks a free one."""
+    reflection: bool = False
+    """Whether tools may ask the server for its contract."""
+    grace: float = 5.0
+    """Seconds that calls in progress get when the server stops."""
+
+
+class Server:
+    """One gRPC server with some services on it.
+
+    Args:
+        services: What it serves.
+        verifier: Tells who a token speaks for.
+        settings: How it listens.
+    """
+
+    def __init__(
+        self, services: Sequence[Service], *, verifier: TokenVerifier, settings: ServerSettings
+    ) -> None:
+        self._services = services
+        self._settings = settings
+        self._server = grpc.aio.server(interceptors=[CallInterceptor(verifier)], options=SERVER_OPTIONS)
+        self._health = HealthServicer()
+        self.port = 0
+        """The port that it listens on, once started."""
+
+    async def start(self) -> None:
+        """Listens, starts the services' background work, then reports itself healthy.
+
+        Raises:
+            UnavailableError: The port is taken.
+        """
+        for service in self._services:
+            service.register(self._server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        names = [name for service in self._services for name in service.grpc_names]
+        if self._settings.reflection:
+            reflection.enable_server_reflection([*names, reflection.SERVICE_NAME], self._server)
+        address = f"{self._settings.host}:{self._settings.port}"
+        try:
+            self.port = self._server.add_insecure_port(address)
+        except RuntimeError as error:
+            raise UnavailableError(
+                f"cannot listen on {address}; another program has it, choose another port"
+            ) from error
+        await self._server.start()
+        for service in self._services:
+            await service.start()
+        for name in ["", *names]:
+            await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+        _log.info("serving", port=self.port, services=[service.name for service in self._services])
+
+    async def stop(self) -> None:
+        """Reports itself unhealthy, ends watches and background work, lets calls finish, closes."""
+        await self._health.enter_graceful_shutdown()
+        for service in reversed(self._services):
+            await service.stop()
+        await self._server.stop(self._settings.grace)
+        _log.info("stopped", port=self.port)

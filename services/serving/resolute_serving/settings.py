@@ -1,0 +1,78 @@
+"""Settings of a service that runs alone, read once from the environment into a typed value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from resolute.errors import InvalidArgumentError
+
+SERVICE_NAMES = ("experiments", "searcher", "metrics", "logs", "checkpoints", "preemption")
+"""The services whose addresses may be set."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a deployed service is told. Each field names its variable."""
+
+    host: str
+    """RESOLUTE_HOST: address to bind (127.0.0.1)."""
+    port: int
+    """RESOLUTE_PORT: port to bind (0 picks a free one)."""
+    database_url: str
+    """RESOLUTE_DATABASE_URL: SQLAlchemy URL (an SQLite file in the data directory)."""
+    data_directory: Path
+    """RESOLUTE_DATA_DIR: where files of the service lie (./resolute-data)."""
+    cluster_id: str
+    """RESOLUTE_CLUSTER_ID: UUID of the cluster; required."""
+    service_token_file: Path | None
+    """RESOLUTE_SERVICE_TOKEN_FILE: holds the token by which this service calls the others."""
+    signing_key_file: Path | None
+    """RESOLUTE_SIGNING_KEY_FILE: the private key; for the experiments service alone."""
+    addresses: Mapping[str, str]
+    """RESOLUTE_<SERVICE>_ADDRESS: host:port of the other services."""
+    reflection: bool
+    """RESOLUTE_REFLECTION: 1 lets tools ask for the contract (0)."""
+    log_level: str
+    """RESOLUTE_LOG_LEVEL: least severity that is logged (INFO)."""
+
+    @classmethod
+    def from_environment(cls, variables: Mapping[str, str], *, service: str) -> Settings:
+        """Reads and checks the settings of ``service``.
+
+        Raises:
+            InvalidArgumentError: A variable is missing or wrong; the message names it.
+        """
+        data = Path(variables.get("RESOLUTE_DATA_DIR", "resolute-data")).absolute()
+        cluster_id = variables.get("RESOLUTE_CLUSTER_ID", "")
+        if not cluster_id:
+            raise InvalidArgumentError(
+                "RESOLUTE_CLUSTER_ID is not set; give every service of a cluster the same UUID"
+            )
+        return cls(
+            host=variables.get("RESOLUTE_HOST", "127.0.0.1"),
+            port=_port(variables.get("RESOLUTE_PORT", "0")),
+            database_url=variables.get("RESOLUTE_DATABASE_URL", f"sqlite:///{data / service}.sqlite"),
+            data_directory=data,
+            cluster_id=cluster_id,
+            service_token_file=_path(variables.get("RESOLUTE_SERVICE_TOKEN_FILE")),
+            signing_key_file=_path(variables.get("RESOLUTE_SIGNING_KEY_FILE")),
+            addresses={
+                name: variables[f"RESOLUTE_{name.upper()}_ADDRESS"]
+                for name in SERVICE_NAMES
+                if variables.get(f"RESOLUTE_{name.upper()}_ADDRESS")
+            },
+            reflection=variables.get("RESOLUTE_REFLECTION", "0") == "1",
+            log_level=variables.get("RESOLUTE_LOG_LEVEL", "INFO"),
+        )
+
+
+def _port(text: str) -> int:
+    if not text.isdigit() or int(text) > 65535:
+        raise InvalidArgumentError(f"RESOLUTE_PORT is {text!r}; it must be a number from 0 to 65535")
+    return int(text)
+
+
+def _path(text: str | None) -> Path | None:
+    return Path(text) if text else None
