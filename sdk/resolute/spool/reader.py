@@ -1,0 +1,165 @@
+"""Reads a spool while it is being written, from any record on."""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from resolute.errors import DataLossError
+from resolute.spool.format import (
+    FILE_HEADER,
+    MAGIC,
+    MAX_PAYLOAD,
+    RECORD_HEADER,
+    ROW_HEADER,
+    VERSION,
+    Line,
+    RecordType,
+    Report,
+    Row,
+    Schema,
+    decode_line,
+    decode_report,
+    decode_schema,
+)
+
+Record = Row | Report | Line
+"""What is counted by the sequence."""
+
+
+@dataclass(slots=True)
+class Chunk:
+    """Consecutive records of a spool."""
+
+    first_sequence: int
+    records: list[Record] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    """Offset behind each record."""
+    end: int = 0
+    """Offset behind the chunk; more than the last of ``ends`` when records that are not counted follow."""
+    complete: bool = False
+    """Whether the writer said that nothing follows."""
+
+
+class SpoolReader:
+    """A position in a spool that moves forward as chunks are taken.
+
+    Args:
+        path: The spool. It may be shorter than its header when it was just created.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._schemas: dict[int, tuple[Schema, struct.Struct]] = {}
+        self.offset = 0
+        self.sequence = 0
+
+    def close(self) -> None:
+        """Closes the file."""
+        os.close(self._file)
+
+    def size(self) -> int:
+        """Bytes of the file at this moment."""
+        return os.fstat(self._file).st_size
+
+    def rewind(self) -> None:
+        """Goes back to the first record."""
+        self.offset = 0
+        self.sequence = 0
+
+    def skip_to(self, *, offset: int = 0, sequence: int = 0) -> None:
+        """Moves forward over the records that end at or before an offset, and over those below a sequence."""
+        while self.offset < offset or self.sequence < sequence:
+            chunk = self.peek()
+            passed = sum(
+                end <= offset or chunk.first_sequence + index < sequence
+                for index, end in enumerate(chunk.ends)
+            )
+            self.take(chunk, passed)
+            if passed < len(chunk.records) or self.offset < chunk.end or not chunk.ends:
+                return
+
+    def peek(self, max_bytes: int = 1 << 20) -> Chunk:
+        """Returns the next records without moving; an empty chunk when nothing whole is there yet.
+
+        Args:
+            max_bytes: About how many bytes of the file; one record comes whole even if it is larger.
+
+        Raises:
+            DataLossError: The file is no spool, or one of a newer version.
+        """
+        start = self.offset or self._check_header()
+        chunk = Chunk(first_sequence=self.sequence, end=start)
+        if start:
+            data = os.pread(self._file, max_bytes, start)
+            if len(data) >= RECORD_HEADER.size:
+                needed = RECORD_HEADER.size + RECORD_HEADER.unpack_from(data)[0]
+                if len(data) < needed <= RECORD_HEADER.size + MAX_PAYLOAD:
+                    data = os.pread(self._file, needed, start)
+            self._parse(data, start, chunk)
+        return chunk
+
+    def take(self, chunk: Chunk, count: int | None = None) -> None:
+        """Moves behind the first records of a chunk just peeked; behind all of it without a count."""
+        if count is None or count >= len(chunk.records):
+            self.offset = chunk.end
+            self.sequence = chunk.first_sequence + len(chunk.records)
+        elif count:
+            self.offset = chunk.ends[count - 1]
+            self.sequence = chunk.first_sequence + count
+
+    def _check_header(self) -> int:
+        header = os.pread(self._file, FILE_HEADER.size, 0)
+        if len(header) < FILE_HEADER.size:
+            return 0
+        magic, version, _ = FILE_HEADER.unpack(header)
+        if magic != MAGIC:
+            raise DataLossError(f"{self.path} is not a spool: it begins with {magic!r}")
+        if version != VERSION:
+            raise DataLossError(
+                f"{self.path} is a spool of version {version}; this release reads version {VERSION}"
+            )
+        return FILE_HEADER.size
+
+    def _parse(self, data: bytes, start: int, chunk: Chunk) -> None:
+        position, size = 0, len(data)
+        while position + RECORD_HEADER.size <= size:
+            length, checksum = RECORD_HEADER.unpack_from(data, position)
+            body = position + RECORD_HEADER.size
+            position = body + length
+            if not length or position > size or zlib.crc32(data[body:position]) != checksum:
+                return
+            kind = data[body]
+            if kind == RecordType.ROW:
+                schema_id = int.from_bytes(data[body + 1 : body + 5], "little")
+                schema, layout = self._schemas[schema_id]
+                _, _, steps, time, *values = layout.unpack_from(data, body)
+                chunk.records.append(Row(schema, steps, time, tuple(values)))
+            else:
+                self._parse_other(kind, data[body:position], chunk)
+            chunk.end = start + position
+            if len(chunk.ends) < len(chunk.records):
+                chunk.ends.append(chunk.end)
+
+    def _parse_other(self, kind: int, payload: bytes, chunk: Chunk) -> None:
+        if kind == RecordType.SCHEMA:
+            schema_id, schema = decode_schema(payload)
+            layout = struct.Struct(f"{ROW_HEADER.format}{len(schema.names)}d")
+            self._schemas[schema_id] = (schema, layout)
+        elif kind == RecordType.REPORT:
+            chunk.records.append(decode_report(payload))
+        elif kind == RecordType.LINE:
+            chunk.records.append(decode_line(payload))
+        elif kind == RecordType.END:
+            chunk.complete = True
+        else:
+            raise DataLossError(
+                f"{self.path} holds a record of unknown type {kind}; read it with a newer release"
+            )
