@@ -12,7 +12,7 @@
       5 END     nothing: the writer went on in another file, this one is complete
 
 Numbers are little endian. ROW, REPORT and LINE are counted from 0: that is their sequence. A crash can only
-tear the last record, because each is written by one call at the end of the file; readers stop before a torn one.
+tear the end, because records are only ever added there; readers stop before a torn one.
 """
 
 from __future__ import annotations
