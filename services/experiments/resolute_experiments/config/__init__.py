@@ -1,0 +1,74 @@
+"""The config of an experiment: read, merged, completed and checked.
+
+``parse_config`` makes of a user's YAML a frozen ``ExperimentConfig``, or raises one ``ConfigError`` that
+lists all that is wrong.
+"""
+
+from resolute_experiments.config.effects import (
+    LOCAL_PROCESSES,
+    ConfigWarning,
+    Ineffective,
+    ineffective_fields,
+)
+from resolute_experiments.config.entrypoint import is_trial_class, runs_trial_class
+from resolute_experiments.config.errors import ConfigError, Fault
+from resolute_experiments.config.experiment import ExperimentConfig
+from resolute_experiments.config.hyperparameters import (
+    Categorical,
+    Const,
+    DoubleRange,
+    Hyperparameter,
+    IntRange,
+    LogRange,
+)
+from resolute_experiments.config.length import Length
+from resolute_experiments.config.parse import Layer, parse_config
+from resolute_experiments.config.searcher import (
+    AdaptiveAshaSearcher,
+    AsyncHalvingSearcher,
+    CustomSearcher,
+    GridSearcher,
+    RandomSearcher,
+    SingleSearcher,
+)
+from resolute_experiments.config.storage import (
+    AzureStorage,
+    DirectoryStorage,
+    GcsStorage,
+    S3Storage,
+    SharedFsStorage,
+)
+from resolute_experiments.config.testmode import to_test_mode
+
+__all__ = [
+    "LOCAL_PROCESSES",
+    "AdaptiveAshaSearcher",
+    "AsyncHalvingSearcher",
+    "AzureStorage",
+    "Categorical",
+    "ConfigError",
+    "ConfigWarning",
+    "Const",
+    "CustomSearcher",
+    "DirectoryStorage",
+    "DoubleRange",
+    "ExperimentConfig",
+    "Fault",
+    "GcsStorage",
+    "GridSearcher",
+    "Hyperparameter",
+    "Ineffective",
+    "IntRange",
+    "Layer",
+    "Length",
+    "LogRange",
+    "RandomSearcher",
+    "S3Storage",
+    "SharedFsStorage",
+    "SingleSearcher",
+    "ineffective_fields",
+    "is_trial_class",
+    "parse_config",
+    "runs_trial_class",
+    "to_test_mode",
+]

@@ -1,0 +1,87 @@
+"""What is wrong with a config: single faults, and the one exception that carries all of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+_LONGEST_VALUE = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that is wrong with a config.
+
+    Attributes:
+        path: Dotted path of the faulty field, such as ``bind_mounts[0].host_path``; for a document that
+            cannot be read at all its ``line L, column C``.
+        problem: What was found, such as ``found -1``, ``missing`` or ``unknown field``.
+        expected: What would be right; empty where ``problem`` says it all.
+        hint: What the user should do, such as ``did you mean 'max_length'?``; may be empty.
+        source: Name of the layer that holds the fault (``template 'gpu'``); empty for the user's own config.
+        incomplete: Whether the fault is that something is missing which a lower layer might have given. Such
+            faults count only once all layers are merged.
+    """
+
+    path: str
+    problem: str
+    expected: str = ""
+    hint: str = ""
+    source: str = ""
+    incomplete: bool = False
+
+    @property
+    def reason(self) -> str:
+        """The fault without its path, for error details that carry the path in a field of their own."""
+        parts = [self.problem]
+        if self.expected:
+            parts.append(f"expected {self.expected}")
+        if self.hint:
+            parts.append(self.hint)
+        return "; ".join(parts)
+
+    def __str__(self) -> str:
+        """The whole fault on one line."""
+        origin = f" (in {self.source})" if self.source else ""
+        return f"{self.path}{origin}: {self.reason}" if self.path else f"{self.reason}{origin}"
+
+
+class ConfigError(Exception):
+    """A config that cannot be accepted, with every fault that was found.
+
+    Attributes:
+        faults: The faults, in the order of the documents; never empty.
+    """
+
+    def __init__(self, faults: Iterable[Fault]) -> None:
+        self.faults = tuple(faults)
+        if not self.faults:
+            raise ValueError("a ConfigError needs at least one fault")
+        count = "1 fault" if len(self.faults) == 1 else f"{len(self.faults)} faults"
+        lines = "".join(f"\n  {fault}" for fault in self.faults)
+        super().__init__(f"the experiment config has {count}:{lines}")
+
+
+def describe(value: Any) -> str:
+    """Show a value in a message: scalars as YAML would write them, containers by kind and size."""
+    if isinstance(value, dict):
+        return "a map" if value else "an empty map"
+    if isinstance(value, (list, tuple)):
+        return f"a list of {len(value)}" if value else "an empty list"
+    if value is None or isinstance(value, (bool, int, float, str)):
+        shown = json.dumps(value, ensure_ascii=False)
+        return shown if len(shown) <= _LONGEST_VALUE else shown[: _LONGEST_VALUE - 1] + "…"
+    return f"a value of type {type(value).__name__}"
+
+
+def dotted(location: Iterable[str | int]) -> str:
+    """Write a location as users do: ``("bind_mounts", 0, "host_path")`` is ``bind_mounts[0].host_path``."""
+    path = ""
+    for step in location:
+        if isinstance(step, int):
+            path += f"[{step}]"
+        else:
+            path += f".{step}" if path else step
+    return path
