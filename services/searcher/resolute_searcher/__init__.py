@@ -1,0 +1,1 @@
+"""The search service: which trials run, with which hyperparameters, and how long."""

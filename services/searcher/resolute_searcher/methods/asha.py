@@ -1,0 +1,137 @@
+"""Asynchronous successive halving by promotion: trials rest on their rung until they are among its best."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping
+from typing import Any
+
+from resolute_searcher.events import MethodEvent, Started, TrialClosed, TrialExited, ValidationCompleted
+from resolute_searcher.methods.base import Sampler
+from resolute_searcher.methods.halving import Halving
+from resolute_searcher.methods.ladder import Ladder
+from resolute_searcher.methods.rung import Rung
+from resolute_searcher.operations import Close, Create, MethodOperation, Promote, ValidateAfter
+
+
+class AsyncHalvingSearch:
+    """Promotes the best share of each rung, also trials that rested there for long.
+
+    Args:
+        halving: The bracket.
+    """
+
+    def __init__(self, halving: Halving) -> None:
+        self._halving = halving
+        self._ladder = Ladder([Rung(halving.divisor) for _ in range(halving.num_rungs)])
+        # Nobody works or rests on the rungs below this one. Not state, only a memo of how far the last look
+        # came.
+        self._closed_out = 0
+
+    def absorb(self, event: MethodEvent) -> None:
+        """Puts metrics on rungs."""
+        match event:
+            case ValidationCompleted(request_id, metric):
+                self._ladder.report(request_id, self._halving.badness(metric))
+            case TrialExited(request_id, reason) if reason.invalid:
+                self._ladder.forget(request_id)
+                self._closed_out = 0
+            case TrialExited(request_id):
+                self._ladder.fall(request_id)
+            case TrialClosed():
+                self._ladder.ended += 1
+
+    def decide(self, event: MethodEvent, sampler: Sampler) -> Iterator[MethodOperation]:
+        """Promotes, or else begins another trial; closes what can rise no more."""
+        match event:
+            case Started():
+                for _ in range(self._halving.at_start):
+                    yield from self._trial(sampler)
+            case ValidationCompleted(request_id):
+                yield from self._climb(request_id, sampler)
+            case TrialExited(request_id, reason) if reason.invalid:
+                if not self._ladder.climbers[request_id].closed:
+                    yield Close(request_id)
+                yield from self._trial(sampler)
+            case TrialExited(request_id) if self._ladder.climbers[request_id].fell:
+                yield from self._climb(request_id, sampler)
+
+    def apply(self, operation: MethodOperation) -> None:
+        """Moves trials."""
+        match operation:
+            case Create(request_id):
+                self._ladder.begin(request_id)
+            case ValidateAfter(request_id):
+                self._ladder.assign(request_id)
+            case Promote(request_id, rung):
+                self._ladder.lift(request_id, rung)
+            case Close(request_id):
+                self._ladder.close(request_id)
+
+    def progress(self, reached: Mapping[str, float]) -> float:
+        """Gives the share of trials that reported at the bottom, then of those that ended."""
+        ladder = self._ladder
+        return self._halving.progress(at_bottom=len(ladder.rungs[0]), ended=ladder.ended_and_counted)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Gives the rungs and the trials."""
+        return self._ladder.snapshot()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Takes over the rungs and the trials."""
+        self._ladder.restore(state)
+        self._closed_out = 0
+
+    def _trial(self, sampler: Sampler) -> Iterator[MethodOperation]:
+        created = sampler.create()
+        yield created
+        yield ValidateAfter(created.request_id, self._halving.length(0))
+
+    def _climb(self, request_id: str, sampler: Sampler) -> Iterator[MethodOperation]:
+        trains = yield from self._promote(request_id)
+        if not trains and self._ladder.counted < self._halving.max_trials:
+            yield from self._trial(sampler)
+        if len(self._ladder.rungs[0]) == self._halving.max_trials:
+            yield from self._close_out()
+
+    def _promote(self, request_id: str) -> Generator[MethodOperation, None, bool]:
+        """Promotes what a report allows; tells whether that gives a trial something to train."""
+        climbers = self._ladder.climbers
+        rung = climbers[request_id].rung
+        if rung == self._halving.top:
+            if not climbers[request_id].closed:
+                yield Close(request_id)
+            return False
+        risen = self._candidate(request_id, rung)
+        # A promoted trial that exited trains nothing: it reports the worst metric on the next rung, at once.
+        while risen is not None and climbers[risen].exited:
+            rung += 1
+            yield Promote(risen, rung)
+            risen = self._candidate(risen, rung) if rung < self._halving.top else None
+        if risen is None:
+            return False
+        yield ValidateAfter(risen, self._halving.length(rung + 1))
+        return True
+
+    def _candidate(self, newest: str, number: int) -> str | None:
+        """Gives the trial that the newest report on a rung lets rise: itself, or one it made room for."""
+        rung = self._ladder.rungs[number]
+        if rung.in_top(newest):
+            return newest
+        risen = rung.last_of_top() if rung.top_grew() else None
+        if risen is None or self._ladder.climbers[risen].rung > number:
+            return None
+        climber = self._ladder.climbers[risen]
+        # A rung can reopen after it was closed out, when a refused trial is replaced; who left then stays
+        # out.
+        return None if climber.closed and not climber.exited else risen
+
+    def _close_out(self) -> Iterator[MethodOperation]:
+        """Closes the trials that rest on rungs where no report can change anything any more."""
+        for number in range(self._closed_out, self._halving.num_rungs):
+            if self._ladder.outstanding[number]:
+                return
+            for entry in self._ladder.rungs[number]:
+                climber = self._ladder.climbers[entry.request_id]
+                if climber.rung == number and not climber.closed:
+                    yield Close(entry.request_id)
+            self._closed_out = number + 1

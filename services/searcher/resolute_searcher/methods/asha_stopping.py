@@ -1,0 +1,97 @@
+"""Asynchronous successive halving by stopping: a trial that is not among the best of its rung ends there."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping
+from typing import Any
+
+from resolute_searcher.events import MethodEvent, Started, TrialClosed, TrialExited, ValidationCompleted
+from resolute_searcher.methods.base import Sampler
+from resolute_searcher.methods.halving import Halving
+from resolute_searcher.methods.ladder import Ladder
+from resolute_searcher.methods.rung import Rung
+from resolute_searcher.operations import Close, Create, MethodOperation, ValidateAfter
+
+
+class StoppingHalvingSearch:
+    """Lets a trial train on while it is among the best that reported so far on its rung.
+
+    Args:
+        halving: The bracket.
+    """
+
+    def __init__(self, halving: Halving) -> None:
+        self._halving = halving
+        # The first report on a rung always goes on, and the newest of equals stands first.
+        self._ladder = Ladder(
+            [Rung(halving.divisor, at_least=1, newest_first=True) for _ in range(halving.num_rungs)]
+        )
+
+    def absorb(self, event: MethodEvent) -> None:
+        """Puts metrics on rungs."""
+        match event:
+            case ValidationCompleted(request_id, metric):
+                self._ladder.report(request_id, self._halving.badness(metric))
+            case TrialExited(request_id, reason) if reason.invalid:
+                self._ladder.forget(request_id)
+            case TrialExited(request_id):
+                self._ladder.fall(request_id)
+            case TrialClosed():
+                self._ladder.ended += 1
+
+    def decide(self, event: MethodEvent, sampler: Sampler) -> Iterator[MethodOperation]:
+        """Continues or closes the trial that reported; one that ends makes room for another."""
+        match event:
+            case Started():
+                for _ in range(self._halving.at_start):
+                    yield from self._trial(sampler)
+            case ValidationCompleted(request_id):
+                if not (yield from self._continue(request_id)):
+                    yield from self._next_trial(sampler)
+            case TrialExited(request_id, reason) if reason.invalid:
+                if not self._ladder.climbers[request_id].closed:
+                    yield Close(request_id)
+                yield from self._trial(sampler)
+            case TrialExited(request_id) if self._ladder.climbers[request_id].fell:
+                # Unlike with promotion, a trial that exited never rises.
+                yield from self._next_trial(sampler)
+
+    def apply(self, operation: MethodOperation) -> None:
+        """Moves trials."""
+        match operation:
+            case Create(request_id):
+                self._ladder.begin(request_id)
+            case ValidateAfter(request_id):
+                self._ladder.assign(request_id)
+            case Close(request_id):
+                self._ladder.close(request_id)
+
+    def progress(self, reached: Mapping[str, float]) -> float:
+        """Gives the share of trials that reported at the bottom, then of those that ended."""
+        ladder = self._ladder
+        return self._halving.progress(at_bottom=len(ladder.rungs[0]), ended=ladder.ended_and_counted)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Gives the rungs and the trials."""
+        return self._ladder.snapshot()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Takes over the rungs and the trials."""
+        self._ladder.restore(state)
+
+    def _continue(self, request_id: str) -> Generator[MethodOperation, None, bool]:
+        rung = self._ladder.climbers[request_id].rung
+        if rung < self._halving.top and self._ladder.rungs[rung].in_top(request_id):
+            yield ValidateAfter(request_id, self._halving.length(rung + 1))
+            return True
+        yield Close(request_id)
+        return False
+
+    def _next_trial(self, sampler: Sampler) -> Iterator[MethodOperation]:
+        if self._ladder.counted < self._halving.max_trials:
+            yield from self._trial(sampler)
+
+    def _trial(self, sampler: Sampler) -> Iterator[MethodOperation]:
+        created = sampler.create()
+        yield created
+        yield ValidateAfter(created.request_id, self._halving.length(0))

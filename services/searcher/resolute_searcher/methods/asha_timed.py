@@ -1,0 +1,149 @@
+"""Asynchronous successive halving of trials that run by themselves: validation reports decide who stops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from resolute_searcher.events import MethodEvent, Started, TrialClosed, TrialExited, ValidationReported
+from resolute_searcher.methods.base import Sampler
+from resolute_searcher.methods.halving import WORST, Halving
+from resolute_searcher.methods.rung import Rung
+from resolute_searcher.operations import Create, MethodOperation, Promote, Stop
+
+
+@dataclass(slots=True)
+class _Runner:
+    """A running trial.
+
+    Attributes:
+        rung: The rung that it has to reach next.
+        stopped: The search stopped it.
+        exited: It left by itself, for a reason.
+    """
+
+    rung: int = 0
+    stopped: bool = False
+    exited: bool = False
+
+    @property
+    def over(self) -> bool:
+        return self.stopped or self.exited
+
+
+class TimedHalvingSearch:
+    """Stops a trial at the first rung where it is not among the best that were there so far, and at the top.
+
+    A rung is reached by the first validation whose time is not below the rung's length; one validation can
+    reach several.
+
+    Args:
+        halving: The bracket; its lengths are values of the time metric.
+    """
+
+    def __init__(self, halving: Halving) -> None:
+        self._halving = halving
+        self._rungs = [Rung(halving.divisor, at_least=1, newest_first=True) for _ in range(halving.num_rungs)]
+        self._runners: dict[str, _Runner] = {}
+        self._invalid = 0
+        self._ended = 0
+        # The report that is being decided upon; no state, since nothing of it outlives its event.
+        self._report: ValidationReported | None = None
+
+    def absorb(self, event: MethodEvent) -> None:
+        """Puts a metric on the rung that its trial has to reach next, if it did."""
+        self._report = None
+        match event:
+            case ValidationReported(request_id):
+                if not self._runners[request_id].over:  # reports of a trial on its way out are late
+                    self._report = event
+                    self._arrive(event)
+            case TrialExited(request_id, reason):
+                self._exit(request_id, invalid=reason.invalid)
+            case TrialClosed():
+                self._ended += 1
+
+    def decide(self, event: MethodEvent, sampler: Sampler) -> Iterator[MethodOperation]:
+        """Stops the trial that reported, if it must stop; one that ends makes room for another."""
+        match event:
+            case Started():
+                for _ in range(self._halving.at_start):
+                    yield sampler.create()
+            case ValidationReported(request_id) if self._report is not None:
+                yield from self._climb(request_id, sampler)
+            case TrialExited(request_id, reason) if reason.invalid:
+                yield sampler.create()
+            case TrialExited(request_id) if not self._runners[request_id].stopped:
+                yield from self._next_trial(sampler)
+            case TrialClosed(request_id) if not self._runners[request_id].over:
+                # It was done with its training before a rung ended it.
+                yield from self._next_trial(sampler)
+
+    def apply(self, operation: MethodOperation) -> None:
+        """Moves trials."""
+        match operation:
+            case Create(request_id):
+                self._runners[request_id] = _Runner()
+            case Promote(request_id, rung):
+                self._runners[request_id].rung = rung
+                if self._report is not None:
+                    self._arrive(self._report)
+            case Stop(request_id):
+                self._runners[request_id].stopped = True
+
+    def progress(self, reached: Mapping[str, float]) -> float:
+        """Gives the share of trials that reached the bottom rung or ended, then of those that ended."""
+        ended = self._ended - self._invalid
+        return self._halving.progress(at_bottom=max(len(self._rungs[0]), ended), ended=ended)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Gives the rungs and the trials; trials are many, so their fields have no names."""
+        return {
+            "rungs": [rung.snapshot() for rung in self._rungs],
+            "trials": {
+                request_id: [runner.rung, int(runner.stopped), int(runner.exited)]
+                for request_id, runner in self._runners.items()
+            },
+            "invalid": self._invalid,
+            "ended": self._ended,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Takes over the rungs and the trials."""
+        for rung, entries in zip(self._rungs, state["rungs"], strict=True):
+            rung.restore(entries)
+        self._runners = {
+            request_id: _Runner(rung=rung, stopped=bool(stopped), exited=bool(exited))
+            for request_id, (rung, stopped, exited) in state["trials"].items()
+        }
+        self._invalid = state["invalid"]
+        self._ended = state["ended"]
+
+    def _arrive(self, report: ValidationReported) -> None:
+        rung = self._runners[report.request_id].rung
+        if report.time >= self._halving.length(rung):
+            self._rungs[rung].insert(report.request_id, self._halving.badness(report.metric))
+
+    def _climb(self, request_id: str, sampler: Sampler) -> Iterator[MethodOperation]:
+        runner = self._runners[request_id]
+        while request_id in self._rungs[runner.rung]:
+            if runner.rung == self._halving.top or not self._rungs[runner.rung].in_top(request_id):
+                yield Stop(request_id)
+                yield from self._next_trial(sampler)
+                return
+            yield Promote(request_id, runner.rung + 1)
+
+    def _exit(self, request_id: str, *, invalid: bool) -> None:
+        runner = self._runners[request_id]
+        if invalid:
+            for rung in self._rungs:
+                rung.remove(request_id)
+            self._invalid += 1
+        elif not runner.stopped:
+            self._rungs[runner.rung].insert(request_id, WORST)
+        runner.exited = True
+
+    def _next_trial(self, sampler: Sampler) -> Iterator[MethodOperation]:
+        if len(self._runners) - self._invalid < self._halving.max_trials:
+            yield sampler.create()

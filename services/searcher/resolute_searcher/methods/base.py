@@ -1,0 +1,99 @@
+"""What a search method is, and how trials are sampled for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+from uuid import UUID
+
+from resolute_searcher.events import MethodEvent
+from resolute_searcher.operations import Create, MethodOperation
+from resolute_searcher.rng import RandomStream
+from resolute_searcher.space import Json, Space
+
+_TRIAL_SEEDS = 1 << 31
+_ID_WORDS = 4
+
+
+class Sampler:
+    """Makes the trials of a search; the only place where a search draws random numbers.
+
+    Args:
+        space: Where hyperparameters are sampled.
+        random: The search's random numbers.
+    """
+
+    def __init__(self, space: Space, random: RandomStream) -> None:
+        self.space = space
+        self.random = random
+
+    def create(self, hparams: dict[str, Json] | None = None) -> Create:
+        """Makes a trial.
+
+        The order of draws is hyperparameters, identifier, seed: it is what makes equal seeds give equal
+        trials.
+
+        Args:
+            hparams: The hyperparameters, or None to sample them.
+        """
+        if hparams is None:
+            hparams = self.space.sample(self.random)
+        request_id = str(UUID(bytes=self.random.octets(_ID_WORDS), version=4))
+        return Create(request_id=request_id, hparams=hparams, trial_seed=self.random.bounded(_TRIAL_SEEDS))
+
+
+class SearchMethod(Protocol):
+    """A deterministic state machine: events go in, operations come out.
+
+    Taking in facts, deciding, and changing state by what was decided are apart, so that recovery can rebuild
+    the state from a log of events and operations without deciding anything again. For each event the owner
+    calls `absorb`, then either takes each operation from `decide` and hands it to `apply` before asking for
+    the next, or, in recovery, hands the recorded operations to `apply`. Both give the same state.
+    """
+
+    def absorb(self, event: MethodEvent) -> None:
+        """Takes in what happened."""
+
+    def decide(self, event: MethodEvent, sampler: Sampler) -> Iterator[MethodOperation]:
+        """Yields what follows from an event that was just absorbed.
+
+        It changes no state itself, except by its owner's applying each operation before the next is asked
+        for.
+        """
+
+    def apply(self, operation: MethodOperation) -> None:
+        """Changes the state as an operation demands, decided just now or long ago."""
+
+    def progress(self, reached: Mapping[str, float]) -> float:
+        """Gives the done share of the search, from 0 to 1.
+
+        Args:
+            reached: How far each open trial said it is, by request id; trials that said nothing are absent.
+        """
+
+    def snapshot(self) -> dict[str, Any]:
+        """Gives the whole state as JSON values; equal states give equal snapshots."""
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Replaces the state by a snapshot's."""
+
+
+def decide_and_apply(method: SearchMethod, event: MethodEvent, sampler: Sampler) -> list[MethodOperation]:
+    """Lets a method decide upon an event.
+
+    Returns:
+        The operations, already applied, in order.
+    """
+    method.absorb(event)
+    decided: list[MethodOperation] = []
+    for operation in method.decide(event, sampler):
+        method.apply(operation)
+        decided.append(operation)
+    return decided
+
+
+def apply_recorded(method: SearchMethod, event: MethodEvent, operations: list[MethodOperation]) -> None:
+    """Brings a method to where it was after an event, by the operations that were recorded then."""
+    method.absorb(event)
+    for operation in operations:
+        method.apply(operation)

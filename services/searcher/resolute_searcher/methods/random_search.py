@@ -1,0 +1,86 @@
+"""Independent samples; with one trial, the `single` method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from resolute_searcher.events import MethodEvent, Started, TrialClosed, TrialExited
+from resolute_searcher.methods.base import Sampler
+from resolute_searcher.operations import Close, Create, MethodOperation, ValidateAfter
+
+
+class RandomSearch:
+    """Trains a number of random samples, each to the full length.
+
+    Args:
+        max_length: Length to train to; None when trials themselves know when they are done.
+        max_trials: Number of trials.
+        max_concurrent_trials: Trials alive at once; 0 is no limit.
+        replace_invalid: Whether a trial whose hyperparameters were refused is replaced by another.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_length: int | None,
+        max_trials: int,
+        max_concurrent_trials: int,
+        replace_invalid: bool = True,
+    ) -> None:
+        self._max_length = max_length
+        self._max_trials = max_trials
+        self._at_start = min(max_trials, max_concurrent_trials or max_trials)
+        self._replace_invalid = replace_invalid
+        self._counted = 0
+        self._finished = 0
+        self._open: dict[str, None] = {}
+
+    def absorb(self, event: MethodEvent) -> None:
+        """Counts ends."""
+        match event:
+            case TrialExited(request_id, reason) if reason.invalid and request_id in self._open:
+                del self._open[request_id]
+                if self._replace_invalid:
+                    self._counted -= 1
+            case TrialClosed(request_id) if request_id in self._open:
+                del self._open[request_id]
+                self._finished += 1
+
+    def decide(self, event: MethodEvent, sampler: Sampler) -> Iterator[MethodOperation]:
+        """Fills the concurrency at the start; afterwards each end makes room for one more."""
+        match event:
+            case Started():
+                for _ in range(self._at_start):
+                    yield from self._trial(sampler)
+            case TrialClosed() if self._counted < self._max_trials:
+                yield from self._trial(sampler)
+
+    def apply(self, operation: MethodOperation) -> None:
+        """Counts trials."""
+        if isinstance(operation, Create):
+            self._counted += 1
+            self._open[operation.request_id] = None
+
+    def progress(self, reached: Mapping[str, float]) -> float:
+        """Gives trained over planned units; refused trials have none."""
+        full = self._max_length or 1
+        trained = self._finished * full + sum(min(reached.get(trial, 0.0), full) for trial in self._open)
+        return trained / (full * self._max_trials)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Gives the counts and the open trials."""
+        return {"counted": self._counted, "finished": self._finished, "open": list(self._open)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Takes over the counts and the open trials."""
+        self._counted = state["counted"]
+        self._finished = state["finished"]
+        self._open = dict.fromkeys(state["open"])
+
+    def _trial(self, sampler: Sampler) -> Iterator[MethodOperation]:
+        created = sampler.create()
+        yield created
+        if self._max_length is not None:
+            yield ValidateAfter(created.request_id, self._max_length)
+            yield Close(created.request_id)

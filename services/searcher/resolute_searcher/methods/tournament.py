@@ -1,0 +1,61 @@
+"""Several searches side by side, each with its own trials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from resolute_searcher.events import MethodEvent, Started
+from resolute_searcher.methods.base import Sampler, SearchMethod
+from resolute_searcher.operations import Create, MethodOperation
+
+
+class TournamentSearch:
+    """Starts its brackets one after the other and tells each of its own trials only.
+
+    Args:
+        brackets: The searches; at least one, none of them a tournament.
+    """
+
+    def __init__(self, brackets: Sequence[SearchMethod]) -> None:
+        self._brackets = list(brackets)
+        self._owners: dict[str, int] = {}
+
+    def absorb(self, event: MethodEvent) -> None:
+        """Tells the bracket that it concerns."""
+        if isinstance(event, Started):
+            for bracket in self._brackets:
+                bracket.absorb(event)
+        else:
+            self._brackets[self._owners[event.request_id]].absorb(event)
+
+    def decide(self, event: MethodEvent, sampler: Sampler) -> Iterator[MethodOperation]:
+        """Asks the bracket that it concerns; at the start, all."""
+        deciding = range(len(self._brackets))
+        if not isinstance(event, Started):
+            owner = self._owners[event.request_id]
+            deciding = range(owner, owner + 1)
+        for number in deciding:
+            for operation in self._brackets[number].decide(event, sampler):
+                yield replace(operation, bracket=number) if isinstance(operation, Create) else operation
+
+    def apply(self, operation: MethodOperation) -> None:
+        """Lets the owner of the trial apply it."""
+        if isinstance(operation, Create):
+            self._owners[operation.request_id] = operation.bracket
+        self._brackets[self._owners[operation.request_id]].apply(operation)
+
+    def progress(self, reached: Mapping[str, float]) -> float:
+        """Gives the mean of the brackets."""
+        return sum(bracket.progress(reached) for bracket in self._brackets) / len(self._brackets)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Gives the brackets and whose trial is whose."""
+        return {"brackets": [bracket.snapshot() for bracket in self._brackets], "owners": dict(self._owners)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Takes over the brackets and whose trial is whose."""
+        for bracket, saved in zip(self._brackets, state["brackets"], strict=True):
+            bracket.restore(saved)
+        self._owners = dict(state["owners"])

@@ -1,0 +1,304 @@
+"""A search: a state machine that takes events and gives operations and actions, and whose log rebuilds it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from resolute_searcher import gate
+from resolute_searcher.actions import Action, CloseTrial, CreateTrial, EndSearch, RunTrial, StopTrial
+from resolute_searcher.events import (
+    Event,
+    ExitReason,
+    MethodEvent,
+    Sealed,
+    Started,
+    TrialClosed,
+    TrialCreated,
+    TrialExited,
+    ValidationCompleted,
+    ValidationReported,
+)
+from resolute_searcher.methods.base import Sampler
+from resolute_searcher.methods.registry import kind_of
+from resolute_searcher.operations import (
+    Close,
+    Create,
+    Operation,
+    Promote,
+    Shutdown,
+    Stop,
+    ValidateAfter,
+)
+from resolute_searcher.rng import RandomStream
+from resolute_searcher.specs import SearchSpec
+from resolute_searcher.trial import TrialState
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of a search's log: an event, and all that it caused.
+
+    Attributes:
+        sequence: Position in the log, from 1.
+        event: What happened.
+        operations: What the search decided, in order.
+        actions: What others must do for it, in order.
+        last_action: Position of the last of all actions so far; those of this entry are numbered up to it.
+        draws: Random words that the search had taken when the entry was complete.
+    """
+
+    sequence: int
+    event: Event
+    operations: tuple[Operation, ...]
+    actions: tuple[Action, ...]
+    last_action: int
+    draws: int
+
+
+class Search:
+    """The state of one search, rebuilt from its spec and its log.
+
+    Args:
+        spec: What to search; checked.
+    """
+
+    def __init__(self, spec: SearchSpec) -> None:
+        self.spec = spec
+        self.kind = kind_of(spec)
+        self.sequence = 0
+        self.last_action = 0
+        self.requested = 0
+        self.closed = 0
+        self.over = False
+        self.trials: dict[str, TrialState] = {}
+        self._failures = 0
+        self._cancels = 0
+        self._method = self.kind.build(spec)
+        self._sampler = Sampler(spec.space, RandomStream(spec.seed))
+        self._draws = 0
+        # How far open trials say they are. No state: nothing is decided by it.
+        self._reached: dict[str, float] = {}
+
+    def trial(self, request_id: str) -> TrialState:
+        """Gives a trial's state, for reading.
+
+        Raises:
+            NotFoundError: The search did not ask for such a trial.
+        """
+        return gate.known(self.trials, request_id)
+
+    def record(self, event: Event) -> Entry | None:
+        """Decides upon an event.
+
+        Returns:
+            The entry to append to the log, already applied; None when the event changes nothing, as
+            duplicates do.
+
+        Raises:
+            NotFoundError: The event is of an unknown trial.
+            FailedPreconditionError: The event cannot happen now. The state is as before.
+        """
+        if not gate.admits(self, event):
+            return None
+        self._absorb(event)
+        operations: list[Operation] = []
+        actions: list[Action] = []
+        if not isinstance(event, Sealed):
+            self._decide(event, operations, actions)
+        self.sequence += 1
+        return Entry(
+            sequence=self.sequence,
+            event=event,
+            operations=tuple(operations),
+            actions=tuple(actions),
+            last_action=self.last_action,
+            draws=self._draws,
+        )
+
+    def apply(self, entry: Entry) -> None:
+        """Takes over an entry of the log; decides nothing.
+
+        Raises:
+            ValueError: The entry is not the next one.
+        """
+        if entry.sequence != self.sequence + 1:
+            raise ValueError(f"entry {entry.sequence} cannot follow entry {self.sequence}")
+        self._absorb(entry.event)
+        for operation in entry.operations:
+            self._carry_out(operation)
+        for action in entry.actions:
+            self._hand_out(action)
+        self.sequence = entry.sequence
+        self.last_action = entry.last_action
+        self._draws = entry.draws
+
+    def progress(self) -> float:
+        """Gives the done share of the whole search, from 0 to 1."""
+        return min(max(self._method.progress(self._reached), 0.0), 1.0)
+
+    def reach(self, request_id: str, progress: float) -> None:
+        """Notes how far an open trial says it is; a trial that ended is not listened to.
+
+        Args:
+            request_id: The trial.
+            progress: Absolute length, or share in searches without operations; NaN counts as 0.
+
+        Raises:
+            NotFoundError: The search did not ask for such a trial.
+        """
+        if not self.trial(request_id).ended:
+            self._reached[request_id] = max(progress, 0.0) if progress == progress else 0.0  # noqa: PLR0124
+
+    def reached(self, request_id: str) -> float:
+        """Gives how far a trial said it is; 0 when it said nothing."""
+        return self._reached.get(request_id, 0.0)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Gives the whole state as JSON values; equal logs give equal snapshots."""
+        return {
+            "sequence": self.sequence,
+            "last_action": self.last_action,
+            "requested": self.requested,
+            "closed": self.closed,
+            "failures": self._failures,
+            "cancels": self._cancels,
+            "over": self.over,
+            "draws": self._draws,
+            "trials": {request_id: trial.to_json() for request_id, trial in self.trials.items()},
+            "method": self._method.snapshot(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Replaces the whole state by a snapshot's."""
+        self.sequence = state["sequence"]
+        self.last_action = state["last_action"]
+        self.requested = state["requested"]
+        self.closed = state["closed"]
+        self._failures = state["failures"]
+        self._cancels = state["cancels"]
+        self.over = state["over"]
+        self._draws = state["draws"]
+        self.trials = {
+            request_id: TrialState.from_json(fields) for request_id, fields in state["trials"].items()
+        }
+        self._method.restore(state["method"])
+        self._sampler = Sampler(self.spec.space, RandomStream(self.spec.seed, self._draws))
+
+    def _decide(self, event: MethodEvent, operations: list[Operation], actions: list[Action]) -> None:
+        self._sampler.random.advance_to(self._draws)
+        for operation in self._method.decide(event, self._sampler):
+            self._keep(operation, operations, actions)
+        if isinstance(event, TrialClosed) and self.closed == self.requested:
+            self._keep(
+                Shutdown(
+                    cancel=self._cancels >= self.requested,
+                    failure=self._failures >= self.requested,
+                ),
+                operations,
+                actions,
+            )
+        self._draws = self._sampler.random.position.draws
+
+    def _keep(self, operation: Operation, operations: list[Operation], actions: list[Action]) -> None:
+        operations.append(operation)
+        # Whether a trial must be told to run again depends on its state before the operation.
+        action = self._action(operation)
+        self._carry_out(operation)
+        if action is not None:
+            self._hand_out(action)
+            self.last_action += 1
+            actions.append(action)
+
+    def _action(self, operation: Operation) -> Action | None:
+        match operation:
+            case Create(request_id, hparams, trial_seed):
+                return CreateTrial(request_id, hparams, trial_seed, self.spec.source_checkpoint_id)
+            case ValidateAfter(request_id, length) if self.trials[request_id].idle:
+                return RunTrial(request_id, length)
+            case Close(request_id):
+                return CloseTrial(request_id)
+            case Stop(request_id):
+                return StopTrial(request_id)
+            case Shutdown(cancel, failure):
+                return EndSearch(cancel=cancel, failure=failure)
+        return None
+
+    def _absorb(self, event: Event) -> None:
+        """Takes in what happened: the part of an event that needs no decision."""
+        match event:
+            case Sealed(request_id, min_run):
+                trial = self.trials[request_id]
+                trial.min_run = max(trial.min_run, min_run)
+                trial.idle = not trial.pending
+                return
+            case TrialCreated(request_id):
+                self.trials[request_id].created = True
+            case ValidationCompleted(request_id, metric, length):
+                trial = self.trials[request_id]
+                trial.pending = False
+                trial.done = (length, metric)
+            case ValidationReported(request_id) if event.source:
+                trial = self.trials[request_id]
+                trial.heard = {**(trial.heard or {}), (event.run, event.source): event.position}
+            case TrialExited(request_id, reason):
+                self._exit(request_id, reason)
+            case TrialClosed(request_id):
+                self.trials[request_id].closed = True
+                self.closed += 1
+                self._reached.pop(request_id, None)
+        self._method.absorb(event)
+
+    def _exit(self, request_id: str, reason: ExitReason) -> None:
+        trial = self.trials[request_id]
+        trial.exit = reason
+        trial.pending = False
+        self._failures += reason is ExitReason.ERRORED
+        self._cancels += reason is ExitReason.USER_CANCELED
+        if reason.invalid:
+            self._reached.pop(request_id, None)
+
+    def _carry_out(self, operation: Operation) -> None:
+        """Changes the state as an operation demands."""
+        match operation:
+            case Create(request_id):
+                self.trials[request_id] = TrialState()
+                self.requested += 1
+            case ValidateAfter(request_id, length):
+                trial = self.trials[request_id]
+                trial.length = length
+                trial.pending = True
+            case Close(request_id) | Stop(request_id):
+                self.trials[request_id].closing = True
+            case Promote():
+                pass
+            case Shutdown():
+                self.over = True
+                return
+        self._method.apply(operation)
+
+    def _hand_out(self, action: Action) -> None:
+        """Changes the state as an action demands."""
+        if isinstance(action, RunTrial):
+            self.trials[action.request_id].idle = False
+
+
+def fold(spec: SearchSpec, entries: Sequence[Entry]) -> Search:
+    """Rebuilds a search from its log."""
+    search = Search(spec)
+    for entry in entries:
+        search.apply(entry)
+    return search
+
+
+def start(spec: SearchSpec) -> tuple[Search, Entry]:
+    """Begins a search.
+
+    Returns:
+        The search, and the first entry of its log.
+    """
+    search = Search(spec)
+    entry = search.record(Started())
+    assert entry is not None
+    return search, entry

@@ -1,0 +1,255 @@
+"""What is asked of a search: immutable once it is created, and checked before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from resolute_searcher.faults import Faults
+from resolute_searcher.methods.adaptive import AdaptiveMode, AdaptivePlan
+from resolute_searcher.methods.grid import Grid, missing_counts
+from resolute_searcher.methods.halving import Halving
+from resolute_searcher.space import Space
+
+MAX_TRIALS = 1_000_000
+"""Most trials of a search."""
+MAX_AT_START = 100_000
+"""Most trials that a search begins with."""
+_MAX_RUNGS = 64
+_MAX_BRACKETS = 64
+_MAX_DIVISOR = 10_000  # to the power of the most rungs it is still a number
+
+
+@dataclass(frozen=True, slots=True)
+class SingleSpec:
+    """One trial.
+
+    Attributes:
+        max_length: Length to train to; None when trials know themselves when they are done.
+    """
+
+    max_length: int | None
+
+    def check(self, spec: SearchSpec, faults: Faults) -> None:
+        """Adds what is wrong to the faults."""
+        _check_length(self.max_length, faults)
+
+
+@dataclass(frozen=True, slots=True)
+class RandomSpec:
+    """Independent samples.
+
+    Attributes:
+        max_length: Length to train to; None when trials know themselves when they are done.
+        max_trials: Number of trials.
+        max_concurrent_trials: Trials alive at once; 0 is no limit.
+    """
+
+    max_length: int | None
+    max_trials: int
+    max_concurrent_trials: int = 16
+
+    def check(self, spec: SearchSpec, faults: Faults) -> None:
+        """Adds what is wrong to the faults."""
+        _check_length(self.max_length, faults)
+        _check_trials(self.max_trials, self.max_concurrent_trials, faults)
+
+
+@dataclass(frozen=True, slots=True)
+class GridSpec:
+    """Every point of a grid.
+
+    Attributes:
+        max_length: Length to train to; None when trials know themselves when they are done.
+        max_concurrent_trials: Trials alive at once; 0 is no limit.
+    """
+
+    max_length: int | None
+    max_concurrent_trials: int = 16
+
+    def check(self, spec: SearchSpec, faults: Faults) -> None:
+        """Adds what is wrong to the faults."""
+        _check_length(self.max_length, faults)
+        without = list(missing_counts(spec.space, "hyperparameters"))
+        for path in without:
+            faults.add(path, "must be given in a grid search: how many points the range has")
+        if without or faults.found:
+            return
+        points = Grid(spec.space).size
+        _check_trials(
+            points, self.max_concurrent_trials, faults, name="hyperparameters (number of grid points)"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AsyncHalvingSpec:
+    """One bracket of asynchronous successive halving.
+
+    Attributes:
+        num_rungs: Number of rungs.
+        max_length: Length, or value of the time metric, at the top rung.
+        max_trials: Number of trials.
+        divisor: One over the share that goes up, above 1.
+        max_concurrent_trials: Trials alive at once; 0 lets the method choose.
+        stop_once: Whether trials stop for good instead of being promoted later.
+        time_driven: Whether validation reports decide, by the time metric.
+    """
+
+    num_rungs: int
+    max_length: int
+    max_trials: int
+    divisor: float = 4.0
+    max_concurrent_trials: int = 16
+    stop_once: bool = False
+    time_driven: bool = False
+
+    def check(self, spec: SearchSpec, faults: Faults) -> None:
+        """Adds what is wrong to the faults."""
+        _check_length(self.max_length, faults)
+        _check_trials(self.max_trials, self.max_concurrent_trials, faults)
+        _check_divisor(self.divisor, faults)
+        _check_rungs(self.num_rungs, "num_rungs", faults)
+        _check_time(spec, self.time_driven, faults)
+
+    def bracket(self, *, smaller_is_better: bool) -> Halving:
+        """Gives the bracket."""
+        return Halving(
+            num_rungs=self.num_rungs,
+            max_length=self.max_length,
+            max_trials=self.max_trials,
+            divisor=self.divisor,
+            max_concurrent_trials=self.max_concurrent_trials,
+            smaller_is_better=smaller_is_better,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptiveAshaSpec:
+    """Several brackets of asynchronous successive halving.
+
+    Attributes:
+        max_length: Length, or value of the time metric, at the top rungs.
+        max_trials: Number of trials.
+        divisor: One over the share that goes up, above 1.
+        max_rungs: Most rungs of a bracket.
+        max_concurrent_trials: Trials alive at once; 0 lets the method choose.
+        mode: Which brackets there are.
+        bracket_rungs: Rungs of each bracket; empty derives them from the mode.
+        stop_once: Whether trials stop for good instead of being promoted later.
+        time_driven: Whether validation reports decide, by the time metric.
+    """
+
+    max_length: int
+    max_trials: int
+    divisor: float = 4.0
+    max_rungs: int = 5
+    max_concurrent_trials: int = 16
+    mode: AdaptiveMode = AdaptiveMode.STANDARD
+    bracket_rungs: tuple[int, ...] = ()
+    stop_once: bool = False
+    time_driven: bool = False
+
+    def check(self, spec: SearchSpec, faults: Faults) -> None:
+        """Adds what is wrong to the faults."""
+        _check_length(self.max_length, faults)
+        _check_trials(self.max_trials, self.max_concurrent_trials, faults)
+        _check_divisor(self.divisor, faults)
+        _check_rungs(self.max_rungs, "max_rungs", faults)
+        for number, rungs in enumerate(self.bracket_rungs):
+            _check_rungs(rungs, f"bracket_rungs[{number}]", faults)
+        many = len(self.bracket_rungs)
+        faults.require(
+            many <= _MAX_BRACKETS, "bracket_rungs", f"can name {_MAX_BRACKETS} brackets, not {many}"
+        )
+        _check_time(spec, self.time_driven, faults)
+
+    def brackets(self, *, smaller_is_better: bool) -> list[Halving]:
+        """Gives the brackets, the one with the most rungs first."""
+        plan = AdaptivePlan(
+            max_length=self.max_length,
+            max_trials=self.max_trials,
+            divisor=self.divisor,
+            max_rungs=self.max_rungs,
+            max_concurrent_trials=self.max_concurrent_trials,
+            mode=self.mode,
+            bracket_rungs=self.bracket_rungs,
+            smaller_is_better=smaller_is_better,
+        )
+        return plan.brackets()
+
+
+MethodSpec: TypeAlias = SingleSpec | RandomSpec | GridSpec | AsyncHalvingSpec | AdaptiveAshaSpec
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSpec:
+    """Everything that decides a search.
+
+    Attributes:
+        method: How to search.
+        metric: Name of the validation metric that decides.
+        smaller_is_better: Whether smaller values of it are better.
+        seed: Seed of the random numbers, from 0 to 2**32 - 1.
+        space: Where to search.
+        time_metric: Name of the metric that tells how far a trial is; None when operations tell trials.
+        source_checkpoint_id: Checkpoint that every trial starts from; empty for none.
+    """
+
+    method: MethodSpec
+    metric: str = "loss"
+    smaller_is_better: bool = True
+    seed: int = 0
+    space: Space = field(default_factory=Space)
+    time_metric: str | None = None
+    source_checkpoint_id: str = ""
+
+    def check(self) -> None:
+        """Checks everything.
+
+        Raises:
+            InvalidArgumentError: It lists all that is wrong.
+        """
+        faults = Faults()
+        faults.require(bool(self.metric), "searcher.metric", "must name the validation metric that decides")
+        faults.require(
+            self.time_metric is None or bool(self.time_metric), "searcher.time_metric", "must not be empty"
+        )
+        self.space.check("hyperparameters", faults)
+        self.method.check(self, faults)
+        faults.raise_any("search spec")
+
+
+def _check_length(max_length: int | None, faults: Faults) -> None:
+    if max_length is not None:
+        faults.require(max_length >= 1, "searcher.max_length", f"must be at least 1, not {max_length}")
+
+
+def _check_trials(
+    max_trials: int, concurrent: int, faults: Faults, *, name: str = "searcher.max_trials"
+) -> None:
+    faults.require(1 <= max_trials <= MAX_TRIALS, name, f"must be from 1 to {MAX_TRIALS}, not {max_trials}")
+    faults.require(
+        concurrent >= 0, "searcher.max_concurrent_trials", f"must not be below 0 as {concurrent} is"
+    )
+    at_start = min(concurrent or max_trials, max_trials)
+    faults.require(
+        at_start <= MAX_AT_START,
+        "searcher.max_concurrent_trials",
+        f"must be from 1 to {MAX_AT_START} when there are {max_trials} trials, not {concurrent}",
+    )
+
+
+def _check_divisor(divisor: float, faults: Faults) -> None:
+    fine = 1 < divisor <= _MAX_DIVISOR
+    faults.require(fine, "searcher.divisor", f"must be above 1 and at most {_MAX_DIVISOR}, not {divisor}")
+
+
+def _check_rungs(rungs: int, name: str, faults: Faults) -> None:
+    fine = 1 <= rungs <= _MAX_RUNGS
+    faults.require(fine, f"searcher.{name}", f"must be from 1 to {_MAX_RUNGS}, not {rungs}")
+
+
+def _check_time(spec: SearchSpec, time_driven: bool, faults: Faults) -> None:
+    if time_driven != (spec.time_metric is not None):
+        wanted = "must be given" if time_driven else "must be absent unless validation reports decide"
+        faults.add("searcher.time_metric", wanted)

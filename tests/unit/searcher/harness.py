@@ -1,0 +1,148 @@
+"""Drives a search to its end in memory, the two ways that the conformance vectors ask for."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter, deque
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+
+from resolute_searcher.events import (
+    Event,
+    ExitReason,
+    Started,
+    TrialClosed,
+    TrialCreated,
+    TrialExited,
+    ValidationCompleted,
+)
+from resolute_searcher.operations import Close, Create, Operation, Shutdown, ValidateAfter
+from resolute_searcher.search import Entry, Search, fold
+
+Metric = Callable[[int], float]
+"""The metric of the trial with a number, counted from 1 in the order of creation."""
+
+
+@dataclass
+class Run:
+    """What a search asked for while it was driven."""
+
+    search: Search
+    entries: list[Entry] = field(default_factory=list)
+    numbers: dict[str, int] = field(default_factory=dict)
+    lengths: dict[int, list[int]] = field(default_factory=dict)
+    creates: list[Create] = field(default_factory=list)
+    shutdown: Shutdown | None = None
+
+    def record(self, event: Event) -> list[Operation]:
+        """Feeds an event and notes what came of it."""
+        entry = self.search.record(event)
+        if entry is None:
+            return []
+        self.entries.append(entry)
+        for operation in entry.operations:
+            match operation:
+                case Create(request_id):
+                    number = len(self.numbers) + 1
+                    self.numbers[request_id] = number
+                    self.lengths[number] = []
+                    self.creates.append(operation)
+                case ValidateAfter(request_id, length):
+                    self.lengths[self.numbers[request_id]].append(length)
+                case Shutdown():
+                    self.shutdown = operation
+        return list(entry.operations)
+
+    def in_order(self) -> list[list[int]]:
+        """The lengths of each trial, in order of creation."""
+        return [self.lengths[number] for number in sorted(self.lengths)]
+
+    def multiset(self) -> Counter[tuple[int, ...]]:
+        """How many trials had which lengths."""
+        return Counter(tuple(lengths) for lengths in self.lengths.values())
+
+
+def drive_in_order(
+    search: Search,
+    metric: Metric,
+    *,
+    exits: Collection[tuple[int, int]] = (),
+    reason: ExitReason = ExitReason.USER_REQUESTED_STOP,
+) -> Run:
+    """Harness V: operations are answered first in, first out.
+
+    Args:
+        search: A new search.
+        metric: Constant metric of each trial.
+        exits: Trials that exit, by number, and which of their operations they answer so, counted from 1.
+        reason: Why they exit.
+    """
+    run = Run(search)
+    waiting = deque(run.record(Started()))
+    answered: Counter[int] = Counter()
+    while waiting:
+        match waiting.popleft():
+            case Create(request_id):
+                waiting += run.record(TrialCreated(request_id))
+            case ValidateAfter(request_id, length):
+                number = run.numbers[request_id]
+                answered[number] += 1
+                if (number, answered[number]) in exits:
+                    waiting += run.record(TrialExited(request_id, reason))
+                    waiting += run.record(TrialClosed(request_id))
+                else:
+                    waiting += run.record(ValidationCompleted(request_id, metric(number), length))
+                _assert_snapshot_is_exact(search)
+            case Close(request_id):
+                waiting += run.record(TrialClosed(request_id))
+    assert fold(search.spec, run.entries).snapshot() == search.snapshot()
+    return run
+
+
+def drive_at_random(search: Search, metric: Metric, *, seed: int = 0, in_turn: bool = False) -> Run:
+    """Harness S: each step answers one operation of some trial that has any.
+
+    Args:
+        search: A new search.
+        metric: Constant metric of each trial.
+        seed: Chooses the trials.
+        in_turn: Choose the oldest trial instead of a random one.
+    """
+    choice = random.Random(seed)
+    run = Run(search)
+    pending: dict[str, deque[Operation]] = {}
+    progress = [search.progress()]
+
+    def feed(event: Event) -> None:
+        for operation in run.record(event):
+            if isinstance(operation, Create | ValidateAfter | Close):
+                pending.setdefault(operation.request_id, deque()).append(operation)
+        progress.append(search.progress())
+
+    feed(Started())
+    while pending:
+        request_id = next(iter(pending)) if in_turn else choice.choice(list(pending))
+        match pending[request_id].popleft():
+            case Create():
+                feed(TrialCreated(request_id))
+            case ValidateAfter(_, length):
+                search.reach(request_id, length)
+                feed(ValidationCompleted(request_id, metric(run.numbers[request_id]), length))
+            case Close():
+                feed(TrialClosed(request_id))
+        if not pending[request_id]:
+            del pending[request_id]
+    assert progress[0] == 0.0
+    assert progress == sorted(progress)
+    assert progress[-1] == 1.0
+    assert all(trial.closed for trial in search.trials.values())
+    assert run.shutdown == Shutdown(cancel=False, failure=False)
+    return run
+
+
+def _assert_snapshot_is_exact(search: Search) -> None:
+    before = json.dumps(search.snapshot())
+    other = Search(search.spec)
+    other.restore(json.loads(before))
+    assert json.dumps(other.snapshot()) == before
