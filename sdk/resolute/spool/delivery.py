@@ -103,7 +103,7 @@ class ReportDelivery:
         try:
             self._validate(validations)
         except (AbortedError, NotFoundError, FailedPreconditionError, InvalidArgumentError) as failure:
-            # The reports are history and were taken; a search that has ended or listens to a later run decides
+            # The reports are history and were taken; a search that ended or listens to a later run decides
             # without them.
             _log.info("the search does not listen to run %d: %s", self._identity.run, failure)
 
