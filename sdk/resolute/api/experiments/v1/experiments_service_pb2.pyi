@@ -10,6 +10,7 @@ import google.protobuf.internal.containers
 import google.protobuf.message
 import resolute.api.common.v1.value_pb2
 import resolute.api.experiments.v1.experiment_pb2
+import resolute.api.searcher.v1.search_pb2
 import typing
 
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
@@ -129,6 +130,7 @@ class ValidateConfigResponse(google.protobuf.message.Message):
 
     CONFIG_FIELD_NUMBER: builtins.int
     WARNINGS_FIELD_NUMBER: builtins.int
+    SEARCH_FIELD_NUMBER: builtins.int
     @property
     def config(self) -> resolute.api.common.v1.value_pb2.Value:
         """The whole config, defaults filled in: a map."""
@@ -137,14 +139,20 @@ class ValidateConfigResponse(google.protobuf.message.Message):
     def warnings(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """As in CreateExperimentResponse."""
 
+    @property
+    def search(self) -> resolute.api.searcher.v1.search_pb2.SearchSpec:
+        """The search that an experiment with this config would run, such as PreviewSearch takes it. Set by every server that checks configs."""
+
     def __init__(
         self,
         *,
         config: resolute.api.common.v1.value_pb2.Value | None = ...,
         warnings: collections.abc.Iterable[builtins.str] | None = ...,
+        search: resolute.api.searcher.v1.search_pb2.SearchSpec | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["config", b"config"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["config", b"config", "warnings", b"warnings"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_search", b"_search", "config", b"config", "search", b"search"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_search", b"_search", "config", b"config", "search", b"search", "warnings", b"warnings"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_search", b"_search"]) -> typing.Literal["search"] | None: ...
 
 global___ValidateConfigResponse = ValidateConfigResponse
 
