@@ -739,20 +739,32 @@ class Event(google.protobuf.message.Message):
         REQUEST_ID_FIELD_NUMBER: builtins.int
         METRIC_FIELD_NUMBER: builtins.int
         TIME_FIELD_NUMBER: builtins.int
+        RUN_FIELD_NUMBER: builtins.int
+        SOURCE_FIELD_NUMBER: builtins.int
+        SOURCE_SEQUENCE_FIELD_NUMBER: builtins.int
         request_id: builtins.str
         """The trial's identifier within the search."""
         metric: builtins.float
         """Value of the search's metric."""
         time: builtins.float
         """Value of the time metric."""
+        run: builtins.int
+        """Run of the trial that reported."""
+        source: builtins.str
+        """Names the spool that the report came from."""
+        source_sequence: builtins.int
+        """Position in that spool."""
         def __init__(
             self,
             *,
             request_id: builtins.str = ...,
             metric: builtins.float = ...,
             time: builtins.float = ...,
+            run: builtins.int = ...,
+            source: builtins.str = ...,
+            source_sequence: builtins.int = ...,
         ) -> None: ...
-        def ClearField(self, field_name: typing.Literal["metric", b"metric", "request_id", b"request_id", "time", b"time"]) -> None: ...
+        def ClearField(self, field_name: typing.Literal["metric", b"metric", "request_id", b"request_id", "run", b"run", "source", b"source", "source_sequence", b"source_sequence", "time", b"time"]) -> None: ...
 
     @typing.final
     class OperationsPosted(google.protobuf.message.Message):
@@ -776,6 +788,26 @@ class Event(google.protobuf.message.Message):
         ) -> None: ...
         def ClearField(self, field_name: typing.Literal["operations", b"operations", "triggered_by_sequence", b"triggered_by_sequence"]) -> None: ...
 
+    @typing.final
+    class Sealed(google.protobuf.message.Message):
+        """Runs of a trial lost their authority."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        REQUEST_ID_FIELD_NUMBER: builtins.int
+        MIN_RUN_FIELD_NUMBER: builtins.int
+        request_id: builtins.str
+        """The trial's identifier within the search."""
+        min_run: builtins.int
+        """Runs below this have no authority from now on."""
+        def __init__(
+            self,
+            *,
+            request_id: builtins.str = ...,
+            min_run: builtins.int = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["min_run", b"min_run", "request_id", b"request_id"]) -> None: ...
+
     SEQUENCE_FIELD_NUMBER: builtins.int
     EVENT_ID_FIELD_NUMBER: builtins.int
     TIME_FIELD_NUMBER: builtins.int
@@ -786,6 +818,7 @@ class Event(google.protobuf.message.Message):
     TRIAL_EXITED_FIELD_NUMBER: builtins.int
     VALIDATION_REPORTED_FIELD_NUMBER: builtins.int
     OPERATIONS_POSTED_FIELD_NUMBER: builtins.int
+    SEALED_FIELD_NUMBER: builtins.int
     sequence: builtins.int
     """Position in the log, from 1."""
     event_id: builtins.str
@@ -822,6 +855,10 @@ class Event(google.protobuf.message.Message):
     def operations_posted(self) -> global___Event.OperationsPosted:
         """Operations that a client of a custom method posted."""
 
+    @property
+    def sealed(self) -> global___Event.Sealed:
+        """Runs of a trial lost their authority."""
+
     def __init__(
         self,
         *,
@@ -835,10 +872,11 @@ class Event(google.protobuf.message.Message):
         trial_exited: global___Event.TrialExited | None = ...,
         validation_reported: global___Event.ValidationReported | None = ...,
         operations_posted: global___Event.OperationsPosted | None = ...,
+        sealed: global___Event.Sealed | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["kind", b"kind", "operations_posted", b"operations_posted", "started", b"started", "time", b"time", "trial_closed", b"trial_closed", "trial_created", b"trial_created", "trial_exited", b"trial_exited", "validation_completed", b"validation_completed", "validation_reported", b"validation_reported"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["event_id", b"event_id", "kind", b"kind", "operations_posted", b"operations_posted", "sequence", b"sequence", "started", b"started", "time", b"time", "trial_closed", b"trial_closed", "trial_created", b"trial_created", "trial_exited", b"trial_exited", "validation_completed", b"validation_completed", "validation_reported", b"validation_reported"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["started", "trial_created", "validation_completed", "trial_closed", "trial_exited", "validation_reported", "operations_posted"] | None: ...
+    def HasField(self, field_name: typing.Literal["kind", b"kind", "operations_posted", b"operations_posted", "sealed", b"sealed", "started", b"started", "time", b"time", "trial_closed", b"trial_closed", "trial_created", b"trial_created", "trial_exited", b"trial_exited", "validation_completed", b"validation_completed", "validation_reported", b"validation_reported"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["event_id", b"event_id", "kind", b"kind", "operations_posted", b"operations_posted", "sealed", b"sealed", "sequence", b"sequence", "started", b"started", "time", b"time", "trial_closed", b"trial_closed", "trial_created", b"trial_created", "trial_exited", b"trial_exited", "validation_completed", b"validation_completed", "validation_reported", b"validation_reported"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["started", "trial_created", "validation_completed", "trial_closed", "trial_exited", "validation_reported", "operations_posted", "sealed"] | None: ...
 
 global___Event = Event
 
@@ -858,12 +896,15 @@ class Operation(google.protobuf.message.Message):
         HPARAMS_FIELD_NUMBER: builtins.int
         TRIAL_SEED_FIELD_NUMBER: builtins.int
         CHECKPOINT_ID_FIELD_NUMBER: builtins.int
+        BRACKET_FIELD_NUMBER: builtins.int
         request_id: builtins.str
         """UUID, unique within the search."""
         trial_seed: builtins.int
         """Seed for the trial's own random numbers."""
         checkpoint_id: builtins.str
         """Checkpoint to start from; empty for none."""
+        bracket: builtins.int
+        """Position of the bracket that asked for the trial; zero in methods without brackets."""
         @property
         def hparams(self) -> resolute.api.common.v1.value_pb2.Value:
             """The sampled hyperparameters: a map."""
@@ -875,9 +916,10 @@ class Operation(google.protobuf.message.Message):
             hparams: resolute.api.common.v1.value_pb2.Value | None = ...,
             trial_seed: builtins.int = ...,
             checkpoint_id: builtins.str = ...,
+            bracket: builtins.int = ...,
         ) -> None: ...
         def HasField(self, field_name: typing.Literal["hparams", b"hparams"]) -> builtins.bool: ...
-        def ClearField(self, field_name: typing.Literal["checkpoint_id", b"checkpoint_id", "hparams", b"hparams", "request_id", b"request_id", "trial_seed", b"trial_seed"]) -> None: ...
+        def ClearField(self, field_name: typing.Literal["bracket", b"bracket", "checkpoint_id", b"checkpoint_id", "hparams", b"hparams", "request_id", b"request_id", "trial_seed", b"trial_seed"]) -> None: ...
 
     @typing.final
     class ValidateAfter(google.protobuf.message.Message):
@@ -951,11 +993,51 @@ class Operation(google.protobuf.message.Message):
         ) -> None: ...
         def ClearField(self, field_name: typing.Literal["progress", b"progress"]) -> None: ...
 
+    @typing.final
+    class Stop(google.protobuf.message.Message):
+        """Stop a running trial (time-driven searches)."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        REQUEST_ID_FIELD_NUMBER: builtins.int
+        request_id: builtins.str
+        """The trial's identifier within the search."""
+        def __init__(
+            self,
+            *,
+            request_id: builtins.str = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["request_id", b"request_id"]) -> None: ...
+
+    @typing.final
+    class Promote(google.protobuf.message.Message):
+        """A trial rises to a rung with nothing to do: it has exited, and takes the worst metric with it, or it runs by itself.
+        Recorded because later decisions rest on it.
+        """
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        REQUEST_ID_FIELD_NUMBER: builtins.int
+        RUNG_FIELD_NUMBER: builtins.int
+        request_id: builtins.str
+        """The trial's identifier within the search."""
+        rung: builtins.int
+        """The rung, from 0 at the bottom."""
+        def __init__(
+            self,
+            *,
+            request_id: builtins.str = ...,
+            rung: builtins.int = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["request_id", b"request_id", "rung", b"rung"]) -> None: ...
+
     CREATE_FIELD_NUMBER: builtins.int
     VALIDATE_AFTER_FIELD_NUMBER: builtins.int
     CLOSE_FIELD_NUMBER: builtins.int
     SHUTDOWN_FIELD_NUMBER: builtins.int
     PROGRESS_FIELD_NUMBER: builtins.int
+    STOP_FIELD_NUMBER: builtins.int
+    PROMOTE_FIELD_NUMBER: builtins.int
     @property
     def create(self) -> global___Operation.Create:
         """Create a trial."""
@@ -976,6 +1058,14 @@ class Operation(google.protobuf.message.Message):
     def progress(self) -> global___Operation.Progress:
         """Progress that a custom method computed."""
 
+    @property
+    def stop(self) -> global___Operation.Stop:
+        """Stop a running trial (time-driven searches)."""
+
+    @property
+    def promote(self) -> global___Operation.Promote:
+        """A trial rises to a rung, and nobody has to do anything for it."""
+
     def __init__(
         self,
         *,
@@ -984,10 +1074,12 @@ class Operation(google.protobuf.message.Message):
         close: global___Operation.Close | None = ...,
         shutdown: global___Operation.Shutdown | None = ...,
         progress: global___Operation.Progress | None = ...,
+        stop: global___Operation.Stop | None = ...,
+        promote: global___Operation.Promote | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["close", b"close", "create", b"create", "kind", b"kind", "progress", b"progress", "shutdown", b"shutdown", "validate_after", b"validate_after"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["close", b"close", "create", b"create", "kind", b"kind", "progress", b"progress", "shutdown", b"shutdown", "validate_after", b"validate_after"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["create", "validate_after", "close", "shutdown", "progress"] | None: ...
+    def HasField(self, field_name: typing.Literal["close", b"close", "create", b"create", "kind", b"kind", "progress", b"progress", "promote", b"promote", "shutdown", b"shutdown", "stop", b"stop", "validate_after", b"validate_after"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["close", b"close", "create", b"create", "kind", b"kind", "progress", b"progress", "promote", b"promote", "shutdown", b"shutdown", "stop", b"stop", "validate_after", b"validate_after"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["create", "validate_after", "close", "shutdown", "progress", "stop", "promote"] | None: ...
 
 global___Operation = Operation
 
