@@ -1,0 +1,51 @@
+"""The SDK: what training scripts and tools import.
+
+``import resolute`` is cheap: it loads neither torch nor gRPC. The parts that need them are loaded when they
+are first named.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from resolute import errors
+from resolute.experiment_config import ExperimentConfig
+from resolute.import_path import import_from_path
+from resolute.info import ClusterInfo, RendezvousInfo, ResourcesInfo, TrialInfo, get_cluster_info
+from resolute.trial_errors import InvalidHP
+
+if TYPE_CHECKING:
+    from resolute import core
+
+LOG_FORMAT = "%(levelname)s: [%(process)s] %(name)s: %(message)s"
+"""Format for ``logging.basicConfig`` with which the severity of each line is recognised on the cluster."""
+
+_LAZY_MODULES = frozenset({"client", "core", "keras", "pytorch", "testing", "transformers"})
+
+__all__ = [
+    "LOG_FORMAT",
+    "ClusterInfo",
+    "ExperimentConfig",
+    "InvalidHP",
+    "RendezvousInfo",
+    "ResourcesInfo",
+    "TrialInfo",
+    "core",
+    "errors",
+    "get_cluster_info",
+    "import_from_path",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY_MODULES:
+        try:
+            return importlib.import_module(f"resolute.{name}")
+        except ModuleNotFoundError as failure:
+            if failure.name != f"resolute.{name}":
+                raise
+    if name == "__version__":
+        # Finding the installed distribution takes longer than everything else here.
+        return importlib.import_module("importlib.metadata").version("resolute")
+    raise AttributeError(f"module 'resolute' has no attribute {name!r}")

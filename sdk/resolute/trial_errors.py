@@ -1,0 +1,50 @@
+"""What training scripts raise and catch, under the names that the documented API gives them."""
+
+from __future__ import annotations
+
+from resolute.errors import NotFoundError
+
+
+class InvalidHP(Exception):  # noqa: N818 - the documented name
+    """Raise it when these hyperparameters make no sense: the trial ends and the search goes on without it.
+
+    Args:
+        msg: Why, for people.
+
+    Raises:
+        TypeError: ``msg`` is no text.
+    """
+
+    def __init__(self, msg: str = "...") -> None:
+        if not isinstance(msg, str):
+            raise TypeError(f"InvalidHP takes a text as its reason, not a {type(msg).__name__}: {msg!r}")
+        super().__init__(msg)
+        self.msg = msg
+
+
+class InvalidExperimentException(BaseException):
+    """The experiment is set up in a way that no restart can cure."""
+
+
+class InvalidDataTypeException(Exception):  # noqa: N818 - the documented name
+    """A data loader, or what it yields, is of a kind that cannot be used."""
+
+
+class InvalidConfigurationException(Exception):  # noqa: N818 - the documented name
+    """The experiment's config is wrong."""
+
+
+class InvalidModelException(Exception):  # noqa: N818 - the documented name
+    """The model is of a kind that cannot be used."""
+
+
+class InvalidCheckpointException(Exception):  # noqa: N818 - the documented name
+    """The checkpoint's files are not what the loader expects."""
+
+
+class InternalException(Exception):  # noqa: N818 - the documented name
+    """Something was asked for at a time when it is not known."""
+
+
+class CheckpointNotFound(NotFoundError):  # noqa: N818 - the documented name
+    """There is no such checkpoint, or its files are gone."""
