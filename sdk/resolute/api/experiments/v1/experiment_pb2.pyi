@@ -313,6 +313,7 @@ class Trial(google.protobuf.message.Message):
     REVISION_FIELD_NUMBER: builtins.int
     RUNS_FIELD_NUMBER: builtins.int
     PIDS_FIELD_NUMBER: builtins.int
+    METADATA_FIELD_NUMBER: builtins.int
     trial_id: builtins.str
     """UUID."""
     number: builtins.int
@@ -361,6 +362,10 @@ class Trial(google.protobuf.message.Message):
     def pids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Process ids on the machines of the current run, by container; for operators."""
 
+    @property
+    def metadata(self) -> resolute.api.common.v1.value_pb2.Value:
+        """Free metadata that its code set: a map."""
+
     def __init__(
         self,
         *,
@@ -383,9 +388,10 @@ class Trial(google.protobuf.message.Message):
         revision: builtins.int = ...,
         runs: collections.abc.Iterable[global___Run] | None = ...,
         pids: collections.abc.Iterable[builtins.int] | None = ...,
+        metadata: resolute.api.common.v1.value_pb2.Value | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["create_time", b"create_time", "end_time", b"end_time", "hparams", b"hparams"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["create_time", b"create_time", "end_time", b"end_time", "experiment_id", b"experiment_id", "experiment_number", b"experiment_number", "explanation", b"explanation", "hparams", b"hparams", "latest_checkpoint_id", b"latest_checkpoint_id", "number", b"number", "pids", b"pids", "request_id", b"request_id", "restarts", b"restarts", "revision", b"revision", "run", b"run", "runs", b"runs", "state", b"state", "status", b"status", "steps_completed", b"steps_completed", "trial_id", b"trial_id", "trial_seed", b"trial_seed"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["create_time", b"create_time", "end_time", b"end_time", "hparams", b"hparams", "metadata", b"metadata"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["create_time", b"create_time", "end_time", b"end_time", "experiment_id", b"experiment_id", "experiment_number", b"experiment_number", "explanation", b"explanation", "hparams", b"hparams", "latest_checkpoint_id", b"latest_checkpoint_id", "metadata", b"metadata", "number", b"number", "pids", b"pids", "request_id", b"request_id", "restarts", b"restarts", "revision", b"revision", "run", b"run", "runs", b"runs", "state", b"state", "status", b"status", "steps_completed", b"steps_completed", "trial_id", b"trial_id", "trial_seed", b"trial_seed"]) -> None: ...
 
 global___Trial = Trial
 

@@ -8,6 +8,7 @@ import collections.abc
 import google.protobuf.descriptor
 import google.protobuf.internal.containers
 import google.protobuf.message
+import resolute.api.common.v1.value_pb2
 import resolute.api.experiments.v1.experiment_pb2
 import resolute.api.experiments.v1.experiments_service_pb2
 import typing
@@ -184,20 +185,28 @@ class SetTrialStatusRequest(google.protobuf.message.Message):
     TRIAL_ID_FIELD_NUMBER: builtins.int
     RUN_FIELD_NUMBER: builtins.int
     STATUS_FIELD_NUMBER: builtins.int
+    METADATA_FIELD_NUMBER: builtins.int
     trial_id: builtins.str
     """UUID of the trial."""
     run: builtins.int
     """Run that says so."""
     status: builtins.str
-    """A word or two."""
+    """A word or two; empty leaves it as it was."""
+    @property
+    def metadata(self) -> resolute.api.common.v1.value_pb2.Value:
+        """Replaces the trial's free metadata: a map. Absent leaves it as it was."""
+
     def __init__(
         self,
         *,
         trial_id: builtins.str = ...,
         run: builtins.int = ...,
         status: builtins.str = ...,
+        metadata: resolute.api.common.v1.value_pb2.Value | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["run", b"run", "status", b"status", "trial_id", b"trial_id"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_metadata", b"_metadata", "metadata", b"metadata"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_metadata", b"_metadata", "metadata", b"metadata", "run", b"run", "status", b"status", "trial_id", b"trial_id"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_metadata", b"_metadata"]) -> typing.Literal["metadata"] | None: ...
 
 global___SetTrialStatusRequest = SetTrialStatusRequest
 
@@ -207,8 +216,17 @@ class SetTrialStatusResponse(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
+    METADATA_FIELD_NUMBER: builtins.int
+    @property
+    def metadata(self) -> resolute.api.common.v1.value_pb2.Value:
+        """The trial's free metadata as it stands now: a map, empty if none was ever set."""
+
     def __init__(
         self,
+        *,
+        metadata: resolute.api.common.v1.value_pb2.Value | None = ...,
     ) -> None: ...
+    def HasField(self, field_name: typing.Literal["metadata", b"metadata"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["metadata", b"metadata"]) -> None: ...
 
 global___SetTrialStatusResponse = SetTrialStatusResponse

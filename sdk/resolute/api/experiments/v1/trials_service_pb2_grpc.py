@@ -83,7 +83,7 @@ class TrialsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def SetTrialStatus(self, request, context):
-        """Says what a trial is doing, for display. From the trial's own code.
+        """Says what a trial is doing, for display, and keeps free metadata with it. From the trial's own code.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -43,7 +43,7 @@ class TrialsServiceStub:
         resolute.api.experiments.v1.trials_service_pb2.SetTrialStatusRequest,
         resolute.api.experiments.v1.trials_service_pb2.SetTrialStatusResponse,
     ]
-    """Says what a trial is doing, for display. From the trial's own code."""
+    """Says what a trial is doing, for display, and keeps free metadata with it. From the trial's own code."""
 
 class TrialsServiceAsyncStub:
     """Shows trials and takes the few requests that concern one."""
@@ -70,7 +70,7 @@ class TrialsServiceAsyncStub:
         resolute.api.experiments.v1.trials_service_pb2.SetTrialStatusRequest,
         resolute.api.experiments.v1.trials_service_pb2.SetTrialStatusResponse,
     ]
-    """Says what a trial is doing, for display. From the trial's own code."""
+    """Says what a trial is doing, for display, and keeps free metadata with it. From the trial's own code."""
 
 class TrialsServiceServicer(metaclass=abc.ABCMeta):
     """Shows trials and takes the few requests that concern one."""
@@ -105,6 +105,6 @@ class TrialsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.trials_service_pb2.SetTrialStatusRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.SetTrialStatusResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.SetTrialStatusResponse]]:
-        """Says what a trial is doing, for display. From the trial's own code."""
+        """Says what a trial is doing, for display, and keeps free metadata with it. From the trial's own code."""
 
 def add_TrialsServiceServicer_to_server(servicer: TrialsServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...
