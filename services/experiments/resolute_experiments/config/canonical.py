@@ -59,6 +59,13 @@ def _storage(storage: Any) -> Any:
     return {**moved, "storage_path": storage["checkpoint_path"]}
 
 
+def _searcher(searcher: Any) -> Any:
+    """``asha`` is what people call the method."""
+    if isinstance(searcher, dict) and searcher.get("name") == "asha":
+        return {**searcher, "name": "async_halving"}
+    return searcher
+
+
 def _log_policies(policies: Any) -> Any:
     return [_log_policy(policy) for policy in policies] if isinstance(policies, list) else policies
 
@@ -74,5 +81,6 @@ _REWRITES: tuple[tuple[tuple[str, ...], Callable[[Any], Any]], ...] = (
     (("environment", "environment_variables"), _gpu_is_cuda),
     (("resources", "devices"), _devices),
     (("checkpoint_storage",), _storage),
+    (("searcher",), _searcher),
     (("log_policies",), _log_policies),
 )

@@ -6,6 +6,7 @@ The dialect is the core schema of YAML 1.2: ``1e-3`` is a number; ``on``, ``no``
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping
@@ -120,6 +121,23 @@ def _decode(source: str | bytes, name: str) -> str:
 
 
 def _load(text: str, name: str) -> Any:
+    if text.startswith("{"):
+        # JSON is YAML but for its surrogate pairs and some characters, and is read much faster.
+        try:
+            return json.loads(text, object_pairs_hook=_distinct_keys)
+        except (ValueError, RecursionError):
+            pass
+    return _load_yaml(text, name)
+
+
+def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is given twice")
+    return found
+
+
+def _load_yaml(text: str, name: str) -> Any:
     try:
         # PyYAML checks for characters that YAML forbids as soon as the loader is made.
         loader = _Loader(text)

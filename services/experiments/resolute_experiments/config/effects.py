@@ -15,6 +15,7 @@ from resolute_experiments.config.experiment import ExperimentConfig
 from resolute_experiments.config.parse import Layer, parse_config
 from resolute_experiments.config.searcher import HalvingSearcher
 from resolute_experiments.config.section import Section
+from resolute_experiments.config.storage import SharedFsStorage
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,10 @@ def _is_command(config: ExperimentConfig) -> bool:
 
 def _is_timed(config: ExperimentConfig) -> bool:
     return isinstance(config.searcher, HalvingSearcher) and config.searcher.max_time is not None
+
+
+def _has_shared_fs(config: ExperimentConfig) -> bool:
+    return isinstance(config.checkpoint_storage, SharedFsStorage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +99,7 @@ LOCAL_PROCESSES: tuple[Ineffective, ...] = (
     Ineffective("resources.agent_label", _OLD),
     Ineffective("checkpoint_storage.propagation", _NO_CONTAINER),
     Ineffective("checkpoint_storage.tensorboard_path", _OLD),
+    Ineffective("checkpoint_storage.container_path", _OLD, _has_shared_fs),
     *(Ineffective(name, _OLD) for name in ("internal", "security", "data_layer", "tensorboard_storage")),
     Ineffective("slurm", _NO_BATCH_SYSTEM),
     Ineffective("pbs", _NO_BATCH_SYSTEM),

@@ -22,6 +22,7 @@ def _variable(entry: str) -> str:
 Variable: TypeAlias = Annotated[Text, AfterValidator(_variable)]
 Port: TypeAlias = Annotated[Int, Field(ge=1, le=65535)]
 
+_GPU_IS_CUDA = {"gpu": "it is the old name of cuda, which is given too"}
 _VARIABLES: TypeAdapter[tuple[str, ...]] = TypeAdapter(tuple[Variable, ...])
 
 
@@ -35,6 +36,7 @@ class Image(Section):
     """
 
     shape: ClassVar[str] = "the name of an image, or a map of such names for cpu, cuda, rocm"
+    advice: ClassVar[Mapping[str, str]] = _GPU_IS_CUDA
 
     cpu: Text | None = None
     cuda: Text | None = None
@@ -56,6 +58,7 @@ class EnvironmentVariables(Section):
     """
 
     shape: ClassVar[str] = 'a list of "NAME=value", or a map of such lists for cpu, cuda, rocm'
+    advice: ClassVar[Mapping[str, str]] = _GPU_IS_CUDA
 
     cpu: tuple[Variable, ...] = ()
     cuda: tuple[Variable, ...] = ()

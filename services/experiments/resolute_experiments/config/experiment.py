@@ -17,7 +17,17 @@ from resolute_experiments.config.mounts import BindMounts
 from resolute_experiments.config.optimizations import Optimizations, Profiling
 from resolute_experiments.config.resources import Resources
 from resolute_experiments.config.searcher import Searcher
-from resolute_experiments.config.section import Count, Flag, Int, Json, Name, Positive, Section, Text
+from resolute_experiments.config.section import (
+    Count,
+    Flag,
+    Int,
+    Json,
+    Name,
+    Positive,
+    Section,
+    SmallCount,
+    Text,
+)
 from resolute_experiments.config.storage import CheckpointStorage
 
 MASK = "********"
@@ -59,7 +69,7 @@ class ExperimentConfig(Section):
 
     advice: ClassVar[Mapping[str, str]] = {"batches_per_step": _IN_STEPS}
 
-    name: Text = Field(description="a name")
+    name: Name = Field(description="a name")
     description: Text | None = None
     entrypoint: Entrypoint | None = None
     searcher: Searcher = Field(description="a map with the search method's name and its metric")
@@ -73,7 +83,7 @@ class ExperimentConfig(Section):
     perform_initial_validation: Flag = False
     records_per_epoch: Count = 0
     scheduling_unit: Positive = 100
-    max_restarts: Count = 5
+    max_restarts: SmallCount = 5
     reproducibility: Reproducibility = Field(description="the experiment's seed")
     resources: Resources = Resources()
     environment: Environment = Environment()

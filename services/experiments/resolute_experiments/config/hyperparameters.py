@@ -38,6 +38,8 @@ def _above_minval(maxval: float, info: ValidationInfo) -> float:
     minval = info.data.get("minval")
     if minval is not None and minval >= maxval:
         raise reject(f"more than minval ({minval})")
+    if minval is not None and not math.isfinite(float(maxval) - minval):
+        raise reject(f"a finite distance from minval ({minval})")
     return maxval
 
 

@@ -99,16 +99,13 @@ def _by_class(variables: Any) -> dict[str, Any] | None:
 
 def _hyperparameters(higher: Any, lower: Any, at: Path) -> Any:
     """Maps of hyperparameters merge; a hyperparameter is whole, and null is a constant like any other."""
-    if not _is_group(higher) or not _is_group(lower):
+    if not isinstance(higher, dict) or not isinstance(lower, dict):
         return higher
     merged = dict(lower)
     for name, value in higher.items():
-        merged[name] = _hyperparameters(value, lower[name], (*at, name)) if name in lower else value
+        groups = name in lower and not is_typed(value) and not is_typed(lower[name])
+        merged[name] = _hyperparameters(value, lower[name], (*at, name)) if groups else value
     return merged
-
-
-def _is_group(value: Any) -> bool:
-    return isinstance(value, dict) and not is_typed(value)
 
 
 _RULES: Mapping[Path, Rule] = {

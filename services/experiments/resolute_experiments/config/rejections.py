@@ -12,6 +12,8 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 from resolute_experiments.config.errors import Fault, describe, dotted
 
 _REJECTED = "rejected"
+_TELLING = 4
+"""Shortest part of a name that tells which one was meant."""
 _HIDDEN = "a value that is not shown"
 
 _EXPECTED: Mapping[str, str] = {
@@ -78,7 +80,9 @@ def unknown(name: str, known: Iterable[str], *, advice: str = "") -> PydanticCus
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """``did you mean 'x'?`` for the nearest known name, or nothing."""
-    nearest = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    names = sorted(known)
+    nearest = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    nearest = nearest or [longer for longer in names if len(name) >= _TELLING and name in longer]
     return f"did you mean '{nearest[0]}'?" if nearest else ""
 
 

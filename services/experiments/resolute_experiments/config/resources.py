@@ -10,7 +10,7 @@ from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema
 from resolute_experiments.config.document import INT64
 from resolute_experiments.config.mounts import Devices
 from resolute_experiments.config.rejections import reject
-from resolute_experiments.config.section import Count, Flag, Int, Json, Number, Section, Text
+from resolute_experiments.config.section import Flag, Int, Json, Number, Section, SmallCount, Text
 
 _SIZE = re.compile(r"(?P<number>(?:[0-9]*\.)?[0-9]+) ?(?:(?P<prefix>[kmgtp])(?:i?b)?|b)?", re.IGNORECASE)
 _PREFIXES = " kmgtp"
@@ -50,8 +50,8 @@ class Resources(Section):
         agent_label: Of old configs; ignored.
     """
 
-    slots_per_trial: Count = 1
-    max_slots: Count | None = None
+    slots_per_trial: SmallCount = 1
+    max_slots: SmallCount | None = None
     weight: Annotated[Number, Field(gt=0)] = 1
     priority: Annotated[Int, Field(ge=1, le=99)] | None = None
     resource_pool: Text = ""

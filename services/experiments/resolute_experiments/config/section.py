@@ -40,6 +40,9 @@ Int: TypeAlias = Annotated[int, Strict(), BeforeValidator(_whole), Field(ge=INT6
 Count: TypeAlias = Annotated[Int, Field(ge=0)]
 """An integer of 0 or more."""
 
+SmallCount: TypeAlias = Annotated[Count, Field(le=2**31 - 1)]
+"""A count of 32 bits: of things that exist, such as slots."""
+
 Positive: TypeAlias = Annotated[Int, Field(ge=1)]
 """An integer of 1 or more."""
 

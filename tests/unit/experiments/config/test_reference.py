@@ -1,0 +1,73 @@
+"""The reference page of the config."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from resolute_experiments.config.effects import LOCAL_PROCESSES
+from resolute_experiments.config.experiment import ExperimentConfig
+from resolute_experiments.config.hyperparameters import KINDS
+from resolute_experiments.config.length import UNITS
+from resolute_experiments.config.searcher import REMOVED, SEARCHERS
+from resolute_experiments.config.section import Section
+from resolute_experiments.config.storage import STORAGES
+
+PAGE = Path(__file__).parents[4] / "docs" / "config.md"
+
+
+def sections_in(annotation: Any) -> Iterator[type[Section]]:
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        yield annotation
+    for part in get_args(annotation):
+        yield from sections_in(part)
+
+
+def fields(section: type[Section], path: str = "") -> Iterator[str]:
+    for name, info in section.model_fields.items():
+        yield f"{path}{name}"
+        if path or name not in {"searcher", "checkpoint_storage"}:
+            for below in sections_in(info.annotation):
+                yield from fields(below, f"{path}{name}.")
+
+
+def every_field() -> list[str]:
+    found = list(fields(ExperimentConfig))
+    for searcher in SEARCHERS.values():
+        found += fields(searcher, "searcher.")
+    for storage in STORAGES.values():
+        found += fields(storage, "checkpoint_storage.")
+    for kind in KINDS.values():
+        found += fields(kind, "hyperparameters.*.")
+    return list(dict.fromkeys(found))
+
+
+@pytest.fixture(scope="module")
+def named() -> set[str]:
+    """What the page names in the first column of its tables, and in code anywhere."""
+    return set(re.findall(r"`([^`\n]+)`", PAGE.read_text()))
+
+
+@pytest.mark.parametrize("field", every_field())
+def test_every_field_is_on_the_page(named: set[str], field: str) -> None:
+    assert field in named
+
+
+def test_every_kind_of_search_storage_and_hyperparameter_is_on_the_page(named: set[str]) -> None:
+    assert named.issuperset([*SEARCHERS, *REMOVED, *STORAGES, *KINDS, *UNITS])
+
+
+def test_the_page_names_no_field_that_does_not_exist() -> None:
+    known = set(every_field())
+    rows = re.findall(r"^\| `([a-z_.*]+)` \| [^|]+ \| [^|]+ \|", PAGE.read_text(), flags=re.MULTILINE)
+    assert len(rows) > 100
+    assert [row for row in rows if row not in known] == []
+
+
+def test_every_field_without_effect_is_marked(named: set[str]) -> None:
+    text = PAGE.read_text()
+    for row in LOCAL_PROCESSES:
+        line = next(line for line in text.splitlines() if line.startswith(f"| `{row.path}` |"))
+        assert "†" in line, row.path
