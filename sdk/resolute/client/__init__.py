@@ -1,0 +1,57 @@
+"""The Python SDK for people and tools: submit experiments, follow them, fetch what they made.
+
+The functions talk to one cluster, found in ``RESOLUTE_MASTER``, ``DET_MASTER`` or the embedded home unless
+``login`` names another. ``Determined`` is the same for scripts that talk to several.
+"""
+
+from resolute.client.checkpoint import Checkpoint, CheckpointTraining
+from resolute.client.determined import Determined
+from resolute.client.download import DownloadMode
+from resolute.client.experiment import Experiment
+from resolute.client.login import (
+    create_experiment,
+    get_checkpoint,
+    get_experiment,
+    get_session_username,
+    get_trial,
+    iter_trials_metrics,
+    list_experiments,
+    login,
+    logout,
+    whoami,
+)
+from resolute.client.ordering import CheckpointSortBy, ExperimentSortBy, OrderBy, TrialSortBy
+from resolute.client.records import MetricSummary, TrialMetrics
+from resolute.client.states import CheckpointState, ExperimentState, LogLevel, TrialState
+from resolute.client.tree import ModelDefinitionError
+from resolute.client.trial import Trial
+
+__all__ = [
+    "Checkpoint",
+    "CheckpointSortBy",
+    "CheckpointState",
+    "CheckpointTraining",
+    "Determined",
+    "DownloadMode",
+    "Experiment",
+    "ExperimentSortBy",
+    "ExperimentState",
+    "LogLevel",
+    "MetricSummary",
+    "ModelDefinitionError",
+    "OrderBy",
+    "Trial",
+    "TrialMetrics",
+    "TrialSortBy",
+    "TrialState",
+    "create_experiment",
+    "get_checkpoint",
+    "get_experiment",
+    "get_session_username",
+    "get_trial",
+    "iter_trials_metrics",
+    "list_experiments",
+    "login",
+    "logout",
+    "whoami",
+]

@@ -1,0 +1,204 @@
+"""The way in for scripts: one object for one cluster."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from resolute.client.checkpoint import Checkpoint
+from resolute.client.config_file import config_text, read_config
+from resolute.client.endpoint import CERTIFICATE_VARIABLES
+from resolute.client.experiment import Experiment
+from resolute.client.ordering import ExperimentSortBy, OrderBy
+from resolute.client.packing import configured_limit, pack
+from resolute.client.records import ExperimentRecord, TrialMetrics
+from resolute.client.remote.experiments import ExperimentFilter, Submission
+from resolute.client.services import Services
+from resolute.client.session import Session
+from resolute.client.states import ExperimentState
+from resolute.client.trial import Trial
+from resolute.errors import UnimplementedError
+
+_EPOCH = datetime.fromtimestamp(0, tz=timezone.utc)
+
+
+class Determined:
+    """A cluster, on behalf of one person.
+
+    Args:
+        master: The cluster's address; None to look in ``RESOLUTE_MASTER``, ``DET_MASTER``, the embedded home.
+        user: Act as this user; None for whoever the token speaks for.
+        password: Has no effect: tokens let people in.
+        cert_path: PEM file of the certificate that signs the cluster's own; None for a plain port.
+        cert_name: Has no effect.
+        noverify: Has no effect: certificates are always verified.
+
+    Raises:
+        FailedPreconditionError: No cluster is named anywhere.
+        InvalidArgumentError: ``master`` is no address.
+    """
+
+    def __init__(
+        self,
+        master: str | None = None,
+        user: str | None = None,
+        password: str | None = None,
+        cert_path: str | None = None,
+        cert_name: str | None = None,
+        noverify: bool = False,
+    ) -> None:
+        if password or cert_name or noverify:
+            warnings.warn(
+                "password, cert_name and noverify have no effect: a token lets you in, "
+                "and certificates are always verified",
+                stacklevel=2,
+            )
+        environment = dict(os.environ)
+        if cert_path:
+            environment[CERTIFICATE_VARIABLES[0]] = cert_path
+        self._services = Services(Session.find(master or "", user=user or "", environment=environment))
+
+    def __enter__(self) -> Determined:  # noqa: PYI034 - typing has Self only since 3.11
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.logout()
+
+    def logout(self) -> None:
+        """Closes the connection; a later call opens another."""
+        self._services.session.close()
+
+    def get_session_username(self) -> str:
+        """Gives the name of whoever the calls speak for."""
+        return self._services.cluster.current_user()
+
+    whoami = get_session_username
+
+    def create_experiment(
+        self,
+        config: str | os.PathLike[str] | Mapping[str, Any],
+        model_dir: str | os.PathLike[str] | None = None,
+        includes: Sequence[str | os.PathLike[str]] | None = None,
+        project_id: int | None = None,
+        template: str | None = None,
+    ) -> Experiment:
+        """Submits an experiment.
+
+        Args:
+            config: Path of a YAML file, or the config itself.
+            model_dir: Directory of code, or a single file; None for no code.
+            includes: Files and directories that come beside it under their own names.
+            project_id: Not supported; a project is named by the config.
+            template: Name of a template to merge under the config.
+
+        Raises:
+            InvalidConfigError: The config is wrong; every fault is listed.
+            ModelDefinitionError: The code cannot be packed as it is.
+        """
+        if project_id is not None:
+            raise UnimplementedError("projects have no numbers here; set workspace and project in the config")
+        text = config_text(config) if isinstance(config, Mapping) else read_config(Path(config))
+        limit = configured_limit(os.environ)
+        paths = [Path(include) for include in includes or ()]
+        with pack(Path(model_dir) if model_dir is not None else None, paths, limit=limit) as archive:
+            created = self._services.experiments.create(
+                Submission(config=text, template=template or ""), archive
+            )
+        for warning in created.warnings:
+            warnings.warn(warning, stacklevel=2)
+        return Experiment(self._services, created.experiment)
+
+    def get_experiment(self, experiment_id: int | str) -> Experiment:
+        """Gives an experiment by its number or UUID.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        return Experiment(self._services, self._services.experiments.get(experiment_id))
+
+    def list_experiments(
+        self,
+        sort_by: ExperimentSortBy | None = None,
+        order_by: OrderBy | None = None,
+        experiment_ids: Sequence[int] | None = None,
+        labels: Sequence[str] | None = None,
+        users: Sequence[str] | None = None,
+        states: Sequence[ExperimentState] | None = None,
+        name: str | None = None,
+        project_id: int | None = None,
+    ) -> list[Experiment]:
+        """Lists experiments, archived ones too.
+
+        Args:
+            sort_by: What they are sorted by; None for their numbers.
+            order_by: Direction; None for ascending.
+            experiment_ids: Only these numbers.
+            labels: Only experiments with all of these labels.
+            users: Only experiments of these users.
+            states: Only experiments in one of these states.
+            name: Only experiments whose name contains this text, in any case.
+            project_id: Not supported.
+        """
+        if project_id is not None:
+            raise UnimplementedError("projects have no numbers here; filter by labels or name instead")
+        wanted = ExperimentFilter(
+            states=tuple(states or ()),
+            owners=tuple(users or ()),
+            labels=tuple(labels or ()),
+            name=name or "",
+            include_archived=True,
+        )
+        chosen = None if experiment_ids is None else set(experiment_ids)
+        found = [
+            record
+            for record in self._services.experiments.list(wanted)
+            if chosen is None or record.id in chosen
+        ]
+        found.sort(key=_KEYS[sort_by or ExperimentSortBy.ID], reverse=order_by is OrderBy.DESCENDING)
+        return [Experiment(self._services, record) for record in found]
+
+    def get_trial(self, trial_id: int | str) -> Trial:
+        """Gives a trial by its number or UUID.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        return Trial(self._services, self._services.trials.get(trial_id))
+
+    def get_checkpoint(self, uuid: str) -> Checkpoint:
+        """Gives a committed checkpoint.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        return Checkpoint(self._services, self._services.checkpoints.get(uuid))
+
+    def iter_trials_metrics(
+        self, trial_ids: Sequence[int], group: str | None = None
+    ) -> Iterator[TrialMetrics]:
+        """Yields what trials reported, trial by trial, in ``group`` or in all groups."""
+        for trial_id in trial_ids:
+            yield from self.get_trial(trial_id).iter_metrics(group)
+
+
+_KEYS: Mapping[ExperimentSortBy, Callable[[ExperimentRecord], Any]] = {
+    ExperimentSortBy.ID: lambda record: record.id,
+    ExperimentSortBy.NAME: lambda record: record.name,
+    ExperimentSortBy.DESCRIPTION: lambda record: record.description,
+    ExperimentSortBy.START_TIME: lambda record: record.create_time or _EPOCH,
+    ExperimentSortBy.END_TIME: lambda record: record.end_time or _EPOCH,
+    ExperimentSortBy.STATE: lambda record: record.shown_state,
+    ExperimentSortBy.NUM_TRIALS: lambda record: record.trial_count,
+    ExperimentSortBy.PROGRESS: lambda record: record.progress,
+    ExperimentSortBy.USER: lambda record: record.owner,
+}

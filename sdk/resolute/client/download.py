@@ -1,0 +1,212 @@
+"""Fetching the files of a checkpoint: a directory of its own, complete once ``metadata.json`` is in it.
+
+Files are fetched one by one into place under temporary names, and a repeated download skips those that are
+there already, so an interrupted one goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path, PurePosixPath
+from typing import Protocol
+
+from resolute.client.records import CheckpointRecord, DirectoryStorage, FileRecord
+from resolute.client.remote.checkpoints import Checkpoints
+from resolute.client.states import CheckpointState
+from resolute.errors import DataLossError, FailedPreconditionError, NotFoundError, UnavailableError
+
+METADATA_FILE = "metadata.json"
+"""Written last: a directory that has it is complete."""
+_PIECE = 1 << 20
+_HTTP_TIMEOUT = 60.0
+
+
+class DownloadMode(Enum):
+    """Which way the bytes of a checkpoint come."""
+
+    DIRECT = "direct"
+    """From the store itself."""
+    MASTER = "master"
+    """Through the checkpoints service."""
+    AUTO = "auto"
+    """From the store if it can be reached, else through the service."""
+
+
+class _Source(Protocol):
+    """Gives the bytes of a checkpoint's files."""
+
+    def read(self, path: str, offset: int) -> Iterator[bytes]:
+        """Yields the bytes of one file from ``offset`` on."""
+
+
+def download(
+    checkpoint: CheckpointRecord,
+    destination: Path,
+    *,
+    registry: Checkpoints,
+    mode: DownloadMode = DownloadMode.AUTO,
+) -> Path:
+    """Fetches a checkpoint into a directory; does nothing when it is complete there already.
+
+    Args:
+        checkpoint: The checkpoint.
+        destination: The directory; made if missing.
+        registry: The checkpoints service.
+        mode: Which way the bytes come.
+
+    Raises:
+        FailedPreconditionError: The checkpoint is not committed, or the store cannot be reached directly when
+            ``mode`` wants that.
+        DataLossError: Fetched bytes do not match their digest, or a path leads outside.
+        UnavailableError: The service, or the store, cannot be reached.
+    """
+    if (destination / METADATA_FILE).exists():
+        return destination
+    if checkpoint.state not in {CheckpointState.COMPLETED, CheckpointState.PARTIALLY_DELETED}:
+        raise FailedPreconditionError(
+            f"checkpoint {checkpoint.uuid} is {checkpoint.state.value}; only committed ones can be downloaded"
+        )
+    source = _choose(checkpoint, registry, mode)
+    destination.mkdir(parents=True, exist_ok=True)
+    last = None
+    for file in checkpoint.files:
+        path = _inside(destination, file.path, checkpoint.uuid)
+        if file.path == METADATA_FILE:
+            last = file
+        elif file.path.endswith("/"):
+            path.mkdir(parents=True, exist_ok=True)
+        else:
+            _fetch(source, file, path)
+    if last is not None:
+        _fetch(source, last, destination / METADATA_FILE)
+    else:
+        write_metadata(checkpoint, destination / METADATA_FILE)
+    return destination
+
+
+def write_metadata(checkpoint: CheckpointRecord, path: Path) -> None:
+    """Writes a checkpoint's metadata as JSON."""
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(json.dumps(checkpoint.metadata, indent=2) + "\n")
+    partial.replace(path)
+
+
+def _inside(destination: Path, path: str, uuid: str) -> Path:
+    parts = PurePosixPath(path)
+    if not path.strip("/") or parts.is_absolute() or ".." in parts.parts or "\0" in path:
+        raise DataLossError(f"checkpoint {uuid} has a file {path!r} outside of it; it was not downloaded")
+    target = destination / parts
+    # What lies in the destination already may be links that lead elsewhere.
+    if not target.parent.resolve().is_relative_to(destination.resolve()):
+        raise DataLossError(f"{target} leads outside of {destination}; download into an empty directory")
+    return target
+
+
+def _fetch(source: _Source, file: FileRecord, path: Path) -> None:
+    if path.is_file() and path.stat().st_size == file.size and _matches(path, file.digest):
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.partial")
+    have = partial.stat().st_size if partial.is_file() else 0
+    if have > file.size:
+        have = 0
+    with partial.open("r+b" if have else "wb") as output:
+        output.seek(have)
+        for piece in source.read(file.path, have):
+            output.write(piece)
+        output.truncate()
+    size = partial.stat().st_size
+    if size != file.size or not _matches(partial, file.digest):
+        partial.unlink()
+        raise DataLossError(
+            f"{file.path} arrived with {size} of {file.size} bytes, or with other content than its digest "
+            f"{file.digest or 'says'}; try again, and if it stays so the stored file is damaged"
+        )
+    partial.replace(path)
+
+
+def _matches(path: Path, digest: str) -> bool:
+    algorithm, _, expected = digest.partition(":")
+    if not algorithm:
+        return True
+    if algorithm not in hashlib.algorithms_available or algorithm.startswith("shake"):
+        raise FailedPreconditionError(
+            f"digests of the kind {algorithm!r} are unknown here; upgrade this client"
+        )
+    computed = hashlib.new(algorithm, usedforsecurity=False)
+    with path.open("rb") as content:
+        while piece := content.read(_PIECE):
+            computed.update(piece)
+    return computed.hexdigest() == expected
+
+
+def _choose(checkpoint: CheckpointRecord, registry: Checkpoints, mode: DownloadMode) -> _Source:
+    if mode is not DownloadMode.MASTER:
+        direct = _direct(checkpoint, registry)
+        if direct is not None:
+            return direct
+        if mode is DownloadMode.DIRECT:
+            raise FailedPreconditionError(
+                f"checkpoint {checkpoint.uuid} lies in {checkpoint.storage}, which cannot be reached "
+                "from here; download it through the service (mode master)"
+            )
+    return _ThroughService(checkpoint.uuid, registry)
+
+
+def _direct(checkpoint: CheckpointRecord, registry: Checkpoints) -> _Source | None:
+    if isinstance(checkpoint.storage, DirectoryStorage):
+        directory = Path(checkpoint.storage.path) / checkpoint.uuid
+        with contextlib.suppress(OSError):
+            next(directory.iterdir(), None)
+            return _FromDirectory(directory)
+        return None
+    urls = {item.path: item.url for item in registry.presigned(checkpoint.uuid)}
+    return _FromUrls(urls) if urls else None
+
+
+class _ThroughService:
+    def __init__(self, uuid: str, registry: Checkpoints) -> None:
+        self._uuid = uuid
+        self._registry = registry
+
+    def read(self, path: str, offset: int) -> Iterator[bytes]:
+        return self._registry.read(self._uuid, path, offset=offset)
+
+
+class _FromDirectory:
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def read(self, path: str, offset: int) -> Iterator[bytes]:
+        try:
+            with (self._directory / path).open("rb") as content:
+                content.seek(offset)
+                while piece := content.read(_PIECE):
+                    yield piece
+        except FileNotFoundError as error:
+            raise NotFoundError(f"{self._directory / path} is gone from the store") from error
+
+
+class _FromUrls:
+    def __init__(self, urls: dict[str, str]) -> None:
+        self._urls = urls
+
+    def read(self, path: str, offset: int) -> Iterator[bytes]:
+        if path not in self._urls:
+            raise NotFoundError(f"the store gave no URL for {path}")
+        headers = {"Range": f"bytes={offset}-"} if offset else {}
+        request = urllib.request.Request(self._urls[path], headers=headers)  # noqa: S310 - the service made the URL
+        try:
+            with urllib.request.urlopen(request, timeout=_HTTP_TIMEOUT) as response:  # noqa: S310
+                if offset and response.status != 206:
+                    response.read(offset)  # a store without ranges sends the whole file
+                while piece := response.read(_PIECE):
+                    yield piece
+        except (urllib.error.URLError, TimeoutError) as error:
+            raise UnavailableError(f"cannot fetch {path} from the store: {error}; try again") from error

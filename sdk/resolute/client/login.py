@@ -1,0 +1,108 @@
+"""The module functions of the client: one cluster for a whole script, logged in when first needed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from resolute.client.checkpoint import Checkpoint
+from resolute.client.determined import Determined
+from resolute.client.experiment import Experiment
+from resolute.client.ordering import ExperimentSortBy, OrderBy
+from resolute.client.records import TrialMetrics
+from resolute.client.states import ExperimentState
+from resolute.client.trial import Trial
+
+
+class _Singleton:
+    """The cluster that the module functions talk to."""
+
+    cluster: Determined | None = None
+
+
+def login(
+    master: str | None = None,
+    user: str | None = None,
+    password: str | None = None,
+    cert_path: str | None = None,
+    cert_name: str | None = None,
+    noverify: bool = False,
+) -> None:
+    """Chooses the cluster and the user for the functions of this module; the arguments are ``Determined``'s.
+
+    Raises:
+        ValueError: The script is logged in already, perhaps because another function came first.
+    """
+    if _Singleton.cluster is not None:
+        raise ValueError("already logged in; call login() once, before everything else, or logout() first")
+    _Singleton.cluster = Determined(master, user, password, cert_path, cert_name, noverify)
+
+
+def logout() -> None:
+    """Closes the connection and forgets the cluster."""
+    if _Singleton.cluster is not None:
+        _Singleton.cluster.logout()
+        _Singleton.cluster = None
+
+
+def get_session_username() -> str:
+    """Gives the name of whoever the calls speak for."""
+    return _cluster().get_session_username()
+
+
+whoami = get_session_username
+
+
+def create_experiment(
+    config: str | os.PathLike[str] | Mapping[str, Any],
+    model_dir: str | os.PathLike[str] | None = None,
+    includes: Sequence[str | os.PathLike[str]] | None = None,
+    project_id: int | None = None,
+    template: str | None = None,
+) -> Experiment:
+    """Submits an experiment; see ``Determined.create_experiment``."""
+    return _cluster().create_experiment(config, model_dir, includes, project_id, template)
+
+
+def get_experiment(experiment_id: int | str) -> Experiment:
+    """Gives an experiment by its number or UUID."""
+    return _cluster().get_experiment(experiment_id)
+
+
+def list_experiments(
+    sort_by: ExperimentSortBy | None = None,
+    order_by: OrderBy | None = None,
+    experiment_ids: Sequence[int] | None = None,
+    labels: Sequence[str] | None = None,
+    users: Sequence[str] | None = None,
+    states: Sequence[ExperimentState] | None = None,
+    name: str | None = None,
+    project_id: int | None = None,
+) -> list[Experiment]:
+    """Lists experiments; see ``Determined.list_experiments``."""
+    return _cluster().list_experiments(
+        sort_by, order_by, experiment_ids, labels, users, states, name, project_id
+    )
+
+
+def get_trial(trial_id: int | str) -> Trial:
+    """Gives a trial by its number or UUID."""
+    return _cluster().get_trial(trial_id)
+
+
+def get_checkpoint(uuid: str) -> Checkpoint:
+    """Gives a committed checkpoint."""
+    return _cluster().get_checkpoint(uuid)
+
+
+def iter_trials_metrics(trial_ids: Sequence[int], group: str | None = None) -> Iterator[TrialMetrics]:
+    """Yields what trials reported, trial by trial, in ``group`` or in all groups."""
+    return _cluster().iter_trials_metrics(trial_ids, group)
+
+
+def _cluster() -> Determined:
+    if _Singleton.cluster is None:
+        login()
+    assert _Singleton.cluster is not None
+    return _Singleton.cluster

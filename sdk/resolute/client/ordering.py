@@ -1,0 +1,53 @@
+"""How lists can be sorted."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class OrderBy(Enum):
+    """Direction of a sorted list."""
+
+    ASCENDING = "ASCENDING"
+    ASC = "ASCENDING"  # noqa: PIE796 - an alias
+    DESCENDING = "DESCENDING"
+    DESC = "DESCENDING"  # noqa: PIE796 - an alias
+
+
+class ExperimentSortBy(Enum):
+    """What experiments can be sorted by."""
+
+    ID = "ID"
+    NAME = "NAME"
+    DESCRIPTION = "DESCRIPTION"
+    START_TIME = "START_TIME"
+    END_TIME = "END_TIME"
+    STATE = "STATE"
+    NUM_TRIALS = "NUM_TRIALS"
+    PROGRESS = "PROGRESS"
+    USER = "USER"
+
+
+class TrialSortBy(Enum):
+    """What trials can be sorted by."""
+
+    ID = "ID"
+    START_TIME = "START_TIME"
+    END_TIME = "END_TIME"
+    STATE = "STATE"
+    RESTARTS = "RESTARTS"
+
+
+class CheckpointSortBy(Enum):
+    """What checkpoints can be sorted by."""
+
+    UUID = "UUID"
+    BATCH_NUMBER = "BATCH_NUMBER"
+    """Steps completed."""
+    START_TIME = "START_TIME"
+    """When the upload began."""
+    END_TIME = "END_TIME"
+    """When it was committed."""
+    STATE = "STATE"
+    SEARCHER_METRIC = "SEARCHER_METRIC"
+    """The metric that the experiment decides by."""

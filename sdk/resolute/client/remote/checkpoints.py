@@ -1,0 +1,76 @@
+"""The registry of checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from resolute.api.checkpoints.v1 import checkpoints_service_pb2, checkpoints_service_pb2_grpc
+from resolute.client import convert
+from resolute.client.records import CheckpointRecord
+from resolute.client.remote.paging import all_items
+from resolute.client.session import Session
+from resolute.values import to_value
+
+_pb = checkpoints_service_pb2
+
+
+@dataclass(frozen=True)
+class Presigned:
+    """Where one file of a checkpoint can be got directly."""
+
+    path: str
+    url: str
+
+
+class Checkpoints:
+    """Calls of the checkpoints service.
+
+    Args:
+        session: The connection.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._stub = session.stub(checkpoints_service_pb2_grpc.CheckpointsServiceStub)
+
+    def get(self, key: str) -> CheckpointRecord:
+        """Gives a committed checkpoint.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        request = _pb.GetCheckpointRequest(checkpoint_id=convert.checkpoint_id(key))
+        return convert.checkpoint(self._stub.GetCheckpoint(request).checkpoint)
+
+    def of_trial(self, trial_uuid: str) -> Iterator[CheckpointRecord]:
+        """Yields the committed checkpoints of a trial, newest first."""
+        return self._list(_pb.ListCheckpointsRequest(trial_id=trial_uuid))
+
+    def of_experiment(self, experiment_uuid: str) -> Iterator[CheckpointRecord]:
+        """Yields the committed checkpoints of an experiment, newest first."""
+        return self._list(_pb.ListCheckpointsRequest(experiment_id=experiment_uuid))
+
+    def presigned(self, key: str) -> list[Presigned]:
+        """Gives URLs of all files; none when the store gives no URLs."""
+        response = self._stub.PresignDownloads(_pb.PresignDownloadsRequest(checkpoint_id=key))
+        return [Presigned(download.file.path, download.url) for download in response.downloads]
+
+    def read(self, key: str, path: str, *, offset: int = 0) -> Iterator[bytes]:
+        """Yields the bytes of one file through the service, from ``offset`` on."""
+        request = _pb.ReadFileRequest(checkpoint_id=key, path=path, offset=offset)
+        for response in self._stub.ReadFile(request):
+            yield response.data
+
+    def update_metadata(self, key: str, patch: Mapping[str, Any]) -> CheckpointRecord:
+        """Replaces the keys of ``patch``; a None removes its key."""
+        request = _pb.UpdateMetadataRequest(checkpoint_id=key, patch=to_value(patch))
+        return convert.checkpoint(self._stub.UpdateMetadata(request).checkpoint)
+
+    def delete(self, keys: Sequence[str], *, globs: Sequence[str] = ()) -> None:
+        """Removes checkpoints, or only their files that match one of ``globs``."""
+        self._stub.DeleteCheckpoints(_pb.DeleteCheckpointsRequest(checkpoint_ids=keys, globs=globs))
+
+    def _list(self, request: checkpoints_service_pb2.ListCheckpointsRequest) -> Iterator[CheckpointRecord]:
+        for message in all_items(self._stub.ListCheckpoints, request, "checkpoints"):
+            yield convert.checkpoint(message)

@@ -1,0 +1,59 @@
+"""The cluster as a whole: its slots, its templates, its users."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from resolute.api.experiments.v1 import (
+    access_service_pb2,
+    access_service_pb2_grpc,
+    cluster_service_pb2,
+    cluster_service_pb2_grpc,
+)
+from resolute.client import convert
+from resolute.client.records import ClusterRecord, TemplateRecord
+from resolute.client.remote.paging import all_items
+from resolute.client.session import Session
+
+_pb = cluster_service_pb2
+
+
+class Cluster:
+    """Calls of the cluster service, and of the access service about the caller.
+
+    Args:
+        session: The connection.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._stub = session.stub(cluster_service_pb2_grpc.ClusterServiceStub)
+        self._access = session.stub(access_service_pb2_grpc.AccessServiceStub)
+
+    def get(self) -> ClusterRecord:
+        """Gives identity, version and slots."""
+        return convert.cluster(self._stub.GetCluster(_pb.GetClusterRequest()))
+
+    def current_user(self) -> str:
+        """Gives the name of whoever the session's token speaks for."""
+        return self._access.GetCurrentUser(access_service_pb2.GetCurrentUserRequest()).username
+
+    def set_template(self, name: str, config: str) -> None:
+        """Writes a template, part of a config in YAML; replaces one of the same name."""
+        self._stub.SetTemplate(_pb.SetTemplateRequest(name=name, config_yaml=config))
+
+    def get_template(self, name: str) -> TemplateRecord:
+        """Gives a template.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        return convert.template(self._stub.GetTemplate(_pb.GetTemplateRequest(name=name)).template)
+
+    def list_templates(self) -> Iterator[TemplateRecord]:
+        """Yields all templates by name."""
+        for message in all_items(self._stub.ListTemplates, _pb.ListTemplatesRequest(), "templates"):
+            yield convert.template(message)
+
+    def delete_template(self, name: str) -> None:
+        """Removes a template."""
+        self._stub.DeleteTemplate(_pb.DeleteTemplateRequest(name=name))

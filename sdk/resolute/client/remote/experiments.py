@@ -1,0 +1,255 @@
+"""The experiments service: submission, lists and lives of experiments."""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from resolute.api.experiments.v1 import experiment_pb2, experiments_service_pb2, experiments_service_pb2_grpc
+from resolute.api.searcher.v1 import search_pb2
+from resolute.client import convert
+from resolute.client.packing import Archive
+from resolute.client.records import ExperimentRecord, TrialRecord
+from resolute.client.remote.paging import all_items
+from resolute.client.session import Session
+from resolute.client.states import ExperimentState
+from resolute.client.stream import ResumedStream
+from resolute.errors import UnavailableError
+from resolute.values import to_mapping
+
+_pb = experiments_service_pb2
+_UPLOAD_BASE = 60.0
+_SLOWEST_UPLOAD = 128 * 1024  # bytes a second; what is slower than this is as good as stuck
+_UPLOAD_ATTEMPTS = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Submission:
+    """What is to be created."""
+
+    config: str
+    """The config: YAML."""
+    template: str = ""
+    """Name of a template to merge under it; empty for none."""
+    paused: bool = False
+    """Create it paused."""
+    test_mode: bool = False
+    """Rewrite the config to train one batch."""
+    request_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    """Makes retries safe: the same identifier gives the first answer."""
+
+
+@dataclass(frozen=True)
+class Created:
+    """The answer to a submission."""
+
+    experiment: ExperimentRecord
+    warnings: tuple[str, ...]
+    """What in the config has no effect here, and other advice."""
+
+
+@dataclass(frozen=True)
+class ValidConfig:
+    """A config that the service accepts."""
+
+    config: dict[str, Any]
+    """All of it, defaults filled in."""
+    warnings: tuple[str, ...]
+    search: search_pb2.SearchSpec | None
+    """What the searcher would be given, to hand on to it; None from a service that does not tell."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What changed in a watched experiment."""
+
+    experiment: ExperimentRecord | None
+    """The experiment, if it changed."""
+    trials: tuple[TrialRecord, ...]
+    """The trials that changed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExperimentFilter:
+    """Which experiments are wanted; every set field must match."""
+
+    states: tuple[ExperimentState, ...] = ()
+    owners: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    name: str = ""
+    """Text that the name contains, in any case."""
+    include_archived: bool = False
+
+    def takes(self, record: ExperimentRecord) -> bool:
+        """Whether the state of an experiment is wanted; what it is doing counts as its state too."""
+        shown = {record.state.value, record.shown_state}
+        return not self.states or any(state.value in shown for state in self.states)
+
+
+class Experiments:
+    """Calls of the experiments service.
+
+    Args:
+        session: The connection.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._stub = session.stub(experiments_service_pb2_grpc.ExperimentsServiceStub)
+
+    def create(self, submission: Submission, archive: Archive) -> Created:
+        """Uploads a model definition in chunks and creates an experiment of it.
+
+        Args:
+            submission: What is to be created.
+            archive: The packed model definition.
+
+        Raises:
+            InvalidConfigError: The config is wrong; every fault is listed.
+            QuotaError: The model definition is larger than the service takes.
+            UnavailableError: The service cannot be reached, also after retries.
+        """
+        timeout = _UPLOAD_BASE + archive.size / _SLOWEST_UPLOAD
+        attempt = 1
+        while True:
+            try:
+                response = self._stub.CreateExperiment(_parts(submission, archive), timeout=timeout)
+                break
+            except UnavailableError:
+                # The channel retries by itself only while little was sent. The request id makes this safe.
+                if attempt == _UPLOAD_ATTEMPTS:
+                    raise
+                attempt += 1
+        return Created(convert.experiment(response.experiment), tuple(response.warnings))
+
+    def validate(self, config: str, *, template: str = "") -> ValidConfig:
+        """Checks a config as ``create`` would.
+
+        Raises:
+            InvalidConfigError: The config is wrong; every fault is listed.
+        """
+        response = self._stub.ValidateConfig(_pb.ValidateConfigRequest(config_yaml=config, template=template))
+        search = response.search if response.HasField("search") else None
+        return ValidConfig(to_mapping(response.config), tuple(response.warnings), search)
+
+    def get(self, key: int | str) -> ExperimentRecord:
+        """Gives an experiment with its config.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        request = _pb.GetExperimentRequest(experiment=convert.experiment_key(key))
+        return convert.experiment(self._stub.GetExperiment(request).experiment)
+
+    def list(
+        self, wanted: ExperimentFilter | None = None, *, limit: int | None = None
+    ) -> Iterator[ExperimentRecord]:
+        """Yields experiments, newest first, at most ``limit`` of them."""
+        wanted = wanted or ExperimentFilter()
+        request = _pb.ListExperimentsRequest(
+            # What an active experiment does is no state of its own to the service.
+            states={_STATES.get(state, _STATES[ExperimentState.ACTIVE]) for state in wanted.states},
+            owners=wanted.owners,
+            labels=wanted.labels,
+            name=wanted.name,
+            include_archived=wanted.include_archived,
+        )
+        found = map(convert.experiment, all_items(self._stub.ListExperiments, request, "experiments"))
+        yield from itertools.islice((record for record in found if wanted.takes(record)), limit)
+
+    def pause(self, key: int | str) -> ExperimentRecord:
+        """Asks running trials to checkpoint and exit, and starts none."""
+        request = _pb.PauseExperimentRequest(experiment=convert.experiment_key(key))
+        return convert.experiment(self._stub.PauseExperiment(request).experiment)
+
+    def activate(self, key: int | str) -> ExperimentRecord:
+        """Lets a paused experiment go on."""
+        request = _pb.ActivateExperimentRequest(experiment=convert.experiment_key(key))
+        return convert.experiment(self._stub.ActivateExperiment(request).experiment)
+
+    def cancel(self, key: int | str) -> ExperimentRecord:
+        """Ends an experiment after its trials had the chance to checkpoint."""
+        request = _pb.CancelExperimentRequest(experiment=convert.experiment_key(key))
+        return convert.experiment(self._stub.CancelExperiment(request).experiment)
+
+    def kill(self, key: int | str) -> ExperimentRecord:
+        """Ends an experiment at once."""
+        request = _pb.KillExperimentRequest(experiment=convert.experiment_key(key))
+        return convert.experiment(self._stub.KillExperiment(request).experiment)
+
+    def archive(self, key: int | str, *, archived: bool = True) -> ExperimentRecord:
+        """Hides an ended experiment from lists, or shows it again."""
+        request = _pb.ArchiveExperimentRequest(experiment=convert.experiment_key(key), archived=archived)
+        return convert.experiment(self._stub.ArchiveExperiment(request).experiment)
+
+    def delete(self, key: int | str) -> ExperimentRecord:
+        """Removes an ended experiment with all it has."""
+        request = _pb.DeleteExperimentRequest(experiment=convert.experiment_key(key))
+        return convert.experiment(self._stub.DeleteExperiment(request).experiment)
+
+    def watch(self, key: int | str, *, include_trials: bool = False) -> Watch:
+        """Follows an experiment until it ends: its state at once, then every change."""
+        return Watch(self._stub, convert.experiment_key(key), include_trials=include_trials)
+
+    def model_definition(self, key: int | str) -> Iterator[bytes]:
+        """Yields the model definition: a gzipped tar archive in pieces."""
+        request = _pb.GetModelDefinitionRequest(experiment=convert.experiment_key(key))
+        for response in self._stub.GetModelDefinition(request):
+            yield response.chunk
+
+
+class Watch:
+    """The changes of one experiment. Iterate it; ``cancel`` ends it from any thread.
+
+    It goes on after the service was away for a while, without repeating what was seen.
+    """
+
+    def __init__(
+        self,
+        stub: experiments_service_pb2_grpc.ExperimentsServiceStub,
+        key: experiments_service_pb2.ExperimentKey,
+        *,
+        include_trials: bool,
+    ) -> None:
+        self._stub = stub
+        self._request = _pb.WatchExperimentRequest(experiment=key, include_trials=include_trials)
+        self._stream = ResumedStream[Any](self._open)
+
+    def __iter__(self) -> Iterator[Change]:
+        for response in self._stream:
+            record = convert.experiment(response.experiment) if response.HasField("experiment") else None
+            if record is not None:
+                self._request.after_revision = max(self._request.after_revision, record.revision)
+            yield Change(record, tuple(convert.trial(message) for message in response.trials))
+
+    def cancel(self) -> None:
+        """Ends the iteration, also one that waits for a change."""
+        self._stream.cancel()
+
+    def _open(self) -> Any:
+        return self._stub.WatchExperiment(self._request)
+
+
+def _parts(
+    submission: Submission, archive: Archive
+) -> Iterator[experiments_service_pb2.CreateExperimentRequest]:
+    yield _pb.CreateExperimentRequest(
+        header=_pb.CreateExperimentRequest.Header(
+            request_id=submission.request_id,
+            config_yaml=submission.config,
+            template=submission.template,
+            paused=submission.paused,
+            test_mode=submission.test_mode,
+        )
+    )
+    for chunk in archive.chunks():
+        yield _pb.CreateExperimentRequest(chunk=chunk)
+
+
+_STATES: Mapping[ExperimentState, experiment_pb2.ExperimentState.ValueType] = {
+    convert.named(ExperimentState, experiment_pb2.ExperimentState, number, prefix="EXPERIMENT_STATE_"): number
+    for number in experiment_pb2.ExperimentState.values()
+}

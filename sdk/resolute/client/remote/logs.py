@@ -1,0 +1,171 @@
+"""The lines that trials wrote."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+from resolute.api.logs.v1 import logs_service_pb2, logs_service_pb2_grpc
+from resolute.client import convert
+from resolute.client.records import LineRecord
+from resolute.client.remote.paging import all_items
+from resolute.client.session import Session
+from resolute.client.states import LogLevel
+from resolute.client.stream import ResumedStream
+
+_LEVELS: Mapping[LogLevel, logs_service_pb2.Level.ValueType] = {
+    convert.named(LogLevel, logs_service_pb2.Level, number, prefix="LEVEL_"): number
+    for number in logs_service_pb2.Level.values()
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LineFilter:
+    """Which lines are wanted; every set field must match."""
+
+    ranks: tuple[int, ...] = ()
+    min_level: LogLevel = LogLevel.UNSPECIFIED
+    time_from: datetime | None = None
+    """Not before; a time without a zone is local."""
+    time_until: datetime | None = None
+    """Before; a time without a zone is local."""
+    text: str = ""
+    """Text that the line contains, in any case."""
+    stdtypes: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    runs: tuple[int, ...] = ()
+    containers: tuple[str, ...] = ()
+
+
+class Logs:
+    """Calls of the logs service.
+
+    Args:
+        session: The connection.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._stub = session.stub(logs_service_pb2_grpc.LogsServiceStub)
+
+    def list(
+        self,
+        trial_uuid: str,
+        wanted: LineFilter | None = None,
+        *,
+        head: int | None = None,
+        tail: int | None = None,
+    ) -> Iterator[LineRecord]:
+        """Yields lines, oldest first.
+
+        Args:
+            trial_uuid: UUID of the trial.
+            wanted: Which lines; None for all.
+            head: Only this many of the oldest.
+            tail: Only this many of the newest; not together with ``head``.
+        """
+        request = logs_service_pb2.ListLinesRequest(
+            filter=_message(trial_uuid, wanted), descending=tail is not None
+        )
+        limit = head if tail is None else tail
+        found = (
+            convert.line(line) for line in all_items(self._stub.ListLines, request, "lines", limit=limit)
+        )
+        if tail is None:
+            yield from found
+        else:
+            newest_first = deque(found)
+            yield from reversed(newest_first)
+
+    def read(
+        self,
+        trial_uuid: str,
+        wanted: LineFilter | None = None,
+        *,
+        head: int | None = None,
+        tail: int | None = None,
+        follow: bool = False,
+    ) -> Iterator[LineRecord]:
+        """Yields lines as ``list`` does and, with ``follow``, those that come after them.
+
+        Args:
+            trial_uuid: UUID of the trial.
+            wanted: Which lines; None for all.
+            head: Only this many of the oldest; not together with ``tail`` or ``follow``.
+            tail: Only this many of the newest, before those that are followed.
+            follow: Go on until the trial has ended.
+        """
+        last = 0
+        if not follow or tail is not None:
+            for line in self.list(trial_uuid, wanted, head=head, tail=tail):
+                last = line.line_id
+                yield line
+        if follow:
+            followed = self.follow(trial_uuid, wanted, after_line_id=last)
+            try:
+                yield from followed
+            finally:
+                followed.cancel()
+
+    def follow(
+        self, trial_uuid: str, wanted: LineFilter | None = None, *, after_line_id: int = 0
+    ) -> FollowedLines:
+        """Follows lines as they arrive, until the trial has ended.
+
+        Args:
+            trial_uuid: UUID of the trial.
+            wanted: Which lines; None for all.
+            after_line_id: Only lines after this one; zero for all.
+        """
+        request = logs_service_pb2.FollowLinesRequest(
+            filter=_message(trial_uuid, wanted), after_line_id=after_line_id
+        )
+        return FollowedLines(self._stub, request)
+
+
+class FollowedLines:
+    """Lines as they arrive. Iterate it; ``cancel`` ends it from any thread.
+
+    It goes on after the service was away for a while, without repeating a line.
+    """
+
+    def __init__(
+        self, stub: logs_service_pb2_grpc.LogsServiceStub, request: logs_service_pb2.FollowLinesRequest
+    ) -> None:
+        self._stub = stub
+        self._request = request
+        self._stream = ResumedStream[Any](self._open)
+
+    def __iter__(self) -> Iterator[LineRecord]:
+        for response in self._stream:
+            for line in response.lines:
+                self._request.after_line_id = max(self._request.after_line_id, line.line_id)
+                yield convert.line(line)
+
+    def cancel(self) -> None:
+        """Ends the iteration, also one that waits for a line."""
+        self._stream.cancel()
+
+    def _open(self) -> Any:
+        return self._stub.FollowLines(self._request)
+
+
+def _message(trial_uuid: str, wanted: LineFilter | None) -> logs_service_pb2.Filter:
+    wanted = wanted or LineFilter()
+    message = logs_service_pb2.Filter(
+        trial_id=trial_uuid,
+        ranks=wanted.ranks,
+        min_level=_LEVELS[wanted.min_level],
+        text=wanted.text,
+        stdtypes=wanted.stdtypes,
+        origins=wanted.origins,
+        runs=wanted.runs,
+        containers=wanted.containers,
+    )
+    if wanted.time_from is not None:
+        message.time_from.FromDatetime(wanted.time_from.astimezone(timezone.utc))
+    if wanted.time_until is not None:
+        message.time_until.FromDatetime(wanted.time_until.astimezone(timezone.utc))
+    return message

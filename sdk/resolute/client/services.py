@@ -1,0 +1,60 @@
+"""All services of one cluster, on one session."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from resolute.client.remote.checkpoints import Checkpoints
+from resolute.client.remote.cluster import Cluster
+from resolute.client.remote.experiments import Experiments
+from resolute.client.remote.logs import Logs
+from resolute.client.remote.metrics import Metrics
+from resolute.client.remote.searches import Searches
+from resolute.client.remote.trials import Trials
+from resolute.client.session import Session
+
+
+class Services:
+    """The services, each made when first asked for.
+
+    Args:
+        session: The connection; whoever made it closes it.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    @cached_property
+    def experiments(self) -> Experiments:
+        """Submission, lists and lives of experiments."""
+        return Experiments(self.session)
+
+    @cached_property
+    def trials(self) -> Trials:
+        """The trials of experiments."""
+        return Trials(self.session)
+
+    @cached_property
+    def logs(self) -> Logs:
+        """The lines that trials wrote."""
+        return Logs(self.session)
+
+    @cached_property
+    def metrics(self) -> Metrics:
+        """What trials reported."""
+        return Metrics(self.session)
+
+    @cached_property
+    def checkpoints(self) -> Checkpoints:
+        """The registry of checkpoints."""
+        return Checkpoints(self.session)
+
+    @cached_property
+    def searches(self) -> Searches:
+        """What a search would run."""
+        return Searches(self.session)
+
+    @cached_property
+    def cluster(self) -> Cluster:
+        """The cluster as a whole."""
+        return Cluster(self.session)

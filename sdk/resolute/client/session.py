@@ -1,0 +1,113 @@
+"""A connection to one cluster on behalf of one person."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import TypeVar, final
+
+import grpc
+
+from resolute.api.experiments.v1 import access_service_pb2, access_service_pb2_grpc
+from resolute.client.endpoint import Endpoint, find_endpoint
+from resolute.rpc.channel import TokenSource, open_channel
+
+StubT = TypeVar("StubT")
+
+
+@final
+class Session:
+    """Opens the channel when it is first used, and gives stubs on it. Safe to share between threads.
+
+    Args:
+        endpoint: The cluster.
+        user: Act as this user, with a token that the endpoint's own token asks for; empty for whoever the
+            endpoint's token speaks for.
+    """
+
+    def __init__(self, endpoint: Endpoint, *, user: str = "") -> None:
+        self.endpoint = endpoint
+        self.user = user
+        self._lock = threading.Lock()
+        self._channels: list[grpc.Channel] = []
+        self._channel: grpc.Channel | None = None
+
+    @classmethod
+    def find(
+        cls, master: str = "", *, user: str = "", environment: Mapping[str, str] | None = None
+    ) -> Session:
+        """Makes a session with the cluster that ``find_endpoint`` finds.
+
+        Args:
+            master: The cluster's address; empty to look in the environment and the home.
+            user: Act as this user.
+            environment: Environment variables; None for this process's own.
+
+        Raises:
+            FailedPreconditionError: No cluster is named anywhere.
+            InvalidArgumentError: The address is not one.
+        """
+        return cls(
+            find_endpoint(master, environment=os.environ if environment is None else environment), user=user
+        )
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def stub(self, make: Callable[[grpc.Channel], StubT]) -> StubT:
+        """Makes a stub of a service on this session's channel.
+
+        Args:
+            make: The generated stub class.
+        """
+        return make(self._open())
+
+    def close(self) -> None:
+        """Closes the channel; the next use opens another."""
+        with self._lock:
+            channels, self._channels, self._channel = self._channels, [], None
+        for channel in channels:
+            channel.close()
+
+    def _open(self) -> grpc.Channel:
+        with self._lock:
+            if self._channel is None:
+                token = self.endpoint.token
+                if self.user:
+                    token = _TokenOf(self.user, self._connect(token))
+                self._channel = self._connect(token)
+            return self._channel
+
+    def _connect(self, token: TokenSource) -> grpc.Channel:
+        channel = open_channel(
+            self.endpoint.address, token=token, root_certificate=self.endpoint.root_certificate
+        )
+        self._channels.append(channel)
+        return channel
+
+
+class _TokenOf:
+    """Asks once for another user's token, when the first call needs it."""
+
+    def __init__(self, user: str, channel: grpc.Channel) -> None:
+        self._user = user
+        self._access = access_service_pb2_grpc.AccessServiceStub(channel)
+        self._lock = threading.Lock()
+        self._token = ""
+
+    def __call__(self) -> str:
+        with self._lock:
+            if not self._token:
+                request = access_service_pb2.CreateTokenRequest(username=self._user)
+                self._token = self._access.CreateToken(request).token
+            return self._token

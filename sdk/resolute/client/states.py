@@ -1,0 +1,116 @@
+"""The lives of experiments, trials, runs and checkpoints, as people and programs read them."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class ExperimentState(Enum):
+    """Life of an experiment."""
+
+    UNSPECIFIED = "UNSPECIFIED"
+    """A state that this client is too old to know."""
+    ACTIVE = "ACTIVE"
+    PAUSED = "PAUSED"
+    STOPPING_COMPLETED = "STOPPING_COMPLETED"
+    STOPPING_CANCELED = "STOPPING_CANCELED"
+    STOPPING_KILLED = "STOPPING_KILLED"
+    STOPPING_ERROR = "STOPPING_ERROR"
+    COMPLETED = "COMPLETED"
+    CANCELED = "CANCELED"
+    ERROR = "ERROR"
+    DELETING = "DELETING"
+    DELETED = "DELETED"
+    DELETE_FAILED = "DELETE_FAILED"
+    QUEUED = "QUEUED"
+    """Active; its trials wait for slots."""
+    PULLING = "PULLING"
+    """Active; what its trials need is being fetched."""
+    STARTING = "STARTING"
+    """Active; its first processes are starting."""
+    RUNNING = "RUNNING"
+    """Active; trials run."""
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether nothing will run any more."""
+        return self in _ENDED
+
+
+_ENDED = frozenset(
+    {
+        ExperimentState.COMPLETED,
+        ExperimentState.CANCELED,
+        ExperimentState.ERROR,
+        ExperimentState.DELETING,
+        ExperimentState.DELETED,
+        ExperimentState.DELETE_FAILED,
+    }
+)
+
+
+class TrialState(Enum):
+    """Life of a trial."""
+
+    UNSPECIFIED = "UNSPECIFIED"
+    """A state that this client is too old to know."""
+    QUEUED = "QUEUED"
+    STARTING = "STARTING"
+    RUNNING = "RUNNING"
+    STOPPING = "STOPPING"
+    PAUSED = "PAUSED"
+    WAITING = "WAITING"
+    """It completed its operation and waits for the search."""
+    COMPLETED = "COMPLETED"
+    CANCELED = "CANCELED"
+    ERROR = "ERROR"
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether the trial will not run again."""
+        return self in {TrialState.COMPLETED, TrialState.CANCELED, TrialState.ERROR}
+
+    @property
+    def holds_slots(self) -> bool:
+        """Whether its processes have slots."""
+        return self in {TrialState.STARTING, TrialState.RUNNING, TrialState.STOPPING}
+
+
+class RunOutcome(Enum):
+    """How a run ended."""
+
+    UNSPECIFIED = "UNSPECIFIED"
+    """It has not ended."""
+    COMPLETED = "COMPLETED"
+    PREEMPTED = "PREEMPTED"
+    FAILED = "FAILED"
+    LOST = "LOST"
+    """Its machine or supervisor was lost; this is no restart."""
+    KILLED = "KILLED"
+    INVALID_HP = "INVALID_HP"
+
+
+class CheckpointState(Enum):
+    """Life of a checkpoint."""
+
+    UNSPECIFIED = "UNSPECIFIED"
+    """A state that this client is too old to know."""
+    UPLOADING = "UPLOADING"
+    COMPLETED = "COMPLETED"
+    PARTIALLY_DELETED = "PARTIALLY_DELETED"
+    DELETING = "DELETING"
+    DELETED = "DELETED"
+    ABORTED = "ABORTED"
+
+
+class LogLevel(Enum):
+    """Severity of a line."""
+
+    UNSPECIFIED = "UNSPECIFIED"
+    """The line says nothing of its severity."""
+    TRACE = "TRACE"
+    DEBUG = "DEBUG"
+    INFO = "INFO"
+    WARNING = "WARNING"
+    ERROR = "ERROR"
+    CRITICAL = "CRITICAL"
