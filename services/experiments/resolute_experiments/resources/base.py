@@ -1,0 +1,115 @@
+"""The seam between the lifecycle of trials and whatever runs them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+
+class SlotKind(Enum):
+    """What a slot is."""
+
+    CPU = "cpu"
+    GPU = "gpu"
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One GPU, or one share of the processor where there is no GPU."""
+
+    id: int
+    """Number on its machine; the device number of a GPU."""
+    kind: SlotKind
+    """What it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocationSpec:
+    """What one allocation needs to start. Everything else its supervisors fetch themselves."""
+
+    allocation_id: str
+    """Names the allocation everywhere."""
+    placements: tuple[tuple[int, ...], ...]
+    """Slots of each container, by rank; an auxiliary task has one container without slots."""
+    address: str
+    """``host:port`` where the supervisors reach the services."""
+    token: str
+    """The trial's first token."""
+
+
+class ContainerState(Enum):
+    """What a resource manager knows of a container."""
+
+    UNKNOWN = "UNKNOWN"
+    """It was never launched here."""
+    ALIVE = "ALIVE"
+    """Its supervisor lives."""
+    EXITED = "EXITED"
+    """Its supervisor wrote how it ended."""
+    LOST = "LOST"
+    """Its supervisor died without saying how it ended; what it left running was ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExitRecord:
+    """What a supervisor wrote before it reported its exit."""
+
+    exit_code: int
+    """Exit code of the entrypoint; 128 + n when signal n ended it."""
+    acknowledged: bool
+    """Whether the trial exited because of a signal, or had no operation left."""
+    early_exit_reason: str
+    """Why its own code ended early: the contract's name without prefix; empty when it did not say."""
+    failure: str
+    """What failed, for people; empty for an exit 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerReport:
+    """The state of one container of an allocation."""
+
+    allocation_id: str
+    """The allocation."""
+    container_rank: int
+    """The container."""
+    state: ContainerState
+    """What is known of it."""
+    exit: ExitRecord | None = None
+    """How it ended, when it is EXITED."""
+
+
+class ResourceManager(Protocol):
+    """Has slots and runs supervisors on them.
+
+    Every method can be repeated: a launch of what runs already, a stop of what ended, change nothing.
+    """
+
+    def capacity(self) -> Sequence[Slot]:
+        """Every slot, by id."""
+
+    async def launch(self, spec: AllocationSpec) -> None:
+        """Starts the supervisors of an allocation; those that live, or ended already, are left alone.
+
+        Raises:
+            ResoluteError: They cannot be started; the message says why.
+        """
+
+    async def inspect(self, allocation_id: str) -> Sequence[ContainerReport]:
+        """Tells the state of every container by rank, and ends what a lost supervisor left running.
+
+        Living ones are watched from now on, also when an earlier life of this process launched them.
+        """
+
+    async def kill(self, allocation_id: str) -> None:
+        """Ends every process of an allocation at once, its supervisors included."""
+
+    async def release(self, allocation_id: str) -> None:
+        """Forgets an allocation that was settled, and removes what its run left on disk but undelivered spools."""
+
+    def watch(self) -> AsyncIterator[ContainerReport]:
+        """Reports each container whose supervisor ended, until ``close``. One consumer."""
+
+    async def close(self) -> None:
+        """Ends the watching. Supervisors go on."""
