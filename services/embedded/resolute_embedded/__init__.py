@@ -1,0 +1,1 @@
+"""The composition root: every service in one process, for one machine."""

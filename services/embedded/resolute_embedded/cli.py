@@ -1,0 +1,150 @@
+"""`resolute up`, `resolute status` and `resolute down`: the cluster of this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from resolute.client.home import Home
+from resolute.errors import FailedPreconditionError, ResoluteError, UnavailableError
+from resolute.processes import ProcessIdentity
+from resolute_embedded.state import State
+
+_START_SECONDS = 60.0
+_STOP_SECONDS = 60.0
+_POLL_SECONDS = 0.05
+
+
+@click.command()
+@click.option(
+    "--slots", type=click.IntRange(min=1), help="Slots of this machine (its GPUs, or else its cores)."
+)
+@click.option(
+    "--port", type=click.IntRange(1, 65535), help="Port to listen on (the last one, or else a free one)."
+)
+@click.option("--detach", is_flag=True, help="Return once the cluster is up, and leave it running.")
+def up(slots: int | None, port: int | None, detach: bool) -> None:
+    """Start a cluster on this machine, with its state under $RESOLUTE_HOME."""
+    state = _state()
+    if detach:
+        _start_detached(state, slots=slots, port=port)
+    else:
+        _serve(state, slots=slots, port=port)
+
+
+@click.command()
+@click.option("--keep-trials", is_flag=True, help="Leave trials running; the next `resolute up` adopts them.")
+def down(keep_trials: bool) -> None:
+    """Stop the cluster of this machine; running trials checkpoint first and go on at the next start."""
+    state = _state()
+    found = state.home.read_endpoint()
+    if found is None or not state.lock.is_held():
+        click.echo(f"no cluster runs in {state.home.path}")
+        return
+    process = ProcessIdentity.of(found.pid)
+    number = signal.SIGTERM if keep_trials else signal.SIGINT
+    if process is None or not process.send(number):
+        raise FailedPreconditionError(
+            f"{state.home.path} is served by a process that its endpoint.json does not name; end it by hand"
+        )
+    _wait_until(lambda: not state.lock.is_held(), seconds=_STOP_SECONDS, what=f"process {found.pid} to stop")
+    click.echo(f"the cluster in {state.home.path} is down")
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+def status(as_json: bool) -> None:
+    """Show whether a cluster runs on this machine, and what its slots do."""
+    state = _state()
+    found = state.home.read_endpoint()
+    if found is None or not state.lock.is_held():
+        click.echo(json.dumps({"running": False}) if as_json else f"no cluster runs in {state.home.path}")
+        raise SystemExit(1)
+    from resolute_embedded.report import read_status, show_status
+
+    report = read_status(found)
+    click.echo(json.dumps(report) if as_json else show_status(report))
+
+
+def _state() -> State:
+    return State(Home.from_environment(os.environ))
+
+
+def _serve(state: State, *, slots: int | None, port: int | None) -> None:
+    from resolute_embedded.cluster import Options, serve
+    from resolute_serving.logs import configure_logs
+
+    configure_logs(level=os.environ.get("RESOLUTE_LOG_LEVEL", "WARNING"), service="embedded")
+    lock = state.lock
+    lock.acquire()
+    try:
+        asyncio.run(serve(state, Options(slots=slots, port=port), ready=_announce(state)))
+    finally:
+        lock.release()
+
+
+def _announce(state: State) -> Callable[[str, int], None]:
+    def announce(address: str, slots: int) -> None:
+        click.echo(f"Resolute is up at {address} with {slots} slots; its state is in {state.home.path}")
+        sys.stdout.flush()
+
+    return announce
+
+
+def _start_detached(state: State, *, slots: int | None, port: int | None) -> None:
+    if state.lock.is_held():
+        state.lock.acquire()  # raises the error that names the holder
+    state.home.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    command = [sys.executable, "-m", "resolute_embedded"]
+    command += ["--slots", str(slots)] if slots else []
+    command += ["--port", str(port)] if port else []
+    with state.log.open("ab") as log:
+        began = log.tell()
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            env={**os.environ, "RESOLUTE_HOME": str(state.home.path)},
+        )
+    _wait_until(
+        lambda: process.poll() is not None or _announced(state.log, began),
+        seconds=_START_SECONDS,
+        what="the cluster to start",
+    )
+    tail = state.log.read_bytes()[began:].decode(errors="replace").strip()
+    if process.poll() is not None:
+        raise UnavailableError(f"the cluster did not start:\n{tail}")
+    click.echo(next(line for line in tail.splitlines() if line.startswith("Resolute is up")))
+
+
+def _announced(log: Path, began: int) -> bool:
+    return b"Resolute is up" in log.read_bytes()[began:]
+
+
+def _wait_until(condition: Callable[[], bool], *, seconds: float, what: str) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise UnavailableError(
+                f"waited {seconds:.0f} s for {what}; look into up.log in the home directory"
+            )
+        time.sleep(_POLL_SECONDS)
+
+
+def run_up() -> None:
+    """Runs `up` in this process: what a detached start executes."""
+    try:
+        up.main(standalone_mode=False)
+    except ResoluteError as error:
+        sys.exit(str(error))

@@ -1,0 +1,155 @@
+"""All services in one process, on one port of loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+
+from resolute.clock import SYSTEM_CLOCK
+from resolute_checkpoints.blueprint import BLUEPRINT as CHECKPOINTS
+from resolute_embedded.state import State
+from resolute_experiments.blueprint import BLUEPRINT as EXPERIMENTS
+from resolute_experiments.service import ExperimentsService, ExperimentsSettings
+from resolute_logs.blueprint import BLUEPRINT as LOGS
+from resolute_metrics.blueprint import BLUEPRINT as METRICS
+from resolute_preemption.blueprint import BLUEPRINT as PREEMPTION
+from resolute_searcher.blueprint import BLUEPRINT as SEARCHER
+from resolute_serving.bootstrap import upgrade
+from resolute_serving.context import Role, ServiceAccount, User
+from resolute_serving.peers import Peers
+from resolute_serving.server import Server, ServerSettings
+from resolute_serving.service import Blueprint, Environment, Service
+from resolute_serving.tokens import StaticKeys, TokenSigner, TokenVerifier, load_or_create_key
+
+_OTHERS = (SEARCHER, METRICS, LOGS, CHECKPOINTS, PREEMPTION)
+_OPERATOR_TOKEN_SECONDS = 365 * 86_400
+_SERVICE_TOKEN_SECONDS = 86_400.0
+_DRAIN_SECONDS = 30.0
+
+_log = structlog.get_logger("cluster")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What `resolute up` was asked for."""
+
+    slots: int | None = None
+    """Slots of this machine; None to count its GPUs, or else its cores."""
+    port: int | None = None
+    """Port to listen on; None for the last one, or else a free one."""
+
+
+async def serve(state: State, options: Options, *, ready: Callable[[str, int], None]) -> None:
+    """Serves the cluster of a home until a signal ends it.
+
+    SIGTERM ends this process alone: trials go on and the next start adopts them. SIGINT, which is also what
+    `resolute down` sends, first asks the trials to checkpoint and exit.
+
+    Args:
+        state: The home; its lock must be held.
+        options: What was asked for.
+        ready: Told the address and the number of slots once everything is up.
+
+    Raises:
+        UnavailableError: The port is taken.
+    """
+    cluster_id = state.cluster_id()
+    port = options.port or free_port(preferred=state.last_port())
+    address = f"127.0.0.1:{port}"
+    signer = TokenSigner(
+        load_or_create_key(state.data / "signing-key.pem"), cluster_id=cluster_id, clock=SYSTEM_CLOCK
+    )
+    peers = Peers({"*": address}, token=ServiceTokens(signer))
+    experiments = _experiments(state, options, address=address, peers=peers, cluster_id=cluster_id)
+    others = [_create(blueprint, state, peers=peers, cluster_id=cluster_id) for blueprint in _OTHERS]
+    verifier = TokenVerifier(
+        StaticKeys({signer.key_id: signer.public_key}), cluster_id=cluster_id, clock=SYSTEM_CLOCK
+    )
+    server = Server([*others, experiments], verifier=verifier, settings=ServerSettings(port=port))
+    await server.start()
+    token = signer.user(User("admin", Role.ADMIN), ttl=_OPERATOR_TOKEN_SECONDS)
+    state.write_endpoint(address=address, cluster_id=cluster_id, token=token)
+    ready(address, experiments.slot_count)
+    if await _ending_signal() is signal.SIGINT:
+        await experiments.drain(timeout=_DRAIN_SECONDS)
+    await server.stop()
+    await peers.close()
+    state.home.endpoint_file.unlink(missing_ok=True)
+
+
+class ServiceTokens:
+    """Gives the token by which the services call each other; makes a new one before the last expires.
+
+    Args:
+        signer: Issues it.
+    """
+
+    def __init__(self, signer: TokenSigner) -> None:
+        self._signer = signer
+        self._token = ""
+        self._renew_at = 0.0
+
+    def __call__(self) -> str:
+        """The current token."""
+        if SYSTEM_CLOCK.monotonic() >= self._renew_at:
+            self._token = self._signer.service(ServiceAccount("embedded"), ttl=_SERVICE_TOKEN_SECONDS)
+            self._renew_at = SYSTEM_CLOCK.monotonic() + _SERVICE_TOKEN_SECONDS / 2
+        return self._token
+
+
+def free_port(*, preferred: int = 0) -> int:
+    """Finds a port of loopback that nobody listens on: the preferred one if it is free."""
+    for candidate in (preferred, 0):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", candidate))
+            except OSError:
+                continue
+            return int(probe.getsockname()[1])
+    raise OSError("no port of 127.0.0.1 is free")
+
+
+def _environment(state: State, blueprint: Blueprint, *, peers: Peers, cluster_id: str) -> Environment:
+    return Environment(
+        database_url=state.database_url(blueprint.name),
+        data_directory=state.data,
+        peers=peers,
+        cluster_id=cluster_id,
+    )
+
+
+def _create(blueprint: Blueprint, state: State, *, peers: Peers, cluster_id: str) -> Service:
+    upgrade(blueprint, state.database_url(blueprint.name))
+    return blueprint.create(_environment(state, blueprint, peers=peers, cluster_id=cluster_id))
+
+
+def _experiments(
+    state: State, options: Options, *, address: str, peers: Peers, cluster_id: str
+) -> ExperimentsService:
+    upgrade(EXPERIMENTS, state.database_url(EXPERIMENTS.name))
+    settings = ExperimentsSettings(
+        address=address,
+        runs_directory=state.runs,
+        slots=options.slots,
+        cluster_defaults={"checkpoint_storage": {"type": "shared_fs", "host_path": str(state.checkpoints)}},
+    )
+    environment = _environment(state, EXPERIMENTS, peers=peers, cluster_id=cluster_id)
+    return ExperimentsService(environment, settings)
+
+
+async def _ending_signal() -> signal.Signals:
+    received: asyncio.Future[signal.Signals] = asyncio.get_running_loop().create_future()
+
+    def note(number: signal.Signals) -> None:
+        if not received.done():
+            received.set_result(number)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, note, number)
+    return await received

@@ -1,0 +1,9 @@
+"""How to make the experiments service."""
+
+from __future__ import annotations
+
+from resolute_experiments.service import create
+from resolute_serving.service import Blueprint
+
+BLUEPRINT = Blueprint(name="experiments", package="resolute_experiments", create=create)
+"""The experiments service."""

@@ -1,0 +1,290 @@
+"""Leads one experiment: the only code that calls other services for it.
+
+Two tasks run for a live experiment. One follows the actions of its search and applies each once. The other
+looks at what the database of this service says and does what is due: create the search, settle ended runs,
+deliver messages, refresh the progress, end or remove the experiment. Each step can be interrupted anywhere and
+repeated: calls are idempotent, and what they lead to is written together with the fact that it was done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import structlog
+from sqlalchemy.engine import Connection
+
+from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints_pb2
+from resolute.api.searcher.v1 import search_pb2, searcher_service_pb2
+from resolute.clock import Clock
+from resolute.errors import InvalidArgumentError, ResoluteError
+from resolute_experiments import actions, lifecycle
+from resolute_experiments.clients import Clients
+from resolute_experiments.delivery import deliver
+from resolute_experiments.ending import Sealed, write_decision
+from resolute_experiments.lifecycle import Moment
+from resolute_experiments.notifier import Notifier
+from resolute_experiments.removal import remove_everywhere
+from resolute_experiments.searchspec import search_spec, works_by_operations
+from resolute_experiments.settle import EarlyExit, Exit, Operation, Situation, settle
+from resolute_experiments.states import STOPPING_EXPERIMENTS, ExperimentState
+from resolute_experiments.store import experiments, outbox, runs, trials
+from resolute_experiments.store.experiments import Experiment
+from resolute_experiments.store.runs import Container, Run
+from resolute_serving.database import Database
+
+SCHEDULE = "schedule"
+"""Notifier key of the scheduler: slots were freed or asked for."""
+SIGNALS = "signals"
+"""Notifier key of whoever watches signals."""
+_TICK_SECONDS = 2.0
+_RETRY_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0)
+
+_log = structlog.get_logger("conductor")
+
+
+class Conductor:
+    """Leads one experiment until it has ended.
+
+    Args:
+        experiment_id: UUID of the experiment.
+        database: This service's database.
+        clients: The other services.
+        notifier: Tells of changes.
+        clock: Tells the time.
+        preemption_timeout: Seconds that trials get to checkpoint after a signal.
+        release: Frees what an allocation holds on its machines; called after its run was settled.
+    """
+
+    def __init__(
+        self,
+        experiment_id: str,
+        *,
+        database: Database,
+        clients: Clients,
+        notifier: Notifier,
+        clock: Clock,
+        preemption_timeout: float,
+        release: Callable[[str], Awaitable[None]],
+    ) -> None:
+        self._id = experiment_id
+        self._database = database
+        self._clients = clients
+        self._notifier = notifier
+        self._clock = clock
+        self._preemption_timeout = preemption_timeout
+        self._release = release
+
+    async def run(self) -> None:
+        """Leads the experiment until nothing is left to do for it."""
+        follower = asyncio.create_task(self._follow_forever(), name=f"follow-{self._id}")
+        try:
+            await self._drive_forever()
+        finally:
+            follower.cancel()
+            await asyncio.gather(follower, return_exceptions=True)
+
+    async def _drive_forever(self) -> None:
+        failures = 0
+        with self._notifier.subscribe(self._id) as changes:
+            while not self._notifier.closed:
+                try:
+                    if await self._step():
+                        return
+                    failures = 0
+                    await changes.wait(_TICK_SECONDS)
+                except ResoluteError as error:
+                    _log.warning("experiment step failed", experiment=self._id, error=str(error))
+                    failures += 1
+                    await changes.wait(_RETRY_SECONDS[min(failures, len(_RETRY_SECONDS)) - 1])
+
+    async def _step(self) -> bool:
+        experiment = await self._read()
+        if experiment.state is ExperimentState.DELETING:
+            await remove_everywhere(experiment, database=self._database, clients=self._clients)
+            return True
+        await self._ensure_search(experiment)
+        await self._settle_ended_runs(experiment)
+        await deliver(experiment, database=self._database, clients=self._clients)
+        await self._refresh_progress(experiment)
+        return await self._finish(experiment)
+
+    async def _read(self) -> Experiment:
+        return await self._database.read(lambda c: experiments.get(c, experiment_id=self._id))
+
+    async def _ensure_search(self, experiment: Experiment) -> None:
+        if experiment.search_created or experiment.state not in {
+            ExperimentState.ACTIVE,
+            ExperimentState.PAUSED,
+        }:
+            return
+        spec = search_spec(experiment.config, source_checkpoint_id=await self._warm_start(experiment))
+        request = searcher_service_pb2.CreateSearchRequest(search_id=experiment.id, spec=spec)
+        try:
+            await self._clients.searcher.CreateSearch(request)
+        except InvalidArgumentError as error:
+            failure = f"the search could not be created: {error}"
+            await self._fail(failure)
+            return
+        await self._database.write(lambda c: experiments.update(c, self._id, search_created=True))
+        self._notifier.notify(self._id)
+
+    async def _warm_start(self, experiment: Experiment) -> str:
+        searcher = experiment.config["searcher"]
+        if searcher.get("source_checkpoint_uuid"):
+            return str(searcher["source_checkpoint_uuid"])
+        if searcher.get("source_trial_id") is None:
+            return ""
+        number = int(searcher["source_trial_id"])
+        trial = await self._database.read(lambda c: trials.get(c, number=number))
+        request = checkpoints_pb2.SealRequest(trial_id=trial.id, min_run=0)
+        response = await self._clients.checkpoints.Seal(request)
+        return response.latest.checkpoint_id if response.HasField("latest") else ""
+
+    async def _fail(self, failure: str) -> None:
+        def work(connection: Connection) -> None:
+            experiments.update(
+                connection, self._id, state=ExperimentState.STOPPING_ERROR.value, failure=failure
+            )
+
+        await self._database.write(work)
+        self._notifier.notify(self._id)
+
+    async def _settle_ended_runs(self, experiment: Experiment) -> None:
+        for run, containers in await self._database.read(self._ended_runs):
+            await self._settle(experiment, run, containers)
+
+    def _ended_runs(self, connection: Connection) -> list[tuple[Run, list[Container]]]:
+        found = []
+        for trial in trials.unfinished(connection, self._id):
+            if trial.run == 0:
+                continue
+            run = runs.get(connection, f"{trial.id}.{trial.run}")
+            containers = runs.containers_of(connection, run.allocation_id)
+            if not run.ended and all(container.exited or container.lost for container in containers):
+                found.append((run, containers))
+        return found
+
+    async def _settle(self, experiment: Experiment, run: Run, containers: list[Container]) -> None:
+        sealed = await self._seal(run)
+        exit_, failure = summarize_exit(containers)
+        max_restarts = int(experiment.config["max_restarts"])
+
+        def work(connection: Connection) -> None:
+            trial = trials.get(connection, trial_id=run.trial_id)
+            # The state is read again: a pause or a cancel may have come while the services were being sealed.
+            state = experiments.get(connection, experiment_id=self._id).state
+            decision = settle(
+                exit_,
+                Operation(
+                    driven=works_by_operations(experiment.config),
+                    completed=sealed.operation_completed,
+                    closed=sealed.operation_closed or trial.closed,
+                ),
+                Situation(
+                    experiment=state,
+                    kill_requested=trial.kill_requested,
+                    restarts=trial.restarts,
+                    max_restarts=max_restarts,
+                ),
+            )
+            write_decision(
+                connection,
+                trial,
+                run,
+                exit_=exit_,
+                failure=failure,
+                sealed=sealed,
+                decision=decision,
+                now=self._clock.time(),
+            )
+
+        await self._database.write(work)
+        await self._release(run.allocation_id)
+        self._notifier.notify(self._id, SCHEDULE, SIGNALS)
+
+    async def _seal(self, run: Run) -> Sealed:
+        operation_request = searcher_service_pb2.SealRequest(trial_id=run.trial_id, min_run=run.run + 1)
+        operation = (await self._clients.searcher.Seal(operation_request)).operation
+        latest_request = checkpoints_pb2.SealRequest(trial_id=run.trial_id, min_run=run.run + 1)
+        latest = (await self._clients.checkpoints.Seal(latest_request)).latest
+        return Sealed(
+            operation_length=operation.length,
+            operation_completed=operation.completed,
+            operation_closed=operation.closed,
+            checkpoint_id=latest.checkpoint_id,
+            steps_completed=latest.steps_completed,
+        )
+
+    async def _refresh_progress(self, experiment: Experiment) -> None:
+        if experiment.state is not ExperimentState.ACTIVE or not experiment.search_created:
+            return
+        request = searcher_service_pb2.GetSearchRequest(search_id=experiment.id)
+        progress = (await self._clients.searcher.GetSearch(request)).search.progress
+        if abs(progress - experiment.progress) >= 0.001:
+            await self._database.write(lambda c: experiments.update(c, self._id, progress=progress))
+            self._notifier.notify((self._id, "watch"))
+
+    async def _finish(self, experiment: Experiment) -> bool:
+        if experiment.state not in STOPPING_EXPERIMENTS:
+            return False
+
+        def work(connection: Connection) -> bool:
+            if outbox.pending(connection, self._id, limit=1):
+                return False
+            current = experiments.get(connection, experiment_id=self._id)
+            after = lifecycle.finish_if_done(connection, current, now=self._clock.time())
+            return after not in STOPPING_EXPERIMENTS
+
+        finished = await self._database.write(work)
+        self._notifier.notify((self._id, "watch"))
+        if finished:
+            _log.info("experiment ended", experiment=experiment.number)
+        return finished
+
+    async def _follow_forever(self) -> None:
+        failures = 0
+        with self._notifier.subscribe(self._id) as changes:
+            while not self._notifier.closed:
+                experiment = await self._read()
+                if not experiment.search_created:
+                    await changes.wait(_TICK_SECONDS)
+                    continue
+                try:
+                    await self._follow(experiment.action_cursor)
+                    return
+                except ResoluteError as error:
+                    _log.warning("actions cannot be followed", experiment=self._id, error=str(error))
+                    failures += 1
+                    await changes.wait(_RETRY_SECONDS[min(failures, len(_RETRY_SECONDS)) - 1])
+
+    async def _follow(self, cursor: int) -> None:
+        request = searcher_service_pb2.FollowActionsRequest(search_id=self._id, after_sequence=cursor)
+        async for response in self._clients.searcher.FollowActions(request):
+            batch = list(response.actions)
+            if not batch:
+                continue
+            applied = await self._apply(batch)
+            acknowledged = searcher_service_pb2.AcknowledgeActionsRequest(
+                search_id=self._id, sequence=applied
+            )
+            await self._clients.searcher.AcknowledgeActions(acknowledged)
+            self._notifier.notify(self._id, SCHEDULE, SIGNALS)
+
+    async def _apply(self, batch: list[search_pb2.Action]) -> int:
+        moment = Moment(now=self._clock.time(), preemption_timeout=self._preemption_timeout)
+        return await self._database.write(lambda c: actions.apply(c, self._id, batch, moment))
+
+
+def summarize_exit(containers: list[Container]) -> tuple[Exit, str]:
+    """Makes one exit of an allocation's containers: the first failure counts, a lost container loses all."""
+    failed = [container for container in containers if container.exit_code]
+    early = [container.early_exit_reason for container in containers if container.early_exit_reason]
+    exit_ = Exit(
+        lost=not failed and any(container.lost for container in containers),
+        exit_code=(failed[0].exit_code or 0) if failed else 0,
+        acknowledged=any(container.acknowledged for container in containers),
+        early_exit=EarlyExit(early[0]) if early else EarlyExit.NONE,
+    )
+    failures = [container.failure for container in containers if container.failure]
+    return exit_, failures[0] if failures else ""

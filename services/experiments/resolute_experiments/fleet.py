@@ -1,0 +1,207 @@
+"""The machines, as the lifecycle sees them: what is launched, what lives, what ended or was lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import structlog
+from sqlalchemy.engine import Connection
+
+from resolute.clock import Clock
+from resolute.errors import NotFoundError, ResoluteError
+from resolute_experiments.leases import Leases
+from resolute_experiments.notifier import Notifier
+from resolute_experiments.resources.base import (
+    AllocationSpec,
+    ContainerReport,
+    ContainerState,
+    ResourceManager,
+    Slot,
+)
+from resolute_experiments.store import experiments, runs, trials
+from resolute_serving.context import TrialRun
+from resolute_serving.database import Database
+
+_TICK_SECONDS = 5.0
+_KILL_GRACE_SECONDS = 15.0
+_FAILED_LAUNCH = 125
+"""Exit code of a container that could not be started, as shells and container engines use it."""
+
+_log = structlog.get_logger("fleet")
+
+TokenIssuer = Callable[[TrialRun], str]
+"""Issues the token of a run."""
+
+
+class Fleet:
+    """Keeps the database's view of containers true to what the resource manager sees.
+
+    Args:
+        manager: Runs the containers.
+        database: This service's database.
+        notifier: Tells of changes.
+        clock: Tells the time.
+        leases: Knows who was heard of lately.
+        issue_token: Issues the tokens of runs.
+        address: ``host:port`` where supervisors reach the services.
+    """
+
+    def __init__(
+        self,
+        manager: ResourceManager,
+        *,
+        database: Database,
+        notifier: Notifier,
+        clock: Clock,
+        leases: Leases,
+        issue_token: TokenIssuer,
+        address: str,
+    ) -> None:
+        self._manager = manager
+        self._database = database
+        self._notifier = notifier
+        self._clock = clock
+        self._leases = leases
+        self._issue_token = issue_token
+        self._address = address
+        self.slots: Sequence[Slot] = manager.capacity()
+        """Every slot."""
+
+    @property
+    def slot_ids(self) -> list[int]:
+        """Every slot's number."""
+        return [slot.id for slot in self.slots]
+
+    @property
+    def slot_count(self) -> int:
+        """Number of slots."""
+        return len(self.slots)
+
+    async def launch(self, run: runs.Run) -> None:
+        """Starts a run that was given slots; one that cannot be started ends as a failure that says why."""
+
+        def read(connection: Connection) -> tuple[TrialRun, tuple[tuple[int, ...], ...]]:
+            trial = trials.get(connection, trial_id=run.trial_id)
+            experiment = experiments.get(connection, experiment_id=trial.experiment_id)
+            identity = TrialRun(
+                trial_id=trial.id,
+                run=run.run,
+                experiment_id=experiment.id,
+                allocation_id=run.allocation_id,
+                workspace=experiment.workspace,
+            )
+            containers = runs.containers_of(connection, run.allocation_id)
+            return identity, tuple(container.slot_ids for container in containers)
+
+        identity, placements = await self._database.read(read)
+        spec = AllocationSpec(
+            allocation_id=run.allocation_id,
+            placements=placements,
+            address=self._address,
+            token=self._issue_token(identity),
+        )
+        try:
+            await self._manager.launch(spec)
+        except (ResoluteError, OSError) as error:
+            _log.warning("launch failed", allocation=run.allocation_id, error=str(error))
+            await self._note_failed_launch(run, str(error))
+
+    async def _note_failed_launch(self, run: runs.Run, failure: str) -> None:
+        def work(connection: Connection) -> None:
+            for container in runs.containers_of(connection, run.allocation_id):
+                runs.update_container(
+                    connection,
+                    run.allocation_id,
+                    container.container_rank,
+                    exited=True,
+                    exit_code=_FAILED_LAUNCH,
+                    failure=f"the run could not be started: {failure}",
+                )
+
+        await self._database.write(work)
+        self._notifier.notify(run.experiment_id)
+
+    async def recover(self) -> None:
+        """Finds out, after a start of this service, what became of every run that was under way."""
+        for run in await self._database.read(runs.unsettled):
+            await self._recover_one(run)
+
+    async def _recover_one(self, run: runs.Run) -> None:
+        reports = await self._manager.inspect(run.allocation_id)
+        if not reports or all(report.state is ContainerState.UNKNOWN for report in reports):
+            await self.launch(run)
+            return
+        for report in reports:
+            await self._note(report)
+
+    async def run(self) -> None:
+        """Watches the machines until the service stops."""
+        watcher = asyncio.create_task(self._watch(), name="fleet-watch")
+        try:
+            with self._notifier.subscribe("fleet") as changes:
+                while not self._notifier.closed:
+                    await self._enforce()
+                    await changes.wait(_TICK_SECONDS)
+        finally:
+            await self._manager.close()
+            watcher.cancel()
+            await asyncio.gather(watcher, return_exceptions=True)
+
+    async def _watch(self) -> None:
+        async for report in self._manager.watch():
+            await self._note(report)
+
+    async def _note(self, report: ContainerReport) -> None:
+        """Writes down a container that ended, unless it reported that itself."""
+        if report.state not in {ContainerState.EXITED, ContainerState.LOST}:
+            return
+
+        def work(connection: Connection) -> str:
+            run = runs.get(connection, report.allocation_id)
+            container = runs.container(connection, report.allocation_id, report.container_rank)
+            if container.exited or container.lost or run.ended:
+                return ""
+            values = {"lost": True} if report.exit is None else _exit_values(report)
+            runs.update_container(connection, report.allocation_id, report.container_rank, **values)
+            return run.experiment_id
+
+        try:
+            experiment_id = await self._database.write(work)
+        except NotFoundError:
+            return
+        if experiment_id:
+            _log.info("container ended", allocation=report.allocation_id, state=report.state.value)
+            self._leases.forget(report.allocation_id)
+            self._notifier.notify(experiment_id)
+
+    async def _enforce(self) -> None:
+        """Ends what did not end when it was told to, and looks after those that fell silent."""
+        now = self._clock.time()
+        live = await self._database.read(runs.unsettled)
+        for run in live:
+            deadline = run.signal_deadline
+            if run.kill and deadline is not None and now > deadline + _KILL_GRACE_SECONDS:
+                await self._manager.kill(run.allocation_id)
+        for allocation_id in self._leases.expired(run.allocation_id for run in live):
+            for report in await self._manager.inspect(allocation_id):
+                await self._note(report)
+
+    async def kill(self, allocation_id: str) -> None:
+        """Ends every process of an allocation at once."""
+        await self._manager.kill(allocation_id)
+
+    async def release(self, allocation_id: str) -> None:
+        """Lets the machines forget an allocation that was settled."""
+        await self._manager.release(allocation_id)
+
+
+def _exit_values(report: ContainerReport) -> dict[str, object]:
+    assert report.exit is not None
+    return {
+        "exited": True,
+        "exit_code": report.exit.exit_code,
+        "acknowledged": report.exit.acknowledged,
+        "early_exit_reason": report.exit.early_exit_reason,
+        "failure": report.exit.failure,
+    }

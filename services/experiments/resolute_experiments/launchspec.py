@@ -1,0 +1,51 @@
+"""Everything that a container needs to run its part of an allocation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from resolute.api.experiments.v1 import allocations_service_pb2
+from resolute.values import to_value
+from resolute_experiments.searchspec import works_by_operations
+from resolute_experiments.storagespec import storage
+from resolute_experiments.store.experiments import Experiment
+from resolute_experiments.store.runs import Container, Run
+from resolute_experiments.store.trials import Trial
+
+
+def launch_spec(
+    *,
+    run: Run,
+    containers: Sequence[Container],
+    container_rank: int,
+    trial: Trial,
+    experiment: Experiment,
+    cluster_id: str,
+    lease_ttl: float,
+    preemption_timeout: float,
+) -> allocations_service_pb2.LaunchSpec:
+    """Builds the spec for one container of an allocation."""
+    return allocations_service_pb2.LaunchSpec(
+        allocation_id=run.allocation_id,
+        container_rank=container_rank,
+        container_count=len(containers),
+        slot_ids=containers[container_rank].slot_ids,
+        experiment_id=experiment.id,
+        experiment_number=experiment.number,
+        trial_id=trial.id,
+        trial_number=trial.number,
+        run=run.run,
+        hparams=to_value(trial.hparams),
+        trial_seed=trial.seed,
+        config=to_value(experiment.config),
+        latest_checkpoint_id=trial.latest_checkpoint_id,
+        steps_completed=trial.steps_completed,
+        storage=storage(experiment.config),
+        cluster_id=cluster_id,
+        lease_ttl_seconds=lease_ttl,
+        preemption_timeout_seconds=preemption_timeout,
+        model_definition_sha256=experiment.definition_sha256 if experiment.definition_size else "",
+        trace_id=run.trace_id,
+        time_driven=not works_by_operations(experiment.config),
+        workspace=experiment.workspace,
+    )

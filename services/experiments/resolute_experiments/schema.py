@@ -1,0 +1,156 @@
+"""The tables of the experiments service. UUIDs are keys between services; numbers are for people."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+metadata = sa.MetaData()
+
+experiments = sa.Table(
+    "experiments",
+    metadata,
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("id", sa.String(36), nullable=False, unique=True),
+    sa.Column("request_id", sa.String(64), nullable=False, unique=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("description", sa.Text, nullable=False),
+    sa.Column("labels", sa.JSON, nullable=False),
+    sa.Column("state", sa.String(32), nullable=False),
+    sa.Column("archived", sa.Boolean, nullable=False),
+    sa.Column("owner", sa.Text, nullable=False),
+    sa.Column("workspace", sa.Text, nullable=False),
+    sa.Column("project", sa.Text, nullable=False),
+    sa.Column("config", sa.JSON, nullable=False),
+    sa.Column("progress", sa.Float, nullable=False),
+    sa.Column("failure", sa.Text, nullable=False),
+    sa.Column("revision", sa.BigInteger, nullable=False),
+    sa.Column("created_at", sa.Float, nullable=False),
+    sa.Column("ended_at", sa.Float),
+    sa.Column("definition_sha256", sa.String(64), nullable=False),
+    sa.Column("definition_size", sa.BigInteger, nullable=False),
+    # Where the reconciler stands with this experiment's search.
+    sa.Column("search_created", sa.Boolean, nullable=False),
+    sa.Column("action_cursor", sa.BigInteger, nullable=False),
+    sqlite_autoincrement=True,
+)
+sa.Index("experiments_by_state", experiments.c.state)
+
+definition_chunks = sa.Table(
+    "definition_chunks",
+    metadata,
+    sa.Column("experiment_id", sa.String(36), primary_key=True),
+    sa.Column("position", sa.Integer, primary_key=True),
+    sa.Column("data", sa.LargeBinary, nullable=False),
+)
+
+trials = sa.Table(
+    "trials",
+    metadata,
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("id", sa.String(36), nullable=False, unique=True),
+    sa.Column("experiment_id", sa.String(36), sa.ForeignKey("experiments.id"), nullable=False),
+    sa.Column("request_id", sa.String(36), nullable=False),
+    sa.Column("state", sa.String(32), nullable=False),
+    sa.Column("hparams", sa.JSON, nullable=False),
+    sa.Column("seed", sa.BigInteger, nullable=False),
+    sa.Column("restarts", sa.Integer, nullable=False),
+    sa.Column("run", sa.Integer, nullable=False),
+    sa.Column("status", sa.Text, nullable=False),
+    sa.Column("metadata", sa.JSON, nullable=False),
+    sa.Column("explanation", sa.Text, nullable=False),
+    sa.Column("source_checkpoint_id", sa.String(36), nullable=False),
+    sa.Column("latest_checkpoint_id", sa.String(36), nullable=False),
+    sa.Column("steps_completed", sa.BigInteger, nullable=False),
+    # Length of the operation that was complete when the last run was settled: "run again" up to it is stale.
+    sa.Column("settled_length", sa.BigInteger, nullable=False),
+    sa.Column("closed", sa.Boolean, nullable=False),
+    sa.Column("kill_requested", sa.Boolean, nullable=False),
+    sa.Column("queued_at", sa.Float, nullable=False),
+    sa.Column("created_at", sa.Float, nullable=False),
+    sa.Column("ended_at", sa.Float),
+    sa.Column("revision", sa.BigInteger, nullable=False),
+    sqlite_autoincrement=True,
+)
+sa.Index("trials_by_experiment", trials.c.experiment_id, trials.c.number)
+sa.Index("trials_by_state", trials.c.state)
+
+runs = sa.Table(
+    "runs",
+    metadata,
+    sa.Column("trial_id", sa.String(36), sa.ForeignKey("trials.id"), primary_key=True),
+    sa.Column("run", sa.Integer, primary_key=True),
+    sa.Column("allocation_id", sa.String(64), nullable=False, unique=True),
+    sa.Column("experiment_id", sa.String(36), nullable=False),
+    sa.Column("outcome", sa.String(16), nullable=False),
+    sa.Column("exit_code", sa.Integer),
+    sa.Column("failure", sa.Text, nullable=False),
+    sa.Column("slot_ids", sa.JSON, nullable=False),
+    sa.Column("started_at", sa.Float, nullable=False),
+    sa.Column("ended_at", sa.Float),
+    sa.Column("trace_id", sa.String(32), nullable=False),
+    # The signal to checkpoint and exit: level-triggered, its revision only grows.
+    sa.Column("signal_revision", sa.BigInteger, nullable=False),
+    sa.Column("preempt", sa.Boolean, nullable=False),
+    sa.Column("kill", sa.Boolean, nullable=False),
+    sa.Column("signal_reason", sa.String(16), nullable=False),
+    sa.Column("signal_deadline", sa.Float),
+    sa.Column("acknowledged", sa.Boolean, nullable=False),
+)
+sa.Index("runs_by_outcome", runs.c.outcome)
+
+containers = sa.Table(
+    "containers",
+    metadata,
+    sa.Column("allocation_id", sa.String(64), primary_key=True),
+    sa.Column("container_rank", sa.Integer, primary_key=True),
+    sa.Column("slot_ids", sa.JSON, nullable=False),
+    sa.Column("address", sa.Text, nullable=False),
+    sa.Column("ports", sa.JSON, nullable=False),
+    sa.Column("pid", sa.BigInteger, nullable=False),
+    sa.Column("exited", sa.Boolean, nullable=False),
+    sa.Column("lost", sa.Boolean, nullable=False),
+    sa.Column("exit_code", sa.Integer),
+    sa.Column("acknowledged", sa.Boolean, nullable=False),
+    sa.Column("early_exit_reason", sa.String(32), nullable=False),
+    sa.Column("failure", sa.Text, nullable=False),
+)
+
+outbox = sa.Table(
+    "outbox",
+    metadata,
+    sa.Column("position", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("event_id", sa.String(128), nullable=False, unique=True),
+    sa.Column("experiment_id", sa.String(36), nullable=False),
+    sa.Column("kind", sa.String(32), nullable=False),
+    sa.Column("payload", sa.JSON, nullable=False),
+    sqlite_autoincrement=True,
+)
+sa.Index("outbox_by_experiment", outbox.c.experiment_id, outbox.c.position)
+
+users = sa.Table(
+    "users",
+    metadata,
+    sa.Column("name", sa.String(128), primary_key=True),
+    sa.Column("role", sa.String(16), nullable=False),
+    sa.Column("created_at", sa.Float, nullable=False),
+)
+
+templates = sa.Table(
+    "templates",
+    metadata,
+    sa.Column("name", sa.String(256), primary_key=True),
+    sa.Column("config", sa.JSON, nullable=False),
+    sa.Column("updated_at", sa.Float, nullable=False),
+)
+
+audit = sa.Table(
+    "audit",
+    metadata,
+    sa.Column("position", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("time", sa.Float, nullable=False),
+    sa.Column("actor", sa.Text, nullable=False),
+    sa.Column("action", sa.String(64), nullable=False),
+    sa.Column("resource", sa.Text, nullable=False),
+    sa.Column("detail", sa.JSON, nullable=False),
+    sqlite_autoincrement=True,
+)

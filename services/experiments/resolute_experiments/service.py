@@ -1,0 +1,224 @@
+"""Puts the experiments service together."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import grpc
+import structlog
+
+from resolute.api.experiments.v1 import (
+    access_service_pb2_grpc,
+    allocations_service_pb2_grpc,
+    cluster_service_pb2_grpc,
+    experiments_service_pb2_grpc,
+    trials_service_pb2_grpc,
+)
+from resolute_experiments.clients import Clients
+from resolute_experiments.conductor import SCHEDULE, SIGNALS, Conductor
+from resolute_experiments.core import Core
+from resolute_experiments.draining import drain
+from resolute_experiments.fleet import Fleet
+from resolute_experiments.leases import Leases
+from resolute_experiments.notifier import Notifier
+from resolute_experiments.resources.local import LocalResourceManager
+from resolute_experiments.scheduler import Scheduler
+from resolute_experiments.servicers.access import AccessServicer
+from resolute_experiments.servicers.allocations import AllocationsServicer
+from resolute_experiments.servicers.cluster import ClusterServicer
+from resolute_experiments.servicers.experiments import ExperimentsServicer
+from resolute_experiments.servicers.trials import TrialsServicer
+from resolute_experiments.store import access, experiments
+from resolute_experiments.submission import Admission, Submissions
+from resolute_serving.context import Role, TrialRun, User
+from resolute_serving.service import Environment
+from resolute_serving.tokens import TokenSigner, load_or_create_key
+
+_FIRST_USERS = (User("admin", Role.ADMIN), User("determined", Role.EDITOR))
+_log = structlog.get_logger("experiments")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExperimentsSettings:
+    """What this service is told beside its environment."""
+
+    address: str
+    """``host:port`` where supervisors and trials reach all services."""
+    runs_directory: Path
+    """Where the local resource manager keeps a directory for each run."""
+    slots: int | None = None
+    """Slots of this machine; None to count its GPUs, or else its cores."""
+    cluster_defaults: dict[str, Any] = field(default_factory=dict)
+    """Lowest layer of every config."""
+    lease_ttl: float = 30.0
+    """Seconds that a lease lasts without renewal."""
+    lease_patience: float = 3600.0
+    """Seconds that trials go on while no service answers."""
+    preemption_timeout: float = 3600.0
+    """Seconds that trials get to checkpoint after a signal."""
+
+
+class ExperimentsService:
+    """Owns experiments, trials, runs, allocations, users; the only service that leads others.
+
+    Args:
+        environment: What every service is given.
+        settings: What this one is told beside it.
+    """
+
+    name = "experiments"
+
+    def __init__(self, environment: Environment, settings: ExperimentsSettings) -> None:
+        key = load_or_create_key(environment.data_directory / "signing-key.pem")
+        self._clock = environment.clock
+        self._settings = settings
+        self._signer = TokenSigner(key, cluster_id=environment.cluster_id, clock=environment.clock)
+        self._core = Core(
+            database=environment.open_database("experiments"),
+            notifier=Notifier(),
+            clock=environment.clock,
+            cluster_id=environment.cluster_id,
+            preemption_timeout=settings.preemption_timeout,
+        )
+        self._clients = Clients(environment.peers)
+        self._leases = Leases(environment.clock, ttl=settings.lease_ttl)
+        manager = LocalResourceManager(
+            settings.runs_directory, slots=settings.slots, lease_patience=settings.lease_patience
+        )
+        self._fleet = Fleet(
+            manager,
+            database=self._core.database,
+            notifier=self._core.notifier,
+            clock=environment.clock,
+            leases=self._leases,
+            issue_token=self._issue_token,
+            address=settings.address,
+        )
+        self._scheduler = Scheduler(
+            self._core.database, fleet=self._fleet, notifier=self._core.notifier, clock=environment.clock
+        )
+        self._conductors: dict[str, asyncio.Task[None]] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def grpc_names(self) -> Sequence[str]:
+        """Full names of its gRPC services."""
+        names = ("Experiments", "Trials", "Allocations", "Access", "Cluster")
+        return [f"resolute.api.experiments.v1.{name}Service" for name in names]
+
+    @property
+    def slot_count(self) -> int:
+        """Slots of the cluster."""
+        return self._fleet.slot_count
+
+    def register(self, server: grpc.aio.Server) -> None:
+        """Adds its handlers to a server that has not started."""
+        admission = Admission(cluster_defaults=self._settings.cluster_defaults, slots=self._fleet.slot_count)
+        submissions = Submissions(self._core.database, clock=self._clock, admission=admission)
+        experiments_service_pb2_grpc.add_ExperimentsServiceServicer_to_server(
+            ExperimentsServicer(self._core, submissions=submissions, adopt=self._adopt), server
+        )
+        trials_service_pb2_grpc.add_TrialsServiceServicer_to_server(TrialsServicer(self._core), server)
+        allocations_service_pb2_grpc.add_AllocationsServiceServicer_to_server(
+            AllocationsServicer(
+                self._core, signer=self._signer, leases=self._leases, token_ttl=self._token_ttl
+            ),
+            server,
+        )
+        access_service_pb2_grpc.add_AccessServiceServicer_to_server(
+            AccessServicer(self._core, self._signer), server
+        )
+        cluster_service_pb2_grpc.add_ClusterServiceServicer_to_server(
+            ClusterServicer(self._core, self._fleet), server
+        )
+
+    async def start(self) -> None:
+        """Takes up everything that was under way when this service last ended."""
+        now = self._clock.time()
+        for user in _FIRST_USERS:
+            await self._core.database.write(lambda c, new=user: access.ensure_user(c, new, now=now))
+        await self._fleet.recover()
+        for experiment in await self._core.database.read(experiments.live):
+            self._adopt(experiment.id)
+        self._tasks = [
+            asyncio.create_task(self._fleet.run(), name="fleet"),
+            asyncio.create_task(self._scheduler.run(), name="scheduler"),
+        ]
+
+    async def drain(self, *, timeout: float) -> None:
+        """Asks running trials to checkpoint and exit, starts none, and ends those that are still there in the end.
+
+        Args:
+            timeout: Seconds that they get.
+        """
+        self._scheduler.stop()
+        await drain(self._core, self._fleet, timeout=timeout)
+
+    async def stop(self) -> None:
+        """Ends watches and background work. Trials go on."""
+        self._core.notifier.close()
+        tasks = [*self._tasks, *self._conductors.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._core.database.close()
+
+    @property
+    def _token_ttl(self) -> float:
+        # A token must outlive an outage that its trial sits out.
+        return self._settings.lease_patience * 2
+
+    def _issue_token(self, run: TrialRun) -> str:
+        return self._signer.trial(run, ttl=self._token_ttl)
+
+    def _adopt(self, experiment_id: str) -> None:
+        """Begins to lead an experiment, unless that is done already."""
+        current = self._conductors.get(experiment_id)
+        if current is not None and not current.done():
+            self._core.notifier.notify(experiment_id, SCHEDULE, SIGNALS)
+            return
+        conductor = Conductor(
+            experiment_id,
+            database=self._core.database,
+            clients=self._clients,
+            notifier=self._core.notifier,
+            clock=self._clock,
+            preemption_timeout=self._settings.preemption_timeout,
+            release=self._fleet.release,
+        )
+        task = asyncio.create_task(conductor.run(), name=f"conduct-{experiment_id}")
+        task.add_done_callback(self._conductor_ended)
+        self._conductors[experiment_id] = task
+
+    def _conductor_ended(self, task: asyncio.Task[None]) -> None:
+        for experiment_id, known in list(self._conductors.items()):
+            if known is task:
+                del self._conductors[experiment_id]
+        if not task.cancelled() and task.exception() is not None:
+            _log.error("an experiment's conductor failed", exc_info=task.exception())
+
+
+def create(environment: Environment) -> ExperimentsService:
+    """Makes the service from its environment and these variables.
+
+    RESOLUTE_ADVERTISED_ADDRESS is where supervisors reach the services (127.0.0.1:8080), RESOLUTE_RUNS_DIR where
+    run directories lie (``runs`` in the data directory), RESOLUTE_SLOTS the number of slots of this machine.
+    """
+    slots = os.environ.get("RESOLUTE_SLOTS", "")
+    settings = ExperimentsSettings(
+        address=os.environ.get("RESOLUTE_ADVERTISED_ADDRESS", "127.0.0.1:8080"),
+        runs_directory=Path(os.environ.get("RESOLUTE_RUNS_DIR") or environment.data_directory / "runs"),
+        slots=int(slots) if slots else None,
+        cluster_defaults={
+            "checkpoint_storage": {
+                "type": "shared_fs",
+                "host_path": str(environment.data_directory / "checkpoints"),
+            }
+        },
+    )
+    return ExperimentsService(environment, settings)

@@ -1,0 +1,236 @@
+"""Handlers of AllocationsService: what supervisors, and the preemption service, need."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from sqlalchemy.engine import Connection
+
+from resolute.api.experiments.v1 import allocations_service_pb2 as pb2
+from resolute.api.experiments.v1 import allocations_service_pb2_grpc
+from resolute.api.preemption.v1 import preemption_service_pb2
+from resolute.errors import RunSupersededError
+from resolute_experiments import signals
+from resolute_experiments.conductor import SIGNALS
+from resolute_experiments.core import Core
+from resolute_experiments.launchspec import launch_spec
+from resolute_experiments.leases import Leases
+from resolute_experiments.messages import signal_message
+from resolute_experiments.signals import Reason
+from resolute_experiments.states import TrialState
+from resolute_experiments.store import experiments, runs, trials
+from resolute_serving.context import TrialRun
+from resolute_serving.tokens import TokenSigner
+
+_HEARTBEAT_SECONDS = 15.0
+_RECHECK_SECONDS = 1.0
+_RENDEZVOUS_MARGIN = 1.0
+"""Seconds before a call's own deadline at which it answers who is missing."""
+_RENDEZVOUS_LONGEST = 30.0
+
+
+class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceServicer):
+    """Serves the supervisors of running trials.
+
+    Args:
+        core: What all handlers of this service share.
+        signer: Issues tokens.
+        leases: Knows who was heard of lately.
+        token_ttl: Seconds that a trial's token is valid; it outlives an outage of this service.
+    """
+
+    def __init__(self, core: Core, *, signer: TokenSigner, leases: Leases, token_ttl: float) -> None:
+        self._core = core
+        self._signer = signer
+        self._leases = leases
+        self._token_ttl = token_ttl
+
+    async def GetLaunchSpec(
+        self, request: pb2.GetLaunchSpecRequest, context: Any
+    ) -> pb2.GetLaunchSpecResponse:
+        """Gives everything that a container needs."""
+
+        def work(connection: Connection) -> pb2.LaunchSpec:
+            run = runs.get(connection, request.allocation_id)
+            runs.container(connection, request.allocation_id, request.container_rank)
+            return launch_spec(
+                run=run,
+                containers=runs.containers_of(connection, run.allocation_id),
+                container_rank=request.container_rank,
+                trial=trials.get(connection, trial_id=run.trial_id),
+                experiment=experiments.get(connection, experiment_id=run.experiment_id),
+                cluster_id=self._core.cluster_id,
+                lease_ttl=self._leases.ttl,
+                preemption_timeout=self._core.preemption_timeout,
+            )
+
+        return pb2.GetLaunchSpecResponse(spec=await self._core.database.read(work))
+
+    async def Rendezvous(self, request: pb2.RendezvousRequest, context: Any) -> pb2.RendezvousResponse:
+        """Announces a container's address and waits for the others for as long as the call may."""
+        allocation = request.allocation_id
+
+        def announce(connection: Connection) -> None:
+            _living_run(connection, allocation)
+            runs.container(connection, allocation, request.container_rank)
+            runs.update_container(
+                connection,
+                allocation,
+                request.container_rank,
+                address=request.address,
+                ports=list(request.ports),
+            )
+
+        await self._core.database.write(announce)
+        self._core.notifier.notify((allocation, "rendezvous"))
+        patience = min(context.time_remaining() or _RENDEZVOUS_LONGEST, _RENDEZVOUS_LONGEST)
+        deadline = self._core.clock.monotonic() + patience - _RENDEZVOUS_MARGIN
+        with self._core.notifier.subscribe((allocation, "rendezvous")) as changes:
+            while True:
+                present = await self._core.database.read(lambda c: runs.containers_of(c, allocation))
+                missing = [container.container_rank for container in present if not container.address]
+                left = deadline - self._core.clock.monotonic()
+                if not missing or left <= 0 or self._core.notifier.closed:
+                    return _rendezvous(present, missing)
+                await changes.wait(min(left, _RECHECK_SECONDS))
+
+    async def RenewLease(self, request: pb2.RenewLeaseRequest, context: Any) -> pb2.RenewLeaseResponse:
+        """Renews a lease, and answers with a fresh token and the signal."""
+        allocation = request.allocation_id
+        run, trial, workspace, news = await self._core.database.read(
+            lambda c: _lease_facts(c, allocation, request.container_rank, request.pid)
+        )
+        if news:
+            await self._core.database.write(
+                lambda c: _note_pid(c, allocation, request.container_rank, request.pid)
+            )
+            self._core.notifier.notify((trial.experiment_id, "watch"))
+        self._leases.renew(allocation)
+        identity = TrialRun(
+            trial_id=trial.id,
+            run=run.run,
+            experiment_id=trial.experiment_id,
+            allocation_id=allocation,
+            workspace=workspace,
+        )
+        return pb2.RenewLeaseResponse(
+            ttl_seconds=self._leases.ttl,
+            token=self._signer.trial(identity, ttl=self._token_ttl),
+            signal=signal_message(run),
+        )
+
+    async def AcknowledgeSignal(
+        self, request: pb2.AcknowledgeSignalRequest, context: Any
+    ) -> pb2.AcknowledgeSignalResponse:
+        """Notes that the trial will exit because of its signal."""
+
+        def work(connection: Connection) -> None:
+            _living_run(connection, request.allocation_id)
+            runs.update(connection, request.allocation_id, acknowledged=True)
+
+        await self._core.database.write(work)
+        return pb2.AcknowledgeSignalResponse()
+
+    async def RequestPreemption(
+        self, request: pb2.RequestPreemptionRequest, context: Any
+    ) -> pb2.RequestPreemptionResponse:
+        """Preempts an allocation from within."""
+        moment = self._core.moment()
+        name = preemption_service_pb2.SignalReason.Name(request.reason).removeprefix("SIGNAL_REASON_")
+        reason = Reason.MACHINE if name == "UNSPECIFIED" else Reason(name)
+
+        def work(connection: Connection) -> runs.Run:
+            run = _living_run(connection, request.allocation_id)
+            trial = trials.get(connection, trial_id=run.trial_id)
+            signals.preempt(connection, trial, reason=reason, moment=moment)
+            return runs.get(connection, request.allocation_id)
+
+        run = await self._core.database.write(work)
+        self._core.notifier.notify(SIGNALS, run.experiment_id)
+        return pb2.RequestPreemptionResponse(signal=signal_message(run))
+
+    async def ReportExit(self, request: pb2.ReportExitRequest, context: Any) -> pb2.ReportExitResponse:
+        """Notes how a container ended. The first report of a container stands."""
+        reason = pb2.EarlyExitReason.Name(request.early_exit_reason).removeprefix("EARLY_EXIT_REASON_")
+
+        def work(connection: Connection) -> str:
+            run = runs.get(connection, request.allocation_id)
+            container = runs.container(connection, request.allocation_id, request.container_rank)
+            if not (container.exited or container.lost):
+                runs.update_container(
+                    connection,
+                    request.allocation_id,
+                    request.container_rank,
+                    exited=True,
+                    exit_code=request.exit_code,
+                    acknowledged=request.acknowledged or run.acknowledged,
+                    early_exit_reason="" if reason == "UNSPECIFIED" else reason,
+                    failure=request.failure,
+                )
+            return run.experiment_id
+
+        experiment_id = await self._core.database.write(work)
+        self._leases.forget(request.allocation_id)
+        self._core.notifier.notify(experiment_id)
+        return pb2.ReportExitResponse()
+
+    async def WatchSignals(
+        self, request: pb2.WatchSignalsRequest, context: Any
+    ) -> AsyncIterator[pb2.WatchSignalsResponse]:
+        """Sends the signals of all live allocations at once, then every change."""
+        sent: dict[str, int] = {}
+        first, quiet = True, 0.0
+        with self._core.notifier.subscribe(SIGNALS) as changes:
+            while not self._core.notifier.closed:
+                live = await self._core.database.read(runs.unsettled)
+                changed = [run for run in live if sent.get(run.allocation_id, -1) < run.signal_revision]
+                sent = {run.allocation_id: run.signal_revision for run in live}
+                if changed or first or quiet >= _HEARTBEAT_SECONDS:
+                    yield pb2.WatchSignalsResponse(
+                        signals=[signal_message(run) for run in changed], reset=first
+                    )
+                    first, quiet = False, 0.0
+                await changes.wait(_RECHECK_SECONDS)
+                quiet += _RECHECK_SECONDS
+
+
+def _living_run(connection: Connection, allocation_id: str) -> runs.Run:
+    run = runs.get(connection, allocation_id)
+    trial = trials.get(connection, trial_id=run.trial_id)
+    if run.ended or run.run != trial.run:
+        raise RunSupersededError(
+            f"run {run.run} of {trial.label} is over; its reports are still taken, its decisions are not",
+            resource=trial.label,
+        )
+    return run
+
+
+def _lease_facts(
+    connection: Connection, allocation_id: str, rank: int, pid: int
+) -> tuple[runs.Run, trials.Trial, str, bool]:
+    run = _living_run(connection, allocation_id)
+    trial = trials.get(connection, trial_id=run.trial_id)
+    experiment = experiments.get(connection, experiment_id=run.experiment_id)
+    container = runs.container(connection, allocation_id, rank)
+    news = bool(pid) and (container.pid != pid or trial.state is TrialState.STARTING)
+    return run, trial, experiment.workspace, news
+
+
+def _note_pid(connection: Connection, allocation_id: str, rank: int, pid: int) -> None:
+    runs.update_container(connection, allocation_id, rank, pid=pid)
+    trial = trials.get(connection, trial_id=runs.get(connection, allocation_id).trial_id)
+    if trial.state is TrialState.STARTING:
+        trials.update(connection, trial, state=TrialState.RUNNING.value)
+
+
+def _rendezvous(present: list[runs.Container], missing: list[int]) -> pb2.RendezvousResponse:
+    if missing:
+        return pb2.RendezvousResponse(complete=False, missing_ranks=missing)
+    peers = [
+        pb2.RendezvousResponse.Peer(
+            address=container.address, slot_count=len(container.slot_ids), ports=container.ports
+        )
+        for container in present
+    ]
+    return pb2.RendezvousResponse(complete=True, peers=peers)

@@ -1,0 +1,216 @@
+"""Experiments and their model definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from resolute.errors import NotFoundError
+from resolute_experiments.schema import definition_chunks, experiments, trials
+from resolute_experiments.states import LIVE_EXPERIMENTS, ExperimentState
+
+CHUNK_BYTES = 512 * 1024
+"""Bytes of a model definition in one row and in one message."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """One row of ``experiments``."""
+
+    number: int
+    id: str
+    request_id: str
+    name: str
+    description: str
+    labels: tuple[str, ...]
+    state: ExperimentState
+    archived: bool
+    owner: str
+    workspace: str
+    project: str
+    config: dict[str, Any]
+    progress: float
+    failure: str
+    revision: int
+    created_at: float
+    ended_at: float | None
+    definition_sha256: str
+    definition_size: int
+    search_created: bool
+    action_cursor: int
+
+    @property
+    def label(self) -> str:
+        """How messages name it."""
+        return f"experiment {self.number}"
+
+    @property
+    def slots_per_trial(self) -> int:
+        """Slots that each of its trials needs; zero for auxiliary tasks."""
+        return int(self.config["resources"]["slots_per_trial"])
+
+    @property
+    def max_slots(self) -> int | None:
+        """Slots that all of its trials may hold together; None for no limit."""
+        limit = self.config["resources"].get("max_slots")
+        return None if limit is None else int(limit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filter:
+    """Which experiments a list wants."""
+
+    states: frozenset[ExperimentState] = frozenset()
+    owners: frozenset[str] = frozenset()
+    labels: frozenset[str] = frozenset()
+    name: str = ""
+    include_archived: bool = False
+
+
+def insert(connection: Connection, values: dict[str, Any], chunks: Iterable[bytes]) -> Experiment:
+    """Writes an experiment with its model definition, and returns it with its number."""
+    connection.execute(sa.insert(experiments).values(**values))
+    connection.execute(
+        sa.insert(definition_chunks),
+        [
+            {"experiment_id": values["id"], "position": position, "data": data}
+            for position, data in enumerate(chunks)
+        ],
+    )
+    return get(connection, experiment_id=values["id"])
+
+
+def get(connection: Connection, *, number: int = 0, experiment_id: str = "") -> Experiment:
+    """Reads an experiment by its number or its UUID.
+
+    Raises:
+        NotFoundError: There is none.
+    """
+    condition = experiments.c.id == experiment_id if experiment_id else experiments.c.number == number
+    row = connection.execute(sa.select(experiments).where(condition)).one_or_none()
+    if row is None:
+        label = experiment_id or str(number)
+        raise NotFoundError(
+            f"experiment {label} does not exist; `resolute experiment list --all` shows those that do",
+            resource=f"experiment {label}",
+        )
+    return _from_row(row)
+
+
+def by_request(connection: Connection, request_id: str) -> Experiment | None:
+    """Reads the experiment that a request created, if it did."""
+    row = connection.execute(
+        sa.select(experiments).where(experiments.c.request_id == request_id)
+    ).one_or_none()
+    return None if row is None else _from_row(row)
+
+
+def live(connection: Connection) -> list[Experiment]:
+    """Reads every experiment that the reconciler has work with, oldest first."""
+    states = [state.value for state in (*LIVE_EXPERIMENTS, ExperimentState.DELETING)]
+    rows = connection.execute(
+        sa.select(experiments).where(experiments.c.state.in_(states)).order_by(experiments.c.number)
+    )
+    return [_from_row(row) for row in rows]
+
+
+def page(connection: Connection, wanted: Filter, *, before: int | None, limit: int) -> list[Experiment]:
+    """Reads a page of experiments, newest first.
+
+    Args:
+        connection: Where from.
+        wanted: Which ones.
+        before: Only numbers below this; None for the first page.
+        limit: Most rows.
+    """
+    query = sa.select(experiments).order_by(experiments.c.number.desc())
+    if wanted.states:
+        query = query.where(experiments.c.state.in_([state.value for state in wanted.states]))
+    else:
+        query = query.where(experiments.c.state != ExperimentState.DELETED.value)
+    if wanted.owners:
+        query = query.where(experiments.c.owner.in_(wanted.owners))
+    if wanted.name:
+        query = query.where(sa.func.lower(experiments.c.name).contains(wanted.name.lower(), autoescape=True))
+    if not wanted.include_archived:
+        query = query.where(sa.not_(experiments.c.archived))
+    if before is not None:
+        query = query.where(experiments.c.number < before)
+    found: list[Experiment] = []
+    # Labels lie in a JSON list, which the two databases search differently: they are compared here.
+    for row in connection.execute(query if wanted.labels else query.limit(limit)):
+        experiment = _from_row(row)
+        if wanted.labels <= set(experiment.labels):
+            found.append(experiment)
+        if len(found) == limit:
+            break
+    return found
+
+
+def update(connection: Connection, experiment_id: str, **values: Any) -> None:
+    """Changes columns of an experiment and raises its revision."""
+    connection.execute(
+        sa.update(experiments)
+        .where(experiments.c.id == experiment_id)
+        .values(revision=experiments.c.revision + 1, **values)
+    )
+
+
+def touch(connection: Connection, experiment_id: str) -> int:
+    """Raises an experiment's revision for a change of one of its trials, and returns it."""
+    update(connection, experiment_id)
+    return int(
+        connection.execute(
+            sa.select(experiments.c.revision).where(experiments.c.id == experiment_id)
+        ).scalar_one()
+    )
+
+
+def trial_counts(connection: Connection, ids: Sequence[str]) -> dict[str, dict[str, int]]:
+    """Counts trials by experiment and state."""
+    rows = connection.execute(
+        sa.select(trials.c.experiment_id, trials.c.state, sa.func.count())
+        .where(trials.c.experiment_id.in_(ids))
+        .group_by(trials.c.experiment_id, trials.c.state)
+    )
+    counts: dict[str, dict[str, int]] = {}
+    for experiment_id, state, count in rows:
+        counts.setdefault(experiment_id, {})[state] = count
+    return counts
+
+
+def definition(connection: Connection, experiment_id: str) -> Iterator[bytes]:
+    """Reads the model definition in order, chunk by chunk."""
+    rows = connection.execute(
+        sa.select(definition_chunks.c.data)
+        .where(definition_chunks.c.experiment_id == experiment_id)
+        .order_by(definition_chunks.c.position)
+    )
+    for row in rows:
+        yield bytes(row.data)
+
+
+def definition_chunk(connection: Connection, experiment_id: str, position: int) -> bytes | None:
+    """Reads one chunk of the model definition; None past the end."""
+    data = connection.execute(
+        sa.select(definition_chunks.c.data).where(
+            definition_chunks.c.experiment_id == experiment_id, definition_chunks.c.position == position
+        )
+    ).scalar_one_or_none()
+    return None if data is None else bytes(data)
+
+
+def delete_contents(connection: Connection, experiment_id: str) -> None:
+    """Removes what an experiment holds but its own row, which stays as a tombstone."""
+    connection.execute(sa.delete(definition_chunks).where(definition_chunks.c.experiment_id == experiment_id))
+
+
+def _from_row(row: sa.Row[Any]) -> Experiment:
+    values = dict(row._mapping)
+    values["labels"] = tuple(values["labels"])
+    values["state"] = ExperimentState(values["state"])
+    return Experiment(**values)

@@ -1,0 +1,66 @@
+"""What other services must be told: written with its cause, delivered later by the reconciler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from resolute_experiments.schema import outbox
+
+
+class Kind(Enum):
+    """Which call delivers a message."""
+
+    TRIAL_CREATED = "trial_created"
+    TRIAL_ENDED = "trial_ended"
+    LOGS_CLOSED = "logs_closed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Message:
+    """One row of ``outbox``."""
+
+    position: int
+    event_id: str
+    experiment_id: str
+    kind: Kind
+    payload: dict[str, Any]
+
+
+def put(
+    connection: Connection, *, event_id: str, experiment_id: str, kind: Kind, payload: dict[str, Any]
+) -> None:
+    """Adds a message, unless its identifier is known."""
+    known = connection.execute(
+        sa.select(outbox.c.position).where(outbox.c.event_id == event_id)
+    ).one_or_none()
+    if known is None:
+        connection.execute(
+            sa.insert(outbox).values(
+                event_id=event_id, experiment_id=experiment_id, kind=kind.value, payload=payload
+            )
+        )
+
+
+def pending(connection: Connection, experiment_id: str, *, limit: int = 500) -> list[Message]:
+    """Reads an experiment's messages in order."""
+    query = sa.select(outbox).where(outbox.c.experiment_id == experiment_id)
+    return [
+        Message(**{**row._mapping, "kind": Kind(row.kind)})
+        for row in connection.execute(query.order_by(outbox.c.position).limit(limit))
+    ]
+
+
+def remove(connection: Connection, positions: Sequence[int]) -> None:
+    """Forgets messages that were delivered."""
+    connection.execute(sa.delete(outbox).where(outbox.c.position.in_(positions)))
+
+
+def oldest(connection: Connection) -> int | None:
+    """The position of the message that waits longest; None when none waits."""
+    return connection.execute(sa.select(sa.func.min(outbox.c.position))).scalar_one()

@@ -1,0 +1,157 @@
+"""Runs with their allocations: slots, containers, signals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from resolute.errors import NotFoundError
+from resolute_experiments.schema import containers, runs
+from resolute_experiments.states import RunOutcome
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One row of ``runs``: an attempt to execute a trial, with the allocation it was given."""
+
+    trial_id: str
+    run: int
+    allocation_id: str
+    experiment_id: str
+    outcome: RunOutcome
+    exit_code: int | None
+    failure: str
+    slot_ids: tuple[int, ...]
+    started_at: float
+    ended_at: float | None
+    trace_id: str
+    signal_revision: int
+    preempt: bool
+    kill: bool
+    signal_reason: str
+    signal_deadline: float | None
+    acknowledged: bool
+
+    @property
+    def ended(self) -> bool:
+        """Whether it was settled."""
+        return self.outcome is not RunOutcome.UNSPECIFIED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Container:
+    """One row of ``containers``: the part of an allocation on one machine."""
+
+    allocation_id: str
+    container_rank: int
+    slot_ids: tuple[int, ...]
+    address: str
+    ports: tuple[int, ...]
+    pid: int
+    exited: bool
+    lost: bool
+    exit_code: int | None
+    acknowledged: bool
+    early_exit_reason: str
+    failure: str
+
+
+def insert(connection: Connection, values: dict[str, Any], *, placements: Sequence[Sequence[int]]) -> None:
+    """Writes a run with one container for each placement."""
+    connection.execute(sa.insert(runs).values(**values))
+    rows = [
+        {
+            "allocation_id": values["allocation_id"],
+            "container_rank": rank,
+            "slot_ids": list(slots),
+            "address": "",
+            "ports": [],
+            "pid": 0,
+            "exited": False,
+            "lost": False,
+            "acknowledged": False,
+            "early_exit_reason": "",
+            "failure": "",
+        }
+        for rank, slots in enumerate(placements)
+    ]
+    connection.execute(sa.insert(containers), rows)
+
+
+def get(connection: Connection, allocation_id: str) -> Run:
+    """Reads a run by its allocation.
+
+    Raises:
+        NotFoundError: There is none.
+    """
+    row = connection.execute(sa.select(runs).where(runs.c.allocation_id == allocation_id)).one_or_none()
+    if row is None:
+        raise NotFoundError(
+            f"allocation {allocation_id} does not exist; its experiment may have been deleted",
+            resource=f"allocation {allocation_id}",
+        )
+    return _from_row(row)
+
+
+def of_trial(connection: Connection, trial_id: str) -> list[Run]:
+    """Reads a trial's runs in order."""
+    return [
+        _from_row(row)
+        for row in connection.execute(sa.select(runs).where(runs.c.trial_id == trial_id).order_by(runs.c.run))
+    ]
+
+
+def unsettled(connection: Connection) -> list[Run]:
+    """Reads every run that was not settled, oldest first."""
+    query = sa.select(runs).where(runs.c.outcome == RunOutcome.UNSPECIFIED.value)
+    return [_from_row(row) for row in connection.execute(query.order_by(runs.c.started_at))]
+
+
+def update(connection: Connection, allocation_id: str, **values: Any) -> None:
+    """Changes columns of a run."""
+    connection.execute(sa.update(runs).where(runs.c.allocation_id == allocation_id).values(**values))
+
+
+def containers_of(connection: Connection, allocation_id: str) -> list[Container]:
+    """Reads an allocation's containers by rank."""
+    query = sa.select(containers).where(containers.c.allocation_id == allocation_id)
+    return [_container(row) for row in connection.execute(query.order_by(containers.c.container_rank))]
+
+
+def container(connection: Connection, allocation_id: str, rank: int) -> Container:
+    """Reads one container.
+
+    Raises:
+        NotFoundError: The allocation has none of this rank.
+    """
+    for candidate in containers_of(connection, allocation_id):
+        if candidate.container_rank == rank:
+            return candidate
+    raise NotFoundError(f"allocation {allocation_id} has no container {rank}")
+
+
+def update_container(connection: Connection, allocation_id: str, rank: int, **values: Any) -> None:
+    """Changes columns of a container."""
+    connection.execute(
+        sa.update(containers)
+        .where(containers.c.allocation_id == allocation_id, containers.c.container_rank == rank)
+        .values(**values)
+    )
+
+
+def _from_row(row: sa.Row[Any]) -> Run:
+    values = dict(row._mapping)
+    values["outcome"] = RunOutcome(values["outcome"])
+    values["slot_ids"] = tuple(values["slot_ids"])
+    return Run(**values)
+
+
+def _container(row: sa.Row[Any]) -> Container:
+    values = dict(row._mapping)
+    values["slot_ids"] = tuple(values["slot_ids"])
+    values["ports"] = tuple(values["ports"])
+    return Container(**values)

@@ -1,0 +1,133 @@
+"""Trials."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from resolute.errors import NotFoundError
+from resolute_experiments.schema import experiments, trials
+from resolute_experiments.states import ENDED_TRIALS, ExperimentState, TrialState
+from resolute_experiments.store import experiments as experiment_store
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """One row of ``trials``."""
+
+    number: int
+    id: str
+    experiment_id: str
+    request_id: str
+    state: TrialState
+    hparams: dict[str, Any]
+    seed: int
+    restarts: int
+    run: int
+    status: str
+    metadata: dict[str, Any]
+    explanation: str
+    source_checkpoint_id: str
+    latest_checkpoint_id: str
+    steps_completed: int
+    settled_length: int
+    closed: bool
+    kill_requested: bool
+    queued_at: float
+    created_at: float
+    ended_at: float | None
+    revision: int
+
+    @property
+    def label(self) -> str:
+        """How messages name it."""
+        return f"trial {self.number}"
+
+    @property
+    def ended(self) -> bool:
+        """Whether it will never run again by itself."""
+        return self.state in ENDED_TRIALS
+
+
+def insert(connection: Connection, values: dict[str, Any]) -> None:
+    """Writes a trial, unless it is there already."""
+    known = connection.execute(sa.select(trials.c.id).where(trials.c.id == values["id"])).one_or_none()
+    if known is None:
+        revision = experiment_store.touch(connection, values["experiment_id"])
+        connection.execute(sa.insert(trials).values(revision=revision, **values))
+
+
+def get(connection: Connection, *, number: int = 0, trial_id: str = "") -> Trial:
+    """Reads a trial by its number or its UUID.
+
+    Raises:
+        NotFoundError: There is none.
+    """
+    condition = trials.c.id == trial_id if trial_id else trials.c.number == number
+    row = connection.execute(sa.select(trials).where(condition)).one_or_none()
+    if row is None:
+        label = trial_id or str(number)
+        raise NotFoundError(
+            f"trial {label} does not exist; `resolute experiment list-trials ID` shows those that do",
+            resource=f"trial {label}",
+        )
+    return _from_row(row)
+
+
+def of_experiment(
+    connection: Connection, experiment_id: str, *, after: int = 0, limit: int | None = None, revision: int = 0
+) -> list[Trial]:
+    """Reads an experiment's trials by number.
+
+    Args:
+        connection: Where from.
+        experiment_id: UUID of the experiment.
+        after: Only numbers above this.
+        limit: Most rows; None for all.
+        revision: Only trials that changed after this revision.
+    """
+    query = (
+        sa.select(trials)
+        .where(trials.c.experiment_id == experiment_id, trials.c.number > after, trials.c.revision > revision)
+        .order_by(trials.c.number)
+    )
+    return [_from_row(row) for row in connection.execute(query if limit is None else query.limit(limit))]
+
+
+def unfinished(connection: Connection, experiment_id: str) -> list[Trial]:
+    """Reads an experiment's trials that have not ended, by number."""
+    ended = [state.value for state in ENDED_TRIALS]
+    query = sa.select(trials).where(trials.c.experiment_id == experiment_id, trials.c.state.not_in(ended))
+    return [_from_row(row) for row in connection.execute(query.order_by(trials.c.number))]
+
+
+def queued(connection: Connection) -> list[Trial]:
+    """Reads the trials of active experiments that wait for slots, in the order of the queue."""
+    query = (
+        sa.select(trials)
+        .join(experiments, experiments.c.id == trials.c.experiment_id)
+        .where(trials.c.state == TrialState.QUEUED.value, experiments.c.state == ExperimentState.ACTIVE.value)
+        .order_by(trials.c.queued_at, trials.c.number)
+    )
+    return [_from_row(row) for row in connection.execute(query)]
+
+
+def queued_count(connection: Connection) -> int:
+    """Counts the trials that wait for slots."""
+    query = sa.select(sa.func.count()).where(trials.c.state == TrialState.QUEUED.value)
+    return int(connection.execute(query).scalar_one())
+
+
+def update(connection: Connection, trial: Trial, **values: Any) -> None:
+    """Changes columns of a trial and raises the revision of both, it and its experiment."""
+    revision = experiment_store.touch(connection, trial.experiment_id)
+    connection.execute(sa.update(trials).where(trials.c.id == trial.id).values(revision=revision, **values))
+
+
+def _from_row(row: sa.Row[Any]) -> Trial:
+    values = dict(row._mapping)
+    values["state"] = TrialState(values["state"])
+    return Trial(**values)
