@@ -3,10 +3,11 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 import pytest
 
+from resolute_experiments.config import ConfigError, Layer, ineffective_fields, parse_config
 from resolute_experiments.config.effects import LOCAL_PROCESSES
 from resolute_experiments.config.experiment import ExperimentConfig
 from resolute_experiments.config.hyperparameters import KINDS
@@ -18,19 +19,20 @@ from resolute_experiments.config.storage import STORAGES
 PAGE = Path(__file__).parents[4] / "docs" / "config.md"
 
 
-def sections_in(annotation: Any) -> Iterator[type[Section]]:
+def sections_in(annotation: Any, suffix: str = "") -> Iterator[tuple[type[Section], str]]:
+    """The sections of a field, each with what its path has appended: ``[]`` for the items of a list."""
     if isinstance(annotation, type) and issubclass(annotation, Section):
-        yield annotation
+        yield annotation, suffix
     for part in get_args(annotation):
-        yield from sections_in(part)
+        yield from sections_in(part, "[]" if get_origin(annotation) is tuple else suffix)
 
 
 def fields(section: type[Section], path: str = "") -> Iterator[str]:
     for name, info in section.model_fields.items():
         yield f"{path}{name}"
         if path or name not in {"searcher", "checkpoint_storage"}:
-            for below in sections_in(info.annotation):
-                yield from fields(below, f"{path}{name}.")
+            for below, suffix in sections_in(info.annotation):
+                yield from fields(below, f"{path}{name}{suffix}.")
 
 
 def every_field() -> list[str]:
@@ -61,13 +63,36 @@ def test_every_kind_of_search_storage_and_hyperparameter_is_on_the_page(named: s
 
 def test_the_page_names_no_field_that_does_not_exist() -> None:
     known = set(every_field())
-    rows = re.findall(r"^\| `([a-z_.*]+)` \| [^|]+ \| [^|]+ \|", PAGE.read_text(), flags=re.MULTILINE)
+    rows = re.findall(r"^\| `([a-z_.*\[\]]+)` \| [^|]+ \| [^|]+ \|", PAGE.read_text(), flags=re.MULTILINE)
     assert len(rows) > 100
     assert [row for row in rows if row not in known] == []
 
 
-def test_every_field_without_effect_is_marked(named: set[str]) -> None:
-    text = PAGE.read_text()
-    for row in LOCAL_PROCESSES:
-        line = next(line for line in text.splitlines() if line.startswith(f"| `{row.path}` |"))
-        assert "†" in line, row.path
+def test_every_field_without_effect_is_marked() -> None:
+    marked = set(re.findall(r"^\| `([^`]+)` \|.*†", PAGE.read_text(), flags=re.MULTILINE))
+    assert {row.path for row in LOCAL_PROCESSES} == marked
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text(), flags=re.MULTILINE | re.DOTALL)
+
+
+def test_the_example_is_a_config() -> None:
+    (example,) = blocks("yaml")
+    storage = {"checkpoint_storage": {"type": "shared_fs", "host_path": "/data"}}
+    config = parse_config(example, layers=[Layer("cluster defaults", storage)])
+    assert ineffective_fields(config) == []
+
+
+def test_the_example_of_an_error_is_what_one_gets() -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_config(
+            {
+                "entrypoint": "x",
+                "searcher": {"name": "single", "max_lenght": 1},
+                "resources": {"slots_per_trial": -1},
+                "checkpoint_storage": {"type": "shared_fs", "host_path": "/data"},
+            }
+        )
+    (shown,) = blocks("text")
+    assert str(caught.value) == shown.rstrip()
