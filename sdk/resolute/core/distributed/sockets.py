@@ -1,0 +1,98 @@
+"""The sockets of a star: their options, and what the library tells about their connections."""
+
+from dataclasses import dataclass, field
+
+import zmq
+from zmq.utils.monitor import recv_monitor_message
+
+from resolute.core.distributed.fork import Descriptors
+
+ZmqContext = zmq.Context[zmq.Socket[bytes]]
+ZmqSocket = zmq.Socket[bytes]
+
+# A host that vanishes sends nothing; after this many seconds without an answer its connection is broken.
+# A process that dies is noticed at once, because its kernel says so.
+_VANISHED_AFTER = 30
+_PROBE_INTERVAL = 5
+
+_WATCHED = (
+    zmq.EVENT_LISTENING
+    | zmq.EVENT_ACCEPTED
+    | zmq.EVENT_CONNECTED
+    | zmq.EVENT_HANDSHAKE_SUCCEEDED
+    | zmq.EVENT_DISCONNECTED
+    | zmq.EVENT_CLOSED
+)
+
+
+def open_socket(context: ZmqContext, kind: int, *, ipv6: bool, linger: float) -> ZmqSocket:
+    """A socket that never drops or limits messages, and notices a peer that vanishes.
+
+    Args:
+        context: Its owner.
+        kind: ``zmq.ROUTER`` or ``zmq.DEALER``.
+        ipv6: Speak IPv6 as well.
+        linger: Seconds that closing may wait for what is still to be sent.
+    """
+    socket = context.socket(kind)
+    socket.setsockopt(zmq.SNDHWM, 0)
+    socket.setsockopt(zmq.RCVHWM, 0)
+    socket.setsockopt(zmq.LINGER, int(linger * 1000))
+    socket.setsockopt(zmq.IPV6, int(ipv6))
+    socket.setsockopt(zmq.TCP_KEEPALIVE, 1)
+    socket.setsockopt(zmq.TCP_KEEPALIVE_IDLE, 2 * _PROBE_INTERVAL)
+    socket.setsockopt(zmq.TCP_KEEPALIVE_INTVL, _PROBE_INTERVAL)
+    socket.setsockopt(zmq.TCP_KEEPALIVE_CNT, _VANISHED_AFTER // _PROBE_INTERVAL - 2)
+    socket.setsockopt(zmq.TCP_MAXRT, _VANISHED_AFTER * 1000)
+    return socket
+
+
+def tcp_url(host: str, port: int) -> str:
+    """The endpoint of a host name or address, IPv6 included."""
+    return f"tcp://[{host}]:{port}" if ":" in host else f"tcp://{host}:{port}"
+
+
+@dataclass
+class ConnectionNews:
+    """What happened to the connections of a socket since the last look.
+
+    Attributes:
+        ready: Some connection can be used now.
+        broken: Descriptors of connections that ended.
+    """
+
+    ready: bool = False
+    broken: list[int] = field(default_factory=list)
+
+
+class ConnectionMonitor:
+    """Tells which connections of a socket begin and end; belongs to the thread that uses the socket."""
+
+    def __init__(self, socket: ZmqSocket) -> None:
+        self._watched = socket
+        self.socket: ZmqSocket = socket.get_monitor_socket(_WATCHED)
+        self._descriptors = Descriptors()
+
+    def read(self) -> ConnectionNews:
+        """All news there are, without waiting."""
+        news = ConnectionNews()
+        while True:
+            try:
+                event = recv_monitor_message(self.socket, zmq.NOBLOCK)
+            except zmq.Again:
+                return news
+            kind, descriptor = event["event"], event["value"]
+            if kind in {zmq.EVENT_LISTENING, zmq.EVENT_ACCEPTED, zmq.EVENT_CONNECTED}:
+                self._descriptors.numbers.add(descriptor)
+            elif kind == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                news.ready = True
+            else:
+                self._descriptors.numbers.discard(descriptor)
+                if kind == zmq.EVENT_DISCONNECTED:
+                    news.broken.append(descriptor)
+
+    def close(self) -> None:
+        """Stops watching. The descriptors are forgotten before their numbers can be used again."""
+        self._descriptors.numbers.clear()
+        self._watched.disable_monitor()
+        self.socket.close(linger=0)
