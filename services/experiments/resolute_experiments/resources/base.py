@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
+from resolute.exit_record import ExitRecord
+
 
 class SlotKind(Enum):
     """What a slot is."""
@@ -53,20 +55,6 @@ class ContainerState(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExitRecord:
-    """What a supervisor wrote before it reported its exit."""
-
-    exit_code: int
-    """Exit code of the entrypoint; 128 + n when signal n ended it."""
-    acknowledged: bool
-    """Whether the trial exited because of a signal, or had no operation left."""
-    early_exit_reason: str
-    """Why its own code ended early: the contract's name without prefix; empty when it did not say."""
-    failure: str
-    """What failed, for people; empty for an exit 0."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerReport:
     """The state of one container of an allocation."""
 
@@ -106,7 +94,7 @@ class ResourceManager(Protocol):
         """Ends every process of an allocation at once, its supervisors included."""
 
     async def release(self, allocation_id: str) -> None:
-        """Forgets an allocation that was settled, and removes what its run left on disk but undelivered spools."""
+        """Forgets an allocation that was settled; what its run left on disk goes, undelivered spools stay."""
 
     def watch(self) -> AsyncIterator[ContainerReport]:
         """Reports each container whose supervisor ended, until ``close``. One consumer."""
