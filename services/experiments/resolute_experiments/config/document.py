@@ -23,6 +23,9 @@ MAX_DEPTH = 64
 MAX_NODES = 1_000_000
 """Most values that a document may hold once its aliases are written out."""
 
+MAX_DIGITS = 100
+"""Most characters of an integer that are read at all."""
+
 INT64 = (-(2**63), 2**63 - 1)
 """Smallest and largest integer that is accepted: what every wire format and database here can carry."""
 
@@ -51,6 +54,9 @@ class _Loader(yaml.SafeLoader):
 
 def _construct_int(loader: _Loader, node: yaml.ScalarNode) -> int:
     text = str(loader.construct_scalar(node))
+    if len(text) > MAX_DIGITS:
+        message = f"found an integer of more than {MAX_DIGITS} digits"
+        raise yaml.constructor.ConstructorError(None, None, message, node.start_mark)
     return int(text, 0) if text.lstrip("+-")[:2] in {"0x", "0o"} else int(text)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _LONGEST_VALUE = 60
+_LONGEST_INTEGER = 128  # bits; Python refuses to write down integers of very many digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,8 @@ def describe(value: Any) -> str:
         return "a map" if value else "an empty map"
     if isinstance(value, (list, tuple)):
         return f"a list of {len(value)}" if value else "an empty list"
+    if isinstance(value, int) and value.bit_length() > _LONGEST_INTEGER:
+        return f"an integer of {value.bit_length()} bits"
     if value is None or isinstance(value, (bool, int, float, str)):
         shown = json.dumps(value, ensure_ascii=False)
         return shown if len(shown) <= _LONGEST_VALUE else shown[: _LONGEST_VALUE - 1] + "…"

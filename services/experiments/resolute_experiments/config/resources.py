@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Annotated, Any, TypeAlias
 
@@ -22,7 +23,8 @@ def _bytes(value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         size = value
     elif isinstance(value, str) and (match := _SIZE.fullmatch(value)):
-        size = int(float(match["number"]) * 1024 ** _PREFIXES.index((match["prefix"] or " ").lower()))
+        exact = float(match["number"]) * 1024 ** _PREFIXES.index((match["prefix"] or " ").lower())
+        size = int(exact) if math.isfinite(exact) else None
     if size is None or not 0 <= size <= INT64[1]:
         raise reject('a number of bytes, or a size such as "4 GiB"')
     return size

@@ -107,6 +107,13 @@ def test_unreadable_text_is_refused_with_its_place(text: str | bytes, message: s
     assert refusal(text).startswith(message)
 
 
+@pytest.mark.parametrize("before", ["a: ", '{"a": '])
+def test_integers_of_absurdly_many_digits_are_refused(before: str) -> None:
+    end = "}" if before.startswith("{") else ""
+    message = "not valid YAML: found an integer of more than 100 digits"
+    assert refusal(before + "9" * 5000 + end) == f"line 1, column {len(before) + 1}: {message}"
+
+
 def test_the_source_of_unreadable_text_is_named() -> None:
     with pytest.raises(ConfigError, match=r"line 1, column 5 \(in template 'gpu'\): not valid YAML"):
         read_document("a: [", name="template 'gpu'")
@@ -131,6 +138,7 @@ def test_values_that_json_cannot_hold_are_faults_each_at_its_path() -> None:
         {
             "a": {"when": dt.date(2024, 1, 1), "b": [1, float("nan")]},
             "big": 2**63,
+            "huge": 2**99999,
             "nul": "a\0b",
             "half": "\ud800",
             "ok": 1,
@@ -141,6 +149,7 @@ def test_values_that_json_cannot_hold_are_faults_each_at_its_path() -> None:
         "a.when: found a value of type date; expected text, a number, true, false, null, a list or a map",
         "a.b[1]: found NaN; expected a finite number",
         "big: found 9223372036854775808; expected an integer of 64 bits",
+        "huge: found an integer of 100000 bits; expected an integer of 64 bits",
         'nul: found "a\\u0000b"; expected text without NUL characters and lone surrogates',
         'half: found "\ud800"; expected text without NUL characters and lone surrogates',
         "keys: found the key 1; expected keys that are text (put them in quotes)",

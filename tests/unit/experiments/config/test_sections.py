@@ -155,6 +155,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         {"resources": {"shm_size": "4 gigs"}},
         'resources.shm_size: found "4 gigs"; expected a number of bytes, or a size',
     ),
+    ({"resources": {"shm_size": "9" * 999}}, 'resources.shm_size: found "999'),
     ({"resources": {"shm_size": -1}}, "resources.shm_size: found -1; expected a number of bytes"),
     ({"resources": {"shm_size": True}}, "resources.shm_size: found true; expected a number of bytes"),
     (
