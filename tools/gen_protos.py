@@ -11,8 +11,18 @@ import sys
 import venv
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-TOOLS = ["grpcio-tools==1.66.2", "mypy-protobuf==3.6.0", "protobuf==5.29.5", "types-protobuf==5.29.1.20250403", "setuptools<81"]
-CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "resolute" / "protoc-1.66.2"
+TOOLS = [
+    "grpcio-tools==1.66.2",
+    "mypy-protobuf==3.6.0",
+    "protobuf==5.29.5",
+    "types-protobuf==5.29.1.20250403",
+    "setuptools<81",
+]
+CACHE = (
+    pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
+    / "resolute"
+    / "protoc-1.66.2"
+)
 
 
 def toolchain() -> pathlib.Path:

@@ -1,0 +1,53 @@
+# `make setup` prepares .venv; every other target prepares what it needs itself.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+BASE_TAG := $(shell git describe --tags --abbrev=0 --match 'v*' 2>/dev/null)
+SEEDS ?= 5
+
+.PHONY: setup demo test check proto bench format worlds chaos clean
+
+setup: $(STAMP)
+
+# A constraints file keeps torch at the CPU build that development machines carry.
+$(STAMP): pyproject.toml constraints-dev.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints-dev.txt --editable '.[dev]'
+	touch $(STAMP)
+
+demo: $(STAMP)
+	$(BIN)/python examples/demo.py
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+check: $(STAMP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check --output-format concise .
+	$(BIN)/mypy sdk launchers services tools benchmarks tests
+	$(BIN)/buf lint
+	$(BIN)/buf format --diff --exit-code
+	$(if $(BASE_TAG),$(BIN)/buf breaking --against '.git#tag=$(BASE_TAG)',@echo 'no release tag yet: nothing to break')
+	$(BIN)/python tools/check_generated.py
+
+proto: $(STAMP)
+	$(BIN)/python tools/gen_protos.py
+	$(BIN)/buf format --write
+
+bench: $(STAMP)
+	$(BIN)/python benchmarks/run.py
+
+format: $(STAMP)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+worlds: $(STAMP)
+	$(BIN)/python -m pytest -m world tests/worlds
+
+chaos: $(STAMP)
+	$(BIN)/python -m tests.faults.chaos --seeds $(SEEDS)
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache

@@ -1,0 +1,1 @@
+"""Layers that start the workers of a distributed trial."""

@@ -1,0 +1,1 @@
+"""An older spelling of ``determined.launch`` that guides still use."""

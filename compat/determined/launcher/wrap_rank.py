@@ -1,0 +1,10 @@
+"""Marks each line of a worker's output with its rank: ``python3 -m determined.launcher.wrap_rank RANK SCRIPT...``."""
+
+import sys
+
+from resolute_launch import wrap_rank
+
+if __name__ == "__main__":
+    sys.exit(wrap_rank.main())
+
+sys.modules[__name__] = wrap_rank
