@@ -1,0 +1,91 @@
+"""What a trial's token reaches here; users and services were settled by the permission table.
+
+A trial writes only its own checkpoints, changes only those of its experiment, and reads those of its
+workspace, because a warm start may begin from another experiment's.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy.engine import Connection
+
+from resolute.errors import InvalidArgumentError, NotFoundError, PermissionDeniedError
+from resolute_checkpoints.checkpoint import Checkpoint
+from resolute_checkpoints.store import authority, records
+from resolute_serving.context import Principal, ServiceAccount, TrialRun
+
+
+def require_author(principal: Principal, checkpoint: Checkpoint, *, run: int) -> None:
+    """Makes sure that the caller speaks for the run that began the checkpoint.
+
+    Raises:
+        PermissionDeniedError: It is another trial's, or a later run's.
+        InvalidArgumentError: The request names another run than the one that began it.
+    """
+    owner = checkpoint.owner
+    if isinstance(principal, TrialRun) and (owner.trial_id != principal.trial_id or run > principal.run):
+        raise _refusal(principal, checkpoint)
+    if run != owner.run:
+        raise InvalidArgumentError(
+            f"{checkpoint} was begun by run {owner.run}, the request names run {run}; "
+            "the run that begins a checkpoint also commits it or gives it up",
+            resource=str(checkpoint),
+        )
+
+
+def require_editor(connection: Connection, principal: Principal, checkpoint: Checkpoint) -> None:
+    """Makes sure that the caller may change or delete the checkpoint.
+
+    Raises:
+        PermissionDeniedError: It belongs to another experiment than the trial that calls.
+        RunSupersededError: A later run has taken over; it may need what this one would delete.
+    """
+    if isinstance(principal, TrialRun):
+        if not _same_experiment(principal, checkpoint):
+            raise _refusal(principal, checkpoint)
+        authority.require_run(connection, principal.trial_id, principal.run, lock=True)
+
+
+def require_reader(principal: Principal, checkpoint: Checkpoint) -> None:
+    """Makes sure that the caller may see the checkpoint.
+
+    Raises:
+        NotFoundError: It is not committed and not the caller's.
+        PermissionDeniedError: It belongs to another workspace than the trial that calls.
+    """
+    if not checkpoint.state.was_committed and not sees_uploads(principal, checkpoint.owner.trial_id):
+        raise records.missing(checkpoint.checkpoint_id)
+    if isinstance(principal, TrialRun):
+        workspace = checkpoint.owner.workspace
+        if workspace not in {"", principal.workspace} and not _same_experiment(principal, checkpoint):
+            raise _refusal(principal, checkpoint)
+
+
+def sees_uploads(principal: Principal, trial_id: str) -> bool:
+    """Whether the caller sees a trial's checkpoints that are not committed: that trial and services do."""
+    if isinstance(principal, TrialRun):
+        return bool(trial_id) and principal.trial_id == trial_id
+    return isinstance(principal, ServiceAccount)
+
+
+def require_files(checkpoint: Checkpoint) -> None:
+    """Makes sure that the checkpoint's files are there to be read or deleted.
+
+    Raises:
+        NotFoundError: They are deleted, or were never committed.
+    """
+    if not checkpoint.state.has_files:
+        raise NotFoundError(
+            f"{checkpoint} is {checkpoint.state.value}, its files cannot be had; use another checkpoint",
+            resource=str(checkpoint),
+        )
+
+
+def _same_experiment(principal: TrialRun, checkpoint: Checkpoint) -> bool:
+    return bool(principal.experiment_id) and checkpoint.owner.experiment_id == principal.experiment_id
+
+
+def _refusal(principal: TrialRun, checkpoint: Checkpoint) -> PermissionDeniedError:
+    return PermissionDeniedError(
+        f"the token of trial {principal.trial_id} run {principal.run} does not reach {checkpoint}",
+        resource=str(checkpoint),
+    )

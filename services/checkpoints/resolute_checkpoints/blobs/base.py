@@ -1,0 +1,87 @@
+"""What the registry needs of a store. Every method may block: it is called in a thread of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import BinaryIO, Protocol
+
+from resolute_checkpoints.checkpoint import File
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One file that is not as its writer said."""
+
+    path: str
+    """The file."""
+    problem: str
+    """What is wrong, as the end of a sentence."""
+
+    def __str__(self) -> str:
+        return f"{self.path!r} {self.problem}"
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """How to put one file straight to the store."""
+
+    path: str
+    urls: tuple[str, ...]
+    """Of its parts, in order."""
+    part_size: int = 0
+    """Bytes of each part but the last."""
+    upload_id: str = ""
+    """Identifies a multipart upload; empty for a file that goes whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedUpload:
+    """A multipart upload whose parts are all there."""
+
+    path: str
+    upload_id: str
+    etags: tuple[str, ...]
+    """What the store answered, in order of the parts."""
+
+
+class BlobStore(Protocol):
+    """Keeps the files of checkpoints.
+
+    Every method raises ``UnavailableError`` when the store cannot be reached and ``FailedPreconditionError``
+    when it refuses the service.
+    """
+
+    def upload_urls(self, checkpoint_id: str, files: Sequence[File]) -> Sequence[Upload]:
+        """Gives URLs to put files to.
+
+        Raises:
+            FailedPreconditionError: The store takes files in place, not by URL.
+        """
+
+    def finish_uploads(self, checkpoint_id: str, uploads: Sequence[FinishedUpload]) -> None:
+        """Puts the parts of multipart uploads together. Safe to repeat."""
+
+    def download_urls(self, checkpoint_id: str, paths: Sequence[str]) -> Sequence[str]:
+        """Gives a URL for each file, in order; nothing when the store gives none."""
+
+    def faults(self, checkpoint_id: str, files: Sequence[File]) -> Sequence[Fault]:
+        """Names the files that are missing or not of the size that their writer says."""
+
+    def open(self, checkpoint_id: str, path: str, *, offset: int) -> BinaryIO:
+        """Opens one file at an offset, for reading.
+
+        Raises:
+            DataLossError: The file is missing, or is no plain file within the checkpoint.
+        """
+
+    def remove(self, checkpoint_id: str, *, committed: bool) -> None:
+        """Removes a checkpoint with everything in it. One that is not there is removed already.
+
+        Args:
+            checkpoint_id: The checkpoint.
+            committed: Whether its files were once seen there; then an absent store is an error.
+        """
+
+    def remove_files(self, checkpoint_id: str, paths: Sequence[str]) -> None:
+        """Removes some files; directories only when nothing is left in them. Safe to repeat."""

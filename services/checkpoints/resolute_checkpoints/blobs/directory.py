@@ -1,0 +1,226 @@
+"""Checkpoints as subdirectories of one directory, which trials write in place."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from resolute.errors import DataLossError, FailedPreconditionError, InvalidArgumentError, UnavailableError
+from resolute_checkpoints.blobs.base import Fault, FinishedUpload, Upload
+from resolute_checkpoints.blobs.failures import typed_failures
+from resolute_checkpoints.checkpoint import File
+
+_RACES = 10
+_NOT_EMPTY = frozenset({errno.ENOTEMPTY, errno.EEXIST})
+_NO_WAY = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG})
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# A pipe in the place of a file must not hang the service.
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class DirectoryStore:
+    """Keeps checkpoints in subdirectories named by their UUIDs.
+
+    Symbolic links are followed as long as they stay within their checkpoint.
+
+    Args:
+        root: The directory; absolute.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def upload_urls(self, checkpoint_id: str, files: Sequence[File]) -> Sequence[Upload]:
+        """Always refuses: files are written in place."""
+        raise FailedPreconditionError(
+            f"checkpoint {checkpoint_id} lies in a directory; write its files to {self._root / checkpoint_id}"
+        )
+
+    def finish_uploads(self, checkpoint_id: str, uploads: Sequence[FinishedUpload]) -> None:
+        """Refuses multipart uploads, which a directory has none of."""
+        if uploads:
+            raise InvalidArgumentError(
+                f"checkpoint {checkpoint_id} lies in a directory, which takes no multipart uploads; "
+                "commit without multiparts"
+            )
+
+    def download_urls(self, checkpoint_id: str, paths: Sequence[str]) -> Sequence[str]:
+        """Gives none: files are read in place, or through the service."""
+        return ()
+
+    def faults(self, checkpoint_id: str, files: Sequence[File]) -> Sequence[Fault]:
+        """Names the files that are missing, lead out of the checkpoint, or have another size."""
+        with typed_failures(self._root):
+            self._require_root()
+            inspection = _Inspection(self._base(checkpoint_id))
+            found = (inspection.fault(file) for file in files)
+            return [fault for fault in found if fault is not None]
+
+    def open(self, checkpoint_id: str, path: str, *, offset: int) -> BinaryIO:
+        """Opens one file at an offset."""
+        with typed_failures(self._root):
+            self._require_root()
+            base = self._base(checkpoint_id)
+            real = os.path.realpath(base / path)
+            # What realpath gives has no links in it, so none may appear while it is opened part by part.
+            inside = _inside(base, real)
+            if inside is None:
+                raise _damaged(checkpoint_id, path, "leads out of the checkpoint")
+            try:
+                descriptor = _open_file(base, inside)
+            except OSError as error:
+                if error.errno not in _NO_WAY:
+                    raise
+                raise _damaged(checkpoint_id, path, "is not there") from error
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                os.close(descriptor)
+                raise _damaged(checkpoint_id, path, "is no plain file")
+            stream = os.fdopen(descriptor, "rb")
+            stream.seek(offset)
+            return stream
+
+    def remove(self, checkpoint_id: str, *, committed: bool) -> None:
+        """Removes the checkpoint's directory."""
+        with typed_failures(self._root):
+            if not committed and not self._root.is_dir():
+                return
+            self._require_root()
+            base = self._base(checkpoint_id)
+            if base.is_symlink():
+                base.unlink(missing_ok=True)
+                return
+            _remove_tree(base)
+
+    def remove_files(self, checkpoint_id: str, paths: Sequence[str]) -> None:
+        """Removes some files, then the directories among the paths that are empty."""
+        with typed_failures(self._root):
+            self._require_root()
+            base = self._base(checkpoint_id)
+            # Longer paths first: a directory is empty only after what is in it is gone.
+            for path in sorted(paths, key=len, reverse=True):
+                _remove_entry(base, path)
+
+    def _base(self, checkpoint_id: str) -> Path:
+        return Path(os.path.realpath(self._root)) / checkpoint_id
+
+    def _require_root(self) -> None:
+        # An absent root is most often a file system that is not mounted: nothing must follow from it.
+        if not self._root.is_dir():
+            raise UnavailableError(
+                f"{self._root} is not there on the machine of the checkpoints service; mount it, "
+                "or make it again, empty, if its files are gone for good"
+            )
+
+
+class _Inspection:
+    """Looks at the files of one checkpoint; each directory is resolved once."""
+
+    def __init__(self, base: Path) -> None:
+        self._base = base
+        self._parents: dict[str, bool] = {}
+
+    def fault(self, file: File) -> Fault | None:
+        path = os.path.join(self._base, file.path.removesuffix("/"))  # noqa: PTH118 - called 100 000 times
+        try:
+            if not self._parent_inside(os.path.dirname(path)):  # noqa: PTH120
+                return Fault(file.path, "leads out of the checkpoint")
+            facts = os.lstat(path)
+            if stat.S_ISLNK(facts.st_mode):
+                if _inside(self._base, os.path.realpath(path)) is None:
+                    return Fault(file.path, "leads out of the checkpoint")
+                facts = os.stat(path)  # noqa: PTH116
+        except OSError as error:
+            if error.errno not in _NO_WAY:
+                raise
+            return Fault(file.path, "is not there")
+        return _compare(file, facts)
+
+    def _parent_inside(self, parent: str) -> bool:
+        known = self._parents.get(parent)
+        if known is None:
+            known = _inside(self._base, os.path.realpath(parent)) is not None
+            self._parents[parent] = known
+        return known
+
+
+def _compare(file: File, facts: os.stat_result) -> Fault | None:
+    if file.is_directory:
+        return None if stat.S_ISDIR(facts.st_mode) else Fault(file.path, "is no directory")
+    if not stat.S_ISREG(facts.st_mode):
+        return Fault(file.path, "is no plain file")
+    if facts.st_size != file.size:
+        return Fault(file.path, f"has {facts.st_size} bytes, not {file.size}")
+    return None
+
+
+def _inside(base: Path, real: str) -> tuple[str, ...] | None:
+    """The parts of a resolved path below ``base``; None if it lies elsewhere."""
+    try:
+        return Path(real).relative_to(base).parts
+    except ValueError:
+        return None
+
+
+def _open_file(base: Path, parts: Sequence[str]) -> int:
+    if not parts:
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(base))
+    with _parent(base, parts) as directory:
+        return os.open(parts[-1], _FILE, dir_fd=directory)
+
+
+@contextmanager
+def _parent(base: Path, parts: Sequence[str]) -> Iterator[int]:
+    """Opens the directory of the last part, through directories that are no links."""
+    directory = os.open(base, _DIRECTORY)
+    try:
+        for part in parts[:-1]:
+            following = os.open(part, _DIRECTORY, dir_fd=directory)
+            os.close(directory)
+            directory = following
+        yield directory
+    finally:
+        os.close(directory)
+
+
+def _remove_entry(base: Path, path: str) -> None:
+    is_directory = path.endswith("/")
+    parts = path.removesuffix("/").split("/")
+    try:
+        with _parent(base, parts) as directory:
+            if is_directory:
+                os.rmdir(parts[-1], dir_fd=directory)
+            else:
+                os.unlink(parts[-1], dir_fd=directory)
+    except OSError as error:
+        # Removed already, or reached through a link: what that leads to has a path of its own.
+        if error.errno not in _NO_WAY and not (is_directory and error.errno in _NOT_EMPTY):
+            raise
+
+
+def _remove_tree(base: Path) -> None:
+    for _ in range(_RACES):
+        try:
+            shutil.rmtree(base)
+        except FileNotFoundError:
+            # Either it was gone, or someone else removes it too; look again.
+            if not base.exists():
+                return
+        except NotADirectoryError:
+            base.unlink(missing_ok=True)
+            return
+        else:
+            return
+    raise UnavailableError(f"{base} is being changed while it is removed; end what writes there")
+
+
+def _damaged(checkpoint_id: str, path: str, problem: str) -> DataLossError:
+    return DataLossError(
+        f"{path!r} of checkpoint {checkpoint_id} {problem}; restore it from a copy or use another checkpoint",
+        resource=f"checkpoint {checkpoint_id}",
+    )

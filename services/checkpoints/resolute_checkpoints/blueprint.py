@@ -1,0 +1,18 @@
+"""How to make the checkpoints service."""
+
+from __future__ import annotations
+
+import os
+
+from resolute_checkpoints.service import CheckpointsService
+from resolute_checkpoints.settings import CheckpointSettings
+from resolute_serving.service import Blueprint, Environment, Service
+
+
+def create(environment: Environment) -> Service:
+    """Makes the service with settings from the process's environment."""
+    return CheckpointsService(environment, settings=CheckpointSettings.from_environment(os.environ))
+
+
+BLUEPRINT = Blueprint(name="checkpoints", package="resolute_checkpoints", create=create)
+"""The checkpoints service."""

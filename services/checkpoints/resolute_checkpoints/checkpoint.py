@@ -1,0 +1,104 @@
+"""What the registry keeps: checkpoints, their files, and where they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+
+class State(Enum):
+    """Life of a checkpoint."""
+
+    UPLOADING = "uploading"
+    COMPLETED = "completed"
+    PARTIALLY_DELETED = "partially_deleted"
+    DELETING = "deleting"
+    DELETED = "deleted"
+    ABORTED = "aborted"
+
+    @property
+    def has_files(self) -> bool:
+        """Whether it is committed and can be read."""
+        return self in READABLE
+
+    @property
+    def was_committed(self) -> bool:
+        """Whether it was ever visible."""
+        return self not in {State.UPLOADING, State.ABORTED}
+
+
+READABLE = frozenset({State.COMPLETED, State.PARTIALLY_DELETED})
+"""States in which a checkpoint can be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file of a checkpoint, or one directory."""
+
+    path: str
+    """Relative, parts joined by slashes; directories end in one."""
+    size: int
+    """Bytes."""
+    digest: str = ""
+    """``algorithm:hex`` of the content; empty when the writer did not read it, and for directories."""
+
+    @property
+    def is_directory(self) -> bool:
+        """Whether it stands for a directory."""
+        return self.path.endswith("/")
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryStorage:
+    """A directory that trials and service see under the same path."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class BucketStorage:
+    """An S3-compatible bucket."""
+
+    bucket: str
+    prefix: str = ""
+    endpoint_url: str = ""
+    credentials: str = ""
+
+
+Storage = DirectoryStorage | BucketStorage
+"""Where checkpoints of an experiment lie."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """Who wrote a checkpoint. Empty words for what does not apply."""
+
+    trial_id: str = ""
+    experiment_id: str = ""
+    run: int = 0
+    workspace: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """A directory of files with metadata."""
+
+    checkpoint_id: str
+    state: State
+    owner: Owner
+    storage: Storage
+    create_time: float
+    """Seconds since 1970."""
+    commit_time: float | None = None
+    """Seconds since 1970; None before it was committed."""
+    steps_completed: int = 0
+    total_size: int = 0
+    files: tuple[File, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    manifest_digest: str = ""
+    """Identifies what was committed; empty before."""
+
+    def __str__(self) -> str:
+        return f"checkpoint {self.checkpoint_id}"

@@ -1,0 +1,137 @@
+"""Deletes checkpoints: marked durably, files first, rows last. What fails is repeated in the background."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import PurePosixPath
+
+from sqlalchemy.engine import Connection
+
+from resolute.clock import Clock
+from resolute.errors import ResoluteError, UnavailableError
+from resolute_checkpoints import access
+from resolute_checkpoints.checkpoint import Checkpoint, State
+from resolute_checkpoints.globs import compile_globs
+from resolute_checkpoints.removal import CLAIM_SECONDS, Remover
+from resolute_checkpoints.store import audit, authority, records, removals, rows
+from resolute_checkpoints.store.removals import Removal
+from resolute_serving.context import Principal, actor
+from resolute_serving.database import Database
+
+_BATCH = 100
+
+
+class Deletions:
+    """Deletes what people, trials and the lifecycle of experiments no longer want.
+
+    Args:
+        database: The registry.
+        remover: Carries removals out.
+        clock: Tells the time of changes.
+    """
+
+    def __init__(self, *, database: Database, remover: Remover, clock: Clock) -> None:
+        self._database = database
+        self._remover = remover
+        self._clock = clock
+
+    async def delete(self, ids: Sequence[str], globs: Sequence[str], *, principal: Principal) -> None:
+        """Deletes checkpoints, or only the files of them that match a pattern. Either all are marked or none.
+
+        Raises:
+            NotFoundError: One does not exist or is not committed.
+            PermissionDeniedError: One belongs to another experiment than the trial that calls.
+            RunSupersededError: The run that calls is over.
+            UnavailableError: Some files could not be removed yet; they are marked and removed later.
+        """
+        matches = compile_globs(globs) if globs else None
+        who = actor()
+
+        def mark(connection: Connection) -> list[Removal]:
+            now = self._clock.time()
+            found = rows.load(connection, ids, lock=True)
+            for checkpoint_id in ids:
+                checkpoint = found.get(checkpoint_id)
+                if checkpoint is None or not checkpoint.state.was_committed:
+                    raise records.missing(checkpoint_id)
+                access.require_editor(connection, principal, checkpoint)
+            for checkpoint in found.values():
+                if _mark(connection, checkpoint, matches, now=now):
+                    audit.record(
+                        connection,
+                        action="checkpoint.delete",
+                        target=checkpoint.checkpoint_id,
+                        actor=who,
+                        now=now,
+                        globs=list(globs),
+                    )
+            return removals.claim(connection, list(found), until=now + CLAIM_SECONDS)
+
+        claimed = await self._database.write(mark)
+        _raise_first(await self._remover.carry_out(claimed), what=f"{len(claimed)} checkpoints")
+
+    async def delete_experiment(self, experiment_id: str) -> None:
+        """Removes everything of an experiment and leaves a tombstone. Safe to repeat.
+
+        Raises:
+            UnavailableError: Some files could not be removed yet; they are marked and removed later.
+        """
+        who = actor()
+
+        def bury(connection: Connection) -> None:
+            now = self._clock.time()
+            authority.bury_experiment(connection, experiment_id, now=now)
+            removals.doom_experiment(connection, experiment_id, now=now)
+            audit.record(connection, action="experiment.delete", target=experiment_id, actor=who, now=now)
+
+        await self._database.write(bury)
+        failures: list[ResoluteError] = []
+        while claimed := await self._database.write(lambda c: self._claim(c, experiment_id)):
+            failures += await self._remover.carry_out(claimed)
+        _raise_first(failures, what=f"experiment {experiment_id}")
+
+    def _claim(self, connection: Connection, experiment_id: str) -> list[Removal]:
+        now = self._clock.time()
+        return removals.claim_due(
+            connection, now=now, until=now + CLAIM_SECONDS, limit=_BATCH, experiment_id=experiment_id
+        )
+
+
+def _mark(
+    connection: Connection, checkpoint: Checkpoint, matches: Callable[[str], bool] | None, *, now: float
+) -> bool:
+    """Marks what is to go, and says whether there was something."""
+    if checkpoint.state is State.DELETED:
+        return False
+    if matches is None or checkpoint.state is State.DELETING:
+        removals.doom(connection, checkpoint.checkpoint_id, state=State.DELETING, now=now)
+        return True
+    paths = _chosen(checkpoint, matches)
+    if not paths:
+        return False
+    if all(file.is_directory or file.path in paths for file in checkpoint.files):
+        removals.doom(connection, checkpoint.checkpoint_id, state=State.DELETING, now=now)
+    else:
+        removals.doom_files(connection, checkpoint, sorted(paths), now=now)
+    return True
+
+
+def _chosen(checkpoint: Checkpoint, matches: Callable[[str], bool]) -> set[str]:
+    """The files that match, and the directories that match and would hold nothing else."""
+    files = {file.path for file in checkpoint.files if not file.is_directory and matches(file.path)}
+    kept = [file.path for file in checkpoint.files if not file.is_directory and file.path not in files]
+    needed = {f"{folder}/" for path in kept for folder in PurePosixPath(path).parents}
+    directories = {
+        file.path
+        for file in checkpoint.files
+        if file.is_directory and matches(file.path) and file.path not in needed
+    }
+    return files | directories
+
+
+def _raise_first(failures: Sequence[ResoluteError], *, what: str) -> None:
+    if failures:
+        raise UnavailableError(
+            f"the files of {what} are marked, and {len(failures)} checkpoints could not be removed yet; "
+            f"this is repeated until it succeeds. The first failure: {failures[0]}"
+        ) from failures[0]

@@ -1,0 +1,36 @@
+"""Identifiers that callers send. A checkpoint's names a directory, so it is taken in one spelling only."""
+
+from __future__ import annotations
+
+import uuid
+
+from resolute.errors import InvalidArgumentError, Violation
+
+
+def parse_uuid(text: str, *, field: str) -> str:
+    """Returns a UUID as it was sent.
+
+    Args:
+        text: What was sent.
+        field: Name of the field, for the message.
+
+    Raises:
+        InvalidArgumentError: It is no UUID in lower case with hyphens.
+    """
+    try:
+        canonical = str(uuid.UUID(text))
+    except ValueError:
+        canonical = ""
+    if canonical != text or not text:
+        message = f"{field} is {text[:80]!r}; it must be a UUID in lower case with hyphens"
+        raise InvalidArgumentError(message, violations=[Violation(field, message)])
+    return text
+
+
+def parse_optional_uuid(text: str, *, field: str) -> str:
+    """Returns a UUID as it was sent, or an empty text.
+
+    Raises:
+        InvalidArgumentError: It is neither.
+    """
+    return parse_uuid(text, field=field) if text else ""

@@ -1,0 +1,71 @@
+"""The free metadata of a checkpoint, and the one thing in it that the registry needs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from resolute.errors import InvalidArgumentError, Violation
+
+STEPS_KEYS = ("steps_completed", "latest_batch")
+"""Names under which scripts of different ages say how far they were; the first that is there counts."""
+MAX_METADATA_BYTES = 256 * 1024
+"""Most bytes of the metadata as JSON."""
+
+
+def steps_completed(metadata: Mapping[str, Any]) -> int:
+    """Returns how many steps were completed when the checkpoint was written.
+
+    Raises:
+        InvalidArgumentError: Metadata has no such key, or its value is not a whole number from 0.
+    """
+    for key in STEPS_KEYS:
+        if key in metadata:
+            steps = metadata[key]
+            if isinstance(steps, bool) or not isinstance(steps, int) or steps < 0:
+                raise _invalid(f"metadata.{key}", f"is {steps!r}; it must be a whole number from 0")
+            return steps
+    raise _invalid("metadata", 'has no "steps_completed"; add the number of steps completed, a whole number')
+
+
+def encode(metadata: Mapping[str, Any]) -> str:
+    """Writes metadata as JSON; equal metadata gives equal text.
+
+    Raises:
+        InvalidArgumentError: It is too large.
+    """
+    text = json.dumps(metadata, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    size = len(text.encode())
+    if size > MAX_METADATA_BYTES:
+        raise _invalid(
+            "metadata", f"takes {size} bytes; at most {MAX_METADATA_BYTES} are kept, put the rest into a file"
+        )
+    return text
+
+
+def decode(text: str) -> dict[str, Any]:
+    """Reads metadata that ``encode`` wrote."""
+    result: dict[str, Any] = json.loads(text)
+    return result
+
+
+def patched(metadata: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns metadata with the keys of a patch replaced, and those that are null in it removed.
+
+    Raises:
+        InvalidArgumentError: It would change how many steps were completed.
+    """
+    removed = {key for key, value in patch.items() if value is None}
+    result = {key: value for key, value in {**metadata, **patch}.items() if key not in removed}
+    for key in STEPS_KEYS:
+        if key in metadata and result.get(key) != metadata[key]:
+            raise _invalid(
+                f"patch.{key}", f"differs from {metadata[key]}; what a commit said of its steps stays"
+            )
+    return result
+
+
+def _invalid(field: str, problem: str) -> InvalidArgumentError:
+    message = f"{field} {problem}"
+    return InvalidArgumentError(message, violations=[Violation(field, message)])

@@ -1,0 +1,1 @@
+"""The history of the checkpoint registry's tables."""

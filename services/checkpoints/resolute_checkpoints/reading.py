@@ -1,0 +1,112 @@
+"""Bytes of committed checkpoints, for callers that cannot reach the store."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from functools import partial
+
+from resolute.errors import DataLossError, InvalidArgumentError, NotFoundError, Violation
+from resolute_checkpoints import access
+from resolute_checkpoints.blobs.stores import Stores
+from resolute_checkpoints.blobs.workers import BlobWorkers
+from resolute_checkpoints.checkpoint import Checkpoint, File
+from resolute_checkpoints.store import records
+from resolute_serving.context import Principal
+from resolute_serving.database import Database
+
+CHUNK = 1024 * 1024
+"""Bytes of one message."""
+
+
+class Reading:
+    """Reads files of committed checkpoints.
+
+    Args:
+        database: The registry.
+        stores: Opens the store of each checkpoint.
+        workers: Threads for reading.
+    """
+
+    def __init__(self, *, database: Database, stores: Stores, workers: BlobWorkers) -> None:
+        self._database = database
+        self._stores = stores
+        self._workers = workers
+
+    async def download_urls(
+        self, checkpoint_id: str, paths: Sequence[str], *, principal: Principal
+    ) -> list[tuple[File, str]]:
+        """Gives files with the URLs to get them from; nothing when the store gives no URLs.
+
+        Raises:
+            NotFoundError: There is no such committed checkpoint, or no such file in it.
+        """
+        checkpoint = await self._readable(checkpoint_id, principal)
+        files = [_file(checkpoint, path) for path in paths] or [
+            file for file in checkpoint.files if not file.is_directory
+        ]
+        store = self._stores.open(checkpoint.storage)
+        wanted = [file.path for file in files]
+        urls = await self._workers.run(partial(store.download_urls, checkpoint_id, wanted))
+        return list(zip(files, urls, strict=False))
+
+    async def read(
+        self, checkpoint_id: str, path: str, *, offset: int, principal: Principal
+    ) -> AsyncGenerator[bytes, None]:
+        """Reads a file from an offset to its end, in chunks of at most ``CHUNK`` bytes.
+
+        Raises:
+            DataLossError: The file is gone, or no longer of the size that was committed.
+            InvalidArgumentError: The offset is not within the file.
+            NotFoundError: There is no such committed checkpoint, or no such file in it.
+        """
+        checkpoint = await self._readable(checkpoint_id, principal)
+        file = _file(checkpoint, path)
+        if not 0 <= offset <= file.size:
+            message = f"offset is {offset}; {path!r} has {file.size} bytes"
+            raise InvalidArgumentError(message, violations=[Violation("offset", message)])
+        store = self._stores.open(checkpoint.storage)
+        stream = await self._workers.open(partial(store.open, checkpoint_id, path, offset=offset))
+        position = offset
+        try:
+            while position < file.size:
+                data = await self._workers.run(partial(stream.read, min(CHUNK, file.size - position)))
+                if not data:
+                    raise _truncated(checkpoint, file, position)
+                position += len(data)
+                yield data
+            if await self._workers.run(partial(stream.read, 1)):
+                raise _grown(checkpoint, file)
+        finally:
+            self._workers.close_later(stream)
+
+    async def _readable(self, checkpoint_id: str, principal: Principal) -> Checkpoint:
+        checkpoint = await self._database.read(lambda connection: records.find(connection, checkpoint_id))
+        access.require_reader(principal, checkpoint)
+        access.require_files(checkpoint)
+        return checkpoint
+
+
+def _file(checkpoint: Checkpoint, path: str) -> File:
+    for file in checkpoint.files:
+        if file.path == path and not file.is_directory:
+            return file
+    raise NotFoundError(
+        f"{checkpoint} holds no file {path[:200]!r}; its description lists its files",
+        resource=str(checkpoint),
+    )
+
+
+def _truncated(checkpoint: Checkpoint, file: File, size: int) -> DataLossError:
+    return DataLossError(
+        f"{file.path!r} of {checkpoint} ends after {size} bytes and {file.size} were committed; "
+        "restore it from a copy or use another checkpoint",
+        resource=str(checkpoint),
+    )
+
+
+def _grown(checkpoint: Checkpoint, file: File) -> DataLossError:
+    return DataLossError(
+        f"{file.path!r} of {checkpoint} has more than the {file.size} bytes that were committed; "
+        "restore it from a copy or use another checkpoint",
+        resource=str(checkpoint),
+    )

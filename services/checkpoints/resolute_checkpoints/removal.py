@@ -1,0 +1,82 @@
+"""Removes files that are marked, and notes the outcome."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+
+import structlog
+
+from resolute.clock import Clock
+from resolute.errors import InternalError, ResoluteError
+from resolute_checkpoints.blobs.stores import Stores
+from resolute_checkpoints.blobs.workers import BlobWorkers
+from resolute_checkpoints.store import removals
+from resolute_checkpoints.store.removals import Removal
+from resolute_serving.database import Database
+
+CLAIM_SECONDS = 300.0
+"""How long a removal belongs to whoever took it on; then it is taken for dead."""
+_FIRST_PAUSE = 10.0
+_LONGEST_PAUSE = 3600.0
+
+_log = structlog.get_logger("removal")
+
+
+class Remover:
+    """Carries out removals that were taken on.
+
+    Args:
+        database: Where outcomes are noted.
+        stores: Opens the store of each checkpoint.
+        workers: Threads of its own, so that a large removal holds up nothing else.
+        clock: Tells when a failed attempt is repeated.
+    """
+
+    def __init__(self, *, database: Database, stores: Stores, workers: BlobWorkers, clock: Clock) -> None:
+        self._database = database
+        self._stores = stores
+        self._workers = workers
+        self._clock = clock
+
+    async def carry_out(self, claimed: Sequence[Removal]) -> list[ResoluteError]:
+        """Removes files and notes the outcome of each; failed ones become due again later.
+
+        Returns:
+            What failed.
+        """
+        outcomes = await asyncio.gather(*(self._carry_out(removal) for removal in claimed))
+        return [outcome for outcome in outcomes if outcome is not None]
+
+    async def _carry_out(self, removal: Removal) -> ResoluteError | None:
+        try:
+            await self._workers.run(partial(self._erase, removal))
+        except ResoluteError as error:
+            await self._postpone(removal, error)
+            return error
+        except Exception as error:  # noqa: BLE001 - one defect must not hold up the others
+            _log.exception("a removal failed by a defect", checkpoint=removal.checkpoint_id)
+            await self._postpone(removal, error)
+            return InternalError(f"checkpoint {removal.checkpoint_id} could not be removed; see the log")
+        await self._database.write(lambda connection: removals.settle(connection, removal))
+        return None
+
+    def _erase(self, removal: Removal) -> None:
+        store = self._stores.open(removal.storage)
+        if removal.paths is None:
+            store.remove(removal.checkpoint_id, committed=removal.committed)
+        else:
+            store.remove_files(removal.checkpoint_id, removal.paths)
+
+    async def _postpone(self, removal: Removal, error: Exception) -> None:
+        pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(removal.attempts, 20))
+        _log.warning(
+            "files could not be removed",
+            checkpoint=removal.checkpoint_id,
+            reason=str(error),
+            attempts=removal.attempts + 1,
+            again_in=pause,
+        )
+        until = self._clock.time() + pause
+        await self._database.write(lambda connection: removals.postpone(connection, removal, until=until))

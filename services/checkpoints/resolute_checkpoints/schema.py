@@ -1,0 +1,80 @@
+"""Tables of the checkpoint registry. Times are seconds since 1970; documents are JSON in text."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+METADATA = sa.MetaData()
+
+experiments = sa.Table(
+    "experiments",
+    METADATA,
+    sa.Column("experiment_id", sa.String(36), primary_key=True),
+    # Set for good when the experiment is deleted: nothing is taken for it any more.
+    sa.Column("delete_time", sa.Double),
+)
+
+trials = sa.Table(
+    "trials",
+    METADATA,
+    sa.Column("trial_id", sa.String(36), primary_key=True),
+    # Runs below it have no authority. Never falls.
+    sa.Column("min_run", sa.Integer, nullable=False),
+)
+
+checkpoints = sa.Table(
+    "checkpoints",
+    METADATA,
+    sa.Column("checkpoint_id", sa.String(36), primary_key=True),
+    sa.Column("state", sa.String(20), nullable=False),
+    sa.Column("trial_id", sa.String(36), nullable=False),
+    sa.Column("experiment_id", sa.String(36), nullable=False),
+    sa.Column("run", sa.Integer, nullable=False),
+    sa.Column("workspace", sa.Text, nullable=False),
+    sa.Column("storage", sa.Text, nullable=False),
+    sa.Column("metadata", sa.Text, nullable=False),
+    sa.Column("manifest_digest", sa.String(64), nullable=False),
+    # About what the files take in a response, so that a page of a list is bounded before it is read.
+    sa.Column("manifest_bytes", sa.BigInteger, nullable=False),
+    sa.Column("steps_completed", sa.BigInteger, nullable=False),
+    sa.Column("total_size", sa.BigInteger, nullable=False),
+    sa.Column("create_time", sa.Double, nullable=False),
+    sa.Column("commit_time", sa.Double),
+    # The order of lists: when it was begun, then when it was committed.
+    sa.Column("list_time", sa.Double, nullable=False),
+    # When files that are no longer wanted are next to be removed; null when there are none.
+    sa.Column("removal_time", sa.Double),
+    # Failed removals since the last success; spaces the attempts.
+    sa.Column("removal_attempts", sa.Integer, nullable=False),
+    # Grows whenever somebody takes the removal on, so that only the last one settles it.
+    sa.Column("removal_claim", sa.Integer, nullable=False),
+    sa.Index("checkpoints_by_trial", "trial_id", "list_time", "checkpoint_id"),
+    sa.Index("checkpoints_by_experiment", "experiment_id", "list_time", "checkpoint_id"),
+    sa.Index("checkpoints_by_state", "state", "create_time"),
+    sa.Index("checkpoints_by_removal", "removal_time"),
+)
+
+files = sa.Table(
+    "files",
+    METADATA,
+    sa.Column("checkpoint_id", sa.String(36), primary_key=True),
+    # Paths may be longer than an index takes, so the place in the manifest is the key.
+    sa.Column("position", sa.Integer, primary_key=True),
+    sa.Column("path", sa.Text, nullable=False),
+    sa.Column("size", sa.BigInteger, nullable=False),
+    sa.Column("digest", sa.Text, nullable=False),
+    # No longer part of the checkpoint; the row goes once the file is gone.
+    sa.Column("doomed", sa.Boolean, nullable=False),
+)
+
+audit = sa.Table(
+    "audit",
+    METADATA,
+    sa.Column("entry", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
+    sa.Column("time", sa.Double, nullable=False),
+    sa.Column("actor", sa.Text, nullable=False),
+    sa.Column("action", sa.String(40), nullable=False),
+    sa.Column("object", sa.String(36), nullable=False),
+    sa.Column("detail", sa.Text, nullable=False),
+    sa.Index("audit_by_object", "object"),
+)

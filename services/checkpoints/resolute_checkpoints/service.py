@@ -1,0 +1,70 @@
+"""The checkpoints service: its parts, put together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import grpc
+
+from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import (
+    add_CheckpointsServiceServicer_to_server,
+)
+from resolute_checkpoints.blobs.stores import Stores
+from resolute_checkpoints.blobs.workers import BlobWorkers
+from resolute_checkpoints.collector import Collector
+from resolute_checkpoints.deletion import Deletions
+from resolute_checkpoints.reading import Reading
+from resolute_checkpoints.registry import Registry
+from resolute_checkpoints.removal import Remover
+from resolute_checkpoints.servicer import CheckpointsServicer
+from resolute_checkpoints.settings import CheckpointSettings
+from resolute_serving.service import Environment
+
+_BLOB_THREADS = 8
+_REMOVAL_THREADS = 2
+
+
+class CheckpointsService:
+    """Keeps the registry of checkpoints.
+
+    Args:
+        environment: What it is given to live in.
+        settings: What only this service is told.
+    """
+
+    name = "checkpoints"
+    """Short name."""
+    grpc_names: Sequence[str] = ("resolute.api.checkpoints.v1.CheckpointsService",)
+    """Full names of its gRPC services."""
+
+    def __init__(self, environment: Environment, *, settings: CheckpointSettings) -> None:
+        clock, stores = environment.clock, Stores(settings.roots)
+        self._database = environment.open_database(self.name)
+        self._workers = BlobWorkers(name="checkpoints-blobs", threads=_BLOB_THREADS)
+        self._removal_workers = BlobWorkers(name="checkpoints-removal", threads=_REMOVAL_THREADS)
+        remover = Remover(database=self._database, stores=stores, workers=self._removal_workers, clock=clock)
+        self.collector = Collector(database=self._database, remover=remover, clock=clock, settings=settings)
+        """Clears up in the background; tests make it pass at once."""
+        self._servicer = CheckpointsServicer(
+            registry=Registry(
+                database=self._database, stores=stores, workers=self._workers, remover=remover, clock=clock
+            ),
+            reading=Reading(database=self._database, stores=stores, workers=self._workers),
+            deletions=Deletions(database=self._database, remover=remover, clock=clock),
+        )
+
+    def register(self, server: grpc.aio.Server) -> None:
+        """Adds its handlers to a server that has not started."""
+        add_CheckpointsServiceServicer_to_server(self._servicer, server)
+
+    async def start(self) -> None:
+        """Starts the collector."""
+        self.collector.start()
+
+    async def stop(self) -> None:
+        """Ends the collector and the threads, then closes the database."""
+        await self.collector.stop()
+        await asyncio.to_thread(self._removal_workers.close)
+        await asyncio.to_thread(self._workers.close)
+        await asyncio.to_thread(self._database.close)

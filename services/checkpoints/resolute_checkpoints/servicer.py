@@ -1,0 +1,199 @@
+"""Handlers of the contract: they read requests, call the registry and write responses."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as messages
+from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import CheckpointsServiceServicer
+from resolute.errors import InvalidArgumentError, PermissionDeniedError, Violation
+from resolute.values import to_mapping
+from resolute_checkpoints import access, convert
+from resolute_checkpoints.checkpoint import READABLE
+from resolute_checkpoints.deletion import Deletions
+from resolute_checkpoints.identifiers import parse_optional_uuid, parse_uuid
+from resolute_checkpoints.reading import Reading
+from resolute_checkpoints.registry import Registry
+from resolute_checkpoints.store.records import Position, Query
+from resolute_serving import pages
+from resolute_serving.context import TrialRun, current_principal
+
+
+class CheckpointsServicer(CheckpointsServiceServicer):
+    """Serves ``CheckpointsService``.
+
+    Args:
+        registry: Begins, commits, lists.
+        reading: Reads files.
+        deletions: Deletes.
+    """
+
+    def __init__(self, *, registry: Registry, reading: Reading, deletions: Deletions) -> None:
+        self._registry = registry
+        self._reading = reading
+        self._deletions = deletions
+
+    async def BeginCheckpoint(
+        self, request: messages.BeginCheckpointRequest, context: Any
+    ) -> messages.BeginCheckpointResponse:
+        """Begins a checkpoint."""
+        principal = current_principal.get()
+        workspace = principal.workspace if isinstance(principal, TrialRun) else ""
+        checkpoint = await self._registry.begin(convert.to_begin(request, workspace=workspace))
+        return messages.BeginCheckpointResponse(checkpoint=convert.from_checkpoint(checkpoint))
+
+    async def PresignUploads(
+        self, request: messages.PresignUploadsRequest, context: Any
+    ) -> messages.PresignUploadsResponse:
+        """Gives URLs to put files to."""
+        uploads = await self._registry.upload_urls(
+            parse_uuid(request.checkpoint_id, field="checkpoint_id"),
+            convert.to_files(request.files),
+            principal=current_principal.get(),
+        )
+        return messages.PresignUploadsResponse(
+            uploads=[
+                messages.PresignUploadsResponse.Upload(
+                    path=upload.path,
+                    urls=upload.urls,
+                    part_size=upload.part_size,
+                    upload_id=upload.upload_id,
+                )
+                for upload in uploads
+            ]
+        )
+
+    async def CommitCheckpoint(
+        self, request: messages.CommitCheckpointRequest, context: Any
+    ) -> messages.CommitCheckpointResponse:
+        """Makes a checkpoint visible."""
+        commit = convert.to_commit(request)
+        checkpoint = await self._registry.commit(commit, principal=current_principal.get())
+        return messages.CommitCheckpointResponse(checkpoint=convert.from_checkpoint(checkpoint))
+
+    async def AbortCheckpoint(
+        self, request: messages.AbortCheckpointRequest, context: Any
+    ) -> messages.AbortCheckpointResponse:
+        """Gives up a checkpoint."""
+        checkpoint_id = parse_uuid(request.checkpoint_id, field="checkpoint_id")
+        await self._registry.abort(checkpoint_id, run=request.run, principal=current_principal.get())
+        return messages.AbortCheckpointResponse()
+
+    async def GetCheckpoint(
+        self, request: messages.GetCheckpointRequest, context: Any
+    ) -> messages.GetCheckpointResponse:
+        """Gives a checkpoint."""
+        checkpoint_id = parse_uuid(request.checkpoint_id, field="checkpoint_id")
+        checkpoint = await self._registry.get(checkpoint_id, principal=current_principal.get())
+        return messages.GetCheckpointResponse(checkpoint=convert.from_checkpoint(checkpoint))
+
+    async def ListCheckpoints(
+        self, request: messages.ListCheckpointsRequest, context: Any
+    ) -> messages.ListCheckpointsResponse:
+        """Lists checkpoints."""
+        page = await self._registry.page(
+            _query(request),
+            after=_position(request),
+            size=pages.page_size(request.page_size),
+        )
+        following = page.following
+        return messages.ListCheckpointsResponse(
+            checkpoints=[convert.from_checkpoint(checkpoint) for checkpoint in page.checkpoints],
+            next_page_token=""
+            if following is None
+            else pages.encode_token(request, [following.list_time, following.checkpoint_id]),
+        )
+
+    async def PresignDownloads(
+        self, request: messages.PresignDownloadsRequest, context: Any
+    ) -> messages.PresignDownloadsResponse:
+        """Gives URLs to get files from."""
+        convert.require_few(request.paths, field="paths")
+        downloads = await self._reading.download_urls(
+            parse_uuid(request.checkpoint_id, field="checkpoint_id"),
+            list(request.paths),
+            principal=current_principal.get(),
+        )
+        return messages.PresignDownloadsResponse(
+            downloads=[
+                messages.PresignDownloadsResponse.Download(file=convert.from_file(file), url=url)
+                for file, url in downloads
+            ]
+        )
+
+    async def ReadFile(
+        self, request: messages.ReadFileRequest, context: Any
+    ) -> AsyncIterator[messages.ReadFileResponse]:
+        """Sends a file."""
+        chunks = self._reading.read(
+            parse_uuid(request.checkpoint_id, field="checkpoint_id"),
+            request.path,
+            offset=request.offset,
+            principal=current_principal.get(),
+        )
+        # A caller that hangs up must close the file now, not when garbage is collected.
+        async with contextlib.aclosing(chunks):
+            async for data in chunks:
+                yield messages.ReadFileResponse(data=data)
+
+    async def UpdateMetadata(
+        self, request: messages.UpdateMetadataRequest, context: Any
+    ) -> messages.UpdateMetadataResponse:
+        """Changes metadata."""
+        checkpoint = await self._registry.update_metadata(
+            parse_uuid(request.checkpoint_id, field="checkpoint_id"),
+            to_mapping(request.patch),
+            principal=current_principal.get(),
+        )
+        return messages.UpdateMetadataResponse(checkpoint=convert.from_checkpoint(checkpoint))
+
+    async def DeleteCheckpoints(
+        self, request: messages.DeleteCheckpointsRequest, context: Any
+    ) -> messages.DeleteCheckpointsResponse:
+        """Removes checkpoints."""
+        convert.require_few(request.checkpoint_ids, field="checkpoint_ids")
+        ids = [parse_uuid(text, field="checkpoint_ids") for text in request.checkpoint_ids]
+        await self._deletions.delete(ids, list(request.globs), principal=current_principal.get())
+        return messages.DeleteCheckpointsResponse()
+
+    async def Seal(self, request: messages.SealRequest, context: Any) -> messages.SealResponse:
+        """Raises the floor of a trial."""
+        trial_id = parse_uuid(request.trial_id, field="trial_id")
+        latest = await self._registry.seal(trial_id, min_run=request.min_run)
+        return messages.SealResponse(latest=None if latest is None else convert.from_checkpoint(latest))
+
+    async def DeleteExperimentCheckpoints(
+        self, request: messages.DeleteExperimentCheckpointsRequest, context: Any
+    ) -> messages.DeleteExperimentCheckpointsResponse:
+        """Removes everything of an experiment."""
+        await self._deletions.delete_experiment(parse_uuid(request.experiment_id, field="experiment_id"))
+        return messages.DeleteExperimentCheckpointsResponse()
+
+
+def _position(request: messages.ListCheckpointsRequest) -> Position | None:
+    decoded = pages.decode_token(request)
+    if decoded is None:
+        return None
+    try:
+        list_time, checkpoint_id = decoded
+        return Position(float(list_time), str(checkpoint_id))
+    except (TypeError, ValueError) as error:
+        message = "page_token is not one that this service gave; begin with the first page"
+        raise InvalidArgumentError(message, violations=[Violation("page_token", message)]) from error
+
+
+def _query(request: messages.ListCheckpointsRequest) -> Query:
+    trial_id = parse_optional_uuid(request.trial_id, field="trial_id")
+    experiment_id = parse_optional_uuid(request.experiment_id, field="experiment_id")
+    if bool(trial_id) == bool(experiment_id):
+        message = "trial_id and experiment_id: set exactly one of them"
+        raise InvalidArgumentError(message, violations=[Violation("trial_id", message)])
+    states = convert.to_states(request.states) or READABLE
+    hidden = [state for state in states if not state.was_committed]
+    if hidden and not access.sees_uploads(current_principal.get(), trial_id):
+        raise PermissionDeniedError(
+            f"checkpoints that are {hidden[0].value} are for the trial that writes them; list other states"
+        )
+    return Query(trial_id=trial_id, experiment_id=experiment_id, states=states)

@@ -1,0 +1,61 @@
+"""Settings that only this service has, read once from the environment into a typed value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from resolute.errors import InvalidArgumentError
+
+_PREFIX = "RESOLUTE_CHECKPOINTS_"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointSettings:
+    """What a deployed checkpoints service is told. Each field names its variable."""
+
+    roots: tuple[Path, ...] = ()
+    """RESOLUTE_CHECKPOINTS_ROOTS: absolute directories, joined by colons, below which checkpoints may lie;
+    empty allows every directory."""
+    abandon_seconds: float = 3600.0
+    """RESOLUTE_CHECKPOINTS_ABANDON_SECONDS: age at which an upload of a dead run is collected."""
+    orphan_seconds: float = 7 * 86400.0
+    """RESOLUTE_CHECKPOINTS_ORPHAN_SECONDS: age at which an upload that belongs to no trial is collected."""
+    collect_seconds: float = 30.0
+    """RESOLUTE_CHECKPOINTS_COLLECT_SECONDS: pause between two passes of the collector."""
+
+    @classmethod
+    def from_environment(cls, variables: Mapping[str, str]) -> CheckpointSettings:
+        """Reads and checks the settings.
+
+        Raises:
+            InvalidArgumentError: A variable is wrong; the message names it.
+        """
+        return cls(
+            roots=_roots(variables.get(f"{_PREFIX}ROOTS", "")),
+            abandon_seconds=_seconds(variables, "ABANDON_SECONDS", default=cls.abandon_seconds),
+            orphan_seconds=_seconds(variables, "ORPHAN_SECONDS", default=cls.orphan_seconds),
+            collect_seconds=_seconds(variables, "COLLECT_SECONDS", default=cls.collect_seconds),
+        )
+
+
+def _roots(text: str) -> tuple[Path, ...]:
+    roots = tuple(Path(part) for part in text.split(":") if part)
+    for root in roots:
+        if not root.is_absolute():
+            raise InvalidArgumentError(f"{_PREFIX}ROOTS holds {str(root)!r}; every root must be absolute")
+    return roots
+
+
+def _seconds(variables: Mapping[str, str], name: str, *, default: float) -> float:
+    text = variables.get(_PREFIX + name, "")
+    if not text:
+        return default
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds < 1e9:
+        raise InvalidArgumentError(f"{_PREFIX}{name} is {text!r}; it must be a number of seconds above 0")
+    return seconds

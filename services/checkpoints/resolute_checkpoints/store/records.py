@@ -1,0 +1,158 @@
+"""Checkpoints in the database: begin, complete, read, list, patch."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from resolute.errors import NotFoundError
+from resolute_checkpoints import manifest as manifest_rules
+from resolute_checkpoints import metadata as metadata_rules
+from resolute_checkpoints.checkpoint import Checkpoint, State
+from resolute_checkpoints.manifest import Manifest
+from resolute_checkpoints.schema import checkpoints, files
+from resolute_checkpoints.store import rows
+from resolute_checkpoints.store.inserts import insert_if_absent
+
+PAGE_BYTES = 2 * 1024 * 1024
+"""About how large a page of checkpoints may get; clients take messages of 4 MiB."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """Which checkpoints a list holds."""
+
+    states: Collection[State]
+    trial_id: str = ""
+    experiment_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """The last checkpoint of a page."""
+
+    list_time: float
+    checkpoint_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A part of a list."""
+
+    checkpoints: tuple[Checkpoint, ...]
+    following: Position | None
+    """Where the next page begins; None on the last one."""
+
+
+def insert(connection: Connection, checkpoint: Checkpoint) -> bool:
+    """Adds a checkpoint that was begun, unless its identifier is taken; returns whether it is new."""
+    return insert_if_absent(connection, checkpoints, rows.to_values(checkpoint))
+
+
+def find(connection: Connection, checkpoint_id: str, *, lock: bool = False) -> Checkpoint:
+    """Reads one checkpoint.
+
+    Raises:
+        NotFoundError: There is none.
+    """
+    found = rows.load(connection, [checkpoint_id], lock=lock).get(checkpoint_id)
+    if found is None:
+        raise missing(checkpoint_id)
+    return found
+
+
+def missing(checkpoint_id: str) -> NotFoundError:
+    """Says that there is no such checkpoint."""
+    return NotFoundError(
+        f"checkpoint {checkpoint_id} does not exist; list the checkpoints of its trial to see which do",
+        resource=f"checkpoint {checkpoint_id}",
+    )
+
+
+def complete(connection: Connection, checkpoint_id: str, manifest: Manifest, *, now: float) -> None:
+    """Makes a checkpoint visible with what was committed."""
+    entries = [
+        {
+            "checkpoint_id": checkpoint_id,
+            "position": position,
+            "path": file.path,
+            "size": file.size,
+            "digest": file.digest,
+            "doomed": False,
+        }
+        for position, file in enumerate(manifest.files)
+    ]
+    if entries:
+        connection.execute(sa.insert(files), entries)
+    connection.execute(
+        sa.update(checkpoints)
+        .where(checkpoints.c.checkpoint_id == checkpoint_id)
+        .values(
+            state=State.COMPLETED.value,
+            metadata=metadata_rules.encode(manifest.metadata),
+            manifest_digest=manifest.digest,
+            manifest_bytes=manifest_rules.message_bytes(manifest.files),
+            steps_completed=manifest.steps_completed,
+            total_size=manifest.total_size,
+            commit_time=now,
+            list_time=now,
+        )
+    )
+
+
+def replace_metadata(connection: Connection, checkpoint_id: str, metadata: Mapping[str, Any]) -> None:
+    """Puts other metadata in the place of a checkpoint's own."""
+    connection.execute(
+        sa.update(checkpoints)
+        .where(checkpoints.c.checkpoint_id == checkpoint_id)
+        .values(metadata=metadata_rules.encode(metadata))
+    )
+
+
+def latest(connection: Connection, trial_id: str) -> Checkpoint | None:
+    """The committed, complete checkpoint of a trial with the most steps; of several, the last committed."""
+    query = (
+        sa.select(checkpoints.c.checkpoint_id)
+        .where(checkpoints.c.trial_id == trial_id, checkpoints.c.state == State.COMPLETED.value)
+        .order_by(
+            checkpoints.c.steps_completed.desc(),
+            checkpoints.c.commit_time.desc(),
+            checkpoints.c.checkpoint_id,
+        )
+        .limit(1)
+    )
+    found = connection.execute(query).scalar()
+    return None if found is None else rows.load(connection, [found]).get(found)
+
+
+def page(connection: Connection, query: Query, *, after: Position | None, size: int) -> Page:
+    """Reads a part of a list, newest first: at most ``size`` checkpoints, about ``PAGE_BYTES`` at most."""
+    weight = checkpoints.c.manifest_bytes + sa.func.length(checkpoints.c.metadata)
+    statement = sa.select(checkpoints.c.checkpoint_id, checkpoints.c.list_time, weight)
+    statement = statement.where(checkpoints.c.state.in_([state.value for state in query.states]))
+    if query.trial_id:
+        statement = statement.where(checkpoints.c.trial_id == query.trial_id)
+    if query.experiment_id:
+        statement = statement.where(checkpoints.c.experiment_id == query.experiment_id)
+    if after is not None:
+        key = sa.tuple_(checkpoints.c.list_time, checkpoints.c.checkpoint_id)
+        statement = statement.where(key < sa.tuple_(sa.literal(after.list_time), after.checkpoint_id))
+    order = (checkpoints.c.list_time.desc(), checkpoints.c.checkpoint_id.desc())
+    heads = connection.execute(statement.order_by(*order).limit(size + 1)).all()
+    chosen: list[Position] = []
+    total = 0
+    for checkpoint_id, list_time, bytes_ in heads[:size]:
+        total += bytes_
+        if chosen and total > PAGE_BYTES:
+            break
+        chosen.append(Position(list_time, checkpoint_id))
+    found = rows.load(connection, [position.checkpoint_id for position in chosen])
+    return Page(
+        # Another replica may have erased some since.
+        checkpoints=tuple(found[p.checkpoint_id] for p in chosen if p.checkpoint_id in found),
+        following=chosen[-1] if chosen and len(chosen) < len(heads) else None,
+    )

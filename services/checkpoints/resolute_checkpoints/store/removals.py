@@ -1,0 +1,215 @@
+"""Files that are to go: marked in one transaction, removed outside of it, settled in another.
+
+A removal is taken on by a claim with an end; whoever is killed before it settles leaves it to the collector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from resolute_checkpoints import manifest as manifest_rules
+from resolute_checkpoints.checkpoint import Checkpoint, State, Storage
+from resolute_checkpoints.schema import checkpoints, files, trials
+from resolute_checkpoints.store import authority, rows
+from resolute_checkpoints.store.rows import batches, decode_storage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removal:
+    """Files that somebody has taken on to remove."""
+
+    checkpoint_id: str
+    storage: Storage
+    paths: tuple[str, ...] | None
+    """The files; None for the whole checkpoint."""
+    committed: bool
+    """Whether the checkpoint was ever committed."""
+    claim: int
+    """Only the last claim settles."""
+    attempts: int
+    """Failures before this attempt."""
+
+
+def doom(connection: Connection, checkpoint_id: str, *, state: State, now: float) -> None:
+    """Marks a whole checkpoint for removal.
+
+    Args:
+        connection: The caller's transaction.
+        checkpoint_id: The checkpoint.
+        state: What it is from now on: being deleted, or given up.
+        now: When its files may first be removed.
+    """
+    connection.execute(
+        sa.update(checkpoints)
+        .where(checkpoints.c.checkpoint_id == checkpoint_id)
+        .values(state=state.value, **_due(now))
+    )
+
+
+def doom_files(connection: Connection, checkpoint: Checkpoint, paths: Sequence[str], *, now: float) -> None:
+    """Takes files out of a committed checkpoint and marks them for removal."""
+    doomed = set(paths)
+    key = files.c.checkpoint_id == checkpoint.checkpoint_id
+    positions = [
+        row.position
+        for row in connection.execute(sa.select(files.c.position, files.c.path).where(key))
+        if row.path in doomed
+    ]
+    for batch in batches(positions):
+        connection.execute(sa.update(files).where(key, files.c.position.in_(batch)).values(doomed=True))
+    left = [file for file in checkpoint.files if file.path not in doomed]
+    connection.execute(
+        sa.update(checkpoints)
+        .where(checkpoints.c.checkpoint_id == checkpoint.checkpoint_id)
+        .values(
+            state=State.PARTIALLY_DELETED.value,
+            total_size=sum(file.size for file in left),
+            manifest_bytes=manifest_rules.message_bytes(left),
+            **_due(now),
+        )
+    )
+
+
+def doom_experiment(connection: Connection, experiment_id: str, *, now: float) -> None:
+    """Marks everything of an experiment for removal, uploads under way and given up ones too."""
+    key = checkpoints.c.experiment_id == experiment_id
+    deleted = checkpoints.c.state == State.DELETED.value
+    connection.execute(sa.delete(checkpoints).where(key, deleted))
+    connection.execute(sa.update(checkpoints).where(key).values(state=State.DELETING.value, **_due(now)))
+
+
+def doom_abandoned(
+    connection: Connection, *, now: float, begun_before: float, orphans_before: float
+) -> list[str]:
+    """Gives up uploads whose runs are over, and old ones that belong to no trial.
+
+    Returns:
+        Identifiers of those that were given up.
+    """
+    over = sa.exists().where(
+        trials.c.trial_id == checkpoints.c.trial_id, trials.c.min_run > checkpoints.c.run
+    )
+    orphan = sa.and_(checkpoints.c.trial_id == "", checkpoints.c.create_time < orphans_before)
+    query = (
+        sa.select(checkpoints.c.checkpoint_id)
+        .where(
+            checkpoints.c.state == State.UPLOADING.value,
+            checkpoints.c.create_time < begun_before,
+            sa.or_(over, orphan),
+        )
+        .order_by(checkpoints.c.checkpoint_id)
+        .with_for_update(skip_locked=True)
+    )
+    found = list(connection.execute(query).scalars())
+    for checkpoint_id in found:
+        doom(connection, checkpoint_id, state=State.ABORTED, now=now)
+    return found
+
+
+def claim(connection: Connection, ids: Sequence[str], *, until: float) -> list[Removal]:
+    """Takes on the removals of some checkpoints, whoever else may be at them."""
+    result: list[Removal] = []
+    for batch in batches(sorted(set(ids))):
+        wanted = checkpoints.c.checkpoint_id.in_(batch) & checkpoints.c.removal_time.is_not(None)
+        result += _claim(connection, _select().where(wanted).with_for_update(), until=until)
+    return result
+
+
+def claim_due(
+    connection: Connection, *, now: float, until: float, limit: int, experiment_id: str = ""
+) -> list[Removal]:
+    """Takes on removals whose time has come, the oldest first.
+
+    Args:
+        connection: The caller's transaction.
+        now: What the time is.
+        until: When others may take them on.
+        limit: Most of them.
+        experiment_id: Only those of one experiment; empty for all.
+    """
+    query = _select().where(checkpoints.c.removal_time <= now)
+    if experiment_id:
+        query = query.where(checkpoints.c.experiment_id == experiment_id)
+    query = query.order_by(checkpoints.c.removal_time).limit(limit).with_for_update(skip_locked=True)
+    return _claim(connection, query, until=until)
+
+
+def settle(connection: Connection, removal: Removal) -> None:
+    """Notes that the files are gone, unless somebody has taken the removal on since."""
+    key = checkpoints.c.checkpoint_id == removal.checkpoint_id
+    query = sa.select(checkpoints.c.state, checkpoints.c.experiment_id)
+    mine = query.where(key, checkpoints.c.removal_claim == removal.claim).with_for_update()
+    row = connection.execute(mine).one_or_none()
+    if row is None:
+        return
+    gone = files.c.checkpoint_id == removal.checkpoint_id
+    if removal.paths is not None:
+        gone &= files.c.doomed
+    connection.execute(sa.delete(files).where(gone))
+    state = State(row.state)
+    if state is State.DELETING and authority.is_buried(connection, row.experiment_id):
+        connection.execute(sa.delete(checkpoints).where(key))
+        return
+    values: dict[str, Any] = {"removal_time": None, "removal_attempts": 0}
+    if state is State.DELETING:
+        values |= {"state": State.DELETED.value, "total_size": 0, "manifest_bytes": 0}
+    connection.execute(sa.update(checkpoints).where(key).values(**values))
+
+
+def postpone(connection: Connection, removal: Removal, *, until: float) -> None:
+    """Notes that an attempt failed, and when the next one is due."""
+    connection.execute(
+        sa.update(checkpoints)
+        .where(
+            checkpoints.c.checkpoint_id == removal.checkpoint_id,
+            checkpoints.c.removal_claim == removal.claim,
+        )
+        .values(removal_time=until, removal_attempts=removal.attempts + 1)
+    )
+
+
+def _due(now: float) -> dict[str, Any]:
+    return {
+        "removal_time": now,
+        "removal_attempts": 0,
+        "removal_claim": checkpoints.c.removal_claim + 1,
+    }
+
+
+def _select() -> sa.Select[Any]:
+    columns = checkpoints.c
+    return sa.select(
+        columns.checkpoint_id,
+        columns.state,
+        columns.storage,
+        columns.commit_time,
+        columns.removal_claim,
+        columns.removal_attempts,
+    )
+
+
+def _claim(connection: Connection, query: sa.Select[Any], *, until: float) -> list[Removal]:
+    claimed = []
+    for row in connection.execute(query).all():
+        connection.execute(
+            sa.update(checkpoints)
+            .where(checkpoints.c.checkpoint_id == row.checkpoint_id)
+            .values(removal_time=until, removal_claim=row.removal_claim + 1)
+        )
+        partial = State(row.state) is State.PARTIALLY_DELETED
+        claimed.append(
+            Removal(
+                checkpoint_id=row.checkpoint_id,
+                storage=decode_storage(row.storage),
+                paths=rows.doomed_paths(connection, row.checkpoint_id) if partial else None,
+                committed=row.commit_time is not None,
+                claim=row.removal_claim + 1,
+                attempts=row.removal_attempts,
+            )
+        )
+    return claimed
