@@ -78,6 +78,8 @@ class Search:
         self._method = self.kind.build(spec)
         self._sampler = Sampler(spec.space, RandomStream(spec.seed))
         self._draws = 0
+        # Trials that were given the very length that they completed before.
+        self._repeats: list[str] = []
         # How far open trials say they are. No state: nothing is decided by it.
         self._reached: dict[str, float] = {}
 
@@ -116,6 +118,18 @@ class Search:
             last_action=self.last_action,
             draws=self._draws,
         )
+
+    def following(self) -> Event | None:
+        """Gives an event that follows from the state alone and must be recorded next; None if there is none.
+
+        Rungs that lie close together can have equal lengths. A trial that rises from one to the next has
+        nothing to train: it completes its new operation with the metric that it has.
+        """
+        for request_id in self._repeats:
+            trial = self.trials[request_id]
+            if trial.pending and trial.done is not None:
+                return ValidationCompleted(request_id, trial.done[1], trial.length)
+        return None
 
     def apply(self, entry: Entry) -> None:
         """Takes over an entry of the log; decides nothing.
@@ -183,6 +197,9 @@ class Search:
         self.trials = {
             request_id: TrialState.from_json(fields) for request_id, fields in state["trials"].items()
         }
+        self._repeats = [
+            request_id for request_id, trial in self.trials.items() if trial.pending and trial.repeats
+        ]
         self._method.restore(state["method"])
         self._sampler = Sampler(self.spec.space, RandomStream(self.spec.seed, self._draws))
 
@@ -215,8 +232,10 @@ class Search:
         match operation:
             case Create(request_id, hparams, trial_seed):
                 return CreateTrial(request_id, hparams, trial_seed, self.spec.source_checkpoint_id)
-            case ValidateAfter(request_id, length) if self.trials[request_id].idle:
-                return RunTrial(request_id, length)
+            case ValidateAfter(request_id, length):
+                trial = self.trials[request_id]
+                if trial.idle and not trial.completed(length):
+                    return RunTrial(request_id, length)
             case Close(request_id):
                 return CloseTrial(request_id)
             case Stop(request_id):
@@ -239,6 +258,8 @@ class Search:
                 trial = self.trials[request_id]
                 trial.pending = False
                 trial.done = (length, metric)
+                if request_id in self._repeats:
+                    self._repeats.remove(request_id)
             case ValidationReported(request_id) if event.source:
                 trial = self.trials[request_id]
                 trial.heard = {**(trial.heard or {}), (event.run, event.source): event.position}
@@ -269,6 +290,8 @@ class Search:
                 trial = self.trials[request_id]
                 trial.length = length
                 trial.pending = True
+                if trial.repeats:
+                    self._repeats.append(request_id)
             case Close(request_id) | Stop(request_id):
                 self.trials[request_id].closing = True
             case Promote():

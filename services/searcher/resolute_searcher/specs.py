@@ -13,7 +13,7 @@ from resolute_searcher.space import Space
 
 MAX_TRIALS = 1_000_000
 """Most trials of a search."""
-MAX_AT_START = 100_000
+MAX_AT_START = 20_000
 """Most trials that a search begins with."""
 _MAX_RUNGS = 64
 _MAX_BRACKETS = 64

@@ -38,6 +38,15 @@ class TrialState:
         """Whether the search expects nothing more of it."""
         return self.closed or self.exit is not None
 
+    @property
+    def repeats(self) -> bool:
+        """Whether the current operation is of the length that was completed last."""
+        return self.completed(self.length)
+
+    def completed(self, length: int) -> bool:
+        """Tells whether the operation that was completed last had a length."""
+        return self.done is not None and self.done[0] == length
+
     def to_json(self) -> list[Any]:
         """Gives the fields as a JSON list; trials are many, so names are left out."""
         flags = [self.pending, self.created, self.closing, self.closed, self.idle]

@@ -36,23 +36,30 @@ class Run:
     shutdown: Shutdown | None = None
 
     def record(self, event: Event) -> list[Operation]:
-        """Feeds an event and notes what came of it."""
-        entry = self.search.record(event)
-        if entry is None:
-            return []
-        self.entries.append(entry)
-        for operation in entry.operations:
-            match operation:
-                case Create(request_id):
-                    number = len(self.numbers) + 1
-                    self.numbers[request_id] = number
-                    self.lengths[number] = []
-                    self.creates.append(operation)
-                case ValidateAfter(request_id, length):
-                    self.lengths[self.numbers[request_id]].append(length)
-                case Shutdown():
-                    self.shutdown = operation
-        return list(entry.operations)
+        """Feeds an event and what follows from it by itself; notes and gives what came of it."""
+        operations: list[Operation] = []
+        following: Event | None = event
+        while following is not None:
+            entry = self.search.record(following)
+            if entry is not None:
+                self.entries.append(entry)
+                operations += entry.operations
+            following = self.search.following()
+        for operation in operations:
+            self._note(operation)
+        return operations
+
+    def _note(self, operation: Operation) -> None:
+        match operation:
+            case Create(request_id):
+                number = len(self.numbers) + 1
+                self.numbers[request_id] = number
+                self.lengths[number] = []
+                self.creates.append(operation)
+            case ValidateAfter(request_id, length):
+                self.lengths[self.numbers[request_id]].append(length)
+            case Shutdown():
+                self.shutdown = operation
 
     def in_order(self) -> list[list[int]]:
         """The lengths of each trial, in order of creation."""

@@ -1,0 +1,282 @@
+"""The searches that are in memory: a cache of their logs, and the one way to change them.
+
+A change decides at once, on the event loop, on top of decisions that may still be on their way to the disk;
+it answers when its own entries are durable. Should an entry not get there, everything decided on top of it
+does not either, since an append succeeds only right after its predecessor; the search is then read again from
+its log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Coroutine
+from typing import Any, TypeVar
+
+from sqlalchemy.engine import Connection
+
+from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.clock import Clock
+from resolute.errors import ConflictError, NotFoundError, ResoluteError
+from resolute_searcher.events import Event
+from resolute_searcher.search import Search, start
+from resolute_searcher.spec_messages import spec_from
+from resolute_searcher.store import lives, log, rows
+from resolute_searcher.store.log import Append, EventTakenError
+from resolute_searcher.store.rows import SearchRow
+from resolute_searcher.watching import Watchers
+from resolute_serving.database import Database, Work
+
+T = TypeVar("T")
+_ATTEMPTS = 10
+
+
+class Change:
+    """One change of one search.
+
+    Args:
+        search: The search, to look at.
+        now: Seconds since 1970.
+        taken: Identifiers of events that are in the log, although the search did not recognize them.
+    """
+
+    def __init__(self, search: Search, *, now: float, taken: Collection[str] = ()) -> None:
+        self.search = search
+        self.appends: list[Append] = []
+        self._now = now
+        self._taken = taken
+
+    def record(self, event: Event, *, event_id: str = "") -> None:
+        """Lets the search decide upon an event, and upon all that follows from it by itself.
+
+        Args:
+            event: What happened.
+            event_id: Identifies the event across retries; empty where the search itself recognizes repeats.
+
+        Raises:
+            ResoluteError: The search refuses the event; the state is as before.
+        """
+        following: Event | None = None if event_id in self._taken else event
+        while following is not None:
+            entry = self.search.record(following)
+            if entry is not None:
+                self.appends.append(Append.of(self.search, entry, event_id=event_id, now=self._now))
+            following, event_id = self.search.following(), ""
+
+
+class LiveSearch:
+    """A search in memory.
+
+    Args:
+        row: What was read beside the log.
+        search: Its state.
+    """
+
+    def __init__(self, row: SearchRow, search: Search) -> None:
+        self.row = row
+        self.search = search
+        # The newest write; those before it end earlier.
+        self.tail: asyncio.Task[None] | None = None
+
+
+class LiveSearches:
+    """All searches of the service.
+
+    Args:
+        database: Where the logs are.
+        clock: Dates entries.
+        watchers: Told of each search that has new entries.
+        shared: Whether other processes write to the database, so that what is in memory may be behind.
+        capacity: Searches kept in memory while nothing happens to them.
+    """
+
+    def __init__(
+        self, database: Database, *, clock: Clock, watchers: Watchers, shared: bool, capacity: int = 2048
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._watchers = watchers
+        self._shared = shared
+        self._capacity = capacity
+        self._live: OrderedDict[str, LiveSearch] = OrderedDict()
+        self._loads: dict[str, asyncio.Task[LiveSearch]] = {}
+        # Writes of searches that were dropped: whoever reads the log waits for them.
+        self._draining: dict[str, asyncio.Task[None]] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def create(self, search_id: str, message: pb.SearchSpec) -> LiveSearch:
+        """Begins a search, or finds the one that was begun before.
+
+        Raises:
+            InvalidArgumentError: The spec is wrong.
+            AlreadyExistsError: It was begun with another spec.
+            FailedPreconditionError: It was deleted.
+        """
+        spec = spec_from(message)
+        search, first = await asyncio.to_thread(start, spec)
+        now = self._clock.time()
+
+        def work(connection: Connection) -> bool:
+            return lives.create_search(connection, search_id, message, search, first, now)
+
+        await self.write(work)
+        self._watchers.notify(search_id)
+        return await self._fresh(search_id)
+
+    async def change(self, search_id: str, act: Callable[[Change], T]) -> T:
+        """Changes a search, or just looks at it.
+
+        Args:
+            search_id: The search.
+            act: Decides; it runs at once and may run again when another writer was first.
+
+        Returns:
+            What `act` returned, once everything that it rests on is durable.
+
+        Raises:
+            NotFoundError: There is no such search.
+            ResoluteError: What `act` raised; entries that it recorded before are durable.
+        """
+        taken: set[str] = set()
+        for _ in range(_ATTEMPTS):
+            live = await self._fresh(search_id)
+            change = Change(live.search, now=self._clock.time(), taken=taken)
+            refusal: ResoluteError | None = None
+            try:
+                answer = act(change)
+            except ResoluteError as error:
+                refusal = error
+            except BaseException:
+                self._drop(search_id, live)
+                raise
+            if change.appends:
+                self._write(search_id, live, change.appends)
+            try:
+                if live.tail is not None:
+                    # The write goes on when the caller gives up: what was decided is decided.
+                    await asyncio.shield(live.tail)
+            except ConflictError:
+                continue
+            except EventTakenError as error:
+                taken.add(error.event_id)
+                continue
+            if refusal is not None:
+                raise refusal
+            return answer
+        raise ConflictError(f"search {search_id} changes faster than this call can follow; try again")
+
+    async def delete(self, search_id: str) -> None:
+        """Removes a search and leaves a tombstone."""
+        live = self._live.get(search_id)
+        if live is not None:
+            self._drop(search_id, live)
+        now = self._clock.time()
+        await self.write(lambda connection: rows.delete_search(connection, search_id, now))
+        self._watchers.notify(search_id)
+
+    async def write(self, work: Work[T]) -> T:
+        """Writes something beside the logs; once begun it is not cancelled with its caller."""
+        return await asyncio.shield(self._keep(self._database.write(work), name="searcher-write"))
+
+    async def settle(self) -> None:
+        """Waits for all writes that are on their way."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def _fresh(self, search_id: str) -> LiveSearch:
+        """Gives a search that is not behind its log."""
+        live = self._live.get(search_id)
+        if live is None:
+            return await self._load(search_id)
+        self._live.move_to_end(search_id)
+        if self._shared:
+            after = live.search.sequence
+            try:
+                missed = await self._database.read(lambda c: log.catch_up(c, search_id, after=after))
+            except NotFoundError:
+                self._drop(search_id, live)
+                raise
+            for entry in missed:
+                # Meanwhile this process may have decided, too. If it was not alone, its append will tell.
+                if entry.sequence == live.search.sequence + 1:
+                    live.search.apply(entry)
+        return live
+
+    async def _load(self, search_id: str) -> LiveSearch:
+        loading = self._loads.get(search_id)
+        if loading is None:
+            loading = self._keep(self._read(search_id), name=f"searcher-load-{search_id}")
+            self._loads[search_id] = loading
+            loading.add_done_callback(lambda _: self._loads.pop(search_id, None))
+        return await asyncio.shield(loading)
+
+    async def _read(self, search_id: str) -> LiveSearch:
+        draining = self._draining.get(search_id)
+        if draining is not None:
+            await asyncio.wait([draining])
+        row, search = await self._database.read(lambda c: lives.load_search(c, search_id))
+        live = LiveSearch(row, search)
+        if search.following() is not None:
+            # A crash came between an event and what follows from it.
+            self._complete(search_id, live)
+        self._live[search_id] = live
+        self._evict()
+        return live
+
+    def _complete(self, search_id: str, live: LiveSearch) -> None:
+        change = Change(live.search, now=self._clock.time())
+        event = live.search.following()
+        assert event is not None
+        change.record(event)
+        self._write(search_id, live, change.appends)
+
+    def _write(self, search_id: str, live: LiveSearch, appends: list[Append]) -> None:
+        live.tail = self._keep(self._append(search_id, live, appends), name=f"searcher-append-{search_id}")
+
+    async def _append(self, search_id: str, live: LiveSearch, appends: list[Append]) -> None:
+        def work(connection: Connection) -> None:
+            for append in appends:
+                log.append(connection, search_id, append)
+
+        try:
+            await self._database.write(work)
+        except BaseException:
+            self._drop(search_id, live)
+            raise
+        self._watchers.notify(search_id)
+
+    def _keep(self, work: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:
+        """Runs work that its callers may stop waiting for."""
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._forget)
+        return task
+
+    def _forget(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        # Looked at, so that a failure that no caller waits for any more is not reported as unseen.
+        if not task.cancelled():
+            task.exception()
+
+    def _drop(self, search_id: str, live: LiveSearch) -> None:
+        """Forgets a search whose state in memory may not be that of its log."""
+        if self._live.get(search_id) is live:
+            del self._live[search_id]
+            self._drain(search_id, live)
+
+    def _evict(self) -> None:
+        while len(self._live) > self._capacity:
+            search_id, live = self._live.popitem(last=False)
+            self._drain(search_id, live)
+
+    def _drain(self, search_id: str, live: LiveSearch) -> None:
+        tail = live.tail
+        if tail is None or tail.done():
+            return
+        self._draining[search_id] = tail
+
+        def forget(_: asyncio.Task[None]) -> None:
+            if self._draining.get(search_id) is tail:
+                del self._draining[search_id]
+
+        tail.add_done_callback(forget)

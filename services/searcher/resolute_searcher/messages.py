@@ -1,0 +1,250 @@
+"""The log of a search to and from the messages of the contract."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
+from resolute.errors import InvalidArgumentError
+from resolute.values import to_mapping, to_value
+from resolute_searcher.actions import Action, CloseTrial, CreateTrial, EndSearch, RunTrial, StopTrial
+from resolute_searcher.events import (
+    Event,
+    ExitReason,
+    Sealed,
+    Started,
+    TrialClosed,
+    TrialCreated,
+    TrialExited,
+    ValidationCompleted,
+    ValidationReported,
+)
+from resolute_searcher.names import trial_id
+from resolute_searcher.operations import Close, Create, Operation, Promote, Shutdown, Stop, ValidateAfter
+from resolute_searcher.search import Entry
+
+_REASONS: Mapping[int, ExitReason] = {
+    pb.EXIT_REASON_ERRORED: ExitReason.ERRORED,
+    pb.EXIT_REASON_USER_REQUESTED_STOP: ExitReason.USER_REQUESTED_STOP,
+    pb.EXIT_REASON_USER_CANCELED: ExitReason.USER_CANCELED,
+    pb.EXIT_REASON_INVALID_HP: ExitReason.INVALID_HP,
+    pb.EXIT_REASON_INIT_INVALID_HP: ExitReason.INIT_INVALID_HP,
+}
+_REASON_NUMBERS: Mapping[ExitReason, Any] = {reason: number for number, reason in _REASONS.items()}
+
+
+def event_from(message: pb.Event) -> Event:
+    """Reads an event.
+
+    Raises:
+        InvalidArgumentError: It is of no kind, or an exit has no reason.
+    """
+    match message.WhichOneof("kind"):
+        case "started":
+            return Started()
+        case "trial_created":
+            return TrialCreated(message.trial_created.request_id)
+        case "validation_completed":
+            completed = message.validation_completed
+            return ValidationCompleted(completed.request_id, completed.metric, completed.length)
+        case "validation_reported":
+            return _report_from(message.validation_reported)
+        case "trial_exited":
+            return _exit_from(message.trial_exited)
+        case "trial_closed":
+            return TrialClosed(message.trial_closed.request_id)
+        case "sealed":
+            return Sealed(message.sealed.request_id, message.sealed.min_run)
+    raise InvalidArgumentError(f"event {message.event_id!r} is of no kind that this version knows")
+
+
+def event_to(event: Event) -> pb.Event:
+    """Writes an event; its sequence, identifier and time are left to the caller."""
+    match event:
+        case Started():
+            return pb.Event(started=pb.Event.Started())
+        case TrialCreated(request_id):
+            return pb.Event(trial_created=pb.Event.TrialCreated(request_id=request_id))
+        case ValidationCompleted(request_id, metric, length):
+            completed = pb.Event.ValidationCompleted(request_id=request_id, metric=metric, length=length)
+            return pb.Event(validation_completed=completed)
+        case ValidationReported():
+            return pb.Event(validation_reported=_report_to(event))
+        case TrialExited(request_id, reason):
+            exited = pb.Event.TrialExited(request_id=request_id, reason=_REASON_NUMBERS[reason])
+            return pb.Event(trial_exited=exited)
+        case TrialClosed(request_id):
+            return pb.Event(trial_closed=pb.Event.TrialClosed(request_id=request_id))
+        case Sealed(request_id, min_run):
+            return pb.Event(sealed=pb.Event.Sealed(request_id=request_id, min_run=min_run))
+
+
+def operation_from(message: pb.Operation) -> Operation:
+    """Reads an operation.
+
+    Raises:
+        InvalidArgumentError: It is of no kind.
+    """
+    match message.WhichOneof("kind"):
+        case "create":
+            made = message.create
+            return Create(made.request_id, to_mapping(made.hparams), made.trial_seed, made.bracket)
+        case "validate_after":
+            return ValidateAfter(message.validate_after.request_id, message.validate_after.length)
+        case "close":
+            return Close(message.close.request_id)
+        case "stop":
+            return Stop(message.stop.request_id)
+        case "promote":
+            return Promote(message.promote.request_id, message.promote.rung)
+        case "shutdown":
+            return Shutdown(cancel=message.shutdown.cancel, failure=message.shutdown.failure)
+    raise InvalidArgumentError("an operation is of no kind that this version knows")
+
+
+def operation_to(operation: Operation) -> pb.Operation:
+    """Writes an operation."""
+    match operation:
+        case Create(request_id, hparams, trial_seed, bracket):
+            return pb.Operation(
+                create=pb.Operation.Create(
+                    request_id=request_id, hparams=to_value(hparams), trial_seed=trial_seed, bracket=bracket
+                )
+            )
+        case ValidateAfter(request_id, length):
+            return pb.Operation(
+                validate_after=pb.Operation.ValidateAfter(request_id=request_id, length=length)
+            )
+        case Close(request_id):
+            return pb.Operation(close=pb.Operation.Close(request_id=request_id))
+        case Stop(request_id):
+            return pb.Operation(stop=pb.Operation.Stop(request_id=request_id))
+        case Promote(request_id, rung):
+            return pb.Operation(promote=pb.Operation.Promote(request_id=request_id, rung=rung))
+        case Shutdown(cancel, failure):
+            return pb.Operation(shutdown=pb.Operation.Shutdown(cancel=cancel, failure=failure))
+
+
+def action_to(action: Action, *, search_id: str) -> pb.Action:
+    """Writes an action; its sequence and its event are left to the caller."""
+    match action:
+        case CreateTrial(request_id, hparams, trial_seed, checkpoint_id):
+            created = pb.Action.CreateTrial(
+                request_id=request_id,
+                trial_id=trial_id(search_id, request_id),
+                hparams=to_value(hparams),
+                trial_seed=trial_seed,
+                checkpoint_id=checkpoint_id,
+            )
+            return pb.Action(create_trial=created)
+        case RunTrial(request_id, length):
+            run = pb.Action.RunTrial(trial_id=trial_id(search_id, request_id), length=length)
+            return pb.Action(run_trial=run)
+        case CloseTrial(request_id):
+            return pb.Action(close_trial=pb.Action.CloseTrial(trial_id=trial_id(search_id, request_id)))
+        case StopTrial(request_id):
+            return pb.Action(stop_trial=pb.Action.StopTrial(trial_id=trial_id(search_id, request_id)))
+        case EndSearch(cancel, failure):
+            return pb.Action(shutdown=pb.Action.Shutdown(cancel=cancel, failure=failure))
+
+
+def entry_to(entry: Entry, *, search_id: str, event_id: str, time: float) -> service_pb.LoggedEvent:
+    """Writes a log entry.
+
+    Args:
+        entry: The entry.
+        search_id: UUID of the search.
+        event_id: Identifies the event across retries.
+        time: When it was appended, in seconds since 1970.
+    """
+    event = event_to(entry.event)
+    event.sequence = entry.sequence
+    event.event_id = event_id
+    event.time.FromMicroseconds(round(time * 1e6))
+    actions = [action_to(action, search_id=search_id) for action in entry.actions]
+    first = entry.last_action - len(actions) + 1
+    for sequence, action in enumerate(actions, start=first):
+        action.sequence = sequence
+        action.event_sequence = entry.sequence
+    operations = [operation_to(operation) for operation in entry.operations]
+    return service_pb.LoggedEvent(event=event, operations=operations, actions=actions)
+
+
+def entry_from(message: service_pb.LoggedEvent, *, search_id: str, last_action: int, draws: int) -> Entry:
+    """Reads a log entry.
+
+    Args:
+        message: What `entry_to` wrote.
+        search_id: UUID of the search.
+        last_action: Position of the last of all actions up to this entry.
+        draws: Random words that the search had taken after it.
+    """
+    operations = tuple(operation_from(operation) for operation in message.operations)
+    # Actions name trials as everyone else does; each is of a trial that an operation beside it names.
+    requests = (
+        {
+            trial_id(search_id, operation.request_id): operation.request_id
+            for operation in operations
+            if not isinstance(operation, Shutdown)
+        }
+        if message.actions
+        else {}
+    )
+    return Entry(
+        sequence=message.event.sequence,
+        event=event_from(message.event),
+        operations=operations,
+        actions=tuple(_action_from(action, requests) for action in message.actions),
+        last_action=last_action,
+        draws=draws,
+    )
+
+
+def _action_from(message: pb.Action, requests: Mapping[str, str]) -> Action:
+    match message.WhichOneof("kind"):
+        case "create_trial":
+            made = message.create_trial
+            return CreateTrial(made.request_id, to_mapping(made.hparams), made.trial_seed, made.checkpoint_id)
+        case "run_trial":
+            return RunTrial(requests[message.run_trial.trial_id], message.run_trial.length)
+        case "close_trial":
+            return CloseTrial(requests[message.close_trial.trial_id])
+        case "stop_trial":
+            return StopTrial(requests[message.stop_trial.trial_id])
+        case "shutdown":
+            return EndSearch(cancel=message.shutdown.cancel, failure=message.shutdown.failure)
+    raise InvalidArgumentError("an action is of no kind that this version knows")
+
+
+def _report_from(message: pb.Event.ValidationReported) -> ValidationReported:
+    return ValidationReported(
+        message.request_id,
+        message.metric,
+        message.time,
+        run=message.run,
+        source=message.source,
+        position=message.source_sequence,
+    )
+
+
+def _report_to(event: ValidationReported) -> pb.Event.ValidationReported:
+    return pb.Event.ValidationReported(
+        request_id=event.request_id,
+        metric=event.metric,
+        time=event.time,
+        run=event.run,
+        source=event.source,
+        source_sequence=event.position,
+    )
+
+
+def _exit_from(message: pb.Event.TrialExited) -> TrialExited:
+    reason = _REASONS.get(message.reason)
+    if reason is None:
+        raise InvalidArgumentError(
+            f"trial {message.request_id} exited for reason {message.reason}, which means nothing; "
+            "name one of the exit reasons"
+        )
+    return TrialExited(message.request_id, reason)

@@ -1,0 +1,31 @@
+"""Identifiers of trials: within their search, and everywhere else."""
+
+from __future__ import annotations
+
+from uuid import UUID, uuid5
+
+from resolute.errors import InvalidArgumentError, Violation
+
+
+def trial_id(search_id: str, request_id: str) -> str:
+    """Gives the UUID by which everyone else knows a trial of a search."""
+    return str(uuid5(UUID(search_id), request_id))
+
+
+def canonical_uuid(text: str, *, field: str) -> str:
+    """Gives a UUID in its usual spelling.
+
+    Args:
+        text: The UUID as sent.
+        field: The request's field, for the error.
+
+    Raises:
+        InvalidArgumentError: It is none.
+    """
+    try:
+        return str(UUID(text))
+    except ValueError:
+        problem = f"must be a UUID, not {text!r}"
+        raise InvalidArgumentError(
+            f"{field} {problem}", violations=[Violation(field=field, description=problem)]
+        ) from None

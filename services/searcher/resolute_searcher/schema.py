@@ -1,0 +1,61 @@
+"""The tables of the searcher service: a log for each search, and what is looked up beside it."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+metadata = sa.MetaData()
+
+searches = sa.Table(
+    "searches",
+    metadata,
+    sa.Column("search_id", sa.String(36), primary_key=True),
+    # The spec as it was asked for; empty in tombstones.
+    sa.Column("spec", sa.LargeBinary, nullable=False),
+    sa.Column("method_version", sa.Text, nullable=False),
+    # An append succeeds only if it raises this by one: that is what makes writers beside each other safe.
+    sa.Column("last_sequence", sa.BigInteger, nullable=False),
+    sa.Column("last_action", sa.BigInteger, nullable=False),
+    sa.Column("acknowledged", sa.BigInteger, nullable=False),
+    sa.Column("over", sa.Boolean, nullable=False),
+    sa.Column("requested", sa.BigInteger, nullable=False),
+    sa.Column("closed", sa.BigInteger, nullable=False),
+    sa.Column("created_at", sa.Float, nullable=False),
+    # Set in tombstones.
+    sa.Column("deleted_at", sa.Float),
+)
+
+entries = sa.Table(
+    "entries",
+    metadata,
+    sa.Column("search_id", sa.String(36), primary_key=True),
+    sa.Column("sequence", sa.BigInteger, primary_key=True),
+    sa.Column("event_id", sa.Text, nullable=False),
+    # Name and version of the method that decided.
+    sa.Column("method_version", sa.Text, nullable=False),
+    # A LoggedEvent.
+    sa.Column("entry", sa.LargeBinary, nullable=False),
+    sa.Column("last_action", sa.BigInteger, nullable=False),
+    sa.Column("has_actions", sa.Boolean, nullable=False),
+    sa.Column("draws", sa.BigInteger, nullable=False),
+)
+sa.Index("entries_by_event_id", entries.c.search_id, entries.c.event_id, unique=True)
+# Followers ask for entries beyond an action; most entries cause none.
+sa.Index(
+    "entries_by_action",
+    entries.c.search_id,
+    entries.c.last_action,
+    sqlite_where=entries.c.has_actions,
+    postgresql_where=entries.c.has_actions,
+)
+
+trials = sa.Table(
+    "trials",
+    metadata,
+    sa.Column("trial_id", sa.String(36), primary_key=True),
+    sa.Column("search_id", sa.String(36), nullable=False),
+    sa.Column("request_id", sa.String(36), nullable=False),
+    # How far the trial says it is.
+    sa.Column("progress", sa.Float, nullable=False),
+)
+sa.Index("trials_by_search", trials.c.search_id)

@@ -1,0 +1,61 @@
+"""The searcher as a service that a server can run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sqlalchemy.engine import make_url
+
+from resolute.api.searcher.v1 import searcher_service_pb2
+from resolute.api.searcher.v1.searcher_service_pb2_grpc import add_SearcherServiceServicer_to_server
+from resolute_searcher.live import LiveSearches
+from resolute_searcher.servicers.searches import SearcherServicer
+from resolute_searcher.watching import Watchers
+from resolute_serving.service import Environment
+
+if TYPE_CHECKING:
+    import grpc
+
+NAME = "searcher"
+
+
+class SearcherService:
+    """Holds what the searcher consists of.
+
+    Args:
+        environment: Where it lives.
+    """
+
+    name: str = NAME
+    grpc_names: Sequence[str] = (
+        searcher_service_pb2.DESCRIPTOR.services_by_name["SearcherService"].full_name,
+    )
+
+    def __init__(self, environment: Environment) -> None:
+        # An embedded database has one process; on a server there may be replicas beside this one.
+        shared = make_url(environment.database_url).get_backend_name() != "sqlite"
+        self._database = environment.open_database(NAME)
+        self._watchers = Watchers()
+        self._searches = LiveSearches(
+            self._database, clock=environment.clock, watchers=self._watchers, shared=shared
+        )
+        self._servicer = SearcherServicer(
+            database=self._database,
+            searches=self._searches,
+            watchers=self._watchers,
+            shared=shared,
+        )
+
+    def register(self, server: grpc.aio.Server) -> None:
+        """Adds the handlers."""
+        add_SearcherServiceServicer_to_server(self._servicer, server)
+
+    async def start(self) -> None:
+        """Has nothing to start: searches are read when they are asked for."""
+
+    async def stop(self) -> None:
+        """Ends the streams, waits for what is on its way to the disk, closes the database."""
+        self._watchers.close()
+        await self._searches.settle()
+        self._database.close()

@@ -1,0 +1,1 @@
+"""The RPCs of the searcher service."""

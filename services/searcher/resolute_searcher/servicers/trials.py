@@ -1,0 +1,204 @@
+"""The RPCs about single trials: what they did, what they are to do, which of their runs may speak."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
+from resolute.api.searcher.v1.searcher_service_pb2_grpc import SearcherServiceServicer
+from resolute.errors import InvalidArgumentError, RunSupersededError, Violation
+from resolute_searcher.events import (
+    Sealed,
+    TrialClosed,
+    TrialCreated,
+    TrialExited,
+    ValidationCompleted,
+    ValidationReported,
+)
+from resolute_searcher.live import Change, LiveSearches
+from resolute_searcher.messages import event_from
+from resolute_searcher.names import canonical_uuid
+from resolute_searcher.search import Search
+from resolute_searcher.store import trials
+from resolute_serving.database import Database
+
+_REMEMBERED_TRIALS = 100_000
+
+
+class TrialCalls(SearcherServiceServicer):
+    """Answers the calls about single trials; those about whole searches are left to a subclass.
+
+    Args:
+        database: Where trials are looked up.
+        searches: The searches.
+    """
+
+    def __init__(self, *, database: Database, searches: LiveSearches) -> None:
+        self._database = database
+        self._searches = searches
+        self._owners: OrderedDict[str, tuple[str, str]] = OrderedDict()
+
+    async def ReportEvents(
+        self, request: service_pb.ReportEventsRequest, context: Any
+    ) -> service_pb.ReportEventsResponse:
+        """Takes that trials were created, closed, or exited, which ends them, too."""
+        search_id = canonical_uuid(request.search_id, field="search_id")
+        events = [_reported(position, event) for position, event in enumerate(request.events)]
+
+        def act(change: Change) -> int:
+            for event_id, event in events:
+                change.record(event, event_id=event_id)
+                if isinstance(event, TrialExited):
+                    change.record(TrialClosed(event.request_id), event_id=f"{event_id}/closed")
+            return change.search.sequence
+
+        return service_pb.ReportEventsResponse(
+            last_event_sequence=await self._searches.change(search_id, act)
+        )
+
+    async def GetOperation(
+        self, request: service_pb.GetOperationRequest, context: Any
+    ) -> service_pb.GetOperationResponse:
+        """Gives a trial's current operation."""
+        search_id, request_id = await self._find(request.trial_id)
+
+        def act(change: Change) -> pb.TrialOperation:
+            if request.run:
+                _authorize(change.search, request_id, request.run)
+            return _standing(change.search, request_id)
+
+        operation = await self._searches.change(search_id, act)
+        return service_pb.GetOperationResponse(operation=operation)
+
+    async def CompleteOperation(
+        self, request: service_pb.CompleteOperationRequest, context: Any
+    ) -> service_pb.CompleteOperationResponse:
+        """Completes a trial's current operation."""
+        search_id, request_id = await self._find(request.trial_id)
+
+        def act(change: Change) -> None:
+            _authorize(change.search, request_id, request.run)
+            change.record(ValidationCompleted(request_id, request.metric, request.length))
+
+        await self._searches.change(search_id, act)
+        return service_pb.CompleteOperationResponse()
+
+    async def ReportProgress(
+        self, request: service_pb.ReportProgressRequest, context: Any
+    ) -> service_pb.ReportProgressResponse:
+        """Notes how far a trial is."""
+        search_id, request_id = await self._find(request.trial_id)
+
+        def act(change: Change) -> float:
+            _authorize(change.search, request_id, request.run)
+            change.search.reach(request_id, request.progress)
+            return change.search.reached(request_id)
+
+        reached = await self._searches.change(search_id, act)
+        await self._searches.write(lambda c: trials.write_progress(c, request.trial_id, reached))
+        return service_pb.ReportProgressResponse()
+
+    async def ReportValidations(
+        self, request: service_pb.ReportValidationsRequest, context: Any
+    ) -> service_pb.ReportValidationsResponse:
+        """Takes validations of a time-driven search; tells whether the trial must stop."""
+        search_id, request_id = await self._find(request.trial_id)
+        if not request.source:
+            raise _wrong("source", "must name the spool that the reports come from")
+
+        def act(change: Change) -> bool:
+            _authorize(change.search, request_id, request.run)
+            for report in _validations(change.search, request_id, request):
+                change.record(report)
+            return change.search.trial(request_id).closing
+
+        return service_pb.ReportValidationsResponse(stop=await self._searches.change(search_id, act))
+
+    async def Seal(self, request: service_pb.SealRequest, context: Any) -> service_pb.SealResponse:
+        """Raises the smallest run that has authority; tells where the trial stands at that instant."""
+        search_id, request_id = await self._find(request.trial_id)
+        if request.min_run < 1:
+            raise _wrong("min_run", f"must be a run, from 1, not {request.min_run}")
+
+        def act(change: Change) -> pb.TrialOperation:
+            change.record(Sealed(request_id, request.min_run))
+            return _standing(change.search, request_id)
+
+        return service_pb.SealResponse(operation=await self._searches.change(search_id, act))
+
+    async def _find(self, trial: str) -> tuple[str, str]:
+        """Gives the search of a trial, and the trial's identifier within it."""
+        owner = self._owners.get(trial)
+        if owner is None:
+            canonical = canonical_uuid(trial, field="trial_id")
+            owner = await self._database.read(lambda c: trials.find_trial(c, canonical))
+            self._owners[trial] = owner
+            if len(self._owners) > _REMEMBERED_TRIALS:
+                self._owners.popitem(last=False)
+        return owner
+
+
+def _authorize(search: Search, request_id: str, run: int) -> None:
+    floor = search.trial(request_id).min_run
+    if run < 1:
+        raise _wrong("run", f"must be the run that speaks, from 1, not {run}")
+    if run < floor:
+        raise RunSupersededError(
+            f"run {run} of the trial was superseded: only run {floor} and later ones may speak for it",
+            metadata={"min_run": str(floor)},
+        )
+
+
+def _standing(search: Search, request_id: str) -> pb.TrialOperation:
+    trial = search.trial(request_id)
+    return pb.TrialOperation(
+        length=trial.length,
+        completed=trial.length > 0 and not trial.pending and trial.exit is None,
+        closed=trial.closing or trial.ended,
+        progress=search.reached(request_id),
+    )
+
+
+def _reported(position: int, message: pb.Event) -> tuple[str, TrialCreated | TrialClosed | TrialExited]:
+    event = event_from(message)
+    if not isinstance(event, TrialCreated | TrialClosed | TrialExited):
+        raise _wrong(f"events[{position}]", "must be trial_created, trial_closed or trial_exited")
+    if not message.event_id:
+        raise _wrong(f"events[{position}].event_id", "must identify the event across retries")
+    return message.event_id, event
+
+
+def _validations(
+    search: Search, request_id: str, request: service_pb.ReportValidationsRequest
+) -> list[ValidationReported]:
+    """Reads reports: all of them, or none if one lacks what the search needs."""
+    faults: list[Violation] = []
+    for position, report in enumerate(request.validations):
+        needed = [("metric", search.spec.metric), ("time", search.spec.time_metric or "its time metric")]
+        for field, name in needed:
+            if not report.HasField(field):  # type: ignore[arg-type]
+                description = f"validation {report.sequence} lacks {name!r}, by which the search decides"
+                faults.append(Violation(field=f"validations[{position}].{field}", description=description))
+    if faults:
+        raise InvalidArgumentError(
+            f"trial {request.trial_id}: {faults[0].description}; report it with every validation",
+            violations=faults,
+        )
+    return [
+        ValidationReported(
+            request_id,
+            report.metric,
+            report.time,
+            run=request.run,
+            source=request.source,
+            position=report.sequence,
+        )
+        for report in request.validations
+    ]
+
+
+def _wrong(field: str, problem: str) -> InvalidArgumentError:
+    violation = Violation(field=field, description=problem)
+    return InvalidArgumentError(str(violation), violations=[violation])

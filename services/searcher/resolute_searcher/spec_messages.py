@@ -1,0 +1,154 @@
+"""What is asked of a search, read from the messages of the contract."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.errors import InvalidArgumentError, UnimplementedError, Violation
+from resolute.values import from_value
+from resolute_searcher.methods.adaptive import AdaptiveMode
+from resolute_searcher.space import (
+    Categorical,
+    Const,
+    DoubleRange,
+    Hyperparameter,
+    IntRange,
+    LogRange,
+    Space,
+)
+from resolute_searcher.specs import (
+    AdaptiveAshaSpec,
+    AsyncHalvingSpec,
+    GridSpec,
+    MethodSpec,
+    RandomSpec,
+    SearchSpec,
+    SingleSpec,
+)
+
+_MODES: Mapping[int, AdaptiveMode] = {
+    pb.ADAPTIVE_MODE_AGGRESSIVE: AdaptiveMode.AGGRESSIVE,
+    pb.ADAPTIVE_MODE_STANDARD: AdaptiveMode.STANDARD,
+    pb.ADAPTIVE_MODE_CONSERVATIVE: AdaptiveMode.CONSERVATIVE,
+}
+_MAX_DEPTH = 50
+
+
+def spec_from(message: pb.SearchSpec) -> SearchSpec:
+    """Reads and checks a spec.
+
+    Raises:
+        InvalidArgumentError: It lists all that is wrong.
+        UnimplementedError: The method is not one of this version's.
+    """
+    spec = SearchSpec(
+        method=_method_from(message),
+        metric=message.metric,
+        smaller_is_better=message.smaller_is_better,
+        seed=message.seed,
+        space=_space_from(message.space, path="hyperparameters", depth=0),
+        time_metric=message.time_metric if message.HasField("time_metric") else None,
+        source_checkpoint_id=message.source_checkpoint_id,
+    )
+    spec.check()
+    return spec
+
+
+def _method_from(message: pb.SearchSpec) -> MethodSpec:
+    match message.WhichOneof("method"):
+        case "single":
+            return SingleSpec(max_length=_length(message.single))
+        case "random":
+            return RandomSpec(
+                max_length=_length(message.random),
+                max_trials=message.random.max_trials,
+                max_concurrent_trials=message.random.max_concurrent_trials,
+            )
+        case "grid":
+            return GridSpec(
+                max_length=_length(message.grid), max_concurrent_trials=message.grid.max_concurrent_trials
+            )
+        case "async_halving":
+            return _async_halving_from(message.async_halving)
+        case "adaptive_asha":
+            return _adaptive_asha_from(message.adaptive_asha)
+        case "external":
+            raise UnimplementedError(
+                f"search method {message.external.name!r} is not known here; "
+                "use single, random, grid, async_halving or adaptive_asha"
+            )
+    raise _wrong("searcher.name", "must name a search method")
+
+
+def _length(method: pb.SingleMethod | pb.RandomMethod | pb.GridMethod) -> int | None:
+    return method.max_length if method.HasField("max_length") else None
+
+
+def _async_halving_from(method: pb.AsyncHalvingMethod) -> AsyncHalvingSpec:
+    return AsyncHalvingSpec(
+        num_rungs=method.num_rungs,
+        max_length=method.max_length,
+        max_trials=method.max_trials,
+        divisor=method.divisor,
+        max_concurrent_trials=method.max_concurrent_trials,
+        stop_once=method.stop_once,
+        time_driven=method.time_driven,
+    )
+
+
+def _adaptive_asha_from(method: pb.AdaptiveAshaMethod) -> AdaptiveAshaSpec:
+    mode = _MODES.get(method.mode)
+    if mode is None:
+        raise _wrong("searcher.mode", "must be aggressive, standard or conservative")
+    return AdaptiveAshaSpec(
+        max_length=method.max_length,
+        max_trials=method.max_trials,
+        divisor=method.divisor,
+        max_rungs=method.max_rungs,
+        max_concurrent_trials=method.max_concurrent_trials,
+        mode=mode,
+        bracket_rungs=tuple(method.bracket_rungs),
+        stop_once=method.stop_once,
+        time_driven=method.time_driven,
+    )
+
+
+def _space_from(message: pb.Space, *, path: str, depth: int) -> Space:
+    if depth > _MAX_DEPTH:
+        raise _wrong(path, f"nests deeper than {_MAX_DEPTH} levels")
+    return Space(
+        {
+            name: _hyperparameter_from(axis, path=f"{path}.{name}", depth=depth)
+            for name, axis in message.hyperparameters.items()
+        }
+    )
+
+
+def _hyperparameter_from(message: pb.Hyperparameter, *, path: str, depth: int) -> Hyperparameter:
+    match message.WhichOneof("kind"):
+        case "const_value":
+            return Const(from_value(message.const_value))
+        case "int_range":
+            whole = message.int_range
+            return IntRange(whole.minval, whole.maxval, _count(whole))
+        case "double_range":
+            real = message.double_range
+            return DoubleRange(real.minval, real.maxval, _count(real))
+        case "log_range":
+            power = message.log_range
+            return LogRange(power.minval, power.maxval, power.base, _count(power))
+        case "categorical":
+            return Categorical(tuple(from_value(value) for value in message.categorical.vals))
+        case "nested":
+            return _space_from(message.nested, path=path, depth=depth + 1)
+    raise _wrong(path, "must be of some kind")
+
+
+def _count(axis: pb.IntRange | pb.DoubleRange | pb.LogRange) -> int | None:
+    return axis.count if axis.HasField("count") else None
+
+
+def _wrong(field: str, problem: str) -> InvalidArgumentError:
+    violation = Violation(field=field, description=problem)
+    return InvalidArgumentError(f"the search spec is wrong: {violation}", violations=[violation])

@@ -1,0 +1,1 @@
+"""Reads and writes of the searcher's tables; each function is work for one transaction."""

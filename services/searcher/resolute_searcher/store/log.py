@@ -1,0 +1,233 @@
+"""The logs of searches: appended to, never changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
+from resolute.errors import (
+    ConflictError,
+)
+from resolute_searcher.messages import entry_from, entry_to
+from resolute_searcher.names import trial_id
+from resolute_searcher.operations import Create
+from resolute_searcher.schema import entries, searches, trials
+from resolute_searcher.search import Entry, Search
+from resolute_searcher.store.rows import no_search, read_search
+
+_BATCH = 1000
+
+
+class EventTakenError(Exception):
+    """An event with an identifier is in the log already.
+
+    Args:
+        event_id: The identifier.
+    """
+
+    def __init__(self, event_id: str) -> None:
+        super().__init__(f"event {event_id} is in the log already")
+        self.event_id = event_id
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """An entry on its way into the log, with the counts after it.
+
+    Attributes:
+        entry: The entry.
+        event_id: Identifies the event across retries.
+        now: Seconds since 1970.
+        method_version: Name and version of the method that decided.
+        requested: Trials asked for so far.
+        closed: Trials closed so far.
+        over: The search shut down.
+    """
+
+    entry: Entry
+    event_id: str
+    now: float
+    method_version: str
+    requested: int
+    closed: int
+    over: bool
+
+    @classmethod
+    def of(cls, search: Search, entry: Entry, *, event_id: str, now: float) -> Append:
+        """Takes the counts of a search that is where the entry left it."""
+        return cls(
+            entry=entry,
+            event_id=event_id or f"#{entry.sequence}",
+            now=now,
+            method_version=search.kind.label,
+            requested=search.requested,
+            closed=search.closed,
+            over=search.over,
+        )
+
+
+def append(connection: Connection, search_id: str, new: Append) -> None:
+    """Appends an entry, if it is the next one.
+
+    Raises:
+        ConflictError: The log does not end just before it: another writer was first.
+        EventTakenError: The event is in the log.
+    """
+    entry = new.entry
+    moved = connection.execute(
+        _ADVANCE,
+        {
+            "which": search_id,
+            "before": entry.sequence - 1,
+            "last_sequence": entry.sequence,
+            "last_action": entry.last_action,
+            "requested": new.requested,
+            "closed": new.closed,
+            "over": new.over,
+        },
+    )
+    if moved.rowcount != 1:
+        raise ConflictError(f"search {search_id} went on meanwhile; read it again")
+    if connection.execute(_TAKEN, {"which": search_id, "event": new.event_id}).first() is not None:
+        raise EventTakenError(new.event_id)
+    message = entry_to(entry, search_id=search_id, event_id=new.event_id, time=new.now)
+    connection.execute(
+        _INSERT_ENTRY,
+        {
+            "search_id": search_id,
+            "sequence": entry.sequence,
+            "event_id": new.event_id,
+            "method_version": new.method_version,
+            "entry": message.SerializeToString(),
+            "last_action": entry.last_action,
+            "has_actions": bool(entry.actions),
+            "draws": entry.draws,
+        },
+    )
+    created = [operation.request_id for operation in entry.operations if isinstance(operation, Create)]
+    if created:
+        connection.execute(
+            _INSERT_TRIAL,
+            [
+                {
+                    "trial_id": trial_id(search_id, request_id),
+                    "search_id": search_id,
+                    "request_id": request_id,
+                    "progress": 0.0,
+                }
+                for request_id in created
+            ],
+        )
+
+
+def read_log(connection: Connection, search_id: str, *, after: int = 0) -> Iterator[Entry]:
+    """Yields the entries of a log beyond a position, in order."""
+    while True:
+        rows = connection.execute(
+            sa.select(entries.c.sequence, entries.c.entry, entries.c.last_action, entries.c.draws)
+            .where(entries.c.search_id == search_id, entries.c.sequence > after)
+            .order_by(entries.c.sequence)
+            .limit(_BATCH)
+        ).all()
+        for row in rows:
+            yield entry_from(
+                service_pb.LoggedEvent.FromString(row.entry),
+                search_id=search_id,
+                last_action=row.last_action,
+                draws=row.draws,
+            )
+        if len(rows) < _BATCH:
+            return
+        after = rows[-1].sequence
+
+
+def catch_up(connection: Connection, search_id: str, *, after: int) -> list[Entry]:
+    """Reads what other writers appended beyond a position.
+
+    Raises:
+        NotFoundError: The search is gone.
+    """
+    row = connection.execute(
+        sa.select(searches.c.last_sequence, searches.c.deleted_at).where(searches.c.search_id == search_id)
+    ).one_or_none()
+    if row is None or row.deleted_at is not None:
+        raise no_search(search_id)
+    return list(read_log(connection, search_id, after=after)) if row.last_sequence > after else []
+
+
+def read_logged(
+    connection: Connection, search_id: str, *, after: int, limit: int, most_bytes: int
+) -> list[service_pb.LoggedEvent]:
+    """Reads entries as messages: at least one if there is any, then until a limit is reached.
+
+    Raises:
+        NotFoundError: There is no such search.
+    """
+    read_search(connection, search_id)
+    rows = connection.execute(
+        sa.select(entries.c.entry)
+        .where(entries.c.search_id == search_id, entries.c.sequence > after)
+        .order_by(entries.c.sequence)
+        .limit(limit)
+    )
+    return _until_full(rows.scalars(), most_bytes)
+
+
+def read_actions(
+    connection: Connection, search_id: str, *, after: int, limit: int, most_bytes: int
+) -> list[pb.Action]:
+    """Reads actions beyond a position, in order: whole entries, at least one if there is any.
+
+    Raises:
+        NotFoundError: There is no such search.
+    """
+    read_search(connection, search_id)
+    rows = connection.execute(
+        sa.select(entries.c.entry)
+        .where(entries.c.search_id == search_id, entries.c.has_actions, entries.c.last_action > after)
+        .order_by(entries.c.last_action)
+        .limit(limit)
+    )
+    logged = _until_full(rows.scalars(), most_bytes)
+    return [action for entry in logged for action in entry.actions if action.sequence > after]
+
+
+# Built once: they run for every event.
+_ADVANCE = (
+    sa.update(searches)
+    .where(
+        searches.c.search_id == sa.bindparam("which"),
+        searches.c.last_sequence == sa.bindparam("before"),
+        searches.c.deleted_at.is_(None),
+    )
+    .values(
+        last_sequence=sa.bindparam("last_sequence"),
+        last_action=sa.bindparam("last_action"),
+        requested=sa.bindparam("requested"),
+        closed=sa.bindparam("closed"),
+        over=sa.bindparam("over"),
+    )
+)
+_TAKEN = sa.select(entries.c.sequence).where(
+    entries.c.search_id == sa.bindparam("which"), entries.c.event_id == sa.bindparam("event")
+)
+_INSERT_ENTRY = sa.insert(entries)
+_INSERT_TRIAL = sa.insert(trials)
+
+
+def _until_full(
+    blobs: Iterator[bytes] | sa.ScalarResult[bytes], most_bytes: int
+) -> list[service_pb.LoggedEvent]:
+    logged: list[service_pb.LoggedEvent] = []
+    size = 0
+    for blob in blobs:
+        size += len(blob)
+        if logged and size > most_bytes:
+            break
+        logged.append(service_pb.LoggedEvent.FromString(blob))
+    return logged
