@@ -88,12 +88,19 @@ class LogRange(Section):
     """
 
     type: Literal["log"] = "log"
-    base: Annotated[Number, Field(gt=0)] = Field(description="the base of the power, more than 0")
+    base: Number = Field(description="the base of the power, more than 0")
     minval: Number = Field(description="the smallest exponent, a number")
     maxval: Number = Field(description="the largest exponent, a number")
     count: Positive | None = None
 
     _ordered = field_validator("maxval")(_above_minval)
+
+    @field_validator("base")
+    @classmethod
+    def _base_is_positive(cls, base: float) -> float:
+        if base <= 0:
+            raise reject("a number greater than 0")
+        return base
 
     @field_validator("minval", "maxval")
     @classmethod

@@ -6,7 +6,7 @@ import math
 import re
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import Field, PlainValidator, WithJsonSchema
 
 from resolute_experiments.config.document import INT64
 from resolute_experiments.config.mounts import Devices
@@ -30,9 +30,7 @@ def _bytes(value: Any) -> int:
     return size
 
 
-ByteSize: TypeAlias = Annotated[
-    int, PlainValidator(_bytes), PlainSerializer(int), WithJsonSchema({"type": ["integer", "string"]})
-]
+ByteSize: TypeAlias = Annotated[int, PlainValidator(_bytes), WithJsonSchema({"type": ["integer", "string"]})]
 """A number of bytes, written as such or like ``"4 GiB"``."""
 
 
