@@ -1,0 +1,128 @@
+"""Every row of the table that says what the end of a run means."""
+
+from __future__ import annotations
+
+import pytest
+
+from resolute_experiments.settle import (
+    EarlyExit,
+    Exit,
+    Operation,
+    SearchEvent,
+    Situation,
+    settle,
+)
+from resolute_experiments.states import ExperimentState, RunOutcome, TrialState
+
+INCOMPLETE = Operation(driven=True, completed=False, closed=False)
+CLOSED_INCOMPLETE = Operation(driven=True, completed=False, closed=True)
+COMPLETED = Operation(driven=True, completed=True, closed=False)
+DONE = Operation(driven=True, completed=True, closed=True)
+UNDRIVEN = Operation(driven=False, completed=False, closed=False)
+STOPPED_BY_SEARCH = Operation(driven=False, completed=False, closed=True)
+
+
+def situation(
+    experiment: ExperimentState = ExperimentState.ACTIVE, *, restarts: int = 0, killed: bool = False
+) -> Situation:
+    return Situation(experiment=experiment, kill_requested=killed, restarts=restarts, max_restarts=2)
+
+
+def test_exit_after_the_last_operation_completes_the_trial() -> None:
+    decision = settle(Exit(acknowledged=True), DONE, situation())
+    assert (decision.trial, decision.search_event) == (TrialState.COMPLETED, SearchEvent.CLOSED)
+    assert decision.outcome is RunOutcome.COMPLETED
+
+
+def test_exit_without_acknowledgement_after_the_last_operation_completes_the_trial_too() -> None:
+    assert settle(Exit(), DONE, situation()).search_event is SearchEvent.CLOSED
+
+
+def test_trial_out_of_operations_waits_for_its_search() -> None:
+    decision = settle(Exit(acknowledged=True), COMPLETED, situation())
+    assert (decision.trial, decision.search_event) == (TrialState.WAITING, None)
+
+
+def test_acknowledged_exit_with_work_left_is_a_preemption_and_queues_again() -> None:
+    decision = settle(Exit(acknowledged=True), INCOMPLETE, situation())
+    assert (decision.outcome, decision.trial) == (RunOutcome.PREEMPTED, TrialState.QUEUED)
+    assert not decision.counts_as_restart
+
+
+def test_preempted_trial_of_a_paused_experiment_is_paused() -> None:
+    decision = settle(Exit(acknowledged=True), INCOMPLETE, situation(ExperimentState.PAUSED))
+    assert (decision.outcome, decision.trial) == (RunOutcome.PREEMPTED, TrialState.PAUSED)
+
+
+@pytest.mark.parametrize("operation", [INCOMPLETE, CLOSED_INCOMPLETE])
+def test_exit_zero_with_work_left_and_no_acknowledgement_is_the_users_own_stop(operation: Operation) -> None:
+    decision = settle(Exit(), operation, situation())
+    assert (decision.trial, decision.search_event) == (
+        TrialState.COMPLETED,
+        SearchEvent.USER_REQUESTED_STOP,
+    )
+
+
+@pytest.mark.parametrize(("restarts", "state"), [(0, TrialState.QUEUED), (1, TrialState.QUEUED)])
+def test_failure_restarts_while_restarts_are_left(restarts: int, state: TrialState) -> None:
+    decision = settle(Exit(exit_code=1), INCOMPLETE, situation(restarts=restarts))
+    assert (decision.outcome, decision.trial, decision.counts_as_restart) == (RunOutcome.FAILED, state, True)
+    assert decision.search_event is None
+
+
+def test_failure_beyond_the_last_restart_is_an_error() -> None:
+    decision = settle(Exit(exit_code=1), INCOMPLETE, situation(restarts=2))
+    assert (decision.trial, decision.search_event) == (TrialState.ERROR, SearchEvent.ERRORED)
+
+
+def test_lost_run_queues_again_and_is_no_restart() -> None:
+    decision = settle(Exit(lost=True), INCOMPLETE, situation(restarts=2))
+    assert (decision.outcome, decision.trial, decision.counts_as_restart) == (
+        RunOutcome.LOST,
+        TrialState.QUEUED,
+        False,
+    )
+
+
+def test_lost_run_of_a_cancelled_experiment_ends_cancelled() -> None:
+    decision = settle(Exit(lost=True), INCOMPLETE, situation(ExperimentState.STOPPING_CANCELED))
+    assert decision.trial is TrialState.CANCELED
+
+
+@pytest.mark.parametrize("reason", [EarlyExit.INVALID_HP, EarlyExit.INIT_INVALID_HP])
+def test_invalid_hyperparameters_complete_the_trial_without_a_restart(reason: EarlyExit) -> None:
+    decision = settle(Exit(exit_code=1, early_exit=reason), INCOMPLETE, situation())
+    assert (decision.outcome, decision.trial) == (RunOutcome.INVALID_HP, TrialState.COMPLETED)
+    assert decision.search_event is SearchEvent(reason.value)
+    assert not decision.counts_as_restart
+
+
+@pytest.mark.parametrize("exit_", [Exit(exit_code=137), Exit(acknowledged=True), Exit(lost=True)])
+def test_killed_trial_is_cancelled_however_its_processes_ended(exit_: Exit) -> None:
+    decision = settle(exit_, INCOMPLETE, situation(killed=True))
+    assert (decision.outcome, decision.trial) == (RunOutcome.KILLED, TrialState.CANCELED)
+    assert decision.search_event is SearchEvent.USER_CANCELED
+
+
+def test_preempted_trial_of_a_cancelled_experiment_is_cancelled() -> None:
+    decision = settle(Exit(acknowledged=True), INCOMPLETE, situation(ExperimentState.STOPPING_CANCELED))
+    assert (decision.trial, decision.search_event) == (TrialState.CANCELED, SearchEvent.USER_CANCELED)
+
+
+def test_trial_that_finished_while_its_experiment_was_cancelled_counts_as_completed() -> None:
+    decision = settle(Exit(acknowledged=True), DONE, situation(ExperimentState.STOPPING_CANCELED))
+    assert decision.trial is TrialState.COMPLETED
+
+
+def test_without_operations_an_exit_zero_completes_the_trial() -> None:
+    assert settle(Exit(), UNDRIVEN, situation()).search_event is SearchEvent.CLOSED
+
+
+def test_without_operations_an_acknowledged_exit_is_a_preemption() -> None:
+    decision = settle(Exit(acknowledged=True), UNDRIVEN, situation())
+    assert (decision.outcome, decision.trial) == (RunOutcome.PREEMPTED, TrialState.QUEUED)
+
+
+def test_trial_that_its_search_stopped_by_a_signal_is_completed() -> None:
+    decision = settle(Exit(acknowledged=True), STOPPED_BY_SEARCH, situation())
+    assert (decision.trial, decision.search_event) == (TrialState.COMPLETED, SearchEvent.CLOSED)
