@@ -2,8 +2,8 @@
 
 Two tasks run for a live experiment. One follows the actions of its search and applies each once. The other
 looks at what the database of this service says and does what is due: create the search, settle ended runs,
-deliver messages, refresh the progress, end or remove the experiment. Each step can be interrupted anywhere and
-repeated: calls are idempotent, and what they lead to is written together with the fact that it was done.
+deliver messages, refresh the progress, end or remove the experiment. Each step can be interrupted anywhere
+and repeated: calls are idempotent, and what they lead to is written together with the fact that it was done.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from resolute.api.logs.v1 import logs_service_pb2
 from resolute.api.searcher.v1 import search_pb2, searcher_service_pb2
 from resolute_experiments.clients import Clients
@@ -28,7 +30,7 @@ async def deliver(experiment: Experiment, *, database: Database, clients: Client
                 trial_id = message.payload["trial_id"]
                 await clients.logs.CloseTrialLogs(logs_service_pb2.CloseTrialLogsRequest(trial_id=trial_id))
         positions = [message.position for message in messages]
-        await database.write(lambda c, done=positions: outbox.remove(c, done))  # type: ignore[misc]
+        await database.write(partial(outbox.remove, positions=positions))
 
 
 def _search_event(message: outbox.Message) -> search_pb2.Event | None:

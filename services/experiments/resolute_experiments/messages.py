@@ -64,8 +64,8 @@ def _activity(experiment: Experiment, counts: dict[str, int]) -> str:
         return ""
     for state in (TrialState.RUNNING, TrialState.STARTING):
         if counts.get(state.value):
-            return state.value
-    return TrialState.QUEUED.value
+            return str(state.value)
+    return str(TrialState.QUEUED.value)
 
 
 def trial_message(

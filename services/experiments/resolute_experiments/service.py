@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,10 @@ class ExperimentsService:
     """
 
     name = "experiments"
+    grpc_names: Sequence[str] = tuple(
+        f"resolute.api.experiments.v1.{noun}Service"
+        for noun in ("Experiments", "Trials", "Allocations", "Access", "Cluster")
+    )
 
     def __init__(self, environment: Environment, settings: ExperimentsSettings) -> None:
         key = load_or_create_key(environment.data_directory / "signing-key.pem")
@@ -106,12 +111,6 @@ class ExperimentsService:
         self._tasks: list[asyncio.Task[None]] = []
 
     @property
-    def grpc_names(self) -> Sequence[str]:
-        """Full names of its gRPC services."""
-        names = ("Experiments", "Trials", "Allocations", "Access", "Cluster")
-        return [f"resolute.api.experiments.v1.{name}Service" for name in names]
-
-    @property
     def slot_count(self) -> int:
         """Slots of the cluster."""
         return self._fleet.slot_count
@@ -141,7 +140,7 @@ class ExperimentsService:
         """Takes up everything that was under way when this service last ended."""
         now = self._clock.time()
         for user in _FIRST_USERS:
-            await self._core.database.write(lambda c, new=user: access.ensure_user(c, new, now=now))
+            await self._core.database.write(partial(access.ensure_user, user=user, now=now))
         await self._fleet.recover()
         for experiment in await self._core.database.read(experiments.live):
             self._adopt(experiment.id)
@@ -151,7 +150,7 @@ class ExperimentsService:
         ]
 
     async def drain(self, *, timeout: float) -> None:
-        """Asks running trials to checkpoint and exit, starts none, and ends those that are still there in the end.
+        """Asks running trials to checkpoint and exit, starts none, and ends those that do not exit in time.
 
         Args:
             timeout: Seconds that they get.
@@ -206,8 +205,8 @@ class ExperimentsService:
 def create(environment: Environment) -> ExperimentsService:
     """Makes the service from its environment and these variables.
 
-    RESOLUTE_ADVERTISED_ADDRESS is where supervisors reach the services (127.0.0.1:8080), RESOLUTE_RUNS_DIR where
-    run directories lie (``runs`` in the data directory), RESOLUTE_SLOTS the number of slots of this machine.
+    RESOLUTE_ADVERTISED_ADDRESS is where supervisors reach the services (127.0.0.1:8080), RESOLUTE_RUNS_DIR
+    where run directories lie (``runs`` in the data directory), RESOLUTE_SLOTS how many slots there are.
     """
     slots = os.environ.get("RESOLUTE_SLOTS", "")
     settings = ExperimentsSettings(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Any
 
 from sqlalchemy.engine import Connection
@@ -174,7 +175,7 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
         with self._core.notifier.subscribe(first.id, (first.id, "watch")) as changes:
             while not self._core.notifier.closed:
                 response = await self._core.database.read(
-                    lambda c, since=seen: _snapshot(c, first.id, since, with_trials=request.include_trials)
+                    partial(_snapshot, experiment_id=first.id, since=seen, with_trials=request.include_trials)
                 )
                 if response.experiment.revision > seen:
                     seen, quiet = response.experiment.revision, 0.0
@@ -195,7 +196,9 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
         experiment = await read(lambda c: self._core.experiment(c, request.experiment))
         position = 0
         while True:
-            chunk = await read(lambda c, at=position: experiments.definition_chunk(c, experiment.id, at))
+            chunk = await read(
+                partial(experiments.definition_chunk, experiment_id=experiment.id, position=position)
+            )
             if chunk is None:
                 return
             yield pb2.GetModelDefinitionResponse(chunk=chunk)

@@ -74,13 +74,12 @@ class Filter:
 def insert(connection: Connection, values: dict[str, Any], chunks: Iterable[bytes]) -> Experiment:
     """Writes an experiment with its model definition, and returns it with its number."""
     connection.execute(sa.insert(experiments).values(**values))
-    connection.execute(
-        sa.insert(definition_chunks),
-        [
-            {"experiment_id": values["id"], "position": position, "data": data}
-            for position, data in enumerate(chunks)
-        ],
-    )
+    rows = [
+        {"experiment_id": values["id"], "position": position, "data": data}
+        for position, data in enumerate(chunks)
+    ]
+    if rows:
+        connection.execute(sa.insert(definition_chunks), rows)
     return get(connection, experiment_id=values["id"])
 
 

@@ -59,8 +59,3 @@ def pending(connection: Connection, experiment_id: str, *, limit: int = 500) -> 
 def remove(connection: Connection, positions: Sequence[int]) -> None:
     """Forgets messages that were delivered."""
     connection.execute(sa.delete(outbox).where(outbox.c.position.in_(positions)))
-
-
-def oldest(connection: Connection) -> int | None:
-    """The position of the message that waits longest; None when none waits."""
-    return connection.execute(sa.select(sa.func.min(outbox.c.position))).scalar_one()

@@ -1,0 +1,344 @@
+"""What people ask of experiments and what searches decide, on both databases: states and signals change together."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy.engine import Connection, Engine
+
+from resolute.api.searcher.v1 import search_pb2
+from resolute.errors import IllegalTransitionError, NotFoundError
+from resolute.values import to_value
+from resolute_experiments import actions, lifecycle
+from resolute_experiments.ending import Sealed, write_decision
+from resolute_experiments.lifecycle import Moment
+from resolute_experiments.schema import audit, metadata
+from resolute_experiments.settle import Decision, Exit
+from resolute_experiments.signals import allocation_id
+from resolute_experiments.states import ExperimentState, RunOutcome, TrialState
+from resolute_experiments.store import experiments, outbox, runs, trials
+from resolute_serving import migrations
+from resolute_serving.database import create_engine
+
+T = TypeVar("T")
+NOW = Moment(now=1000.0, preemption_timeout=60.0)
+NOTHING_SEALED = Sealed(
+    operation_length=0,
+    operation_completed=False,
+    operation_closed=False,
+    checkpoint_id="",
+    steps_completed=0,
+)
+
+
+class Store:
+    """One migrated database with one experiment."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.experiment_id = str(uuid.uuid4())
+        self.sequence = 0
+        self.run(lambda c: experiments.insert(c, experiment_row(self.experiment_id), [b"code"]))
+
+    def run(self, work: Callable[[Connection], T]) -> T:
+        with self.engine.begin() as connection:
+            return work(connection)
+
+    def experiment(self) -> experiments.Experiment:
+        return self.run(lambda c: experiments.get(c, experiment_id=self.experiment_id))
+
+    def change(self, change: Callable[[Connection, experiments.Experiment, Moment], Any]) -> None:
+        self.run(lambda c: change(c, experiments.get(c, experiment_id=self.experiment_id), NOW))
+
+    def act(self, **kind: Any) -> None:
+        self.sequence += 1
+        action = search_pb2.Action(sequence=self.sequence, **kind)
+        self.run(lambda c: actions.apply(c, self.experiment_id, [action], NOW))
+
+    def create_trial(self) -> str:
+        trial_id = str(uuid.uuid4())
+        create = search_pb2.Action.CreateTrial(
+            request_id=str(uuid.uuid4()), trial_id=trial_id, hparams=to_value({"lr": 0.1}), trial_seed=7
+        )
+        self.act(create_trial=create)
+        return trial_id
+
+    def trial(self, trial_id: str) -> trials.Trial:
+        return self.run(lambda c: trials.get(c, trial_id=trial_id))
+
+    def start(self, trial_id: str, state: TrialState = TrialState.RUNNING) -> runs.Run:
+        def work(connection: Connection) -> runs.Run:
+            trial = trials.get(connection, trial_id=trial_id)
+            allocation = allocation_id(trial_id, trial.run + 1)
+            runs.insert(connection, run_row(trial, allocation), placements=[[0]])
+            trials.update(connection, trial, run=trial.run + 1, state=state.value)
+            return runs.get(connection, allocation)
+
+        return self.run(work)
+
+    def signal(self, trial_id: str) -> runs.Run:
+        return self.run(lambda c: runs.of_trial(c, trial_id)[-1])
+
+    def messages(self) -> list[outbox.Message]:
+        return self.run(lambda c: outbox.pending(c, self.experiment_id))
+
+
+def experiment_row(experiment_id: str) -> dict[str, Any]:
+    return {
+        "id": experiment_id,
+        "request_id": str(uuid.uuid4()),
+        "name": "digits",
+        "description": "",
+        "labels": ["a", "b"],
+        "state": "ACTIVE",
+        "archived": False,
+        "owner": "ada",
+        "workspace": "w",
+        "project": "p",
+        "config": {"resources": {"slots_per_trial": 1, "max_slots": None}},
+        "progress": 0.25,
+        "failure": "",
+        "revision": 1,
+        "created_at": 1.0,
+        "definition_sha256": "",
+        "definition_size": 4,
+        "search_created": True,
+        "action_cursor": 0,
+    }
+
+
+def run_row(trial: trials.Trial, allocation: str) -> dict[str, Any]:
+    return {
+        "trial_id": trial.id,
+        "run": trial.run + 1,
+        "allocation_id": allocation,
+        "experiment_id": trial.experiment_id,
+        "outcome": RunOutcome.UNSPECIFIED.value,
+        "failure": "",
+        "slot_ids": [0],
+        "started_at": 2.0,
+        "trace_id": "t",
+        "signal_revision": 0,
+        "preempt": False,
+        "kill": False,
+        "signal_reason": "",
+        "acknowledged": False,
+    }
+
+
+@pytest.fixture
+def store(database_url: str) -> Iterator[Store]:
+    engine = create_engine(database_url, name="experiments", writes=True)
+    migrations.upgrade(engine, package="resolute_experiments", schema="experiments")
+    yield Store(engine)
+    engine.dispose()
+
+
+def test_migrations_make_what_the_tables_say(store: Store) -> None:
+    with store.engine.connect() as connection:
+        context = MigrationContext.configure(
+            connection, opts={"include_name": lambda name, kind, _: kind != "table" or name != "alembic_version"}
+        )
+        assert compare_metadata(context, metadata) == []
+
+
+def test_experiments_are_numbered_from_one_and_numbers_never_come_back(store: Store) -> None:
+    assert store.experiment().number == 1
+    second = store.run(lambda c: experiments.insert(c, experiment_row(str(uuid.uuid4())), []))
+    assert second.number == 2
+    with pytest.raises(NotFoundError, match="experiment 3 does not exist"):
+        store.run(lambda c: experiments.get(c, number=3))
+
+
+def test_action_is_applied_once_however_often_it_comes(store: Store) -> None:
+    trial_id = store.create_trial()
+    repeated = search_pb2.Action(
+        sequence=1,
+        create_trial=search_pb2.Action.CreateTrial(request_id="x", trial_id=str(uuid.uuid4()), hparams=to_value({})),
+    )
+    cursor = store.run(lambda c: actions.apply(c, store.experiment_id, [repeated], NOW))
+    assert cursor == 1
+    known = store.run(lambda c: trials.of_experiment(c, store.experiment_id))
+    assert [trial.id for trial in known] == [trial_id]
+    assert known[0].state is TrialState.QUEUED
+    assert [message.kind for message in store.messages()] == [outbox.Kind.TRIAL_CREATED]
+
+
+def test_pause_signals_running_trials_and_takes_waiting_ones_from_the_queue(store: Store) -> None:
+    running, queued = store.create_trial(), store.create_trial()
+    store.start(running)
+    store.change(lifecycle.pause)
+    assert store.experiment().state is ExperimentState.PAUSED
+    assert store.trial(queued).state is TrialState.PAUSED
+    assert store.trial(running).state is TrialState.STOPPING
+    signal = store.signal(running)
+    assert (signal.preempt, signal.kill, signal.signal_reason) == (True, False, "USER")
+    assert (signal.signal_revision, signal.signal_deadline) == (1, 1060.0)
+
+
+def test_pausing_twice_is_pausing_once(store: Store) -> None:
+    running = store.create_trial()
+    store.start(running)
+    store.change(lifecycle.pause)
+    store.change(lifecycle.pause)
+    assert store.signal(running).signal_revision == 1
+
+
+def test_trial_created_while_paused_is_paused(store: Store) -> None:
+    store.change(lifecycle.pause)
+    assert store.trial(store.create_trial()).state is TrialState.PAUSED
+
+
+def test_activate_queues_what_pause_took_away(store: Store) -> None:
+    trial_id = store.create_trial()
+    store.change(lifecycle.pause)
+    store.change(lifecycle.activate)
+    assert store.trial(trial_id).state is TrialState.QUEUED
+    assert [trial.id for trial in store.run(trials.queued)] == [trial_id]
+
+
+def test_cancel_ends_waiting_trials_at_once_and_asks_running_ones(store: Store) -> None:
+    running, queued = store.create_trial(), store.create_trial()
+    store.start(running)
+    store.change(lifecycle.cancel)
+    assert store.experiment().state is ExperimentState.STOPPING_CANCELED
+    assert store.trial(queued).state is TrialState.CANCELED
+    assert store.signal(running).preempt
+    assert store.run(lambda c: lifecycle.finish_if_done(c, store_experiment(c, store), now=5.0)) is (
+        ExperimentState.STOPPING_CANCELED
+    )
+
+
+def store_experiment(connection: Connection, store: Store) -> experiments.Experiment:
+    return experiments.get(connection, experiment_id=store.experiment_id)
+
+
+def test_kill_goes_over_a_preemption_that_is_under_way(store: Store) -> None:
+    running = store.create_trial()
+    store.start(running)
+    store.change(lifecycle.cancel)
+    store.change(lifecycle.kill)
+    signal = store.signal(running)
+    assert (signal.preempt, signal.kill, signal.signal_revision) == (True, True, 2)
+    assert store.trial(running).kill_requested
+
+
+def test_killing_a_trial_leaves_its_experiment_alone(store: Store) -> None:
+    trial_id = store.create_trial()
+    store.run(lambda c: lifecycle.kill_trial(c, trials.get(c, trial_id=trial_id), NOW))
+    assert store.trial(trial_id).state is TrialState.CANCELED
+    assert store.experiment().state is ExperimentState.ACTIVE
+    with pytest.raises(IllegalTransitionError, match="CANCELED"):
+        store.run(lambda c: lifecycle.kill_trial(c, trials.get(c, trial_id=trial_id), NOW))
+
+
+def test_new_work_wakes_a_waiting_trial_and_stale_work_does_not(store: Store) -> None:
+    trial_id = store.create_trial()
+    store.run(
+        lambda c: trials.update(
+            c, trials.get(c, trial_id=trial_id), state=TrialState.WAITING.value, settled_length=4
+        )
+    )
+    store.act(run_trial=search_pb2.Action.RunTrial(trial_id=trial_id, length=4))
+    assert store.trial(trial_id).state is TrialState.WAITING
+    store.act(run_trial=search_pb2.Action.RunTrial(trial_id=trial_id, length=16))
+    assert store.trial(trial_id).state is TrialState.QUEUED
+
+
+def test_close_ends_a_waiting_trial_and_leaves_word(store: Store) -> None:
+    trial_id = store.create_trial()
+    store.run(lambda c: trials.update(c, trials.get(c, trial_id=trial_id), state=TrialState.WAITING.value))
+    store.act(close_trial=search_pb2.Action.CloseTrial(trial_id=trial_id))
+    assert store.trial(trial_id).state is TrialState.COMPLETED
+    kinds = [message.kind for message in store.messages()]
+    assert kinds == [outbox.Kind.TRIAL_CREATED, outbox.Kind.TRIAL_ENDED, outbox.Kind.LOGS_CLOSED]
+
+
+def test_stop_signals_a_running_trial(store: Store) -> None:
+    trial_id = store.create_trial()
+    store.start(trial_id)
+    store.act(stop_trial=search_pb2.Action.StopTrial(trial_id=trial_id))
+    assert store.signal(trial_id).signal_reason == "SEARCH"
+
+
+@pytest.mark.parametrize(
+    ("shutdown", "state"),
+    [
+        ({}, ExperimentState.STOPPING_COMPLETED),
+        ({"failure": True}, ExperimentState.STOPPING_ERROR),
+        ({"cancel": True}, ExperimentState.STOPPING_CANCELED),
+    ],
+)
+def test_shutdown_of_the_search_ends_the_experiment(
+    store: Store, shutdown: dict[str, bool], state: ExperimentState
+) -> None:
+    store.act(shutdown=search_pb2.Action.Shutdown(**shutdown))
+    assert store.experiment().state is state
+    ended = store.run(lambda c: lifecycle.finish_if_done(c, store_experiment(c, store), now=9.0))
+    assert ended.value == state.value.removeprefix("STOPPING_")
+    assert store.experiment().ended_at == 9.0
+
+
+def test_decision_about_a_run_is_written_once(store: Store) -> None:
+    trial_id = store.create_trial()
+    run = store.start(trial_id)
+    decision = Decision(outcome=RunOutcome.FAILED, trial=TrialState.QUEUED, counts_as_restart=True)
+
+    def write(connection: Connection) -> None:
+        write_decision(
+            connection,
+            trials.get(connection, trial_id=trial_id),
+            run,
+            exit_=Exit(exit_code=3),
+            failure="Traceback\nValueError: no",
+            sealed=NOTHING_SEALED,
+            decision=decision,
+            now=50.0,
+        )
+
+    store.run(write)
+    store.run(write)
+    trial = store.trial(trial_id)
+    assert (trial.restarts, trial.state, trial.explanation) == (1, TrialState.QUEUED, "failed: ValueError: no")
+    assert (store.signal(trial_id).outcome, store.signal(trial_id).exit_code) == (RunOutcome.FAILED, 3)
+
+
+def test_every_change_that_a_person_makes_leaves_an_audit_row(store: Store) -> None:
+    store.change(lifecycle.pause)
+    store.change(lifecycle.cancel)
+    rows = store.run(lambda c: c.execute(sa.select(audit.c.action, audit.c.resource)).all())
+    assert [tuple(row) for row in rows] == [("pause", "experiment 1"), ("cancel", "experiment 1")]
+
+
+def test_changes_raise_the_revision_that_watchers_compare(store: Store) -> None:
+    before = store.experiment().revision
+    trial_id = store.create_trial()
+    after = store.experiment().revision
+    assert after > before
+    changed = store.run(lambda c: trials.of_experiment(c, store.experiment_id, revision=before))
+    assert [trial.id for trial in changed] == [trial_id]
+    assert store.run(lambda c: trials.of_experiment(c, store.experiment_id, revision=after)) == []
+
+
+def test_lists_are_filtered_and_paged_newest_first(store: Store) -> None:
+    for name in ("one", "two", "three"):
+        row = {**experiment_row(str(uuid.uuid4())), "name": name, "labels": [name], "owner": name}
+        store.run(lambda c, values=row: experiments.insert(c, values, []))
+    everything = experiments.Filter()
+    first = store.run(lambda c: experiments.page(c, everything, before=None, limit=2))
+    assert [experiment.name for experiment in first] == ["three", "two"]
+    rest = store.run(lambda c: experiments.page(c, everything, before=first[-1].number, limit=9))
+    assert [experiment.name for experiment in rest] == ["one", "digits"]
+    for wanted in (
+        experiments.Filter(labels=frozenset({"two"})),
+        experiments.Filter(owners=frozenset({"two"})),
+        experiments.Filter(name="TW"),
+    ):
+        found = store.run(lambda c, chosen=wanted: experiments.page(c, chosen, before=None, limit=9))
+        assert [experiment.name for experiment in found] == ["two"]
