@@ -122,6 +122,7 @@ class LaunchSpec(google.protobuf.message.Message):
     TRACE_ID_FIELD_NUMBER: builtins.int
     TIME_DRIVEN_FIELD_NUMBER: builtins.int
     WORKSPACE_FIELD_NUMBER: builtins.int
+    COLLECTIVE_KEY_FIELD_NUMBER: builtins.int
     allocation_id: builtins.str
     """Allocation."""
     container_rank: builtins.int
@@ -158,6 +159,10 @@ class LaunchSpec(google.protobuf.message.Message):
     """Whether the search is driven by validation reports."""
     workspace: builtins.str
     """Workspace, for scoping."""
+    collective_key: builtins.str
+    """Secret that the containers of this run share, with which their workers sign what they send each other. May be empty when
+    there is one container only, which then makes its own.
+    """
     @property
     def slot_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Slots of this container."""
@@ -199,9 +204,10 @@ class LaunchSpec(google.protobuf.message.Message):
         trace_id: builtins.str = ...,
         time_driven: builtins.bool = ...,
         workspace: builtins.str = ...,
+        collective_key: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["config", b"config", "hparams", b"hparams", "storage", b"storage"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["allocation_id", b"allocation_id", "cluster_id", b"cluster_id", "config", b"config", "container_count", b"container_count", "container_rank", b"container_rank", "experiment_id", b"experiment_id", "experiment_number", b"experiment_number", "hparams", b"hparams", "latest_checkpoint_id", b"latest_checkpoint_id", "lease_ttl_seconds", b"lease_ttl_seconds", "model_definition_sha256", b"model_definition_sha256", "preemption_timeout_seconds", b"preemption_timeout_seconds", "run", b"run", "slot_ids", b"slot_ids", "steps_completed", b"steps_completed", "storage", b"storage", "time_driven", b"time_driven", "trace_id", b"trace_id", "trial_id", b"trial_id", "trial_number", b"trial_number", "trial_seed", b"trial_seed", "workspace", b"workspace"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["allocation_id", b"allocation_id", "cluster_id", b"cluster_id", "collective_key", b"collective_key", "config", b"config", "container_count", b"container_count", "container_rank", b"container_rank", "experiment_id", b"experiment_id", "experiment_number", b"experiment_number", "hparams", b"hparams", "latest_checkpoint_id", b"latest_checkpoint_id", "lease_ttl_seconds", b"lease_ttl_seconds", "model_definition_sha256", b"model_definition_sha256", "preemption_timeout_seconds", b"preemption_timeout_seconds", "run", b"run", "slot_ids", b"slot_ids", "steps_completed", b"steps_completed", "storage", b"storage", "time_driven", b"time_driven", "trace_id", b"trace_id", "trial_id", b"trial_id", "trial_number", b"trial_number", "trial_seed", b"trial_seed", "workspace", b"workspace"]) -> None: ...
 
 global___LaunchSpec = LaunchSpec
 
