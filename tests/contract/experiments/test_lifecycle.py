@@ -143,7 +143,8 @@ def store(database_url: str) -> Iterator[Store]:
 def test_migrations_make_what_the_tables_say(store: Store) -> None:
     with store.engine.connect() as connection:
         context = MigrationContext.configure(
-            connection, opts={"include_name": lambda name, kind, _: kind != "table" or name != "alembic_version"}
+            connection,
+            opts={"include_name": lambda name, kind, _: kind != "table" or name != "alembic_version"},
         )
         assert compare_metadata(context, metadata) == []
 
@@ -160,7 +161,9 @@ def test_action_is_applied_once_however_often_it_comes(store: Store) -> None:
     trial_id = store.create_trial()
     repeated = search_pb2.Action(
         sequence=1,
-        create_trial=search_pb2.Action.CreateTrial(request_id="x", trial_id=str(uuid.uuid4()), hparams=to_value({})),
+        create_trial=search_pb2.Action.CreateTrial(
+            request_id="x", trial_id=str(uuid.uuid4()), hparams=to_value({})
+        ),
     )
     cursor = store.run(lambda c: actions.apply(c, store.experiment_id, [repeated], NOW))
     assert cursor == 1
@@ -305,7 +308,11 @@ def test_decision_about_a_run_is_written_once(store: Store) -> None:
     store.run(write)
     store.run(write)
     trial = store.trial(trial_id)
-    assert (trial.restarts, trial.state, trial.explanation) == (1, TrialState.QUEUED, "failed: ValueError: no")
+    assert (trial.restarts, trial.state, trial.explanation) == (
+        1,
+        TrialState.QUEUED,
+        "failed: ValueError: no",
+    )
     assert (store.signal(trial_id).outcome, store.signal(trial_id).exit_code) == (RunOutcome.FAILED, 3)
 
 

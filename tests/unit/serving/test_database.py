@@ -1,0 +1,119 @@
+"""The database of a service: group commit, isolation of failures, durable settings, a full disk."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from resolute.errors import ConflictError, NotFoundError, QuotaError
+from resolute_serving.database import Database
+
+TABLE = sa.Table(
+    "items", sa.MetaData(), sa.Column("id", sa.Integer, primary_key=True), sa.Column("text", sa.Text)
+)
+
+
+def insert(connection: Connection, number: int, text: str = "") -> None:
+    connection.execute(sa.insert(TABLE).values(id=number, text=text))
+
+
+def count(connection: Connection) -> int:
+    return int(connection.execute(sa.select(sa.func.count()).select_from(TABLE)).scalar_one())
+
+
+def open_database(path: Path, *, max_pages: int | None = None) -> Database:
+    database = Database(f"sqlite:///{path}", name="test", max_pages=max_pages)
+    TABLE.metadata.create_all(database.engine)
+    return database
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    opened = open_database(tmp_path / "test.sqlite")
+    yield opened
+    opened.close()
+
+
+def test_many_writers_share_few_commits_and_all_of_them_are_kept(database: Database) -> None:
+    commits = 0
+
+    @sa.event.listens_for(database.engine, "commit")
+    def note(_: Connection) -> None:
+        nonlocal commits
+        commits += 1
+
+    async def write_all() -> None:
+        await asyncio.gather(*(database.write(lambda c, n=number: insert(c, n)) for number in range(200)))
+
+    asyncio.run(write_all())
+    assert asyncio.run(database.read(count)) == 200
+    assert commits < 100
+
+
+def test_failure_of_one_piece_of_work_leaves_the_others_of_its_group(database: Database) -> None:
+    def fail(connection: Connection) -> None:
+        insert(connection, 1000)
+        raise NotFoundError("nothing here")
+
+    async def write_all() -> list[BaseException | None]:
+        work = [lambda c, n=number: insert(c, n) for number in range(5)]
+        return await asyncio.gather(
+            *(database.write(one) for one in (*work, fail, *[lambda c: insert(c, 77)])),
+            return_exceptions=True,
+        )
+
+    outcomes = asyncio.run(write_all())
+    assert [type(outcome) for outcome in outcomes] == [type(None)] * 5 + [NotFoundError, type(None)]
+    assert asyncio.run(database.read(count)) == 6
+
+
+def test_duplicate_key_is_a_conflict(database: Database) -> None:
+    asyncio.run(database.write(lambda c: insert(c, 1)))
+    with pytest.raises(ConflictError, match="another writer was first"):
+        asyncio.run(database.write(lambda c: insert(c, 1)))
+
+
+def test_writes_are_on_disk_before_they_are_answered(database: Database) -> None:
+    def settings(connection: Connection) -> tuple[int, str]:
+        synchronous = connection.exec_driver_sql("PRAGMA synchronous").scalar_one()
+        journal = connection.exec_driver_sql("PRAGMA journal_mode").scalar_one()
+        return int(synchronous), str(journal)
+
+    full = 2
+    assert asyncio.run(database.write(settings)) == (full, "wal")
+
+
+def test_full_disk_is_said_and_nothing_half_is_kept(tmp_path: Path) -> None:
+    database = open_database(tmp_path / "small.sqlite", max_pages=20)
+
+    def fill(connection: Connection) -> None:
+        for number in range(100):
+            insert(connection, number, "x" * 4000)
+
+    with pytest.raises(QuotaError, match="the disk that holds the test database is full"):
+        asyncio.run(database.write(fill))
+    assert asyncio.run(database.read(count)) == 0
+    asyncio.run(database.write(lambda c: insert(c, 1)))
+    database.close()
+
+
+def test_closing_finishes_what_is_queued(tmp_path: Path) -> None:
+    database = open_database(tmp_path / "test.sqlite")
+
+    async def write_and_close() -> None:
+        writes = [
+            asyncio.create_task(database.write(lambda c, n=number: insert(c, n))) for number in range(50)
+        ]
+        await asyncio.sleep(0)
+        database.close()
+        await asyncio.gather(*writes)
+
+    asyncio.run(write_and_close())
+    reopened = open_database(tmp_path / "test.sqlite")
+    assert asyncio.run(reopened.read(count)) == 50
+    reopened.close()

@@ -1,0 +1,142 @@
+"""The permission table: complete, and as strict as it says."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from google.protobuf.descriptor import ServiceDescriptor
+
+import resolute.api
+from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints
+from resolute.api.experiments.v1 import allocations_service_pb2 as allocations
+from resolute.api.experiments.v1 import experiments_service_pb2 as experiments
+from resolute.api.logs.v1 import logs_service_pb2 as logs
+from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
+from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
+from resolute.errors import PermissionDeniedError
+from resolute_serving.context import Anonymous, Principal, Role, ServiceAccount, TrialRun, User
+from resolute_serving.permissions import PERMISSIONS, authorize
+
+TRIAL = TrialRun(trial_id="t", run=2, experiment_id="e", allocation_id="t.2", workspace="w")
+
+
+def service_descriptors() -> Iterator[ServiceDescriptor]:
+    for module in pkgutil.walk_packages(resolute.api.__path__, "resolute.api."):
+        if module.name.endswith("_pb2"):
+            yield from importlib.import_module(module.name).DESCRIPTOR.services_by_name.values()
+
+
+METHODS = sorted(
+    f"/{service.full_name}/{method.name}" for service in service_descriptors() for method in service.methods
+)
+REQUESTS = {
+    f"/{service.full_name}/{method.name}": method.input_type._concrete_class
+    for service in service_descriptors()
+    for method in service.methods
+}
+
+
+def allowed(method: str, principal: Principal, request: Any) -> bool:
+    try:
+        authorize(method, principal, request)
+    except PermissionDeniedError:
+        return False
+    return True
+
+
+def test_every_method_of_the_contract_has_an_entry_and_every_entry_a_method() -> None:
+    assert len(METHODS) > 50
+    ours = {method for method in PERMISSIONS if method.startswith("/resolute.")}
+    assert ours == set(METHODS)
+
+
+def test_method_without_an_entry_may_be_called_by_nobody() -> None:
+    with pytest.raises(PermissionDeniedError, match="no entry in the permission table"):
+        authorize("/resolute.api.x.v1.X/Y", User("root", Role.ADMIN), None)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_without_a_token_only_the_keys_can_be_fetched(method: str) -> None:
+    assert allowed(method, Anonymous(), REQUESTS[method]()) is method.endswith("/GetVerificationKeys")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_higher_role_may_do_all_that_a_lower_one_may(method: str) -> None:
+    request = REQUESTS[method]()
+    verdicts = [allowed(method, User("u", role), request) for role in Role]
+    assert verdicts == sorted(verdicts)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_viewers_change_nothing(method: str) -> None:
+    verbs = ("Get", "List", "Watch", "Follow", "Validate", "Preview", "Replay", "Presign", "Read")
+    if allowed(method, User("v", Role.VIEWER), REQUESTS[method]()):
+        assert method.rsplit("/", 1)[1].startswith(verbs)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_foreign_trial_reaches_nothing_of_others(method: str) -> None:
+    """A request that names another trial, experiment and allocation is refused wherever the table decides."""
+    request = REQUESTS[method]()
+    for field in ("trial_id", "experiment_id", "allocation_id"):
+        if field in request.DESCRIPTOR.fields_by_name:
+            setattr(request, field, "foreign")
+    if "filter" in request.DESCRIPTOR.fields_by_name:
+        request.filter.trial_id = "foreign"
+    verdict = allowed(method, TRIAL, request)
+    decided_by_handler = {
+        "PresignUploads",
+        "CommitCheckpoint",
+        "AbortCheckpoint",
+        "GetCheckpoint",
+        "PresignDownloads",
+        "ReadFile",
+        "UpdateMetadata",
+        "DeleteCheckpoints",
+    }
+    name = method.rsplit("/", 1)[1]
+    assert verdict is (name in decided_by_handler or name == "GetVerificationKeys")
+
+
+@pytest.mark.parametrize(
+    ("method", "request_"),
+    [
+        ("searcher.v1.SearcherService/GetOperation", searcher.GetOperationRequest(trial_id="t", run=2)),
+        (
+            "metrics.v1.MetricsService/IngestReports",
+            metrics.IngestReportsRequest(trial_id="t", run=1, experiment_id="e"),
+        ),
+        ("logs.v1.LogsService/IngestLines", logs.IngestLinesRequest(trial_id="t", run=2, experiment_id="e")),
+        (
+            "checkpoints.v1.CheckpointsService/BeginCheckpoint",
+            checkpoints.BeginCheckpointRequest(trial_id="t", run=2, experiment_id="e"),
+        ),
+        (
+            "experiments.v1.AllocationsService/RenewLease",
+            allocations.RenewLeaseRequest(allocation_id="t.2"),
+        ),
+        (
+            "experiments.v1.ExperimentsService/GetModelDefinition",
+            experiments.GetModelDefinitionRequest(experiment=experiments.ExperimentKey(experiment_id="e")),
+        ),
+    ],
+)
+def test_trial_reaches_what_is_its_own(method: str, request_: Any) -> None:
+    assert allowed(f"/resolute.api.{method}", TRIAL, request_)
+
+
+def test_token_of_a_run_does_not_speak_for_a_later_run() -> None:
+    method = "/resolute.api.searcher.v1.SearcherService/CompleteOperation"
+    assert allowed(method, TRIAL, searcher.CompleteOperationRequest(trial_id="t", run=2))
+    assert not allowed(method, TRIAL, searcher.CompleteOperationRequest(trial_id="t", run=3))
+
+
+def test_services_may_seal_and_users_may_not() -> None:
+    method = "/resolute.api.searcher.v1.SearcherService/Seal"
+    assert allowed(method, ServiceAccount("experiments"), searcher.SealRequest())
+    with pytest.raises(PermissionDeniedError, match="not for users"):
+        authorize(method, User("a", Role.ADMIN), searcher.SealRequest())
