@@ -1,4 +1,4 @@
-"""What people ask of experiments and what searches decide, on both databases: states and signals change together."""
+"""What people ask of experiments and what searches decide, on both databases."""
 
 from __future__ import annotations
 

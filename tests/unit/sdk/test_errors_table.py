@@ -12,9 +12,9 @@ from resolute_serving.interceptors import to_status
 
 
 def test_every_reason_of_the_contract_has_one_class_and_every_class_a_reason() -> None:
-    declared = {name.removeprefix("ERROR_REASON_") for name in error_pb2.ErrorReason.keys()} - {"UNSPECIFIED"}
+    declared = {name.removeprefix("ERROR_REASON_") for name in error_pb2.ErrorReason} - {"UNSPECIFIED"}
     assert set(errors.BY_REASON) == declared
-    assert len({kind for kind in errors.BY_REASON.values()}) == len(errors.BY_REASON)
+    assert len(set(errors.BY_REASON.values())) == len(errors.BY_REASON)
 
 
 @pytest.mark.parametrize("kind", errors.BY_REASON.values(), ids=lambda kind: kind.__name__)
