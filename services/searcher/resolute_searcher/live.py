@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Coroutine
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection
+from typing import TypeVar
 
 from sqlalchemy.engine import Connection
 
@@ -21,11 +21,11 @@ from resolute.errors import ConflictError, NotFoundError, ResoluteError
 from resolute_searcher.events import Event
 from resolute_searcher.search import Search, start
 from resolute_searcher.spec_messages import spec_from
+from resolute_searcher.storage import Storage
 from resolute_searcher.store import lives, log, rows
 from resolute_searcher.store.log import Append, EventTakenError
 from resolute_searcher.store.rows import SearchRow
 from resolute_searcher.watching import Watchers
-from resolute_serving.database import Database, Work
 
 T = TypeVar("T")
 _ATTEMPTS = 10
@@ -83,7 +83,7 @@ class LiveSearches:
     """All searches of the service.
 
     Args:
-        database: Where the logs are.
+        storage: Where the logs are.
         clock: Dates entries.
         watchers: Told of each search that has new entries.
         shared: Whether other processes write to the database, so that what is in memory may be behind.
@@ -91,9 +91,9 @@ class LiveSearches:
     """
 
     def __init__(
-        self, database: Database, *, clock: Clock, watchers: Watchers, shared: bool, capacity: int = 2048
+        self, storage: Storage, *, clock: Clock, watchers: Watchers, shared: bool, capacity: int = 2048
     ) -> None:
-        self._database = database
+        self._storage = storage
         self._clock = clock
         self._watchers = watchers
         self._shared = shared
@@ -102,7 +102,6 @@ class LiveSearches:
         self._loads: dict[str, asyncio.Task[LiveSearch]] = {}
         # Writes of searches that were dropped: whoever reads the log waits for them.
         self._draining: dict[str, asyncio.Task[None]] = {}
-        self._tasks: set[asyncio.Task[Any]] = set()
 
     async def create(self, search_id: str, message: pb.SearchSpec) -> LiveSearch:
         """Begins a search, or finds the one that was begun before.
@@ -119,7 +118,7 @@ class LiveSearches:
         def work(connection: Connection) -> bool:
             return lives.create_search(connection, search_id, message, search, first, now)
 
-        await self.write(work)
+        await self._storage.write(work)
         self._watchers.notify(search_id)
         return await self._fresh(search_id)
 
@@ -171,17 +170,8 @@ class LiveSearches:
         if live is not None:
             self._drop(search_id, live)
         now = self._clock.time()
-        await self.write(lambda connection: rows.delete_search(connection, search_id, now))
+        await self._storage.write(lambda connection: rows.delete_search(connection, search_id, now))
         self._watchers.notify(search_id)
-
-    async def write(self, work: Work[T]) -> T:
-        """Writes something beside the logs; once begun it is not cancelled with its caller."""
-        return await asyncio.shield(self._keep(self._database.write(work), name="searcher-write"))
-
-    async def settle(self) -> None:
-        """Waits for all writes that are on their way."""
-        while self._tasks:
-            await asyncio.wait(self._tasks)
 
     async def _fresh(self, search_id: str) -> LiveSearch:
         """Gives a search that is not behind its log."""
@@ -192,7 +182,7 @@ class LiveSearches:
         if self._shared:
             after = live.search.sequence
             try:
-                missed = await self._database.read(lambda c: log.catch_up(c, search_id, after=after))
+                missed = await self._storage.read(lambda c: log.catch_up(c, search_id, after=after))
             except NotFoundError:
                 self._drop(search_id, live)
                 raise
@@ -205,7 +195,7 @@ class LiveSearches:
     async def _load(self, search_id: str) -> LiveSearch:
         loading = self._loads.get(search_id)
         if loading is None:
-            loading = self._keep(self._read(search_id), name=f"searcher-load-{search_id}")
+            loading = self._storage.begin(self._read(search_id), name=f"searcher-load-{search_id}")
             self._loads[search_id] = loading
             loading.add_done_callback(lambda _: self._loads.pop(search_id, None))
         return await asyncio.shield(loading)
@@ -214,7 +204,7 @@ class LiveSearches:
         draining = self._draining.get(search_id)
         if draining is not None:
             await asyncio.wait([draining])
-        row, search = await self._database.read(lambda c: lives.load_search(c, search_id))
+        row, search = await self._storage.database.read(lambda c: lives.load_search(c, search_id))
         live = LiveSearch(row, search)
         if search.following() is not None:
             # A crash came between an event and what follows from it.
@@ -231,7 +221,9 @@ class LiveSearches:
         self._write(search_id, live, change.appends)
 
     def _write(self, search_id: str, live: LiveSearch, appends: list[Append]) -> None:
-        live.tail = self._keep(self._append(search_id, live, appends), name=f"searcher-append-{search_id}")
+        live.tail = self._storage.begin(
+            self._append(search_id, live, appends), name=f"searcher-append-{search_id}"
+        )
 
     async def _append(self, search_id: str, live: LiveSearch, appends: list[Append]) -> None:
         def work(connection: Connection) -> None:
@@ -239,24 +231,11 @@ class LiveSearches:
                 log.append(connection, search_id, append)
 
         try:
-            await self._database.write(work)
+            await self._storage.database.write(work)
         except BaseException:
             self._drop(search_id, live)
             raise
         self._watchers.notify(search_id)
-
-    def _keep(self, work: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:
-        """Runs work that its callers may stop waiting for."""
-        task = asyncio.create_task(work, name=name)
-        self._tasks.add(task)
-        task.add_done_callback(self._forget)
-        return task
-
-    def _forget(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
-        # Looked at, so that a failure that no caller waits for any more is not reported as unseen.
-        if not task.cancelled():
-            task.exception()
 
     def _drop(self, search_id: str, live: LiveSearch) -> None:
         """Forgets a search whose state in memory may not be that of its log."""

@@ -11,6 +11,7 @@ from resolute.api.searcher.v1 import searcher_service_pb2
 from resolute.api.searcher.v1.searcher_service_pb2_grpc import add_SearcherServiceServicer_to_server
 from resolute_searcher.live import LiveSearches
 from resolute_searcher.servicers.searches import SearcherServicer
+from resolute_searcher.storage import Storage
 from resolute_searcher.watching import Watchers
 from resolute_serving.service import Environment
 
@@ -35,14 +36,14 @@ class SearcherService:
     def __init__(self, environment: Environment) -> None:
         # An embedded database has one process; on a server there may be replicas beside this one.
         shared = make_url(environment.database_url).get_backend_name() != "sqlite"
-        self._database = environment.open_database(NAME)
+        self._storage = Storage(environment.open_database(NAME))
         self._watchers = Watchers()
-        self._searches = LiveSearches(
-            self._database, clock=environment.clock, watchers=self._watchers, shared=shared
+        searches = LiveSearches(
+            self._storage, clock=environment.clock, watchers=self._watchers, shared=shared
         )
         self._servicer = SearcherServicer(
-            database=self._database,
-            searches=self._searches,
+            storage=self._storage,
+            searches=searches,
             watchers=self._watchers,
             shared=shared,
         )
@@ -57,5 +58,4 @@ class SearcherService:
     async def stop(self) -> None:
         """Ends the streams, waits for what is on its way to the disk, closes the database."""
         self._watchers.close()
-        await self._searches.settle()
-        self._database.close()
+        await self._storage.close()

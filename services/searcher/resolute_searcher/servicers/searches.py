@@ -17,10 +17,10 @@ from resolute_searcher.preview import preview
 from resolute_searcher.replay import Replay, replay
 from resolute_searcher.servicers.trials import TrialCalls
 from resolute_searcher.spec_messages import spec_from
+from resolute_searcher.storage import Storage
 from resolute_searcher.store import log, rows
 from resolute_searcher.store.rows import SearchRow
 from resolute_searcher.watching import Watchers
-from resolute_serving.database import Database
 from resolute_serving.pages import decode_token, encode_token, page_size
 
 _MOST_BYTES = 2 * 1024 * 1024
@@ -35,7 +35,7 @@ class SearcherServicer(TrialCalls):
     """Answers all calls; here are those about whole searches.
 
     Args:
-        database: Where the logs are.
+        storage: Where the logs are.
         searches: The searches in memory.
         watchers: Wake the streams.
         shared: Whether other processes write to the database.
@@ -44,12 +44,12 @@ class SearcherServicer(TrialCalls):
     def __init__(
         self,
         *,
-        database: Database,
+        storage: Storage,
         searches: LiveSearches,
         watchers: Watchers,
         shared: bool,
     ) -> None:
-        super().__init__(database=database, searches=searches)
+        super().__init__(storage=storage, searches=searches)
         self._watchers = watchers
         self._look_again = POLL_SECONDS if shared else HEARTBEAT_SECONDS
 
@@ -98,7 +98,7 @@ class SearcherServicer(TrialCalls):
     ) -> service_pb.AcknowledgeActionsResponse:
         """Notes that actions up to a position were applied for good."""
         search_id = canonical_uuid(request.search_id, field="search_id")
-        await self._searches.write(lambda c: rows.acknowledge(c, search_id, request.sequence))
+        await self._storage.write(lambda c: rows.acknowledge(c, search_id, request.sequence))
         return service_pb.AcknowledgeActionsResponse()
 
     async def ListEvents(
@@ -108,13 +108,13 @@ class SearcherServicer(TrialCalls):
         search_id = canonical_uuid(request.search_id, field="search_id")
         size = page_size(request.page_size)
         after = decode_token(request) or 0
-        logged = await self._database.read(
+        logged = await self._storage.read(
             lambda c: log.read_logged(c, search_id, after=after, limit=size, most_bytes=_MOST_BYTES)
         )
         token = ""
         if logged:
             last = logged[-1].event.sequence
-            row = await self._database.read(lambda c: rows.read_search(c, search_id))
+            row = await self._storage.read(lambda c: rows.read_search(c, search_id))
             token = encode_token(request, last) if last < row.last_sequence else ""
         return service_pb.ListEventsResponse(entries=logged, next_page_token=token)
 
@@ -130,7 +130,7 @@ class SearcherServicer(TrialCalls):
             entries = log.read_log(connection, search_id)
             return replay(spec_from(row.spec), (e for e in entries if not until or e.sequence <= until))
 
-        outcome = await self._database.read(work)
+        outcome = await self._storage.read(work)
         return service_pb.ReplaySearchResponse(
             equal=outcome.equal,
             first_difference=outcome.first_difference,
@@ -164,14 +164,14 @@ class SearcherServicer(TrialCalls):
         return service_pb.DeleteSearchResponse()
 
     async def _actions(self, search_id: str, after: int) -> list[pb.Action]:
-        return await self._database.read(
+        return await self._storage.read(
             lambda c: log.read_actions(
                 c, search_id, after=after, limit=_ACTIONS_AT_ONCE, most_bytes=_MOST_BYTES
             )
         )
 
     async def _describe(self, search_id: str) -> pb.Search:
-        row = await self._database.read(lambda c: rows.read_search(c, search_id))
+        row = await self._storage.read(lambda c: rows.read_search(c, search_id))
         # A search that is over has nothing more to say than its row: its log may be long.
         progress = (
             1.0

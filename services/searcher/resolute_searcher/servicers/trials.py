@@ -21,8 +21,8 @@ from resolute_searcher.live import Change, LiveSearches
 from resolute_searcher.messages import event_from
 from resolute_searcher.names import canonical_uuid
 from resolute_searcher.search import Search
+from resolute_searcher.storage import Storage
 from resolute_searcher.store import trials
-from resolute_serving.database import Database
 
 _REMEMBERED_TRIALS = 100_000
 
@@ -31,12 +31,12 @@ class TrialCalls(SearcherServiceServicer):
     """Answers the calls about single trials; those about whole searches are left to a subclass.
 
     Args:
-        database: Where trials are looked up.
+        storage: Where trials are looked up.
         searches: The searches.
     """
 
-    def __init__(self, *, database: Database, searches: LiveSearches) -> None:
-        self._database = database
+    def __init__(self, *, storage: Storage, searches: LiveSearches) -> None:
+        self._storage = storage
         self._searches = searches
         self._owners: OrderedDict[str, tuple[str, str]] = OrderedDict()
 
@@ -50,7 +50,8 @@ class TrialCalls(SearcherServiceServicer):
         def act(change: Change) -> int:
             for event_id, event in events:
                 change.record(event, event_id=event_id)
-                if isinstance(event, TrialExited):
+                left = isinstance(event, TrialExited) and change.search.trial(event.request_id).exit
+                if left:
                     change.record(TrialClosed(event.request_id), event_id=f"{event_id}/closed")
             return change.search.sequence
 
@@ -97,7 +98,7 @@ class TrialCalls(SearcherServiceServicer):
             return change.search.reached(request_id)
 
         reached = await self._searches.change(search_id, act)
-        await self._searches.write(lambda c: trials.write_progress(c, request.trial_id, reached))
+        await self._storage.write(lambda c: trials.write_progress(c, request.trial_id, reached))
         return service_pb.ReportProgressResponse()
 
     async def ReportValidations(
@@ -133,7 +134,7 @@ class TrialCalls(SearcherServiceServicer):
         owner = self._owners.get(trial)
         if owner is None:
             canonical = canonical_uuid(trial, field="trial_id")
-            owner = await self._database.read(lambda c: trials.find_trial(c, canonical))
+            owner = await self._storage.read(lambda c: trials.find_trial(c, canonical))
             self._owners[trial] = owner
             if len(self._owners) > _REMEMBERED_TRIALS:
                 self._owners.popitem(last=False)
