@@ -107,7 +107,7 @@ class Checkpoint:
             The directory.
 
         Raises:
-            FailedPreconditionError: It is not committed, or ``mode`` wants its store, which cannot be reached.
+            FailedPreconditionError: It is not committed, or ``mode`` wants a store that cannot be reached.
             DataLossError: Fetched bytes do not match their digest.
         """
         destination = Path(path) if path is not None else Path("checkpoints") / self.uuid

@@ -21,6 +21,8 @@ class ResumedStream(Generic[MessageT]):
 
     Args:
         reopen: Opens the stream after the last message that was seen; called for the first time too.
+        finished: Asked when the stream ends in good order: whether that was its end. A service that stops
+            ends its streams like this too.
         patience: Seconds that an interruption may last. The first opening gets none.
         clock: Measures the patience.
     """
@@ -29,10 +31,12 @@ class ResumedStream(Generic[MessageT]):
         self,
         reopen: Callable[[], Any],
         *,
+        finished: Callable[[], bool] = lambda: True,
         patience: float = PATIENCE,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._reopen = reopen
+        self._finished = finished
         self._patience = patience
         self._clock = clock
         self._cancelled = threading.Event()
@@ -51,7 +55,8 @@ class ResumedStream(Generic[MessageT]):
                 for message in self._stream:
                     seen, broken_since, pause = True, None, _FIRST_PAUSE
                     yield cast("MessageT", message)
-                return
+                if self._finished():
+                    return
             except UnavailableError:
                 if self._cancelled.is_set():
                     return

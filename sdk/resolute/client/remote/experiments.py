@@ -216,13 +216,15 @@ class Watch:
     ) -> None:
         self._stub = stub
         self._request = _pb.WatchExperimentRequest(experiment=key, include_trials=include_trials)
-        self._stream = ResumedStream[Any](self._open)
+        self._ended = False
+        self._stream = ResumedStream[Any](self._open, finished=lambda: self._ended)
 
     def __iter__(self) -> Iterator[Change]:
         for response in self._stream:
             record = convert.experiment(response.experiment) if response.HasField("experiment") else None
             if record is not None:
                 self._request.after_revision = max(self._request.after_revision, record.revision)
+                self._ended = record.state.is_terminal
             yield Change(record, tuple(convert.trial(message) for message in response.trials))
 
     def cancel(self) -> None:

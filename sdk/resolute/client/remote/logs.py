@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
@@ -38,6 +39,10 @@ class LineFilter:
     origins: tuple[str, ...] = ()
     runs: tuple[int, ...] = ()
     containers: tuple[str, ...] = ()
+
+    def with_runs(self, runs: tuple[int, ...]) -> LineFilter:
+        """The same filter, for lines of these runs only."""
+        return dataclasses.replace(self, runs=runs)
 
 
 class Logs:
@@ -87,6 +92,7 @@ class Logs:
         head: int | None = None,
         tail: int | None = None,
         follow: bool = False,
+        finished: Callable[[], bool] = lambda: True,
     ) -> Iterator[LineRecord]:
         """Yields lines as ``list`` does and, with ``follow``, those that come after them.
 
@@ -96,6 +102,7 @@ class Logs:
             head: Only this many of the oldest; not together with ``tail`` or ``follow``.
             tail: Only this many of the newest, before those that are followed.
             follow: Go on until the trial has ended.
+            finished: As in ``follow``.
         """
         last = 0
         if not follow or tail is not None:
@@ -103,14 +110,19 @@ class Logs:
                 last = line.line_id
                 yield line
         if follow:
-            followed = self.follow(trial_uuid, wanted, after_line_id=last)
+            followed = self.follow(trial_uuid, wanted, after_line_id=last, finished=finished)
             try:
                 yield from followed
             finally:
                 followed.cancel()
 
     def follow(
-        self, trial_uuid: str, wanted: LineFilter | None = None, *, after_line_id: int = 0
+        self,
+        trial_uuid: str,
+        wanted: LineFilter | None = None,
+        *,
+        after_line_id: int = 0,
+        finished: Callable[[], bool] = lambda: True,
     ) -> FollowedLines:
         """Follows lines as they arrive, until the trial has ended.
 
@@ -118,11 +130,13 @@ class Logs:
             trial_uuid: UUID of the trial.
             wanted: Which lines; None for all.
             after_line_id: Only lines after this one; zero for all.
+            finished: Asked when the service ends the stream: whether the trial has ended, and not only the
+                service stopped.
         """
         request = logs_service_pb2.FollowLinesRequest(
             filter=_message(trial_uuid, wanted), after_line_id=after_line_id
         )
-        return FollowedLines(self._stub, request)
+        return FollowedLines(self._stub, request, finished=finished)
 
 
 class FollowedLines:
@@ -132,11 +146,15 @@ class FollowedLines:
     """
 
     def __init__(
-        self, stub: logs_service_pb2_grpc.LogsServiceStub, request: logs_service_pb2.FollowLinesRequest
+        self,
+        stub: logs_service_pb2_grpc.LogsServiceStub,
+        request: logs_service_pb2.FollowLinesRequest,
+        *,
+        finished: Callable[[], bool],
     ) -> None:
         self._stub = stub
         self._request = request
-        self._stream = ResumedStream[Any](self._open)
+        self._stream = ResumedStream[Any](self._open, finished=finished)
 
     def __iter__(self) -> Iterator[LineRecord]:
         for response in self._stream:

@@ -1,0 +1,64 @@
+"""``resolute checkpoint describe``."""
+
+from __future__ import annotations
+
+import click
+
+from resolute.cli.identifiers import CHECKPOINTS
+from resolute.cli.output import Column, Format, print_facts, print_items, print_json
+from resolute.cli.settings import Settings
+from resolute.client.ranking import Validated, validated
+from resolute.client.records import DirectoryStorage, FileRecord
+from resolute.client.services import Services
+from resolute.client.tree import human_size
+
+_FILE_COLUMNS: tuple[Column[FileRecord], ...] = (
+    Column("File", lambda file: file.path),
+    Column("Size", lambda file: human_size(file.size), right=True),
+    Column("Digest", lambda file: file.digest),
+)
+
+
+@click.command()
+@click.argument("uuids", metavar="UUID[,UUID...]", type=CHECKPOINTS)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@click.pass_obj
+def describe(settings: Settings, uuids: tuple[str, ...], as_json: bool) -> None:
+    """Show checkpoints with their files, metadata and validation."""
+    services = settings.services()
+    found = [_read(services, uuid) for uuid in uuids]
+    if as_json:
+        print_json(found)
+        return
+    for item in found:
+        _show(item)
+
+
+def _read(services: Services, uuid: str) -> Validated:
+    record = services.checkpoints.get(uuid)
+    trials = [services.trials.get(record.trial_uuid)] if record.trial_uuid else []
+    return validated([record], trials, metrics=services.metrics)[0]
+
+
+def _show(item: Validated) -> None:
+    record = item.checkpoint
+    click.secho(f"Checkpoint {record.uuid}", bold=True)
+    directory = record.storage.path if isinstance(record.storage, DirectoryStorage) else ""
+    print_facts(
+        [
+            ("State", record.state),
+            ("Experiment", item.trial.experiment_id if item.trial else None),
+            ("Trial", item.trial.id if item.trial else None),
+            ("Run", record.run or None),
+            ("Steps", record.steps_completed),
+            ("Validation", dict(item.metrics)),
+            ("Hyperparameters", item.trial.hparams if item.trial else None),
+            ("Committed", record.commit_time),
+            ("Size", human_size(record.total_size)),
+            ("Lies in", f"{directory}/{record.uuid}" if directory else record.storage),
+            ("Metadata", record.metadata),
+        ]
+    )
+    click.echo()
+    print_items(record.files, _FILE_COLUMNS, output=Format.TABLE)
+    click.echo()

@@ -1,0 +1,30 @@
+"""``resolute checkpoint download``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from resolute.cli.checkpoint.fetch import fetch
+from resolute.cli.identifiers import CHECKPOINT
+from resolute.cli.settings import Settings
+from resolute.client.download import DownloadMode
+
+
+@click.command()
+@click.argument("uuid", type=CHECKPOINT)
+@click.option("-o", "--output-dir", type=click.Path(path_type=Path), help="Where to (checkpoints/UUID).")
+@click.option("-q", "--quiet", is_flag=True, help="Print the directory and nothing else.")
+@click.option(
+    "--mode",
+    type=click.Choice([mode.value for mode in DownloadMode]),
+    default=DownloadMode.AUTO.value,
+    show_default=True,
+    help="Straight from the store, through the service, or whichever works.",
+)
+@click.pass_obj
+def download(settings: Settings, uuid: str, output_dir: Path | None, quiet: bool, mode: str) -> None:
+    """Fetch the files of a checkpoint; one that was interrupted goes on where it stopped."""
+    services = settings.services()
+    fetch(services, services.checkpoints.get(uuid), output_dir, mode=DownloadMode(mode), quiet=quiet)

@@ -1,0 +1,36 @@
+"""Fetching a checkpoint and saying where it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from resolute.client.download import DownloadMode, download
+from resolute.client.records import CheckpointRecord
+from resolute.client.services import Services
+
+
+def fetch(
+    services: Services,
+    record: CheckpointRecord,
+    destination: Path | None,
+    *,
+    mode: DownloadMode = DownloadMode.AUTO,
+    quiet: bool,
+) -> None:
+    """Fetches a checkpoint and prints where it is.
+
+    Args:
+        services: The cluster.
+        record: The checkpoint.
+        destination: Directory to fetch into; None for ``checkpoints/<uuid>``.
+        mode: Which way the bytes come.
+        quiet: Print the directory and nothing else.
+    """
+    target = destination if destination is not None else Path("checkpoints") / record.uuid
+    path = download(record, target, registry=services.checkpoints, mode=mode)
+    if quiet:
+        click.echo(path)
+    else:
+        click.echo(f"checkpoint {record.uuid} (step {record.steps_completed}) is in {path}")

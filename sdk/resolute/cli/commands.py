@@ -1,0 +1,135 @@
+"""The grammar of the command line: every group with its commands. Their modules are loaded when they run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from resolute.cli.lazy import LazyCommand, LazyGroup
+from resolute.cli.plugins import plugin_commands
+
+_EXPERIMENT = "resolute.cli.experiment"
+_TRIAL = "resolute.cli.trial"
+_CHECKPOINT = "resolute.cli.checkpoint"
+_TEMPLATE = "resolute.cli.template"
+
+EXPERIMENT_COMMANDS = (
+    LazyCommand(
+        "create", "Submit an experiment: a config and a directory of code.", f"{_EXPERIMENT}.create:create"
+    ),
+    LazyCommand("list", "List experiments.", f"{_EXPERIMENT}.list:list_", ("ls",)),
+    LazyCommand("describe", "Show experiments with their trials.", f"{_EXPERIMENT}.describe:describe"),
+    LazyCommand("logs", "Show the logs of an experiment's first trial.", f"{_EXPERIMENT}.logs:logs"),
+    LazyCommand("pause", "Let trials checkpoint and give their slots back.", f"{_EXPERIMENT}.change:pause"),
+    LazyCommand("activate", "Let paused experiments go on.", f"{_EXPERIMENT}.change:activate", ("unpause",)),
+    LazyCommand(
+        "cancel", "End experiments after their trials could checkpoint.", f"{_EXPERIMENT}.change:cancel"
+    ),
+    LazyCommand("kill", "End experiments at once.", f"{_EXPERIMENT}.change:kill"),
+    LazyCommand("wait", "Wait until an experiment ends.", f"{_EXPERIMENT}.wait:wait"),
+    LazyCommand("archive", "Hide ended experiments from lists.", f"{_EXPERIMENT}.change:archive"),
+    LazyCommand("unarchive", "Show archived experiments in lists again.", f"{_EXPERIMENT}.change:unarchive"),
+    LazyCommand("delete", "Remove ended experiments with all they have.", f"{_EXPERIMENT}.change:delete"),
+    LazyCommand(
+        "list-trials", "List the trials of an experiment.", f"{_EXPERIMENT}.trials:list_trials", ("lt",)
+    ),
+    LazyCommand(
+        "list-checkpoints",
+        "List the checkpoints of an experiment.",
+        f"{_EXPERIMENT}.checkpoints:list_checkpoints",
+        ("lc",),
+    ),
+    LazyCommand("config", "Print the whole config of an experiment.", f"{_EXPERIMENT}.config:config"),
+    LazyCommand(
+        "download-model-def",
+        "Fetch the code that was submitted.",
+        f"{_EXPERIMENT}.model_definition:download_model_definition",
+    ),
+)
+"""Commands of ``resolute experiment``."""
+
+TRIAL_COMMANDS = (
+    LazyCommand("describe", "Show trials with their runs.", f"{_TRIAL}.describe:describe"),
+    LazyCommand("logs", "Show the logs of a trial.", f"{_TRIAL}.logs:logs"),
+    LazyCommand("kill", "End trials at once; their experiments go on.", f"{_TRIAL}.kill:kill"),
+    LazyCommand("download", "Fetch a checkpoint of a trial.", f"{_TRIAL}.download:download"),
+)
+"""Commands of ``resolute trial``."""
+
+CHECKPOINT_COMMANDS = (
+    LazyCommand(
+        "list", "List the checkpoints of an experiment or a trial.", f"{_CHECKPOINT}.list:list_", ("ls",)
+    ),
+    LazyCommand("describe", "Show checkpoints with their files.", f"{_CHECKPOINT}.describe:describe"),
+    LazyCommand("download", "Fetch the files of a checkpoint.", f"{_CHECKPOINT}.download:download"),
+)
+"""Commands of ``resolute checkpoint``."""
+
+TEMPLATE_COMMANDS = (
+    LazyCommand("list", "List templates.", f"{_TEMPLATE}.commands:list_", ("ls",)),
+    LazyCommand("describe", "Print a template.", f"{_TEMPLATE}.commands:describe"),
+    LazyCommand("set", "Write a template from a file.", f"{_TEMPLATE}.commands:set_"),
+    LazyCommand("remove", "Remove a template.", f"{_TEMPLATE}.commands:remove", ("rm",)),
+)
+"""Commands of ``resolute template``."""
+
+ROOT_COMMANDS = (
+    LazyCommand(
+        "experiment", "Submit experiments and lead them.", "resolute.cli.commands:experiment", ("e",)
+    ),
+    LazyCommand("trial", "Look at the trials of experiments.", "resolute.cli.commands:trial", ("t",)),
+    LazyCommand("checkpoint", "Find and fetch checkpoints.", "resolute.cli.commands:checkpoint", ("c",)),
+    LazyCommand("template", "Keep parts of configs to share.", "resolute.cli.commands:template", ("tpl",)),
+    LazyCommand(
+        "preview-search", "Show what a config's search would run.", "resolute.cli.preview:preview_search"
+    ),
+    LazyCommand(
+        "completion", "Print a script that completes commands in a shell.", "resolute.cli.shell:completion"
+    ),
+    LazyCommand("version", "Print the versions of client and cluster.", "resolute.cli.version:version"),
+)
+"""Commands of ``resolute`` that are always there."""
+
+
+class RootGroup(LazyGroup):
+    """The group of ``resolute`` itself: its own commands and those of plugins."""
+
+    def entries(self) -> Sequence[LazyCommand]:
+        """The commands, in the order of the help."""
+        return (*ROOT_COMMANDS, *plugin_commands())
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs the command; its errors become messages while it is still known which cluster they concern."""
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+            raise
+        except Exception as error:
+            from resolute.cli.failures import Failure, explain
+
+            message = explain(error, ctx.obj)
+            if message is None:
+                raise
+            raise Failure(message) from error
+
+
+@click.group(cls=LazyGroup, entries=EXPERIMENT_COMMANDS)
+def experiment() -> None:
+    """Submit experiments and lead them."""
+
+
+@click.group(cls=LazyGroup, entries=TRIAL_COMMANDS)
+def trial() -> None:
+    """Look at the trials of experiments."""
+
+
+@click.group(cls=LazyGroup, entries=CHECKPOINT_COMMANDS)
+def checkpoint() -> None:
+    """Find and fetch checkpoints."""
+
+
+@click.group(cls=LazyGroup, entries=TEMPLATE_COMMANDS)
+def template() -> None:
+    """Keep parts of configs to share."""

@@ -1,0 +1,122 @@
+"""``resolute experiment pause|activate|cancel|kill|archive|unarchive|delete``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import click
+
+from resolute.cli.failures import explain
+from resolute.cli.identifiers import EXPERIMENTS
+from resolute.cli.settings import Settings
+from resolute.client.records import ExperimentRecord
+from resolute.errors import AuthError, ResoluteError, UnavailableError
+
+_IDS = click.argument("experiment_ids", metavar="ID[,ID...]", type=EXPERIMENTS)
+
+
+@click.command()
+@_IDS
+@click.pass_context
+def pause(ctx: click.Context, experiment_ids: tuple[str, ...]) -> None:
+    """Ask trials to checkpoint and exit, and start none until `activate`."""
+    _change(
+        ctx, experiment_ids, lambda settings, key: settings.services().experiments.pause(key), "is pausing"
+    )
+
+
+@click.command()
+@_IDS
+@click.pass_context
+def activate(ctx: click.Context, experiment_ids: tuple[str, ...]) -> None:
+    """Let paused experiments go on from their checkpoints."""
+    _change(
+        ctx, experiment_ids, lambda settings, key: settings.services().experiments.activate(key), "is active"
+    )
+
+
+@click.command()
+@_IDS
+@click.pass_context
+def cancel(ctx: click.Context, experiment_ids: tuple[str, ...]) -> None:
+    """End experiments after their trials had the chance to checkpoint."""
+    _change(
+        ctx, experiment_ids, lambda settings, key: settings.services().experiments.cancel(key), "is ending"
+    )
+
+
+@click.command()
+@_IDS
+@click.pass_context
+def kill(ctx: click.Context, experiment_ids: tuple[str, ...]) -> None:
+    """End experiments at once, without a last checkpoint."""
+    _change(
+        ctx,
+        experiment_ids,
+        lambda settings, key: settings.services().experiments.kill(key),
+        "is being killed",
+    )
+
+
+@click.command()
+@_IDS
+@click.pass_context
+def archive(ctx: click.Context, experiment_ids: tuple[str, ...]) -> None:
+    """Hide ended experiments from lists."""
+    _change(
+        ctx, experiment_ids, lambda settings, key: settings.services().experiments.archive(key), "is archived"
+    )
+
+
+@click.command()
+@_IDS
+@click.pass_context
+def unarchive(ctx: click.Context, experiment_ids: tuple[str, ...]) -> None:
+    """Show archived experiments in lists again."""
+
+    def show(settings: Settings, key: str) -> ExperimentRecord:
+        return settings.services().experiments.archive(key, archived=False)
+
+    _change(ctx, experiment_ids, show, "is shown again")
+
+
+@click.command()
+@_IDS
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.pass_context
+def delete(ctx: click.Context, experiment_ids: tuple[str, ...], yes: bool) -> None:
+    """Remove ended experiments: their metrics, logs, checkpoints and code."""
+    if not yes:
+        names = ", ".join(experiment_ids)
+        click.confirm(
+            f"Remove experiment {names} with all metrics, logs and checkpoints?", abort=True, err=True
+        )
+    _change(
+        ctx,
+        experiment_ids,
+        lambda settings, key: settings.services().experiments.delete(key),
+        "is being removed",
+    )
+
+
+def _change(
+    ctx: click.Context,
+    keys: tuple[str, ...],
+    change: Callable[[Settings, str], ExperimentRecord],
+    done: str,
+) -> None:
+    """Changes each experiment; one that refuses does not keep the others from changing."""
+    settings = ctx.ensure_object(Settings)
+    failed = False
+    for key in keys:
+        try:
+            record = change(settings, key)
+        except (AuthError, UnavailableError):
+            raise  # the others would fail alike
+        except ResoluteError as error:
+            click.echo(explain(error, settings), err=True)
+            failed = True
+        else:
+            click.echo(f"experiment {record.id} {done}")
+    if failed:
+        ctx.exit(1)

@@ -1,0 +1,23 @@
+"""``resolute experiment config``."""
+
+from __future__ import annotations
+
+import click
+import yaml
+
+from resolute.cli.identifiers import EXPERIMENT
+from resolute.cli.output import print_json
+from resolute.cli.settings import Settings
+
+
+@click.command()
+@click.argument("experiment_id", type=EXPERIMENT)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of YAML.")
+@click.pass_obj
+def config(settings: Settings, experiment_id: str, as_json: bool) -> None:
+    """Print the whole config of an experiment, defaults filled in."""
+    record = settings.services().experiments.get(experiment_id)
+    if as_json:
+        print_json(record.config)
+    else:
+        click.echo(yaml.safe_dump(record.config, sort_keys=True, allow_unicode=True), nl=False)

@@ -1,0 +1,118 @@
+"""``resolute experiment create``."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from resolute.cli.experiment.ending import exit_by_state
+from resolute.cli.follow import follow
+from resolute.cli.settings import Settings
+from resolute.client.config_file import config_text, parse_config, read_config, with_overrides
+from resolute.client.packing import configured_limit, pack
+from resolute.client.remote.experiments import Created, Submission
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Request:
+    """What the command line asks for."""
+
+    config: str
+    model_definition: Path | None
+    includes: tuple[Path, ...]
+    template: str
+    paused: bool
+    test_mode: bool
+
+
+@click.command()
+@click.argument("config", type=click.Path(path_type=Path))
+@click.argument("model_definition", metavar="[DIR|FILE]", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "-f", "--follow", "--follow-first-trial", "follow_it", is_flag=True, help="Follow it until it ends."
+)
+@click.option("--paused", is_flag=True, help="Create it paused.")
+@click.option("-t", "--test-mode", "--test", is_flag=True, help="Train one batch only, and follow that.")
+@click.option("--local", is_flag=True, help="With --test-mode: run the entrypoint here, without a cluster.")
+@click.option(
+    "-i",
+    "--include",
+    "includes",
+    multiple=True,
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="Add a file or directory to the root of the code (repeatable).",
+)
+@click.option("--config", "overrides", multiple=True, metavar="KEY=VALUE", help="Set a field (repeatable).")
+@click.option("--template", default="", metavar="NAME", help="Merge this template under the config.")
+@click.pass_context
+def create(  # noqa: PLR0913, PLR0917 - click hands over every option
+    ctx: click.Context,
+    config: Path,
+    model_definition: Path | None,
+    follow_it: bool,
+    paused: bool,
+    test_mode: bool,
+    local: bool,
+    includes: tuple[Path, ...],
+    overrides: tuple[str, ...],
+    template: str,
+) -> None:
+    """Submit an experiment: CONFIG is a YAML file, DIR|FILE the code that it runs.
+
+    With -f or -t it exits 0 only if the experiment completes.
+    """
+    if paused and (follow_it or test_mode):
+        raise click.UsageError("--paused cannot be combined with --follow or --test-mode.")
+    if local and not test_mode:
+        raise click.UsageError("--local needs --test-mode: only tests run without a cluster.")
+    text = read_config(config)
+    if overrides:
+        text = config_text(with_overrides(parse_config(text, name=str(config)), overrides))
+    request = _Request(
+        config=text,
+        model_definition=model_definition,
+        includes=includes,
+        template=template,
+        paused=paused,
+        test_mode=test_mode,
+    )
+    if local:
+        _run_locally(ctx, request)
+    else:
+        _submit(ctx, request, follow_it=follow_it or test_mode)
+
+
+def _submit(ctx: click.Context, request: _Request, *, follow_it: bool) -> None:
+    services = ctx.ensure_object(Settings).services()
+    limit = configured_limit(os.environ)
+    with pack(request.model_definition, request.includes, limit=limit) as archive:
+        submission = Submission(
+            config=request.config,
+            template=request.template,
+            paused=request.paused,
+            test_mode=request.test_mode,
+        )
+        created: Created = services.experiments.create(submission, archive)
+    for warning in created.warnings:
+        click.echo(f"warning: {warning}", err=True)
+    click.echo(f"Created experiment {created.experiment.id}")
+    if follow_it:
+        exit_by_state(ctx, follow(services, created.experiment))
+
+
+def _run_locally(ctx: click.Context, request: _Request) -> None:
+    from resolute.cli.local.run import run_locally
+
+    if request.template:
+        raise click.UsageError("--template needs a cluster, which --local does without.")
+    code = run_locally(
+        parse_config(request.config),
+        model_definition=request.model_definition,
+        includes=request.includes,
+        limit=configured_limit(os.environ),
+    )
+    ctx.exit(0 if code == 0 else 1)

@@ -1,0 +1,103 @@
+"""``resolute experiment describe``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import click
+
+from resolute.cli.experiment import list as listing
+from resolute.cli.experiment.overview import RankedTrial, best_of, columns, ranked_trials
+from resolute.cli.identifiers import EXPERIMENTS
+from resolute.cli.output import Column, Format, format_option, print_facts, print_items, print_json
+from resolute.cli.settings import Settings
+from resolute.client.records import ExperimentRecord, TrialMetrics
+from resolute.client.services import Services
+
+
+@dataclass(frozen=True)
+class _Description:
+    """What is told of one experiment."""
+
+    experiment: ExperimentRecord
+    trials: list[RankedTrial]
+    best: RankedTrial | None
+    metrics: list[TrialMetrics]
+
+
+METRICS_COLUMNS: tuple[Column[TrialMetrics], ...] = (
+    Column("Trial", lambda report: report.trial_id, right=True),
+    Column("Run", lambda report: report.trial_run_id, right=True),
+    Column("Group", lambda report: report.group),
+    Column("Steps", lambda report: report.steps_completed, right=True),
+    Column("Time", lambda report: report.end_time),
+    Column("Metrics", lambda report: report.metrics),
+)
+"""What lists of reports show."""
+
+
+@click.command()
+@click.argument("experiment_ids", metavar="ID[,ID...]", type=EXPERIMENTS)
+@click.option("--metrics", is_flag=True, help="All that its trials reported, too.")
+@format_option
+@click.pass_obj
+def describe(settings: Settings, experiment_ids: tuple[str, ...], metrics: bool, output: Format) -> None:
+    """Show experiments with their trials."""
+    services = settings.services()
+    found = [_describe(services, key, metrics=metrics) for key in experiment_ids]
+    if output is Format.JSON:
+        print_json(found)
+    elif output is Format.CSV and metrics:
+        print_items((report for item in found for report in item.metrics), METRICS_COLUMNS, output=output)
+    elif output is Format.CSV:
+        print_items((item.experiment for item in found), listing.COLUMNS, output=output)
+    else:
+        for item in found:
+            _show(item)
+
+
+def _describe(services: Services, key: str, *, metrics: bool) -> _Description:
+    experiment = services.experiments.get(key)
+    trials = ranked_trials(services, experiment)
+    reports = (
+        [report for item in trials for report in services.metrics.reports(item.trial)] if metrics else []
+    )
+    best = best_of(trials, smaller_is_better=experiment.smaller_is_better)
+    return _Description(experiment, trials, best, reports)
+
+
+def _show(item: _Description) -> None:
+    experiment = item.experiment
+    click.secho(f"Experiment {experiment.id}: {experiment.name}", bold=True)
+    order = "smaller" if experiment.smaller_is_better else "larger"
+    searcher = f"{experiment.searcher_name} by {experiment.searcher_metric} ({order} is better)"
+    print_facts(
+        [
+            ("State", experiment.shown_state),
+            ("Failure", experiment.failure),
+            ("Progress", f"{experiment.progress:.0%}"),
+            ("Searcher", searcher if experiment.searcher_metric else experiment.searcher_name),
+            ("Description", experiment.description),
+            ("Labels", experiment.labels),
+            ("Owner", experiment.owner),
+            ("Workspace", f"{experiment.workspace}/{experiment.project}" if experiment.workspace else ""),
+            ("Created", experiment.create_time),
+            ("Ended", experiment.end_time),
+            ("Archived", experiment.archived or None),
+            ("UUID", experiment.uuid),
+            ("Best trial", _best_line(item.best)),
+        ]
+    )
+    if item.trials:
+        click.echo()
+        print_items(item.trials, columns(experiment.searcher_metric), output=Format.TABLE)
+    if item.metrics:
+        click.echo()
+        print_items(item.metrics, METRICS_COLUMNS, output=Format.TABLE)
+    click.echo()
+
+
+def _best_line(item: RankedTrial | None) -> str:
+    if item is None or item.best is None:
+        return ""
+    return f"{item.trial.id}: {item.best.metric} {item.best.value:.6g} at step {item.best.steps}"

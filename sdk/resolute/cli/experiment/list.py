@@ -1,0 +1,66 @@
+"""``resolute experiment list``."""
+
+from __future__ import annotations
+
+import itertools
+
+import click
+
+from resolute.cli.output import Column, Format, format_option, print_items
+from resolute.cli.settings import Settings
+from resolute.client.records import ExperimentRecord
+from resolute.client.remote.experiments import ExperimentFilter
+from resolute.client.states import ExperimentState
+
+COLUMNS: tuple[Column[ExperimentRecord], ...] = (
+    Column("ID", lambda e: e.id, right=True),
+    Column("Name", lambda e: e.name),
+    Column("State", lambda e: e.shown_state),
+    Column("Progress", lambda e: f"{e.progress:.0%}", right=True),
+    Column("Trials", lambda e: e.trial_count, right=True),
+    Column("Searcher", lambda e: e.searcher_name),
+    Column("Owner", lambda e: e.owner),
+    Column("Created", lambda e: e.create_time),
+    Column("Ended", lambda e: e.end_time),
+    Column("Archived", lambda e: e.archived),
+)
+"""What lists of experiments show."""
+
+_STATES = sorted(state.value for state in ExperimentState if state is not ExperimentState.UNSPECIFIED)
+
+
+@click.command(name="list")
+@click.option("-a", "--all", "everything", is_flag=True, help="Archived experiments too.")
+@click.option(
+    "--state", "states", multiple=True, type=click.Choice(_STATES, case_sensitive=False), metavar="STATE"
+)
+@click.option("--owner", "owners", multiple=True, metavar="NAME", help="Only of this user (repeatable).")
+@click.option("--label", "labels", multiple=True, metavar="LABEL", help="Only with this label (repeatable).")
+@click.option("--name", default="", metavar="TEXT", help="Only with this text in the name.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=200, show_default=True, help="At most this many."
+)
+@click.option("--offset", type=click.IntRange(min=0), default=0, help="Leave out this many of the newest.")
+@format_option
+@click.pass_obj
+def list_(  # noqa: PLR0913, PLR0917 - click hands over every option
+    settings: Settings,
+    everything: bool,
+    states: tuple[str, ...],
+    owners: tuple[str, ...],
+    labels: tuple[str, ...],
+    name: str,
+    limit: int,
+    offset: int,
+    output: Format,
+) -> None:
+    """List experiments, newest first."""
+    wanted = ExperimentFilter(
+        states=tuple(ExperimentState(state.upper()) for state in states),
+        owners=owners,
+        labels=labels,
+        name=name,
+        include_archived=everything,
+    )
+    found = settings.services().experiments.list(wanted, limit=offset + limit)
+    print_items(itertools.islice(found, offset, None), COLUMNS, output=output)

@@ -1,0 +1,39 @@
+"""``resolute experiment logs``."""
+
+from __future__ import annotations
+
+import click
+
+from resolute.cli.identifiers import EXPERIMENT
+from resolute.cli.lines import LogRequest, log_options, print_lines
+from resolute.cli.settings import Settings
+from resolute.client.records import TrialRecord
+from resolute.client.services import Services
+from resolute.errors import NotFoundError
+
+
+@click.command()
+@click.argument("experiment_id", type=EXPERIMENT)
+@log_options
+@click.pass_obj
+def logs(settings: Settings, experiment_id: str, request: LogRequest) -> None:
+    """Show the logs of an experiment's first trial; other trials have `trial logs`."""
+    services = settings.services()
+    trial = _first_trial(services, experiment_id, wait=request.follow)
+    print_lines(services, services.trials.get(trial.uuid), request)
+
+
+def _first_trial(services: Services, key: str, *, wait: bool) -> TrialRecord:
+    first = next(services.trials.list(key, limit=1), None)
+    if first is not None:
+        return first
+    if wait:
+        watch = services.experiments.watch(key, include_trials=True)
+        try:
+            for change in watch:
+                if change.trials:
+                    return min(change.trials, key=lambda trial: trial.id)
+        finally:
+            watch.cancel()
+    remedy = "it ended without one" if wait else "wait for it with --follow"
+    raise NotFoundError(f"experiment {key} has no trial yet; {remedy}")

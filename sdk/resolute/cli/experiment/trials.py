@@ -1,0 +1,29 @@
+"""``resolute experiment list-trials``."""
+
+from __future__ import annotations
+
+import itertools
+
+import click
+
+from resolute.cli.experiment.overview import columns, with_best
+from resolute.cli.identifiers import EXPERIMENT
+from resolute.cli.output import Format, format_option, print_items
+from resolute.cli.settings import Settings
+
+
+@click.command(name="list-trials")
+@click.argument("experiment_id", type=EXPERIMENT)
+@click.option("--limit", type=click.IntRange(min=1), help="At most this many.")
+@click.option("--offset", type=click.IntRange(min=0), default=0, help="Leave out this many of the first.")
+@format_option
+@click.pass_obj
+def list_trials(
+    settings: Settings, experiment_id: str, limit: int | None, offset: int, output: Format
+) -> None:
+    """List the trials of an experiment with their best validations."""
+    services = settings.services()
+    experiment = services.experiments.get(experiment_id)
+    end = None if limit is None else offset + limit
+    trials = list(itertools.islice(services.trials.list(experiment.uuid, limit=end), offset, None))
+    print_items(with_best(services, experiment, trials), columns(experiment.searcher_metric), output=output)

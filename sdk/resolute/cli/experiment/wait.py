@@ -1,0 +1,38 @@
+"""``resolute experiment wait``."""
+
+from __future__ import annotations
+
+import click
+
+from resolute.cli.experiment.ending import describe_end, exit_by_state
+from resolute.cli.identifiers import EXPERIMENT
+from resolute.cli.main import INTERRUPTED
+from resolute.cli.settings import Settings
+from resolute.client.states import ExperimentState
+
+
+@click.command()
+@click.argument("experiment_id", type=EXPERIMENT)
+@click.option("--polling-interval", type=float, default=5.0, hidden=True)  # the service tells at once
+@click.pass_context
+def wait(ctx: click.Context, experiment_id: str, polling_interval: float) -> None:
+    """Wait until an experiment ends; exit 0 only if it completes."""
+    del polling_interval
+    services = ctx.ensure_object(Settings).services()
+    record = services.experiments.get(experiment_id)
+    watch = services.experiments.watch(record.uuid)
+    try:
+        for change in watch:
+            if change.experiment is None:
+                continue
+            paused = change.experiment.state is ExperimentState.PAUSED
+            if paused and record.state is not ExperimentState.PAUSED:
+                click.echo(f"experiment {record.id} is paused; still waiting", err=True)
+            record = change.experiment
+    except KeyboardInterrupt:
+        click.echo(f"stopped waiting; experiment {record.id} goes on", err=True)
+        ctx.exit(INTERRUPTED)
+    finally:
+        watch.cancel()
+    click.echo(describe_end(record))
+    exit_by_state(ctx, record)

@@ -1,0 +1,63 @@
+"""Errors as one clear message for a person at a terminal."""
+
+from __future__ import annotations
+
+from typing import IO, Any
+
+import click
+
+from resolute import errors
+from resolute.cli.settings import Settings
+from resolute.client.endpoint import TOKEN_VARIABLE, Endpoint
+
+
+class Failure(click.ClickException):
+    """A command that did not do what was asked; its message is complete."""
+
+    exit_code = 1
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Writes the message to stderr, or to ``file``."""
+        click.echo(self.message, file=file, err=file is None)
+
+
+def explain(error: BaseException, settings: Settings | None) -> str | None:
+    """Writes what went wrong and what to do; None for a defect of this program, whose traceback is wanted.
+
+    Args:
+        error: What a command raised.
+        settings: Tell which cluster was asked; None if the command line did not get that far.
+    """
+    if isinstance(error, errors.ResoluteError):
+        endpoint = settings.endpoint() if settings is not None else None
+        return "\n".join([f"error: {_text(error)}", *_hints(error, endpoint)])
+    if isinstance(error, OSError):
+        subject = f"{error.filename}: " if error.filename else ""
+        return f"error: {subject}{error.strerror or error}"
+    return None
+
+
+def _text(error: errors.ResoluteError) -> str:
+    message = str(error) or type(error).__name__
+    # Most messages about several faults list them already, each on a line of its own.
+    return "\n".join(
+        [
+            message,
+            *(
+                f"  {fault}"
+                for fault in error.violations
+                if str(fault) not in message and fault.description not in message
+            ),
+        ]
+    )
+
+
+def _hints(error: errors.ResoluteError, endpoint: Endpoint | None) -> list[str]:
+    if endpoint is None:
+        return []
+    if isinstance(error, errors.UnauthenticatedError):
+        refused = f"{endpoint.address} refused the token ({endpoint.token_origin})"
+        return [f"  {refused}; give one of that cluster in {TOKEN_VARIABLE}"]
+    if isinstance(error, errors.UnavailableError) and not isinstance(error, errors.DeadlineError):
+        return [f"  {endpoint.remedy}"]
+    return []

@@ -1,0 +1,98 @@
+"""Command groups that load a command's module only when the command runs.
+
+Help, completion and prefix matching need names and one line of help, and these stand in a table:
+`resolute --help` imports neither gRPC nor rich.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+
+@dataclass(frozen=True)
+class LazyCommand:
+    """A command that is somewhere else."""
+
+    name: str
+    help: str
+    """One line for the list of commands."""
+    target: str
+    """``module:attribute`` of the ``click.Command``."""
+    aliases: tuple[str, ...] = ()
+
+    def load(self) -> click.Command:
+        """Imports the command."""
+        module, _, attribute = self.target.partition(":")
+        command = getattr(import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are known by a table. Unambiguous prefixes of names and aliases work too.
+
+    Args:
+        entries: The commands, in the order of the help.
+    """
+
+    def __init__(self, *args: Any, entries: Sequence[LazyCommand] = (), **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._entries = tuple(entries)
+
+    def entries(self) -> Sequence[LazyCommand]:
+        """The commands, in the order of the help."""
+        return self._entries
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names all commands."""
+        return [entry.name for entry in self.entries()]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Loads the command with this name, alias or unambiguous prefix; None if there is none."""
+        matches = self._matches(cmd_name)
+        return matches[0].load() if len(matches) == 1 else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Finds the command of a command line; fails with what was probably meant."""
+        typed = args[0]
+        matches = self._matches(typed)
+        if len(matches) > 1:
+            names = ", ".join(entry.name for entry in matches)
+            ctx.fail(f"{typed!r} is short for several commands: {names}.")
+        if not matches and not typed.startswith("-"):
+            close = difflib.get_close_matches(typed, self.list_commands(ctx), n=3)
+            hint = f" Did you mean {' or '.join(close)}?" if close else ""
+            ctx.fail(f"There is no command {typed!r}.{hint}")
+        _, command, rest = super().resolve_command(ctx, args)
+        return matches[0].name if matches else None, command, rest
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the list of commands without loading any."""
+        rows = [(", ".join((entry.name, *entry.aliases)), entry.help) for entry in self.entries()]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Completes names of commands without loading any, and options."""
+        names = [
+            CompletionItem(entry.name, help=entry.help)
+            for entry in self.entries()
+            if entry.name.startswith(incomplete)
+        ]
+        return names + click.Command.shell_complete(self, ctx, incomplete)
+
+    def _matches(self, typed: str) -> list[LazyCommand]:
+        entries = self.entries()
+        exact = [entry for entry in entries if typed in (entry.name, *entry.aliases)]
+        if exact:
+            return exact[:1]
+        return [entry for entry in entries if any(n.startswith(typed) for n in (entry.name, *entry.aliases))]

@@ -1,0 +1,1 @@
+"""Running an entrypoint on this machine, without a cluster."""

@@ -1,0 +1,83 @@
+"""The ``resolute`` command, installed as ``det`` too."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from resolute.cli.commands import RootGroup
+from resolute.cli.settings import Settings
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
+
+
+def _print_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from resolute.cli.version import client_version
+
+        click.echo(f"{ctx.info_name} {client_version()}")
+        ctx.exit()
+
+
+@click.group(cls=RootGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "-m", "--master", default="", metavar="HOST:PORT", help="Address of the cluster [RESOLUTE_MASTER]."
+)
+@click.option("-u", "--user", default="", metavar="NAME", help="Act as this user.")
+@click.option(
+    "-v",
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_print_version,
+    help="Print the version of this client and exit.",
+)
+@click.pass_context
+def cli(ctx: click.Context, master: str, user: str) -> None:
+    """Train models on this machine or a cluster: search, follow, pause, resume, fetch.
+
+    Without -m, the cluster is the one that RESOLUTE_MASTER or DET_MASTER names, else the one that
+    `resolute up` runs on this machine. Commands can be shortened: `resolute e ls`.
+    """
+    ctx.obj = Settings(master=master, user=user)
+    ctx.call_on_close(ctx.obj.close)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs one command and exits: 0 if it did what was asked, 1 if not, 2 if the command line is wrong.
+
+    Args:
+        arguments: The command line without the program; None for this process's own.
+    """
+    # The core's own messages on stderr would stand beside ours, which say what to do.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
+
+
+def run(arguments: list[str], *, program: str | None = None) -> int:
+    """Runs one command and returns its exit code.
+
+    Args:
+        arguments: The command line without the program.
+        program: Name of the program in messages; None for the one that this process was started as.
+    """
+    try:
+        result = cli.main(arguments, prog_name=program, standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has enough, as `head` does; python must not complain while it closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return result if isinstance(result, int) else 0

@@ -1,0 +1,122 @@
+"""``resolute trial describe``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import click
+
+from resolute.cli.experiment.describe import METRICS_COLUMNS
+from resolute.cli.identifiers import TRIALS
+from resolute.cli.output import Column, Format, format_option, print_facts, print_items, print_json
+from resolute.cli.settings import Settings
+from resolute.client.records import MetricSummary, RunRecord, TrialMetrics, TrialRecord
+from resolute.client.services import Services
+
+
+@dataclass(frozen=True)
+class _Description:
+    """What is told of one trial."""
+
+    trial: TrialRecord
+    metrics: list[TrialMetrics]
+    metrics_summary: list[MetricSummary]
+
+
+_TRIAL_COLUMNS: tuple[Column[TrialRecord], ...] = (
+    Column("Trial", lambda trial: trial.id, right=True),
+    Column("Experiment", lambda trial: trial.experiment_id, right=True),
+    Column("State", lambda trial: trial.state),
+    Column("Restarts", lambda trial: trial.restarts, right=True),
+    Column("Runs", lambda trial: trial.run, right=True),
+    Column("Started", lambda trial: trial.create_time),
+    Column("Ended", lambda trial: trial.end_time),
+    Column("Hyperparameters", lambda trial: trial.hparams),
+)
+_RUN_COLUMNS: tuple[Column[RunRecord], ...] = (
+    Column("Run", lambda run: run.run, right=True),
+    Column("Outcome", lambda run: run.outcome.value if run.end_time else "RUNNING"),
+    Column("Exit code", lambda run: run.exit_code, right=True),
+    Column("Slots", lambda run: run.slot_ids),
+    Column("Started", lambda run: run.start_time),
+    Column("Ended", lambda run: run.end_time),
+    Column("Failure", lambda run: run.failure),
+)
+_SUMMARY_COLUMNS: tuple[Column[MetricSummary], ...] = (
+    Column("Group", lambda item: item.group),
+    Column("Metric", lambda item: item.name),
+    Column("Last", lambda item: item.last, right=True),
+    Column("At step", lambda item: item.last_steps, right=True),
+    Column("Min", lambda item: item.min, right=True),
+    Column("Max", lambda item: item.max, right=True),
+    Column("Mean", lambda item: item.mean, right=True),
+    Column("Reports", lambda item: item.count, right=True),
+)
+
+
+@click.command()
+@click.argument("trial_ids", metavar="ID[,ID...]", type=TRIALS)
+@click.option("--metrics", is_flag=True, help="All that it reported, too.")
+@click.option("--metrics-summary", is_flag=True, help="A summary of each metric, too.")
+@format_option
+@click.pass_obj
+def describe(
+    settings: Settings, trial_ids: tuple[str, ...], metrics: bool, metrics_summary: bool, output: Format
+) -> None:
+    """Show trials with their runs."""
+    services = settings.services()
+    found = [_describe(services, key, metrics=metrics, summary=metrics_summary) for key in trial_ids]
+    if output is Format.JSON:
+        print_json(found)
+    elif output is Format.CSV and metrics:
+        print_items((report for item in found for report in item.metrics), METRICS_COLUMNS, output=output)
+    elif output is Format.CSV and metrics_summary:
+        print_items((row for item in found for row in item.metrics_summary), _SUMMARY_COLUMNS, output=output)
+    elif output is Format.CSV:
+        print_items((item.trial for item in found), _TRIAL_COLUMNS, output=output)
+    else:
+        for item in found:
+            _show(item)
+
+
+def _describe(services: Services, key: str, *, metrics: bool, summary: bool) -> _Description:
+    trial = services.trials.get(key)
+    return _Description(
+        trial,
+        list(services.metrics.reports(trial)) if metrics else [],
+        services.metrics.summaries([trial.uuid]) if summary else [],
+    )
+
+
+def _show(item: _Description) -> None:
+    trial = item.trial
+    click.secho(f"Trial {trial.id} of experiment {trial.experiment_id}", bold=True)
+    print_facts(
+        [
+            ("State", trial.state),
+            ("Explanation", trial.explanation),
+            ("Status", trial.status),
+            ("Hyperparameters", trial.hparams),
+            ("Seed", trial.seed),
+            ("Restarts", trial.restarts),
+            ("Latest checkpoint", _checkpoint_line(trial)),
+            ("Created", trial.create_time),
+            ("Ended", trial.end_time),
+            ("Processes", trial.pids),
+            ("UUID", trial.uuid),
+        ]
+    )
+    if trial.runs:
+        click.echo()
+        print_items(trial.runs, _RUN_COLUMNS, output=Format.TABLE)
+    if item.metrics_summary:
+        click.echo()
+        print_items(item.metrics_summary, _SUMMARY_COLUMNS, output=Format.TABLE)
+    if item.metrics:
+        click.echo()
+        print_items(item.metrics, METRICS_COLUMNS, output=Format.TABLE)
+    click.echo()
+
+
+def _checkpoint_line(trial: TrialRecord) -> str:
+    return f"{trial.latest_checkpoint} at step {trial.steps_completed}" if trial.latest_checkpoint else ""

@@ -1,0 +1,31 @@
+"""``resolute trial kill``."""
+
+from __future__ import annotations
+
+import click
+
+from resolute.cli.failures import explain
+from resolute.cli.identifiers import TRIALS
+from resolute.cli.settings import Settings
+from resolute.errors import AuthError, ResoluteError, UnavailableError
+
+
+@click.command()
+@click.argument("trial_ids", metavar="ID[,ID...]", type=TRIALS)
+@click.pass_context
+def kill(ctx: click.Context, trial_ids: tuple[str, ...]) -> None:
+    """End trials at once; their experiments go on."""
+    settings = ctx.ensure_object(Settings)
+    failed = False
+    for key in trial_ids:
+        try:
+            record = settings.services().trials.kill(key)
+        except (AuthError, UnavailableError):
+            raise  # the others would fail alike
+        except ResoluteError as error:
+            click.echo(explain(error, settings), err=True)
+            failed = True
+        else:
+            click.echo(f"trial {record.id} is being killed")
+    if failed:
+        ctx.exit(1)
