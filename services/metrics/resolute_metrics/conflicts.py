@@ -1,0 +1,140 @@
+"""One metric has one value at one step of one run: repeats add nothing, other values are refused.
+
+Reports of the same group and steps are one, merged name by name. That would want a look at all that was
+stored, but steps nearly always advance: only steps that turn up twice among reports that share a name are
+looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from resolute_metrics.rows import Integers, Piece, Single, join, pieces_of
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One report that is not kept."""
+
+    sequence: int
+    message: str
+
+
+class History(Protocol):
+    """What the same run has reported in the same group already."""
+
+    def steps_shared(self, piece: Piece) -> Integers:
+        """The steps of a piece at which one of its names was reported already."""
+
+    def values_at(self, steps: Integers) -> dict[int, dict[str, Any]]:
+        """Everything that was reported at some steps, by step and name."""
+
+
+def settle(pieces: Sequence[Piece], history: History) -> tuple[list[Piece], list[Refusal]]:
+    """Parts the reports of one group into what is kept and what contradicts what is known.
+
+    Args:
+        pieces: New reports of one run in one group.
+        history: What is stored.
+
+    Returns:
+        What to store, without values that are known already, and what to refuse.
+    """
+    contested = _contested(pieces, history)
+    if not contested.size:
+        return list(pieces), []
+    settled: list[Piece] = []
+    disputed: list[Single] = []
+    for piece in pieces:
+        mask = np.isin(piece.rows.steps, contested)
+        if not mask.any():
+            settled.append(piece)
+            continue
+        if not mask.all():
+            settled.append(piece.where(~mask))
+        disputed += [_single(piece, row) for row in np.flatnonzero(mask).tolist()]
+    known = history.values_at(np.unique(np.array([report.steps for report in disputed], dtype=np.int64)))
+    kept, refusals = _decide(sorted(disputed, key=lambda report: report.sequence), known, pieces[0].group)
+    settled += pieces_of(pieces[0].group, kept)
+    return put_together(settled), refusals
+
+
+def put_together(pieces: Sequence[Piece]) -> list[Piece]:
+    """Joins pieces of the same group and names."""
+    alike: dict[tuple[str, tuple[str, ...]], list[Piece]] = {}
+    for piece in pieces:
+        alike.setdefault((piece.group, piece.names), []).append(piece)
+    return [
+        Piece(group, names, join([piece.rows for piece in parts])) for (group, names), parts in alike.items()
+    ]
+
+
+def _contested(pieces: Sequence[Piece], history: History) -> Integers:
+    found = [history.steps_shared(piece) for piece in pieces]
+    for index, piece in enumerate(pieces):
+        steps = piece.rows.steps
+        if not piece.rows.advancing():
+            values, counts = np.unique(steps, return_counts=True)
+            found.append(values[counts > 1])
+        if len(pieces) > 1:
+            fields = piece.fields()
+            found += [
+                np.intersect1d(steps, other.rows.steps)
+                for other in pieces[index + 1 :]
+                if not fields.isdisjoint(other.fields())
+            ]
+    return np.unique(np.concatenate(found)) if found else np.array([], dtype=np.int64)
+
+
+def _single(piece: Piece, row: int) -> Single:
+    rows = piece.rows
+    return Single(int(rows.sequences[row]), int(rows.steps[row]), float(rows.times[row]), piece.report(row))
+
+
+def _decide(
+    reports: Sequence[Single], known: dict[int, dict[str, Any]], group: str
+) -> tuple[list[Single], list[Refusal]]:
+    kept: list[Single] = []
+    refusals: list[Refusal] = []
+    for report in reports:
+        present = known.setdefault(report.steps, {})
+        clash = _first_clash(report.values, present)
+        if clash is not None:
+            refusals.append(Refusal(report.sequence, _explain(group, report, clash, present[clash])))
+            continue
+        fresh = {name: value for name, value in report.values.items() if name not in present}
+        present.update(fresh)
+        if fresh:
+            kept.append(Single(report.sequence, report.steps, report.time, fresh))
+    return kept, refusals
+
+
+def _first_clash(values: Mapping[str, Any], present: Mapping[str, Any]) -> str | None:
+    for name, value in values.items():
+        if name in present and not _same(present[name], value):
+            return name
+    return None
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, float) and isinstance(other, float):
+        return one == other or (math.isnan(one) and math.isnan(other))
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def _explain(group: str, report: Single, name: str, before: Any) -> str:
+    return (
+        f"group {group!r} at step {report.steps}: metric {name!r} was reported as {_short(before)} and now "
+        f"as {_short(report.values[name])}; report each metric once a step, or give the second another name"
+    )
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

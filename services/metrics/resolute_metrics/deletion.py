@@ -1,0 +1,39 @@
+"""Removes an experiment's reports piece by piece, so that no transaction holds up others for long."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from resolute_metrics import blocks
+from resolute_metrics.schema import INTAKE, bests, refusals, streams
+from resolute_metrics.schema import blocks as blocks_table
+
+_BLOCKS_AT_ONCE = 200
+
+
+def remove_some(connection: Connection, experiment_key: int) -> bool:
+    """Removes a part of what an experiment's trials left.
+
+    Returns:
+        Whether anything is left.
+    """
+    trial = INTAKE.next_trial(connection, experiment_key)
+    if trial is None:
+        return False
+    of_trial = sa.select(streams.c.stream_key).where(streams.c.trial_key == trial)
+    keys = connection.execute(
+        sa.select(blocks_table.c.block_key)
+        .where(blocks_table.c.stream_key.in_(of_trial))
+        .limit(_BLOCKS_AT_ONCE)
+    ).scalars()
+    found = list(keys)
+    if found:
+        blocks.remove(connection, found)
+        return True
+    sources = sa.select(INTAKE.sources.c.source_key).where(INTAKE.sources.c.trial_key == trial)
+    connection.execute(refusals.delete().where(refusals.c.source_key.in_(sources)))
+    for table in (streams, bests):
+        connection.execute(table.delete().where(table.c.trial_key == trial))
+    INTAKE.forget_trial(connection, trial)
+    return True

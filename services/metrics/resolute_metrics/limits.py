@@ -1,0 +1,43 @@
+"""How much one trial may bring: names are cheap one by one and ruinous without a bound."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from resolute.errors import InvalidArgumentError
+
+MAX_NAME_LENGTH = 500
+"""Most characters of a group's or a metric's name."""
+_PREFIX = "RESOLUTE_METRICS_"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Bounds of one trial. Each field names its variable."""
+
+    names: int = 10_000
+    """RESOLUTE_METRICS_MAX_NAMES: different metrics, counted by group and name."""
+    combinations: int = 10_000
+    """RESOLUTE_METRICS_MAX_COMBINATIONS: different sets of names that one run reports together."""
+
+    @classmethod
+    def from_environment(cls, variables: Mapping[str, str]) -> Limits:
+        """Reads and checks the limits.
+
+        Raises:
+            InvalidArgumentError: A variable is wrong; the message names it.
+        """
+        return cls(
+            names=_count(variables, "MAX_NAMES", default=cls.names),
+            combinations=_count(variables, "MAX_COMBINATIONS", default=cls.combinations),
+        )
+
+
+def _count(variables: Mapping[str, str], name: str, *, default: int) -> int:
+    text = variables.get(_PREFIX + name, "")
+    if not text:
+        return default
+    if not text.isdecimal() or not int(text):
+        raise InvalidArgumentError(f"{_PREFIX}{name} is {text!r}; it must be a whole number above 0")
+    return int(text)

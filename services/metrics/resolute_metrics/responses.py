@@ -1,0 +1,74 @@
+"""Builds response messages from what was read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from resolute.api.metrics.v1 import metrics_service_pb2 as api
+from resolute.errors import QuotaError
+from resolute.values import to_value
+from resolute_metrics.best import Best
+from resolute_metrics.reports import StoredReport
+from resolute_metrics.summaries import NUMBER, Summary
+
+MAX_BYTES = 3 << 20
+"""Most bytes of a response: clients take 4 MiB."""
+
+
+def to_report(report: StoredReport) -> api.Report:
+    """Builds the message of one report."""
+    position = report.position
+    message = api.Report(
+        run=position.run,
+        source=report.source,
+        sequence=position.sequence,
+        group=position.group,
+        steps=position.steps,
+    )
+    message.time.FromNanoseconds(round(report.time * 1e6) * 1000)
+    for name, value in report.metrics.items():
+        if isinstance(value, float):
+            message.metrics[name].double_value = value
+        else:
+            message.metrics[name].CopyFrom(to_value(value))
+    return message
+
+
+def to_summaries(summaries: Iterable[Summary]) -> api.ListSummariesResponse:
+    """Builds the message of summaries.
+
+    Raises:
+        QuotaError: They do not fit into one response.
+    """
+    response = api.ListSummariesResponse(summaries=[_to_summary(summary) for summary in summaries])
+    if response.ByteSize() > MAX_BYTES:
+        raise QuotaError(
+            f"the {len(response.summaries)} summaries do not fit into one response; "
+            "ask for fewer trials at once, or for one group"
+        )
+    return response
+
+
+def _to_summary(summary: Summary) -> api.Summary:
+    message = api.Summary(
+        trial_id=summary.trial_id,
+        group=summary.group,
+        name=summary.name,
+        count=summary.count,
+        sum=summary.sum,
+        min=summary.min if summary.count else None,
+        max=summary.max if summary.count else None,
+        last_steps=summary.newest[0],
+        nonfinite_count=summary.nonfinite_count,
+        kind=summary.kind,
+    )
+    if summary.kind == NUMBER:
+        message.last = summary.last
+    elif summary.has_last:
+        message.last_value.CopyFrom(to_value(summary.last))
+    return message
+
+
+def to_best(best: Best) -> api.BestValidation:
+    """Builds the message of a best validation."""
+    return api.BestValidation(trial_id=best.trial_id, value=best.value, steps=best.steps, metric=best.metric)

@@ -1,0 +1,189 @@
+"""The gRPC handlers of the metrics service."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from google.protobuf.message import Message
+from sqlalchemy.engine import Connection
+
+from resolute.api.metrics.v1 import metrics_service_pb2 as api
+from resolute.api.metrics.v1.metrics_service_pb2_grpc import MetricsServiceServicer
+from resolute.clock import Clock
+from resolute.errors import QuotaError
+from resolute_metrics import best
+from resolute_metrics.deletion import remove_some
+from resolute_metrics.ingest import ingest
+from resolute_metrics.limits import Limits
+from resolute_metrics.parsing import parse_batch
+from resolute_metrics.reports import Position, read_reports
+from resolute_metrics.responses import MAX_BYTES, to_best, to_report, to_summaries
+from resolute_metrics.schema import INTAKE
+from resolute_metrics.series import read_series
+from resolute_metrics.summaries import summarize
+from resolute_metrics.thinning import LEAST, thin
+from resolute_serving.database import Database
+from resolute_serving.intake import invalid, parse_uuid
+from resolute_serving.pages import decode_token, encode_token, page_size
+
+MAX_TRIALS = 1000
+MAX_POINTS = MAX_BYTES // 24
+"""Points of a series that fit into one response."""
+_LARGE_REQUEST = 64 << 10
+
+
+class Servicer(MetricsServiceServicer):
+    """Reads requests, calls the domain in a transaction, builds responses.
+
+    Args:
+        database: The service's database.
+        limits: Bounds of each trial.
+        clock: Tells when something was deleted.
+    """
+
+    def __init__(self, database: Database, *, limits: Limits, clock: Clock) -> None:
+        self._database = database
+        self._limits = limits
+        self._clock = clock
+
+    async def IngestReports(
+        self, request: api.IngestReportsRequest, context: Any
+    ) -> api.IngestReportsResponse:
+        """Takes a batch of reports exactly once."""
+        if request.ByteSize() > _LARGE_REQUEST:
+            # A megabyte takes milliseconds, which nobody else on the loop should wait for.
+            batch = await asyncio.to_thread(parse_batch, request)
+        else:
+            batch = parse_batch(request)
+        outcome = await self._database.write(lambda link: ingest(link, batch, limits=self._limits))
+        return api.IngestReportsResponse(
+            next_sequence=outcome.next_sequence,
+            refusals=[
+                api.IngestReportsResponse.Refusal(sequence=one.sequence, message=one.message)
+                for one in outcome.refusals
+            ],
+        )
+
+    async def ListSummaries(
+        self, request: api.ListSummariesRequest, context: Any
+    ) -> api.ListSummariesResponse:
+        """Lists the metrics of trials with their summaries."""
+        trials = _parse_trials(request.trial_ids)
+        return await self._database.read(
+            lambda link: to_summaries(summarize(link, trials, group=request.group))
+        )
+
+    async def GetSeries(self, request: api.GetSeriesRequest, context: Any) -> api.GetSeriesResponse:
+        """Gives the series of one metric of one trial."""
+        trial = parse_uuid(request.trial_id, field="trial_id")
+        if request.max_points < 0 or 0 < request.max_points < LEAST:
+            raise invalid(
+                "max_points", f"max_points is {request.max_points}; it must be zero, or {LEAST} or more"
+            )
+        return await self._database.read(lambda link: _get_series(link, trial, request))
+
+    async def ListReports(self, request: api.ListReportsRequest, context: Any) -> api.ListReportsResponse:
+        """Lists reports of a trial in order."""
+        trial = parse_uuid(request.trial_id, field="trial_id")
+        most = page_size(request.page_size, default=1000, most=10_000)
+        token = decode_token(request)
+        after = None if token is None else Position(*token)
+        return await self._database.read(lambda link: _list_reports(link, trial, request, after, most))
+
+    async def GetBestValidation(
+        self, request: api.GetBestValidationRequest, context: Any
+    ) -> api.GetBestValidationResponse:
+        """Gives the best validation of an experiment, and of trials of it."""
+        experiment = parse_uuid(request.experiment_id, field="experiment_id")
+        trials = _parse_trials(request.trial_ids)
+
+        def work(connection: Connection) -> api.GetBestValidationResponse:
+            found = best.of_experiment(connection, experiment)
+            return api.GetBestValidationResponse(
+                experiment_best=None if found is None else to_best(found),
+                trial_bests=map(to_best, best.of_trials(connection, trials, experiment_id=experiment)),
+            )
+
+        return await self._database.read(work)
+
+    async def DeleteExperimentMetrics(
+        self, request: api.DeleteExperimentMetricsRequest, context: Any
+    ) -> api.DeleteExperimentMetricsResponse:
+        """Removes everything that an experiment reported; what was begun is finished when called again."""
+        experiment = parse_uuid(request.experiment_id, field="experiment_id")
+        now = self._clock.time()
+        key = await self._database.write(lambda link: INTAKE.bury(link, experiment, now=now))
+        while await self._database.write(lambda link: remove_some(link, key)):
+            pass
+        return api.DeleteExperimentMetricsResponse()
+
+
+def _parse_trials(trial_ids: Sequence[str]) -> list[str]:
+    if len(trial_ids) > MAX_TRIALS:
+        raise invalid("trial_ids", f"{len(trial_ids)} trials were asked for; ask for at most {MAX_TRIALS}")
+    return [parse_uuid(trial_id, field="trial_ids") for trial_id in trial_ids]
+
+
+def _get_series(
+    connection: Connection, trial_id: str, request: api.GetSeriesRequest
+) -> api.GetSeriesResponse:
+    trial = INTAKE.find_trial(connection, trial_id)
+    if trial is None:
+        return api.GetSeriesResponse()
+    series = read_series(
+        connection, trial, group=request.group, name=request.name, superseded=request.include_superseded
+    )
+    total = len(series)
+    most = request.max_points or total
+    if min(most, total) > MAX_POINTS:
+        raise QuotaError(
+            f"the series has {total} points and {MAX_POINTS} fit into one response; "
+            "set max_points, or list the reports page by page"
+        )
+    if most < total:
+        series = series.at(thin(series.values, most))
+    return api.GetSeriesResponse(
+        steps=series.steps.tolist(),
+        values=series.values.tolist(),
+        times=series.times.tolist(),
+        total_points=total,
+    )
+
+
+def _list_reports(
+    connection: Connection,
+    trial_id: str,
+    request: api.ListReportsRequest,
+    after: Position | None,
+    most: int,
+) -> api.ListReportsResponse:
+    response = api.ListReportsResponse()
+    trial = INTAKE.find_trial(connection, trial_id)
+    if trial is None:
+        return response
+    found = read_reports(
+        connection,
+        trial,
+        group=request.group,
+        after=after,
+        most=most + 1,
+        superseded=request.include_superseded,
+    )
+    size = 0
+    for number, report in enumerate(found):
+        message = to_report(report)
+        size += message.ByteSize()
+        if number == most or (number and size > MAX_BYTES):
+            response.next_page_token = _token(request, found[number - 1].position)
+            break
+        response.reports.append(message)
+    return response
+
+
+def _token(request: Message, position: Position) -> str:
+    return encode_token(
+        request,
+        [position.group, position.steps, position.run, position.source_key, position.sequence],
+    )

@@ -1,0 +1,80 @@
+"""Reports at the same step of a run merge by name; contradictions are refused."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from support.reporting import Metrics, blocks_of
+
+
+def test_other_names_at_the_same_step_are_merged(metrics: Metrics) -> None:
+    metrics.report(("training", 5, {"loss": 1.0}))
+    assert not metrics.report(("training", 5, {"lr": 0.5}), first=1).refusals
+    assert metrics.points("loss") == [(5, 1)]
+    assert metrics.points("lr") == [(5, 0.5)]
+
+
+@pytest.mark.parametrize("value", [1.5, math.nan, math.inf, "text", None, True, [1, 2.5], 2**60])
+def test_the_same_value_again_adds_nothing(metrics: Metrics, value: object) -> None:
+    metrics.report(("training", 5, {"loss": value}))
+    answer = metrics.report(("training", 5, {"loss": value, "lr": 0.5}), first=1)
+    assert not answer.refusals
+    found = metrics.summaries()
+    assert found["training", "loss"].count + found["training", "loss"].nonfinite_count <= 1
+    assert metrics.points("lr") == [(5, 0.5)]
+
+
+@pytest.mark.parametrize(
+    ("before", "now"), [(1.0, 2.0), (1.0, math.nan), (1.0, "1"), (True, 1.0), ("a", "b")]
+)
+@pytest.mark.parametrize("source", ["rank0", "rank1"])
+def test_another_value_is_refused_and_nothing_of_its_report_is_kept(
+    metrics: Metrics, before: object, now: object, source: str
+) -> None:
+    metrics.report(("training", 5, {"loss": before}))
+    first = 1 if source == "rank0" else 0
+    answer = metrics.report(("training", 5, {"loss": now, "lr": 0.5}), first=first, source=source)
+    assert [refusal.sequence for refusal in answer.refusals] == [first]
+    assert "group 'training' at step 5: metric 'loss' was reported as" in answer.refusals[0].message
+    assert metrics.points("lr") == []
+
+
+def test_contradictions_within_one_batch_are_found(metrics: Metrics) -> None:
+    answer = metrics.send(
+        blocks_of(
+            [
+                ("training", 1, {"loss": 1.0}),
+                ("training", 2, {"loss": 2.0}),
+                ("training", 2, {"loss": 2.5, "lr": 0.5}),
+                ("training", 2, {"loss": 2.0, "lr": 0.25}),
+                ("training", 1, {"loss": 9.0}),
+                ("training", 3, {"loss": 3.0}),
+            ]
+        )
+    )
+    assert [refusal.sequence for refusal in answer.refusals] == [2, 4]
+    assert metrics.points("loss") == [(1, 1), (2, 2), (3, 3)]
+    assert metrics.points("lr") == [(2, 0.25)]
+    assert metrics.summaries()["training", "loss"].count == 3
+
+
+def test_steps_may_go_back_where_nothing_was_reported(metrics: Metrics) -> None:
+    metrics.send(blocks_of([("training", step, {"loss": float(step)}) for step in range(10, 1000, 10)]))
+    answer = metrics.report(("training", 15, {"loss": 1.5}), ("training", 20, {"loss": 7.0}), first=99)
+    assert [refusal.sequence for refusal in answer.refusals] == [100]
+    assert metrics.points("loss")[:3] == [(10, 10), (15, 1.5), (20, 20)]
+
+
+def test_groups_and_runs_do_not_contradict_each_other(metrics: Metrics) -> None:
+    assert not metrics.report(("training", 1, {"loss": 1.0}), ("validation", 1, {"loss": 2.0})).refusals
+    assert not metrics.report(("training", 1, {"loss": 3.0}), run=2).refusals
+    assert metrics.points("loss") == [(1, 3)]
+
+
+def test_contradictions_are_found_after_small_blocks_were_put_together(metrics: Metrics) -> None:
+    for step in range(100):
+        metrics.report(("training", step, {"loss": float(step)}), first=step)
+    answer = metrics.report(("training", 3, {"loss": 3.0}), ("training", 50, {"loss": 1.0}), first=100)
+    assert [refusal.sequence for refusal in answer.refusals] == [101]
+    assert metrics.summaries()["training", "loss"].count == 100
