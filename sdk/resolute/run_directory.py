@@ -72,6 +72,26 @@ class RunDirectory:
             directory.mkdir(exist_ok=True, mode=0o700)
         Flags.create(self.flags_file)
 
+    def leave_early_exit(self, reason: str) -> bool:
+        """Leaves the reason of an early exit for the supervisor, unless one is there already.
+
+        Args:
+            reason: Name of an ``EarlyExitReason`` of the contract, without its prefix, such as
+                ``INVALID_HP``.
+
+        Returns:
+            Whether it was the first.
+        """
+        if self.early_exit_file.exists():
+            return False
+        write_json(self.early_exit_file, {"reason": reason}, sync=True)
+        return True
+
+    def read_early_exit(self) -> str:
+        """Returns the reason that was left, or an empty text if there is none."""
+        content = read_json(self.early_exit_file)
+        return str(content["reason"]) if content else ""
+
     def read_token(self) -> str:
         """Returns the token of the moment, or an empty text if there is none."""
         return read_token(self.token_file)

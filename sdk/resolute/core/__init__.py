@@ -1,0 +1,48 @@
+"""The Core API: what any training script needs of the platform, whatever it trains with."""
+
+from resolute.core.checkpoint import CheckpointContext, DownloadMode, DummyCheckpointContext
+from resolute.core.context import Context, _dummy_init, init
+from resolute.core.distributed import DistributedContext, DummyDistributedContext
+from resolute.core.early_exit import EarlyExitReason
+from resolute.core.experimental import ExperimentalCoreContext
+from resolute.core.preempt import DummyPreemptContext, PreemptContext, PreemptMode
+from resolute.core.profiler import DummyProfilerContext, ProfilerContext
+from resolute.core.searcher import (
+    DummySearcherContext,
+    DummySearcherOperation,
+    SearcherContext,
+    SearcherContextMissing,
+    SearcherMode,
+    SearcherOperation,
+    Unit,
+)
+from resolute.core.tensorboard import TensorboardMode
+from resolute.core.train import DummyTrainContext, TrainContext
+
+__all__ = [
+    "CheckpointContext",
+    "Context",
+    "DistributedContext",
+    "DownloadMode",
+    "DummyCheckpointContext",
+    "DummyDistributedContext",
+    "DummyPreemptContext",
+    "DummyProfilerContext",
+    "DummySearcherContext",
+    "DummySearcherOperation",
+    "DummyTrainContext",
+    "EarlyExitReason",
+    "ExperimentalCoreContext",
+    "PreemptContext",
+    "PreemptMode",
+    "ProfilerContext",
+    "SearcherContext",
+    "SearcherContextMissing",
+    "SearcherMode",
+    "SearcherOperation",
+    "TensorboardMode",
+    "TrainContext",
+    "Unit",
+    "_dummy_init",
+    "init",
+]

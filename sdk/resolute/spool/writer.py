@@ -91,6 +91,11 @@ class SpoolWriter:
         self._current = self._open_next()
 
     @property
+    def pattern(self) -> str:
+        """Matches the names of all files of this writer within its directory."""
+        return f"{self._prefix.name}-*{self._suffix}"
+
+    @property
     def path(self) -> Path:
         """The file that is being written."""
         return self._current.path

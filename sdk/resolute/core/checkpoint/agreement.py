@@ -1,0 +1,55 @@
+"""Steps that several processes take together: a failure of one is a failure of all, and nobody waits."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from resolute.core.distributed import CollectiveError, DistributedContext
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome(Generic[_T]):
+    value: _T | None = None
+    failure: str = ""
+
+
+def together(dist: DistributedContext, step: Callable[[], _T]) -> list[_T]:
+    """Takes a step on every rank.
+
+    Args:
+        dist: The processes; each of them calls this with a step of its own.
+        step: What this process does.
+
+    Returns:
+        What the steps of all ranks returned, by rank.
+
+    Raises:
+        Exception: This rank's step failed: its own error.
+        RuntimeError: Another rank's step failed; the message names it.
+    """
+    return _settle(step, dist.allgather)
+
+
+def together_local(dist: DistributedContext, step: Callable[[], _T]) -> list[_T]:
+    """As ``together``, among the processes of this machine."""
+    return _settle(step, dist.allgather_local)
+
+
+def _settle(step: Callable[[], _T], exchange: Callable[[_Outcome[_T]], list[_Outcome[_T]]]) -> list[_T]:
+    try:
+        outcome = _Outcome(value=step())
+    except Exception as failure:
+        with contextlib.suppress(CollectiveError):
+            exchange(_Outcome(failure=f"{type(failure).__name__}: {failure}"))
+        raise
+    outcomes = exchange(outcome)
+    failures = [f"rank {rank}: {other.failure}" for rank, other in enumerate(outcomes) if other.failure]
+    if failures:
+        raise RuntimeError("another process failed: " + "; ".join(failures))
+    # A step may well return None, which is why the value is not looked at.
+    return [other.value for other in outcomes]  # type: ignore[misc]

@@ -1,0 +1,178 @@
+"""The files of a checkpoint: what there is, how large, with which content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from resolute.errors import DataLossError
+
+METADATA_FILE = "metadata.json"
+ALGORITHM = "sha256"
+_BLOCK_BYTES = 1 << 20
+_THREADS = 4
+
+Selector = Callable[[str], bool]
+"""Says of a file, by its relative path, whether it is wanted. Directories end in a slash."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """One file of a checkpoint."""
+
+    path: str
+    """Relative path, parts joined by slashes; a directory ends in one."""
+    size: int
+    """Bytes; zero for a directory."""
+    digest: str
+    """Digest of the content as ``algorithm:hex``; empty for a directory."""
+
+    @property
+    def is_directory(self) -> bool:
+        """Whether it is a directory."""
+        return self.path.endswith("/")
+
+
+def list_directory(root: Path) -> dict[str, int]:
+    """Returns everything below a directory: bytes by relative path; directories end in a slash and have none.
+
+    Links are followed, except those to a directory that the walk is in already.
+    """
+    resources: dict[str, int] = {}
+    for path in _walk(root, frozenset({root.resolve()})):
+        relative = path.relative_to(root).as_posix()
+        if path.is_dir():
+            resources[f"{relative}/"] = 0
+        else:
+            resources[relative] = path.stat().st_size
+    return resources
+
+
+def _walk(directory: Path, above: frozenset[Path]) -> Iterator[Path]:
+    for path in sorted(directory.iterdir()):
+        if not path.is_dir():
+            yield path
+        elif (real := path.resolve()) not in above:
+            yield path
+            yield from _walk(path, above | {real})
+
+
+def measure(root: Path, paths: Iterable[str]) -> list[FileEntry]:
+    """Returns entries with sizes and digests, and makes sure that the files are on disk.
+
+    Args:
+        root: The directory.
+        paths: Relative paths.
+    """
+    return _in_parallel(lambda path: _measure_one(root, path), paths)
+
+
+def _measure_one(root: Path, path: str) -> FileEntry:
+    if path.endswith("/"):
+        return FileEntry(path, 0, "")
+    with (root / path).open("rb") as file:
+        entry = _digest(path, file)
+        os.fsync(file.fileno())
+    return entry
+
+
+def copy_measured(source: Path, target: Path, paths: Iterable[str]) -> list[FileEntry]:
+    """Copies files and returns their entries; what was copied is on disk once this returns.
+
+    Args:
+        source: Directory to copy from.
+        target: Directory to copy to; created if need be.
+        paths: Relative paths.
+    """
+    wanted = list(paths)
+    target.mkdir(parents=True, exist_ok=True)
+    for path in wanted:
+        directory = target / path if path.endswith("/") else (target / path).parent
+        directory.mkdir(parents=True, exist_ok=True)
+    return _in_parallel(lambda path: _copy_one(source, target, path), wanted)
+
+
+def _copy_one(source: Path, target: Path, path: str) -> FileEntry:
+    if path.endswith("/"):
+        return FileEntry(path, 0, "")
+    with (source / path).open("rb") as reader, (target / path).open("wb") as writer:
+        entry = _digest(path, reader, writer)
+        writer.flush()
+        os.fsync(writer.fileno())
+    return entry
+
+
+def _digest(path: str, reader: BinaryIO, writer: BinaryIO | None = None) -> FileEntry:
+    digest = hashlib.new(ALGORITHM)
+    size = 0
+    while block := reader.read(_BLOCK_BYTES):
+        digest.update(block)
+        size += len(block)
+        if writer is not None:
+            writer.write(block)
+    return FileEntry(path, size, f"{ALGORITHM}:{digest.hexdigest()}")
+
+
+def _in_parallel(work: Callable[[str], FileEntry], paths: Iterable[str]) -> list[FileEntry]:
+    wanted = list(paths)
+    if len(wanted) < 2:
+        return [work(path) for path in wanted]
+    with ThreadPoolExecutor(max_workers=_THREADS, thread_name_prefix="resolute-checkpoint") as pool:
+        return list(pool.map(work, wanted))
+
+
+def verify(root: Path, files: Sequence[FileEntry], *, name: str) -> None:
+    """Compares the files of a directory with what was committed.
+
+    Args:
+        root: The directory.
+        files: What must be there; other files do not matter.
+        name: Names the checkpoint in errors.
+
+    Raises:
+        DataLossError: A file is missing, or its content is another; it lists all such files.
+    """
+    faults = [f"{entry.path} is missing" for entry in files if not (root / entry.path).exists()]
+    present = [entry for entry in files if not entry.is_directory and (root / entry.path).is_file()]
+    found = {entry.path: entry for entry in measure(root, [entry.path for entry in present])}
+    faults += [fault for entry in present if (fault := difference(entry, found[entry.path]))]
+    if faults:
+        raise DataLossError(f"{name} is damaged: {'; '.join(faults)}; restore from another checkpoint")
+
+
+def difference(expected: FileEntry, found: FileEntry) -> str:
+    """Says how a file differs from what was committed; an empty text if it does not."""
+    if found.size != expected.size:
+        return f"{expected.path} has {found.size} bytes instead of {expected.size}"
+    known = expected.digest.startswith(f"{ALGORITHM}:")
+    return f"{expected.path} has another content" if known and found.digest != expected.digest else ""
+
+
+def write_metadata(directory: Path, metadata: Mapping[str, Any]) -> None:
+    """Writes the metadata beside the files, so that they tell what they are wherever they are taken.
+
+    Raises:
+        TypeError: Something in it has no form in JSON.
+    """
+    content = json.dumps(metadata, indent=2)
+    (directory / METADATA_FILE).write_text(content + "\n")
+
+
+def sync_directories(root: Path, paths: Iterable[str]) -> None:
+    """Makes sure that the names of files are on disk, not only their contents."""
+    directories = {root, root.parent}
+    for path in paths:
+        directories.update((root / path).parents)
+    for directory in sorted(directories):
+        if directory == root.parent or directory.is_relative_to(root):
+            descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)

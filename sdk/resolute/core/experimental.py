@@ -1,0 +1,41 @@
+"""Parts of the Core API that may change."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+_log = logging.getLogger("resolute.core")
+
+
+class ExperimentalCoreContext:
+    """Get it as ``Context.experimental``."""
+
+    def report_task_using_checkpoint(self, checkpoint: Any) -> None:
+        """Notes in the task's log that it uses a checkpoint, such as for inference.
+
+        Args:
+            checkpoint: The checkpoint: anything with a ``uuid``.
+
+        Raises:
+            TypeError: It has none.
+        """
+        uuid = getattr(checkpoint, "uuid", None)
+        if not isinstance(uuid, str):
+            raise TypeError(f"a checkpoint with a uuid was expected, not {checkpoint!r}")
+        _log.info("this task uses checkpoint %s", uuid)
+
+    def report_task_using_model_version(self, model_version: Any) -> None:
+        """Notes in the task's log that it uses a version of a registered model.
+
+        Args:
+            model_version: The version: anything with ``model_name`` (or ``name``) and ``model_version``.
+
+        Raises:
+            TypeError: It is none.
+        """
+        version = getattr(model_version, "model_version", None)
+        name = getattr(model_version, "model_name", None) or getattr(model_version, "name", None)
+        if version is None or name is None:
+            raise TypeError(f"a version of a model was expected, not {model_version!r}")
+        _log.info("this task uses version %s of model %s", version, name)

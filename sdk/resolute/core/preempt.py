@@ -1,0 +1,142 @@
+"""Whether the trial must checkpoint and exit."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import os
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from resolute.core.distributed import DistributedContext
+
+
+class PreemptMode(enum.Enum):
+    """Which processes ask, and how they come to agree."""
+
+    WorkersAskChief = "WORKERS_ASK_CHIEF"
+    """Every process asks, in step with the others; all get what the chief saw."""
+    ChiefOnly = "CHIEF_ONLY"
+    """Only the chief asks, and tells the others by means of its own."""
+    WorkersAskMaster = "WORKERS_ASK_MASTER"
+    """Every process asks whenever it wants, and may see the signal earlier or later than the others."""
+
+
+class Signal(Protocol):
+    """The signal of an allocation; on cluster the ``resolute.run_directory.Flags`` of the run directory."""
+
+    @property
+    def preempt(self) -> bool:
+        """Whether the trial must checkpoint and exit."""
+
+    def acknowledge(self) -> None:
+        """Says that the trial exits because of the signal, or that it has no operation left."""
+
+
+class NoSignal:
+    """Off cluster nobody preempts."""
+
+    preempt = False
+
+    def acknowledge(self) -> None:
+        """Nobody listens."""
+
+
+class PreemptContext:
+    """Tells whether to stop. Get it as ``Context.preempt``.
+
+    Args:
+        dist: The other processes.
+        mode: Which of them ask.
+        open_signal: Opens the signal when the context starts.
+    """
+
+    def __init__(
+        self,
+        dist: DistributedContext,
+        mode: PreemptMode = PreemptMode.WorkersAskChief,
+        *,
+        open_signal: Callable[[], Signal],
+    ) -> None:
+        self._dist = dist
+        self._mode = PreemptMode(mode)
+        self._open_signal = open_signal
+        self._signal: Signal | None = None
+        self._acknowledged_by: int | None = None
+
+    def start(self) -> PreemptContext:
+        """Begins to watch.
+
+        Raises:
+            RuntimeError: It was started before.
+        """
+        if self._signal is not None:
+            raise RuntimeError("the PreemptContext was started already: start() is called once, by core.init")
+        self._signal = self._open_signal()
+        return self
+
+    def close(self) -> None:
+        """Ends watching."""
+
+    def should_preempt(self, auto_ack: bool = True) -> bool:
+        """Returns whether to write a checkpoint and exit now. It costs next to nothing; ask at every step.
+
+        Args:
+            auto_ack: Whether a True also promises that the trial will exit for this reason. Without the
+                promise an exit counts as the end of the trial.
+
+        Raises:
+            RuntimeError: The context was not started, or a worker asks in ``PreemptMode.ChiefOnly``.
+        """
+        if self._signal is None:
+            raise RuntimeError("cannot call PreemptContext.should_preempt() before PreemptContext.start()")
+        preempt = self._agree(self._signal)
+        if preempt and auto_ack and self._acknowledged_by != os.getpid():
+            self.acknowledge_preemption_signal()
+        return preempt
+
+    def acknowledge_preemption_signal(self) -> None:
+        """Promises that the trial exits because of the signal, so that it will be continued later.
+
+        Raises:
+            RuntimeError: The context was not started.
+        """
+        if self._signal is None:
+            raise RuntimeError(
+                "cannot call PreemptContext.acknowledge_preemption_signal() before PreemptContext.start()"
+            )
+        self._acknowledged_by = os.getpid()
+        self._signal.acknowledge()
+
+    def _agree(self, signal: Signal) -> bool:
+        if self._mode is PreemptMode.WorkersAskMaster:
+            return signal.preempt
+        if self._mode is PreemptMode.ChiefOnly:
+            if self._dist.rank:
+                raise RuntimeError(
+                    f"should_preempt() was called from non-chief worker of rank {self._dist.rank}: in "
+                    "PreemptMode.ChiefOnly only the chief, rank 0, may call it"
+                )
+            return signal.preempt
+        return bool(self._dist.broadcast(signal.preempt if self._dist.rank == 0 else None))
+
+
+class DummyPreemptContext(PreemptContext):
+    """Off cluster: never preempts, with the same rules of who may ask and when."""
+
+    def __init__(self, dist: DistributedContext, mode: PreemptMode = PreemptMode.WorkersAskChief) -> None:
+        super().__init__(dist, mode, open_signal=lambda: _local_signals[-1])
+
+
+_local_signals: list[Signal] = [NoSignal()]
+"""The last one is what contexts off cluster watch."""
+
+
+@contextlib.contextmanager
+def local_signal(signal: Signal) -> Iterator[None]:
+    """Makes contexts off cluster that are started in the block watch a signal; for tests of scripts."""
+    _local_signals.append(signal)
+    try:
+        yield
+    finally:
+        _local_signals.remove(signal)

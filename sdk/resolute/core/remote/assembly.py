@@ -1,0 +1,152 @@
+"""Puts the Core API together for a process of a trial on a cluster."""
+
+from __future__ import annotations
+
+import importlib.util
+import tempfile
+from pathlib import Path
+
+from resolute.connection import Connection
+from resolute.core.checkpoint import CheckpointContext
+from resolute.core.checkpoint.storage import DirectoryStorage, Storage, open_store
+from resolute.core.context import Parts
+from resolute.core.distributed import DistributedContext
+from resolute.core.preempt import PreemptContext, PreemptMode
+from resolute.core.profiler import ProfilerContext
+from resolute.core.remote.registry import RemoteRegistry, parse_connection_storage, storage_of, to_message
+from resolute.core.remote.search import RemoteOperations
+from resolute.core.remote.session import Session
+from resolute.core.remote.trial import RemoteTrialRecord
+from resolute.core.samples import MachineSampler
+from resolute.core.searcher import (
+    LocalOperations,
+    SearcherContext,
+    SearcherContextMissing,
+    max_length_of,
+    units_of,
+)
+from resolute.core.tensorboard import AutoTensorboard, ManualTensorboard, Tensorboard, TensorboardMode
+from resolute.core.tensorboard.copies import Copies
+from resolute.core.tensorboard.events import EventFile, SpoolTail
+from resolute.core.tensorboard.thread import EventThread
+from resolute.core.train import TrainContext
+from resolute.errors import FailedPreconditionError
+from resolute.experiment_config import ExperimentConfig
+from resolute.info import ClusterInfo
+from resolute.run_directory import Flags, RunDirectory
+from resolute.spool.reports import ReportWriter, limit_from_environment
+
+
+def assemble(
+    info: ClusterInfo,
+    *,
+    distributed: DistributedContext,
+    checkpoint_storage: Storage | None,
+    preempt_mode: PreemptMode,
+    tensorboard_mode: TensorboardMode,
+) -> Parts:
+    """Makes the parts of a context.
+
+    Args:
+        info: What is known of the cluster.
+        distributed: The other processes.
+        checkpoint_storage: Where the script wants its checkpoints; None for where the experiment's lie.
+        preempt_mode: Which processes ask whether to stop.
+        tensorboard_mode: Who writes and copies TensorBoard files.
+
+    Raises:
+        FailedPreconditionError: The process was not started by a supervisor.
+    """
+    connection, run_directory = _surroundings(info)
+    session = Session(
+        connection,
+        root_certificate=Path(info.master_cert_file).read_bytes() if info.master_cert_file else None,
+        fallback_token=info.session_token,
+    )
+    flags = Flags.create(run_directory.flags_file)
+    reports = ReportWriter(
+        run_directory.spool, name=f"rank{distributed.rank}", limit=limit_from_environment()
+    )
+    storage = checkpoint_storage or storage_of(parse_connection_storage(connection.storage))
+    tensorboard = _tensorboard(info, distributed, storage=storage, reports=reports, mode=tensorboard_mode)
+    record = RemoteTrialRecord(
+        session, run_directory=run_directory, flush=lambda: reports.flush(session.patience)
+    )
+    return Parts(
+        distributed=distributed,
+        train=TrainContext(reporter=reports, record=record, tensorboard=tensorboard),
+        checkpoint=CheckpointContext(
+            distributed,
+            store=open_store(storage),
+            registry=RemoteRegistry(session, storage=to_message(storage)),
+            flush=lambda: reports.flush(session.patience),
+            committed=tensorboard.sync,
+        ),
+        searcher=_searcher(info, distributed, session=session, record=record, flags=flags),
+        preempt=PreemptContext(distributed, preempt_mode, open_signal=lambda: flags),
+        profiler=ProfilerContext(
+            distributed, reporter=reports, agent=info.agent_id, open_sampler=MachineSampler
+        ),
+        tensorboard=tensorboard,
+        closers=(reports.close, session.close),
+    )
+
+
+def _surroundings(info: ClusterInfo) -> tuple[Connection, RunDirectory]:
+    run_directory = RunDirectory.from_environment()
+    if info.connection is None or run_directory is None:
+        raise FailedPreconditionError(
+            "this process looks like part of a trial but does not say how to reach the cluster: "
+            "RESOLUTE_RUN_DIR or the key resolute of cluster.json is missing; start it through an experiment"
+        )
+    return info.connection, run_directory
+
+
+def _searcher(
+    info: ClusterInfo,
+    distributed: DistributedContext,
+    *,
+    session: Session,
+    record: RemoteTrialRecord,
+    flags: Flags,
+) -> SearcherContext:
+    config = ExperimentConfig(info.trial._config).get_searcher()  # noqa: SLF001 - the documented private name
+    if not session.connection.time_driven:
+        return SearcherContext(
+            distributed, source=RemoteOperations(session, signal=flags), units=units_of(config)
+        )
+    length = max_length_of(config)
+    if length is None:
+        return SearcherContextMissing()
+    source = LocalOperations(
+        length, report_progress=lambda reached: record.report_progress(min(max(reached / length, 0.0), 1.0))
+    )
+    return SearcherContext(distributed, source=source, units=units_of(config))
+
+
+def _tensorboard(
+    info: ClusterInfo,
+    distributed: DistributedContext,
+    *,
+    storage: Storage,
+    reports: ReportWriter,
+    mode: TensorboardMode,
+) -> Tensorboard:
+    path = Path(tempfile.gettempdir()) / f"tensorboard-{info.allocation_id}-{distributed.rank}"
+    copies = Copies(_tensorboard_destination(info, storage))
+    if TensorboardMode(mode) is TensorboardMode.MANUAL:
+        return ManualTensorboard(path, copies, rank=distributed.rank)
+    events = None
+    if distributed.rank == 0 and importlib.util.find_spec("tensorboard") is not None:
+        tail = SpoolTail(reports.path.parent, reports.pattern)
+        events = EventThread(tail, EventFile(path), copy=lambda: copies.copy(path))
+    return AutoTensorboard(path, copies, events=events)
+
+
+def _tensorboard_destination(info: ClusterInfo, storage: Storage) -> Path | None:
+    """Returns where events lie beside the checkpoints; None for storages that take no such files."""
+    if not isinstance(storage, DirectoryStorage):
+        return None
+    trial = info.trial
+    below = f"tensorboard/experiment/{trial.experiment_id}/trial/{trial.trial_id}"
+    return storage.path / info.cluster_id / below

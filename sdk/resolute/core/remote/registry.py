@@ -1,0 +1,174 @@
+"""The registry of checkpoints of a cluster."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from google.protobuf import json_format
+
+from resolute.api.checkpoints.v1 import checkpoint_pb2 as checkpoint
+from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints
+from resolute.core.checkpoint.manifest import FileEntry
+from resolute.core.checkpoint.registry import Registered
+from resolute.core.checkpoint.storage import BucketStorage, DirectoryStorage, Storage, open_store
+from resolute.core.remote.session import Session
+from resolute.errors import NotFoundError, ResoluteError, UnimplementedError
+from resolute.trial_errors import CheckpointNotFound
+from resolute.values import to_mapping, to_value
+
+_COMMIT_DEADLINE = 120.0
+"""Seconds for the service to look at every file."""
+_ABORT_DEADLINE = 5.0
+_STEPS, _OLD_STEPS = "steps_completed", "latest_batch"
+_log = logging.getLogger("resolute.core")
+
+
+class RemoteRegistry:
+    """Registers checkpoints of a run at the checkpoints service.
+
+    Args:
+        session: The services.
+        storage: Where new checkpoints go.
+    """
+
+    def __init__(self, session: Session, *, storage: checkpoint.Storage) -> None:
+        self._session = session
+        self._storage = storage
+
+    def prepare(self, metadata: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Returns the metadata with the steps under both names, the one of today and the older one.
+
+        Raises:
+            ValueError: The steps are missing or no whole number.
+            TypeError: Something in the metadata has no form in JSON.
+        """
+        prepared = dict(metadata or {})
+        steps = prepared.get(_STEPS, prepared.get(_OLD_STEPS))
+        if steps is None:
+            raise ValueError(f"metadata of a checkpoint must contain {_STEPS!r}: how many steps are in it")
+        if isinstance(steps, bool) or not isinstance(steps, int):
+            raise ValueError(  # noqa: TRY004 - the documented class
+                f"{_STEPS!r} in the metadata of a checkpoint is {steps!r}; a whole number was expected"
+            )
+        json.dumps(prepared)
+        prepared.setdefault(_STEPS, steps)
+        prepared.setdefault(_OLD_STEPS, steps)
+        return prepared
+
+    def begin(self, checkpoint_id: str) -> None:
+        """Announces a checkpoint."""
+        connection = self._session.connection
+        request = checkpoints.BeginCheckpointRequest(
+            checkpoint_id=checkpoint_id,
+            trial_id=connection.trial_id,
+            run=connection.run,
+            experiment_id=connection.experiment_id,
+            storage=self._storage,
+        )
+        self._session.patiently(
+            lambda: self._session.checkpoints.BeginCheckpoint(request), purpose="beginning a checkpoint"
+        )
+
+    def commit(self, checkpoint_id: str, *, files: Sequence[FileEntry], metadata: Mapping[str, Any]) -> None:
+        """Makes a checkpoint count.
+
+        Raises:
+            RunSupersededError: A later run has taken over; this one's checkpoints no longer count.
+        """
+        request = checkpoints.CommitCheckpointRequest(
+            checkpoint_id=checkpoint_id,
+            run=self._session.connection.run,
+            files=[checkpoint.File(path=file.path, size=file.size, digest=file.digest) for file in files],
+            metadata=to_value(metadata),
+        )
+        self._session.patiently(
+            lambda: self._session.checkpoints.CommitCheckpoint(request, timeout=_COMMIT_DEADLINE),
+            purpose="committing a checkpoint",
+        )
+
+    def abort(self, checkpoint_id: str) -> None:
+        """Gives up a checkpoint; if that cannot be told, the service finds out by itself."""
+        request = checkpoints.AbortCheckpointRequest(
+            checkpoint_id=checkpoint_id, run=self._session.connection.run
+        )
+        try:
+            self._session.checkpoints.AbortCheckpoint(request, timeout=_ABORT_DEADLINE)
+        except ResoluteError as failure:
+            _log.info("checkpoint %s is left unfinished: %s", checkpoint_id, failure)
+
+    def find(self, checkpoint_id: str) -> Registered:
+        """Returns a committed checkpoint.
+
+        Raises:
+            CheckpointNotFound: There is none.
+        """
+        found = self._get(checkpoint_id)
+        files = tuple(FileEntry(file.path, file.size, file.digest) for file in found.files)
+        return Registered(open_store(storage_of(found.storage)), files)
+
+    def metadata(self, checkpoint_id: str) -> dict[str, Any]:
+        """Returns the metadata of a committed checkpoint.
+
+        Raises:
+            CheckpointNotFound: There is none.
+        """
+        return to_mapping(self._get(checkpoint_id).metadata)
+
+    def delete(self, checkpoint_id: str) -> None:
+        """Removes a checkpoint, files first."""
+        request = checkpoints.DeleteCheckpointsRequest(checkpoint_ids=[checkpoint_id])
+        self._session.patiently(
+            lambda: self._session.checkpoints.DeleteCheckpoints(request), purpose="deleting a checkpoint"
+        )
+
+    def _get(self, checkpoint_id: str) -> checkpoint.Checkpoint:
+        request = checkpoints.GetCheckpointRequest(checkpoint_id=checkpoint_id)
+        try:
+            return self._session.patiently(
+                lambda: self._session.checkpoints.GetCheckpoint(request), purpose="asking for a checkpoint"
+            ).checkpoint
+        except NotFoundError as failure:
+            raise CheckpointNotFound(str(failure), resource=failure.resource) from failure
+
+
+def parse_connection_storage(content: Mapping[str, Any]) -> checkpoint.Storage:
+    """Reads the storage of a ``Connection``."""
+    return json_format.ParseDict(dict(content), checkpoint.Storage(), ignore_unknown_fields=True)
+
+
+def to_message(storage: Storage) -> checkpoint.Storage:
+    """Turns a storage that the script chose into the contract's form.
+
+    Raises:
+        UnimplementedError: The service has no store for it.
+    """
+    if isinstance(storage, DirectoryStorage):
+        return checkpoint.Storage(directory=checkpoint.Storage.Directory(path=str(storage.path)))
+    if storage.kind != "s3":
+        raise UnimplementedError(
+            f"checkpoint storage of type {storage.kind} is not supported by this release"
+        )
+    return checkpoint.Storage(
+        bucket=checkpoint.Storage.Bucket(
+            bucket=storage.bucket, prefix=storage.prefix, endpoint_url=storage.endpoint_url
+        )
+    )
+
+
+def storage_of(message: checkpoint.Storage) -> Storage:
+    """Turns the contract's form of a storage into the SDK's.
+
+    Raises:
+        UnimplementedError: It is of a kind that this release does not know.
+    """
+    kind = message.WhichOneof("kind")
+    if kind == "directory":
+        return DirectoryStorage(Path(message.directory.path))
+    if kind == "bucket":
+        bucket = message.bucket
+        return BucketStorage("s3", bucket.bucket, prefix=bucket.prefix, endpoint_url=bucket.endpoint_url)
+    raise UnimplementedError("the checkpoint lies in a storage that this release does not know; upgrade it")

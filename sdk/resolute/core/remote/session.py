@@ -1,0 +1,150 @@
+"""The calls of a trial's process to the services: one channel, opened late, patient with outages."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import grpc
+
+from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import CheckpointsServiceStub
+from resolute.api.experiments.v1.trials_service_pb2_grpc import TrialsServiceStub
+from resolute.api.metrics.v1.metrics_service_pb2_grpc import MetricsServiceStub
+from resolute.api.searcher.v1.searcher_service_pb2_grpc import SearcherServiceStub
+from resolute.clock import SYSTEM_CLOCK, Clock
+from resolute.connection import Connection
+from resolute.errors import ForkedProcessError, UnauthenticatedError, UnavailableError
+from resolute.rpc.channel import open_channel
+from resolute.run_directory import read_token
+
+PATIENCE_VARIABLE = "RESOLUTE_PATIENCE_SECONDS"
+"""Names, in the environment, how long a call waits for services that are away."""
+DEFAULT_PATIENCE = 3600.0
+_FIRST_PAUSE = 0.25
+_LONGEST_PAUSE = 10.0
+_log = logging.getLogger("resolute.core")
+_T = TypeVar("_T")
+
+
+class Session:
+    """The services, for one process of a trial.
+
+    Every call that goes through ``patiently`` is one that may be repeated: a service that is being restarted
+    does not end the training, it only makes it wait.
+
+    Args:
+        connection: Where the services are and who calls.
+        root_certificate: PEM of the certificate that signs the services'; None for a plain port on this host.
+        fallback_token: Used when the file of the token is not there.
+        clock: Measures patience.
+        sleep: Waits some seconds.
+        patience: Seconds that a call waits for services that are away; None reads
+            ``RESOLUTE_PATIENCE_SECONDS``, one hour by default.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        root_certificate: bytes | None = None,
+        fallback_token: str = "",
+        clock: Clock = SYSTEM_CLOCK,
+        sleep: Callable[[float], None] = time.sleep,
+        patience: float | None = None,
+    ) -> None:
+        self.connection = connection
+        self._root_certificate = root_certificate
+        self._fallback_token = fallback_token
+        self._clock = clock
+        self._sleep = sleep
+        self.patience = _patience_from_environment() if patience is None else patience
+        self._owner = os.getpid()
+
+    @functools.cached_property
+    def searcher(self) -> SearcherServiceStub:
+        """The search."""
+        return SearcherServiceStub(self._channel)
+
+    @functools.cached_property
+    def checkpoints(self) -> CheckpointsServiceStub:
+        """The registry of checkpoints."""
+        return CheckpointsServiceStub(self._channel)
+
+    @functools.cached_property
+    def metrics(self) -> MetricsServiceStub:
+        """What was reported."""
+        return MetricsServiceStub(self._channel)
+
+    @functools.cached_property
+    def trials(self) -> TrialsServiceStub:
+        """The trial itself."""
+        return TrialsServiceStub(self._channel)
+
+    def patiently(self, call: Callable[[], _T], *, purpose: str) -> _T:
+        """Makes a call that may be repeated until the services answer.
+
+        Args:
+            call: Makes the call once.
+            purpose: What it is for, in the warning that training waits.
+
+        Returns:
+            What the call returned.
+
+        Raises:
+            ForkedProcessError: This is a forked child.
+            UnavailableError: The services were away for longer than the patience.
+            UnauthenticatedError: The token was not renewed within that time.
+        """
+        self.check_process()
+        start = self._clock.monotonic()
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                return call()
+            except (UnavailableError, UnauthenticatedError) as failure:
+                # A token expires only while the supervisor cannot renew it: that too is an outage.
+                waited = self._clock.monotonic() - start
+                if waited + pause > self.patience:
+                    raise
+                _log.warning("%s waits for the services (%.0f s so far): %s", purpose, waited, failure)
+                self._sleep(pause)
+                pause = min(pause * 2, _LONGEST_PAUSE)
+
+    def check_process(self) -> None:
+        """Fails in a forked child, where even a new channel can hang.
+
+        Raises:
+            ForkedProcessError: This is not the process that created the session.
+        """
+        if os.getpid() != self._owner:
+            raise ForkedProcessError(
+                "this call comes from a process forked off the one that called core.init; make it there, "
+                "or start workers with the spawn or forkserver method"
+            )
+
+    def close(self) -> None:
+        """Closes the channel if one was opened. Does nothing in a forked child."""
+        if os.getpid() == self._owner and "_channel" in self.__dict__:
+            self._channel.close()
+
+    @functools.cached_property
+    def _channel(self) -> grpc.Channel:
+        self.check_process()
+        return open_channel(
+            self.connection.address,
+            token=self._token,
+            root_certificate=self._root_certificate,
+            trace_id=self.connection.trace_id,
+        )
+
+    def _token(self) -> str:
+        return read_token(Path(self.connection.token_path)) or self._fallback_token
+
+
+def _patience_from_environment() -> float:
+    return float(os.environ.get(PATIENCE_VARIABLE) or DEFAULT_PATIENCE)

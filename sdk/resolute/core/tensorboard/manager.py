@@ -1,0 +1,164 @@
+"""Who copies TensorBoard files, and when."""
+
+from __future__ import annotations
+
+import enum
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from resolute.core.tensorboard.copies import Copies
+from resolute.core.tensorboard.thread import EventThread
+
+PathSelector = Callable[[Path], bool]
+"""Says of a file whether it is copied."""
+Mangler = Callable[[Path, int], Path]
+"""Gives a file its path at the destination, from its relative path and the rank."""
+
+
+class TensorboardMode(enum.Enum):
+    """Who writes and copies TensorBoard files."""
+
+    AUTO = "AUTO"
+    """Every reported number becomes an event, and files are copied now and then and at every checkpoint."""
+    MANUAL = "MANUAL"
+    """The script writes files and calls ``upload_tensorboard_files``."""
+
+
+def select_all(path: Path) -> bool:  # noqa: ARG001 - the shape of a selector
+    """Takes every file."""
+    return True
+
+
+def keep_path(path: Path, rank: int) -> Path:  # noqa: ARG001 - the shape of a mangler
+    """Leaves each path as it is."""
+    return path
+
+
+class Tensorboard(Protocol):
+    """The TensorBoard files of one process."""
+
+    @property
+    def path(self) -> Path:
+        """Directory to write to; it exists."""
+
+    def start(self) -> None:
+        """Begins whatever goes on in the background."""
+
+    def upload(self, selector: PathSelector, mangler: Mangler) -> None:
+        """Copies files because the script asks for it."""
+
+    def sync(self) -> None:
+        """Copies files because something worth keeping has just happened."""
+
+    def close(self) -> None:
+        """Ends what goes on in the background and copies the rest."""
+
+
+class LocalTensorboard:
+    """Off cluster: files stay where they are written."""
+
+    def __init__(self) -> None:
+        self._path = Path(tempfile.gettempdir()) / f"tensorboard-local-{os.getpid()}"
+
+    @property
+    def path(self) -> Path:
+        """A directory of this process under the system's temporary one."""
+        self._path.mkdir(parents=True, exist_ok=True)
+        return self._path
+
+    def start(self) -> None:
+        """Nothing goes on."""
+
+    def upload(self, selector: PathSelector, mangler: Mangler) -> None:
+        """Nothing is copied."""
+
+    def sync(self) -> None:
+        """Nothing is copied."""
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class ManualTensorboard:
+    """On cluster, the script decides.
+
+    Args:
+        path: Directory to write to.
+        copies: Copies files to where the experiment keeps them.
+        rank: Rank of this process.
+    """
+
+    def __init__(self, path: Path, copies: Copies, *, rank: int) -> None:
+        self._path = path
+        self._copies = copies
+        self._rank = rank
+
+    @property
+    def path(self) -> Path:
+        """Directory to write to."""
+        self._path.mkdir(parents=True, exist_ok=True)
+        return self._path
+
+    def start(self) -> None:
+        """Nothing goes on."""
+
+    def upload(self, selector: PathSelector, mangler: Mangler) -> None:
+        """Copies the selected files that have changed."""
+        self._copies.copy(self.path, select=selector, rename=lambda relative: mangler(relative, self._rank))
+
+    def sync(self) -> None:
+        """Nothing: the script decides."""
+
+    def close(self) -> None:
+        """Nothing: the script decides."""
+
+
+class AutoTensorboard:
+    """On cluster, everything happens on its own.
+
+    Args:
+        path: Directory to write to. The script may write files of its own there.
+        copies: Copies files to where the experiment keeps them.
+        events: Turns reports into events; None where TensorBoard is not installed, and on ranks but the
+            chief's.
+    """
+
+    def __init__(self, path: Path, copies: Copies, *, events: EventThread | None) -> None:
+        self._path = path
+        self._copies = copies
+        self._events = events
+
+    @property
+    def path(self) -> Path:
+        """Directory to write to."""
+        self._path.mkdir(parents=True, exist_ok=True)
+        return self._path
+
+    def start(self) -> None:
+        """Begins to turn reports into events."""
+        if self._events is not None:
+            self._events.start()
+
+    def upload(self, selector: PathSelector, mangler: Mangler) -> None:
+        """Fails: there is nothing to ask for.
+
+        Raises:
+            RuntimeError: Always.
+        """
+        raise RuntimeError(
+            "upload_tensorboard_files is for TensorboardMode.MANUAL; "
+            "in TensorboardMode.AUTO files are copied on their own"
+        )
+
+    def sync(self) -> None:
+        """Copies what has changed."""
+        self._copies.copy(self.path)
+
+    def close(self) -> None:
+        """Turns the last reports into events and copies what has changed."""
+        if self._events is not None:
+            self._events.stop()
+        self.sync()

@@ -1,0 +1,5 @@
+"""Helps people to test their training scripts without a cluster."""
+
+from resolute.testing.preemption import SimulatedPreemption, simulate_preemption
+
+__all__ = ["SimulatedPreemption", "simulate_preemption"]

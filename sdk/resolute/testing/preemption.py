@@ -1,0 +1,58 @@
+"""Preempts a training script that runs off cluster."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from resolute.core import preempt
+
+
+class SimulatedPreemption:
+    """A signal that comes after some checks. Get it from ``simulate_preemption``.
+
+    Attributes:
+        checks: How often the script has looked.
+        acknowledged: Whether the script has promised to exit.
+    """
+
+    def __init__(self, after_checks: int) -> None:
+        self._after_checks = after_checks
+        self._requested = False
+        self.checks = 0
+        self.acknowledged = False
+
+    @property
+    def preempt(self) -> bool:
+        """Whether the script must checkpoint and exit; each look counts."""
+        self.checks += 1
+        return self._requested or self.checks > self._after_checks
+
+    def request(self) -> None:
+        """Sends the signal now."""
+        self._requested = True
+
+    def acknowledge(self) -> None:
+        """Called by the Core API when the script promises to exit."""
+        self.acknowledged = True
+
+
+@contextlib.contextmanager
+def simulate_preemption(*, after_checks: int = 0) -> Iterator[SimulatedPreemption]:
+    """Makes ``should_preempt()`` of contexts that are started in the block return True.
+
+    ::
+
+        with simulate_preemption(after_checks=3) as signal:
+            main()
+        assert signal.acknowledged
+
+    Args:
+        after_checks: How many times it returns False before.
+
+    Yields:
+        The signal.
+    """
+    signal = SimulatedPreemption(after_checks)
+    with preempt.local_signal(signal):
+        yield signal
