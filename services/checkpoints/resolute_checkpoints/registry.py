@@ -75,6 +75,7 @@ class Registry:
             RunSupersededError: The run is over.
         """
         self._stores.open(begin.storage)
+        who = actor()
 
         def work(connection: Connection) -> Checkpoint:
             authority.require_experiment(connection, begin.owner.experiment_id, lock=True)
@@ -87,6 +88,13 @@ class Registry:
                 create_time=self._clock.time(),
             )
             if records.insert(connection, fresh):
+                audit.record(
+                    connection,
+                    action="checkpoint.begin",
+                    target=fresh.checkpoint_id,
+                    actor=who,
+                    now=fresh.create_time,
+                )
                 return fresh
             return _same_beginning(records.find(connection, begin.checkpoint_id), begin)
 

@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import stat
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,7 @@ from resolute_checkpoints.blobs.base import Fault, FinishedUpload, Upload
 from resolute_checkpoints.blobs.failures import typed_failures
 from resolute_checkpoints.checkpoint import File
 
-_RACES = 10
+_ATTEMPTS = 3
 _NOT_EMPTY = frozenset({errno.ENOTEMPTY, errno.EEXIST})
 _NO_WAY = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG})
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -204,19 +205,26 @@ def _remove_entry(base: Path, path: str) -> None:
 
 
 def _remove_tree(base: Path) -> None:
-    for _ in range(_RACES):
+    for _ in range(_ATTEMPTS):
         try:
-            shutil.rmtree(base)
-        except FileNotFoundError:
-            # Either it was gone, or someone else removes it too; look again.
-            if not base.exists():
-                return
+            # Others may remove the same tree: what they were faster with is no failure.
+            if sys.version_info >= (3, 12):
+                shutil.rmtree(base, onexc=lambda _, __, error: _tolerate_absence(error))
+            else:
+                shutil.rmtree(base, onerror=lambda _, __, facts: _tolerate_absence(facts[1]))
         except NotADirectoryError:
             base.unlink(missing_ok=True)
-            return
-        else:
+        except OSError as error:
+            if error.errno not in _NOT_EMPTY:
+                raise
+        if not base.exists():
             return
     raise UnavailableError(f"{base} is being changed while it is removed; end what writes there")
+
+
+def _tolerate_absence(error: BaseException) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise error
 
 
 def _damaged(checkpoint_id: str, path: str, problem: str) -> DataLossError:

@@ -43,9 +43,11 @@ class BlobWorkers:
     def close_later(self, stream: BinaryIO) -> None:
         """Closes a stream in a thread: a read may be under way there, and is waited for."""
         try:
-            self._executor.submit(stream.close)
+            closing = self._executor.submit(stream.close)
         except RuntimeError:
             stream.close()
+        else:
+            closing.add_done_callback(lambda future: stream.close() if future.cancelled() else None)
 
     def close(self) -> None:
         """Lets the work under way end, drops what has not begun. Blocks until then."""

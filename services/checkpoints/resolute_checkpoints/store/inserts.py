@@ -17,5 +17,7 @@ def insert_if_absent(connection: Connection, table: sa.Table, values: Mapping[st
         Whether the row is new.
     """
     insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    statement = insert(table).values(**values).on_conflict_do_nothing()
-    return connection.execute(statement).rowcount == 1
+    key = list(table.primary_key)
+    # Drivers do not agree on how many rows such an insert changed; what it returns is certain.
+    statement = insert(table).values(**values).on_conflict_do_nothing().returning(*key)
+    return connection.execute(statement).first() is not None

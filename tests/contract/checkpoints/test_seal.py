@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from support.checkpoints import CONTENT, SERVICE, TRIAL, World, new_id, token, world
+
+from resolute.errors import RunSupersededError
+from resolute_checkpoints.checkpoint import State
+
+
+def test_a_seal_takes_the_authority_of_earlier_runs(url: str, root: Path) -> None:
+    async def scenario() -> None:
+        async with world(url, root) as w:
+            begun = await w.begin(run=1)
+            w.write(begun, CONTENT)
+            assert await w.registry.seal(TRIAL, min_run=2) is None
+            with pytest.raises(RunSupersededError, match=f"run 1 of trial {TRIAL} is over"):
+                await w.commit(begun, run=1, principal=token(run=1))
+            with pytest.raises(RunSupersededError):
+                await w.begin(run=1)
+            assert await w.listed() == []
+            # Giving up is no authority: it only clears away.
+            await w.registry.abort(begun, run=1, principal=token(run=1))
+            assert not w.place(begun).exists()
+            await w.store(run=2)
+
+    asyncio.run(scenario())
+
+
+def test_a_superseded_commit_hears_of_it_even_when_its_files_are_gone(url: str, root: Path) -> None:
+    async def scenario() -> None:
+        async with world(url, root) as w:
+            begun = await w.begin(run=1)
+            await w.registry.seal(TRIAL, min_run=2)
+            with pytest.raises(RunSupersededError):
+                await w.commit(begun, run=1)
+
+    asyncio.run(scenario())
+
+
+def test_a_commit_that_was_made_before_the_seal_may_still_be_repeated(url: str, root: Path) -> None:
+    async def scenario() -> None:
+        async with world(url, root) as w:
+            committed = await w.store(run=1)
+            latest = await w.registry.seal(TRIAL, min_run=2)
+            assert latest is not None
+            assert latest.checkpoint_id == committed
+            assert (await w.commit(committed, run=1, principal=token(run=1))).state is State.COMPLETED
+
+    asyncio.run(scenario())
+
+
+def test_the_floor_never_falls(url: str, root: Path) -> None:
+    async def scenario() -> None:
+        async with world(url, root) as w:
+            for min_run in (3, 1, 2):
+                await w.registry.seal(TRIAL, min_run=min_run)
+                with pytest.raises(RunSupersededError, match="below 3"):
+                    await w.begin(run=2)
+            await w.begin(run=3)
+
+    asyncio.run(scenario())
+
+
+def test_a_seal_of_one_trial_leaves_others_alone(url: str, root: Path) -> None:
+    async def scenario() -> None:
+        async with world(url, root) as w:
+            await w.registry.seal(new_id(), min_run=9)
+            await w.store(run=1)
+
+    asyncio.run(scenario())
+
+
+def test_the_latest_checkpoint_has_the_most_steps_then_the_latest_commit(url: str, root: Path) -> None:
+    async def latest(w: World) -> str | None:
+        found = await w.registry.seal(TRIAL, min_run=0)
+        return None if found is None else found.checkpoint_id
+
+    async def scenario() -> None:
+        async with world(url, root) as w:
+            assert await latest(w) is None
+            far = await w.store(steps=20)
+            w.clock.advance(1)
+            await w.store(steps=10, run=2)
+            assert await latest(w) == far
+            w.clock.advance(1)
+            again = await w.store(steps=20, run=2)
+            assert await latest(w) == again
+            await w.store(steps=99, trial_id=new_id())
+            await w.begin()
+            assert await latest(w) == again
+            # What has lost files cannot be resumed from.
+            await w.deletions.delete([again], ["model.pt"], principal=SERVICE)
+            assert await latest(w) == far
+            await w.deletions.delete([far], [], principal=SERVICE)
+            assert await latest(w) != far
+
+    asyncio.run(scenario())
+
+
+def test_no_commit_of_a_sealed_run_slips_in_behind_the_answer(url: str, root: Path) -> None:
+    async def scenario() -> None:
+        async with world(url, root) as w, world(url, root) as replica:
+            ids = [await w.begin(run=1) for _ in range(24)]
+            for checkpoint_id in ids:
+                w.write(checkpoint_id, CONTENT)
+
+            async def commit(index: int) -> int | None:
+                side = (w, replica)[index % 2]
+                try:
+                    await side.commit(ids[index], steps=index, run=1)
+                except RunSupersededError:
+                    return None
+                return index
+
+            commits = [asyncio.ensure_future(commit(index)) for index in range(12)]
+            sealed = asyncio.ensure_future(replica.registry.seal(TRIAL, min_run=2))
+            commits += [asyncio.ensure_future(commit(index)) for index in range(12, 24)]
+            done = [step for step in await asyncio.gather(*commits) if step is not None]
+            latest = await sealed
+            assert (latest.steps_completed if latest else None) == max(done, default=None)
+            assert len(await w.listed()) == len(done)
+
+    asyncio.run(scenario())

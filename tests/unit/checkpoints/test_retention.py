@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from resolute.errors import InvalidArgumentError
+from resolute_checkpoints.retention import Candidate, KeepReason, RetentionPolicy, select_deletions
+
+
+def candidate(number: int, trial: int, metric: float | None = None, *, order: int | None = None) -> Candidate:
+    return Candidate(
+        checkpoint_id=str(number),
+        trial_id=f"trial-{trial}",
+        steps_completed=100 * number,
+        metric=metric,
+        validation_order=number if order is None else order,
+    )
+
+
+DOCUMENTED = [
+    candidate(1, 1),
+    candidate(2, 1),
+    candidate(3, 1, 0.6),
+    candidate(4, 1, 0.5),
+    candidate(5, 1, 0.4),
+    candidate(6, 2),
+    candidate(7, 2, 0.2),
+    candidate(8, 2, 0.3),
+    candidate(9, 2),
+    candidate(10, 2),
+]
+
+
+def kept(candidates: list[Candidate], policy: RetentionPolicy, *, smaller: bool = True) -> set[int]:
+    selection = select_deletions(candidates, policy, smaller_is_better=smaller)
+    assert set(selection.kept).isdisjoint(selection.deleted)
+    assert set(selection.kept) | set(selection.deleted) == {c.checkpoint_id for c in candidates}
+    return {int(key) for key in selection.kept}
+
+
+@pytest.mark.parametrize(
+    ("experiment_best", "trial_best", "trial_latest", "expected"),
+    [
+        (0, 0, 0, set()),
+        (2, 0, 0, {7, 8}),
+        (5, 0, 0, {3, 4, 5, 7, 8}),
+        (50, 0, 0, {3, 4, 5, 7, 8}),
+        (0, 1, 0, {5, 7}),
+        (0, 0, 1, {5, 10}),
+        (2, 1, 0, {5, 7, 8}),
+        (0, 1, 1, {5, 7, 10}),
+    ],
+)
+def test_the_documented_examples_keep_what_they_say(
+    experiment_best: int, trial_best: int, trial_latest: int, expected: set[int]
+) -> None:
+    policy = RetentionPolicy(experiment_best, trial_best, trial_latest)
+    assert kept(DOCUMENTED, policy) == expected
+    shuffled = random.Random(7).sample(DOCUMENTED, len(DOCUMENTED))
+    assert kept(shuffled, policy) == expected
+
+
+def test_a_larger_metric_is_better_when_the_config_says_so() -> None:
+    assert kept(DOCUMENTED, RetentionPolicy(2, 0, 0), smaller=False) == {3, 4}
+
+
+def test_equal_metrics_are_ranked_by_the_order_of_their_validations() -> None:
+    tied = [candidate(1, 1, 0.5, order=20), candidate(2, 1, 0.5, order=10)]
+    assert kept(tied, RetentionPolicy(1, 0, 0)) == {2}
+    assert kept(tied, RetentionPolicy(1, 0, 0), smaller=False) == {2}
+
+
+def test_a_metric_that_is_not_a_number_has_no_rank() -> None:
+    assert kept([candidate(1, 1, math.nan), candidate(2, 1, math.inf)], RetentionPolicy(2, 2, 0)) == {2}
+
+
+def test_pinned_checkpoints_stay_and_say_why() -> None:
+    selection = select_deletions(
+        DOCUMENTED, RetentionPolicy(0, 1, 1), smaller_is_better=True, pinned={"1", "5"}
+    )
+    assert selection.kept["1"] == {KeepReason.PINNED}
+    assert selection.kept["5"] == {KeepReason.PINNED, KeepReason.TRIAL_BEST, KeepReason.TRIAL_LATEST}
+    assert selection.kept["7"] == {KeepReason.TRIAL_BEST}
+    assert selection.deleted == ("2", "3", "4", "6", "8", "9")
+
+
+def test_of_two_checkpoints_at_the_same_step_the_later_commit_is_the_latest() -> None:
+    early = Candidate(checkpoint_id="a", trial_id="t", steps_completed=5, commit_time=1.0)
+    late = Candidate(checkpoint_id="b", trial_id="t", steps_completed=5, commit_time=2.0)
+    selection = select_deletions([early, late], RetentionPolicy(0, 0, 1), smaller_is_better=True)
+    assert selection.deleted == ("a",)
+
+
+def test_a_negative_count_is_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match="save_trial_best is -1"):
+        RetentionPolicy(save_trial_best=-1)
+
+
+@given(
+    metrics=st.lists(
+        st.tuples(st.integers(0, 3), st.one_of(st.none(), st.floats(allow_nan=True))), max_size=30
+    ),
+    policy=st.builds(RetentionPolicy, st.integers(0, 5), st.integers(0, 5), st.integers(0, 5)),
+    smaller=st.booleans(),
+)
+def test_a_larger_policy_never_deletes_more(
+    metrics: list[tuple[int, float | None]], policy: RetentionPolicy, smaller: bool
+) -> None:
+    candidates = [candidate(n, trial, metric) for n, (trial, metric) in enumerate(metrics)]
+    larger = RetentionPolicy(
+        policy.save_experiment_best + 1, policy.save_trial_best + 1, policy.save_trial_latest + 1
+    )
+    assert kept(candidates, policy, smaller=smaller) <= kept(candidates, larger, smaller=smaller)
