@@ -63,6 +63,9 @@ class SenderThread:
                 remaining = deadline - self._clock.monotonic()
                 if remaining <= 0 or not self._thread.is_alive():
                     return False
+                if self._clean:
+                    # Only one more look is missing: the pause of an idle thread would be a run's last delay.
+                    self._wake.set()
                 self._drained.wait(remaining)
         return True
 
