@@ -29,7 +29,7 @@ _HEADER_ALLOWANCE = 4096
 class ArchiveLimits:
     """What an archive may grow to, so that a small upload cannot fill a disk."""
 
-    max_bytes: int = 2 << 30
+    max_bytes: int = 4 << 30
     """Bytes of all files together."""
     max_entries: int = 200_000
     """Files, directories and links."""

@@ -1,0 +1,136 @@
+"""A trial's processes: one shell that sources the startup hook, waits at a gate, and becomes the entrypoint.
+
+The shell stands at the gate until its identity is on disk and the rendezvous is complete. If the supervisor
+dies before, the gate's pipe closes and the shell ends: no entrypoint runs that could not be found again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from resolute.processes import Family, ProcessIdentity
+from resolute.run_directory import ENVIRONMENT_VARIABLE, RunDirectory, write_atomically, write_json
+
+HOOK = "startup-hook.sh"
+"""File of a model definition that is sourced before the entrypoint."""
+END_SECONDS = 30.0
+"""How long the kernel may take to end processes that were killed."""
+
+
+def find_shell() -> str:
+    """Returns the shell that hooks are written for: bash, or sh where there is none."""
+    return shutil.which("bash") or "/bin/sh"
+
+
+def gate_file(run: RunDirectory) -> Path:
+    """A named pipe that tells when the hook is done."""
+    return run.path / "gate"
+
+
+def family_of(run: RunDirectory, leader: ProcessIdentity | None) -> Family:
+    """All processes that came of a run."""
+    return Family(leader=leader, variable=f"{ENVIRONMENT_VARIABLE}={run.path}".encode())
+
+
+class Child:
+    """The entrypoint's processes, in a session of their own.
+
+    Args:
+        process: The shell.
+        run: Its run directory.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], run: RunDirectory) -> None:
+        self._process = process
+        self._run = run
+        self._identity = ProcessIdentity.of(process.pid)
+
+    @classmethod
+    def start(cls, run: RunDirectory, *, environment: Mapping[str, str], stdout: int, stderr: int) -> Child:
+        """Starts the shell, which runs the hook at once, and puts its identity on disk.
+
+        Args:
+            run: Its run directory.
+            environment: All of its environment.
+            stdout: Descriptor that takes its output.
+            stderr: Descriptor that takes its errors.
+        """
+        process = subprocess.Popen(
+            [find_shell(), "-c", _script(run), "entrypoint"],
+            cwd=run.work,
+            env=dict(environment),
+            stdin=subprocess.PIPE,
+            stdout=stdout,
+            stderr=stderr,
+            start_new_session=True,
+        )
+        child = cls(process, run)
+        identity = child._identity.to_json() if child._identity else {"pid": process.pid}
+        write_json(run.child_file, identity | {"pgid": process.pid}, sync=True)
+        return child
+
+    @property
+    def pid(self) -> int:
+        """Process id of the shell, and later of the entrypoint; also of its group and session."""
+        return self._process.pid
+
+    def release(self, argv: Sequence[str], environment: Mapping[str, str]) -> None:
+        """Lets the shell become the entrypoint.
+
+        Args:
+            argv: What to run.
+            environment: Variables that were not known when the shell was started.
+        """
+        exports = [f"export {name}={shlex.quote(value)}" for name, value in environment.items()]
+        lines = [*exports, f"exec {shlex.join(argv)} </dev/null", ""]
+        write_atomically(_release_file(self._run), "\n".join(lines))
+        assert self._process.stdin is not None
+        # If it ended at the gate, whoever waits for it sees how.
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(b"go\n")
+            self._process.stdin.close()
+
+    def wait_without_reaping(self) -> None:
+        """Waits until the shell has ended, and leaves its process id taken."""
+        os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+
+    def signal_group(self, number: signal.Signals) -> None:
+        """Sends a signal to the process group. Only before ``reap``: later its id may mean another."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+    def end_family(self) -> None:
+        """Kills everything that came of the shell and is still there."""
+        family_of(self._run, self._identity).end(timeout=END_SECONDS)
+
+    def reap(self) -> int:
+        """Takes the exit status of the shell, which has ended.
+
+        Returns:
+            Its exit code; 128 + n when signal n ended it.
+        """
+        if self._process.stdin is not None and not self._process.stdin.closed:
+            self._process.stdin.close()
+        code = self._process.wait()
+        return 128 - code if code < 0 else code
+
+
+def _release_file(run: RunDirectory) -> Path:
+    return run.path / "release.sh"
+
+
+def _script(run: RunDirectory) -> str:
+    gate, release = (shlex.quote(str(path)) for path in (gate_file(run), _release_file(run)))
+    return f"""set -e
+if [ -f ./{HOOK} ]; then . ./{HOOK} </dev/null; fi
+echo open >{gate}
+IFS= read -r _ || exit 1
+. {release}
+"""

@@ -1,0 +1,128 @@
+"""Keeps the lease of a run, and makes the small calls that go with it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+from resolute.api.preemption.v1.preemption_service_pb2 import SignalReason
+from resolute.errors import AbortedError, FailedPreconditionError, NotFoundError, ResoluteError
+from resolute.run_directory import write_atomically
+from resolute_launch.patience import pauses
+from resolute_launch.signal_board import SignalBoard
+from resolute_launch.task import Link, Task
+
+_LONGEST_PAUSE = 5.0
+_log = logging.getLogger("resolute.supervisor")
+
+
+class LeaseKeeper:
+    """A thread that renews the lease, rewrites the token, and passes requests on in between.
+
+    Args:
+        task: The run's task; the token lies in its directory.
+        link: The way to the control plane; its patience is renewed by each answer.
+        board: Takes the signal that each answer carries.
+        notify: Called in the thread when something is to be looked at.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        link: Link,
+        *,
+        board: SignalBoard,
+        notify: Callable[[], None],
+    ) -> None:
+        self._control = link.control
+        self._patience = link.patience
+        self._token_file = task.run.token_file
+        self._board = board
+        self._ttl = task.spec.lease_ttl_seconds
+        self._notify = notify
+        self._stop = threading.Event()
+        self._wake = threading.Event()
+        self._thread = threading.Thread(target=self._keep, name="lease", daemon=True)
+        self._pauses = pauses(longest=_LONGEST_PAUSE)
+        self._acknowledged: int | None = None
+        self._preemption = SignalReason.SIGNAL_REASON_UNSPECIFIED
+        self.pid = 0
+        """Process id of the entrypoint; zero before it runs."""
+        self.lost = ""
+        """Why the run has no authority any more; empty while it has."""
+
+    def start(self) -> None:
+        """Begins to renew: the first time at once."""
+        self._thread.start()
+
+    def entrypoint_runs(self, pid: int) -> None:
+        """Tells the control plane at once which process is the entrypoint."""
+        self.pid = pid
+        self._wake.set()
+
+    def acknowledge(self, revision: int) -> None:
+        """Passes on that the trial will exit because of the signal."""
+        self._acknowledged = revision
+        self._wake.set()
+
+    def request_preemption(self, reason: SignalReason.ValueType) -> None:
+        """Passes on that this machine, or this process, must go away."""
+        self._preemption = reason
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Ends the thread; the lease runs out by itself."""
+        self._stop.set()
+        self._wake.set()
+        self._thread.join()
+
+    def _keep(self) -> None:
+        while not self._stop.is_set() and not self.lost:
+            self._wake.wait(self._work())
+            self._wake.clear()
+
+    def _work(self) -> float:
+        """Makes the calls that are due, and returns the seconds until the next ones."""
+        try:
+            self._renew()
+            self._pass_on()
+        except (AbortedError, NotFoundError, FailedPreconditionError) as failure:
+            self.lost = str(failure)
+            self._notify()
+            return 0.0
+        except ResoluteError as failure:
+            _log.warning("the lease could not be renewed, it will be tried again: %s", failure)
+            if self._patience.exhausted:
+                self._notify()
+            return next(self._pauses)
+        self._pauses = pauses(longest=_LONGEST_PAUSE)
+        return self._ttl / 3
+
+    def _renew(self) -> None:
+        response = self._control.renew_lease(pid=self.pid)
+        self._patience.renew()
+        if response.token:
+            write_atomically(self._token_file, response.token, mode=0o600)
+        if response.ttl_seconds > 0:
+            self._ttl = response.ttl_seconds
+        if self._board.update(response.signal):
+            self._notify()
+
+    def _pass_on(self) -> None:
+        if self._preemption:
+            reason, self._preemption = self._preemption, SignalReason.SIGNAL_REASON_UNSPECIFIED
+            try:
+                signal = self._control.request_preemption(reason)
+            except ResoluteError:
+                self._preemption = reason
+                raise
+            if self._board.update(signal):
+                self._notify()
+        if self._acknowledged is not None:
+            revision, self._acknowledged = self._acknowledged, None
+            try:
+                self._control.acknowledge_signal(revision)
+            except ResoluteError:
+                self._acknowledged = revision
+                raise

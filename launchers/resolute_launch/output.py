@@ -1,0 +1,186 @@
+"""Takes the output of a trial's processes, line by line, into the spool of logs."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import selectors
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from resolute.clock import Clock
+from resolute.errors import ResoluteError
+from resolute.run_directory import RunDirectory
+from resolute.spool.format import Line, Stdtype
+from resolute.spool.lines import LineWriter
+from resolute_launch.failure import LastWords
+from resolute_launch.lines import LineSplitter
+
+STATE_SECONDS = 10.0
+"""How often a progress bar that lasts is shown."""
+_READ_BYTES = 1 << 16
+_PIPE_BYTES = 1 << 20
+_POLL_SECONDS = 0.5
+_log = logging.getLogger("resolute.supervisor")
+
+
+class Stream:
+    """One named pipe that the trial writes to: its processes may open it again by name."""
+
+    def __init__(self, path: Path, stdtype: Stdtype) -> None:
+        path.unlink(missing_ok=True)
+        os.mkfifo(path, 0o600)
+        self.path = path
+        self.stdtype = stdtype
+        self.reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        self.writer = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        self.splitter = LineSplitter()
+        _enlarge(self.reader)
+
+    def close_writer(self) -> None:
+        """Lets the pipe end once the last process of the trial has closed it."""
+        if self.writer >= 0:
+            os.close(self.writer)
+            self.writer = -1
+
+    def close(self) -> None:
+        """Closes both ends."""
+        self.close_writer()
+        os.close(self.reader)
+
+
+class OutputPump:
+    """A thread that reads both streams and the gate until they end.
+
+    Args:
+        run: The run directory; the pipes lie in it.
+        writer: Takes the lines.
+        clock: Tells when a line was read.
+        gate: Named pipe that is written to when the startup hook is done.
+        opened: Called in the pump's thread when that happens.
+    """
+
+    def __init__(
+        self,
+        run: RunDirectory,
+        writer: LineWriter,
+        *,
+        clock: Clock,
+        gate: Path,
+        opened: Callable[[], None],
+    ) -> None:
+        self._writer = writer
+        self._clock = clock
+        self._opened = opened
+        self.last_words = LastWords()
+        self.stdout = Stream(run.path / "stdout", Stdtype.STDOUT)
+        self.stderr = Stream(run.path / "stderr", Stdtype.STDERR)
+        gate.unlink(missing_ok=True)
+        os.mkfifo(gate, 0o600)
+        self._gate = os.open(gate, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        self._lost = 0
+        self._stop = threading.Event()
+        self._states_at = clock.monotonic() + STATE_SECONDS
+        self._thread = threading.Thread(target=self._run, name="output", daemon=True)
+
+    def start(self) -> None:
+        """Begins to read. The caller has given the writing ends to the trial's processes."""
+        self.stdout.close_writer()
+        self.stderr.close_writer()
+        self._thread.start()
+
+    def say(self, text: str) -> None:
+        """Adds a line of the platform's own to the log."""
+        _log.info("%s", text)
+        self._append([Line(self._clock.time(), Stdtype.PLATFORM, text.encode())])
+
+    def finish(self, timeout: float) -> bool:
+        """Waits until all writers have closed the streams and everything was read.
+
+        Returns:
+            Whether that was so in time.
+        """
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def stop(self) -> None:
+        """Takes what lies in the pipes now and ends the thread, whoever may still hold them open."""
+        self._stop.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+        for stream in (self.stdout, self.stderr):
+            stream.close()
+        os.close(self._gate)
+
+    def _run(self) -> None:
+        with selectors.DefaultSelector() as selector:
+            for stream in (self.stdout, self.stderr):
+                selector.register(stream.reader, selectors.EVENT_READ, stream)
+            selector.register(self._gate, selectors.EVENT_READ, None)
+            waiting = {self.stdout.reader, self.stderr.reader}
+            while waiting:
+                # Asked before reading: what was written before the stop is read before the end.
+                stopping = self._stop.is_set()
+                events = selector.select(0 if stopping else _POLL_SECONDS)
+                for key, _ in events:
+                    if key.data is None:
+                        selector.unregister(self._gate)
+                        self._opened()
+                    elif not self._read(key.data):
+                        selector.unregister(key.fd)
+                        waiting.discard(key.fd)
+                self._show_states()
+                if stopping and not events:
+                    break
+        for stream in (self.stdout, self.stderr):
+            self._take(stream, stream.splitter.finish())
+
+    def _read(self, stream: Stream) -> bool:
+        """Reads what is there; False at the end of the stream."""
+        try:
+            data = os.read(stream.reader, _READ_BYTES)
+        except BlockingIOError:
+            return True
+        if not data:
+            return False
+        self._take(stream, stream.splitter.feed(data))
+        return True
+
+    def _show_states(self) -> None:
+        now = self._clock.monotonic()
+        if now >= self._states_at:
+            self._states_at = now + STATE_SECONDS
+            for stream in (self.stdout, self.stderr):
+                self._take(stream, stream.splitter.states())
+
+    def _take(self, stream: Stream, texts: Iterable[bytes]) -> None:
+        now = self._clock.time()
+        lines = [Line(now, stream.stdtype, text) for text in texts]
+        if lines:
+            self.last_words.add(lines)
+            self._append(lines)
+
+    def _append(self, lines: list[Line]) -> None:
+        if self._lost:
+            text = f"{self._lost} lines were lost here: they could not be written to the disk of the machine"
+            lines = [Line(lines[0].time, Stdtype.PLATFORM, text.encode()), *lines]
+        try:
+            self._writer.append_lines(lines)
+        except (ResoluteError, OSError) as failure:
+            # Training must not stand still because its log cannot be kept.
+            if not self._lost:
+                _log.error("lines of the log are lost: %s", failure)
+            self._lost += len(lines) - (1 if self._lost else 0)
+        else:
+            self._lost = 0
+
+
+def _enlarge(pipe: int) -> None:
+    """Lets a burst wait in the pipe rather than stop the trial."""
+    try:
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+    except (AttributeError, OSError):
+        # An older Python has no name for it, and the kernel may not allow as much.
+        return

@@ -1,0 +1,104 @@
+"""Where the containers of a run learn of each other."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from resolute.api.experiments.v1.allocations_service_pb2 import RendezvousResponse
+from resolute.clock import Clock
+from resolute.errors import DeadlineError, ResoluteError, UnavailableError
+from resolute.info import RendezvousInfo
+from resolute_launch.patience import pauses
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """Everyone, by rank."""
+
+    info: RendezvousInfo
+    """As the trial is told."""
+    ports: Sequence[int]
+    """Ports that the first container has set aside."""
+
+
+class Rendezvous:
+    """A thread that announces a container and waits for the others.
+
+    Args:
+        announce: Makes the call once.
+        rank: Rank of this container.
+        timeout: Seconds that everyone has to come.
+        clock: Measures that.
+        done: Called in the thread once there is a result.
+    """
+
+    def __init__(
+        self,
+        announce: Callable[[], RendezvousResponse],
+        *,
+        rank: int,
+        timeout: float,
+        clock: Clock,
+        done: Callable[[], None],
+    ) -> None:
+        self._announce = announce
+        self._rank = rank
+        self._timeout = timeout
+        self._clock = clock
+        self._done = done
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="rendezvous", daemon=True)
+        self.meeting: Meeting | None = None
+        """The result, once everyone is there."""
+        self.failure = ""
+        """Why there will be none."""
+
+    def start(self) -> None:
+        """Begins to announce. Idempotent."""
+        if self._thread.ident is None:
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the thread."""
+        self._stop.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            self.meeting = self._meet()
+        except ResoluteError as failure:
+            self.failure = f"the containers of the run did not find each other: {failure}"
+        finally:
+            self._done()
+
+    def _meet(self) -> Meeting | None:
+        deadline = self._clock.monotonic() + self._timeout
+        missing: Sequence[int] = ()
+        for pause in pauses(longest=2.0):
+            try:
+                response = self._announce()
+            except UnavailableError:
+                response = RendezvousResponse(missing_ranks=missing)
+            if response.complete:
+                return _meeting(response, self._rank)
+            missing = tuple(response.missing_ranks)
+            if self._clock.monotonic() >= deadline:
+                raise DeadlineError(_too_late(missing, self._timeout))
+            if self._stop.wait(pause):
+                break
+        return None
+
+
+def _meeting(response: RendezvousResponse, rank: int) -> Meeting:
+    info = RendezvousInfo(
+        [peer.address for peer in response.peers], rank, [peer.slot_count for peer in response.peers]
+    )
+    return Meeting(info=info, ports=tuple(response.peers[0].ports))
+
+
+def _too_late(missing: Sequence[int], timeout: float) -> str:
+    who = ", ".join(map(str, missing)) or "the control plane itself"
+    return f"after {timeout:g} s these ranks were missing: {who}; look at their machines and logs"

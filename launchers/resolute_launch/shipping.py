@@ -1,0 +1,62 @@
+"""Sends what a run leaves in its spools, while it runs and after."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import grpc
+
+from resolute.clock import Clock
+from resolute.run_directory import RunDirectory
+from resolute.spool.batches import RunIdentity
+from resolute.spool.delivery import LineDelivery, ReportDelivery
+from resolute.spool.sender import SpoolSender
+from resolute.spool.thread import SenderThread
+
+_SLICE_SECONDS = 0.5
+
+
+class Shipping:
+    """The senders of reports and lines, each in its thread.
+
+    Args:
+        channel: A channel of ``resolute.rpc``.
+        run: The run directory.
+        identity: Whose reports and lines they are.
+        clock: Measures time limits.
+    """
+
+    def __init__(
+        self, channel: grpc.Channel, run: RunDirectory, identity: RunIdentity, *, clock: Clock
+    ) -> None:
+        reports = SpoolSender(run.spool, ReportDelivery.over(channel, identity), clock=clock)
+        lines = SpoolSender(run.spool, LineDelivery.over(channel, identity), clock=clock)
+        self._threads = (
+            SenderThread(reports, name="send-reports", clock=clock),
+            SenderThread(lines, name="send-lines", clock=clock),
+        )
+
+    def start(self) -> None:
+        """Begins to send."""
+        for thread in self._threads:
+            thread.start()
+
+    def drain(self, *, give_up: Callable[[], bool]) -> bool:
+        """Waits until everything has arrived. Call it once nobody writes any more.
+
+        Args:
+            give_up: Asked now and then whether to leave the rest on disk.
+
+        Returns:
+            Whether everything has arrived.
+        """
+        for thread in self._threads:
+            while not thread.drain(_SLICE_SECONDS):
+                if give_up():
+                    return False
+        return True
+
+    def stop(self) -> None:
+        """Ends the threads. What has not arrived stays on disk."""
+        for thread in self._threads:
+            thread.stop()

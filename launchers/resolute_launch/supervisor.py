@@ -1,0 +1,186 @@
+"""The process beside a trial: brings it up, keeps its lease, ships what it leaves, and reports how it ended.
+
+Run as ``python -m resolute_launch.supervisor RUN_DIR``. It holds the lock of the run directory for as long as
+it lives, and outlives the control plane: while that is away the trial goes on, as long as patience lasts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from resolute.api.experiments.v1.allocations_service_pb2 import LaunchSpec
+from resolute.clock import SYSTEM_CLOCK, Clock
+from resolute.errors import AbortedError, ConflictError, NotFoundError, ResoluteError
+from resolute.exit_record import ExitRecord
+from resolute.launch_order import LaunchOrder
+from resolute.processes import ProcessIdentity
+from resolute.rpc.channel import open_channel
+from resolute.run_directory import RunDirectory, read_json, write_atomically, write_json
+from resolute.run_lock import RunLock
+from resolute_launch import compat_path
+from resolute_launch.child import END_SECONDS, family_of
+from resolute_launch.control_plane import ControlPlane
+from resolute_launch.live_run import LiveRun
+from resolute_launch.patience import Patience, patiently
+from resolute_launch.task import Link, Task
+from resolute_launch.terminations import Terminations
+from resolute_launch.verdict import Observations, never_started
+
+EXIT_REFUSED = 75
+"""Exit code when the run has a supervisor already, or has ended."""
+SPEC_FILE = "launch_spec.pb"
+"""File of the run directory that keeps the spec, for whoever has to ship what is left."""
+_log = logging.getLogger("resolute.supervisor")
+
+
+class Supervisor:
+    """The work for one run directory.
+
+    Args:
+        run: The run directory; its lock is held.
+        order: What the resource manager wants.
+        environ: What this process was started with.
+        clock: Tells the time.
+    """
+
+    def __init__(
+        self, run: RunDirectory, order: LaunchOrder, *, environ: Mapping[str, str], clock: Clock
+    ) -> None:
+        self._run = run
+        self._order = order
+        self._environ = environ
+        self._clock = clock
+        self._stop = threading.Event()
+
+    def supervise(self) -> None:
+        """Leads the run to its end and reports that."""
+        terminations = Terminations()
+        terminations.subscribe(self._stop.set)
+        channel = open_channel(self._order.master, token=self._run.read_token)
+        link = Link(
+            channel=channel,
+            control=ControlPlane(channel, self._order),
+            patience=Patience(self._order.lease_patience_seconds, clock=self._clock),
+        )
+        try:
+            self._lead(link, terminations)
+        finally:
+            channel.close()
+            terminations.close()
+
+    def _lead(self, link: Link, terminations: Terminations) -> None:
+        try:
+            spec = self._ask_for_spec(link)
+        except ResoluteError as failure:
+            _log.error("there is nothing to run: %s", failure)
+            seen = Observations(preempted=terminations.count > 0)
+            if not seen.preempted:
+                seen.obstacle = f"the run could not be started: {failure}"
+            record = never_started(seen, clock=self._clock)
+            record.write(self._run.exit_file)
+            self._report(link, record)
+            return
+        live = LiveRun(
+            Task(spec, self._order, self._run),
+            link,
+            terminations=terminations,
+            environ=self._environ,
+            clock=self._clock,
+        )
+        try:
+            self._report(link, live.conduct())
+        finally:
+            live.close()
+
+    def _ask_for_spec(self, link: Link) -> LaunchSpec:
+        spec = patiently(
+            link.control.launch_spec, patience=link.patience, stop=self._stop, purpose="asking what to run"
+        )
+        write_atomically(self._run.path / SPEC_FILE, spec.SerializeToString(), mode=0o600)
+        return spec
+
+    def _report(self, link: Link, record: ExitRecord) -> None:
+        _log.info("the run ended: %s", record)
+        try:
+            patiently(
+                lambda: link.control.report_exit(record),
+                patience=link.patience,
+                stop=self._stop,
+                purpose="reporting the exit",
+            )
+        except (AbortedError, NotFoundError) as failure:
+            _log.info("nobody wants to know how the run ended: %s", failure)
+        except ResoluteError as failure:
+            _log.warning("the exit could not be reported, %s tells of it: %s", self._run.exit_file, failure)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one supervisor to its end.
+
+    Returns:
+        0, or ``EXIT_REFUSED`` when this run is not to be started.
+    """
+    parser = argparse.ArgumentParser(prog="resolute_launch.supervisor", description=__doc__)
+    parser.add_argument("run_dir", help="directory with launch.json")
+    parser.add_argument("--lock-fd", type=int, help="descriptor that holds the lock of the directory already")
+    options = parser.parse_args(arguments)
+    run = RunDirectory(os.path.abspath(options.run_dir))  # noqa: PTH100  # resolves no links, unlike pathlib
+    try:
+        lock = _take_lock(run, options.lock_fd)
+    except ConflictError as refusal:
+        sys.stderr.write(f"{refusal}\n")
+        return EXIT_REFUSED
+    try:
+        _run_once(run)
+    finally:
+        lock.release()
+    return 0
+
+
+def _take_lock(run: RunDirectory, descriptor: int | None) -> RunLock:
+    if descriptor is None:
+        lock = RunLock.acquire(run.lock_file)
+    else:
+        lock = RunLock.inherit(descriptor, run.lock_file)
+    if run.exit_file.exists() or run.child_file.exists():
+        lock.release()
+        raise ConflictError(f"the run of {run.path} was started before; a run is started once")
+    return lock
+
+
+def _run_once(run: RunDirectory) -> None:
+    order = LaunchOrder.read(run.launch_file)
+    order = replace(order, compat_path=order.compat_path or str(compat_path()))
+    _start_log(order)
+    run.prepare()
+    identity = ProcessIdentity.of(os.getpid())
+    write_json(run.supervisor_file, identity.to_json() if identity else {"pid": os.getpid()}, sync=True)
+    if not run.read_token():
+        write_atomically(run.token_file, order.token, mode=0o600)
+    try:
+        Supervisor(run, order, environ=os.environ, clock=SYSTEM_CLOCK).supervise()
+    except Exception as failure:
+        _log.exception("the supervisor failed")
+        family_of(run, ProcessIdentity.from_json(read_json(run.child_file))).end(timeout=END_SECONDS)
+        if not run.exit_file.exists():
+            text = f"the supervisor of the run failed ({failure}); {run.path} holds its log"
+            ExitRecord(exit_code=1, failure=text, end_time=SYSTEM_CLOCK.time()).write(run.exit_file)
+        raise
+
+
+def _start_log(order: LaunchOrder) -> None:
+    logging.basicConfig(
+        level=order.log_level.upper(),
+        format="%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s",
+        stream=sys.stderr,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""How a run ended, put together from what was seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from resolute.clock import Clock
+from resolute.exit_record import ExitRecord
+from resolute.run_directory import Flags, RunDirectory, read_json
+from resolute_launch.child import HOOK
+from resolute_launch.failure import LastWords, describe, first_rank_failure
+
+KILLED = 137
+
+
+@dataclass(slots=True)
+class Observations:
+    """What the supervisor has seen and done."""
+
+    preempted: bool = False
+    """Whether the run was asked to checkpoint and exit."""
+    gate_opened: bool = False
+    """Whether the shell came to the gate: the hook is done."""
+    released: bool = False
+    """Whether it was let through, to become the entrypoint."""
+    forced: str = ""
+    """Why the processes were made to end; empty if they were not."""
+    obstacle: str = ""
+    """What kept the entrypoint from running; empty if nothing did."""
+
+    def force(self, why: str) -> None:
+        """Notes why processes are made to end; the first reason stays."""
+        self.forced = self.forced or why
+
+    @property
+    def pointless(self) -> bool:
+        """Whether nothing is to be started any more."""
+        return self.preempted or bool(self.forced or self.obstacle)
+
+
+def never_started(seen: Observations, *, clock: Clock) -> ExitRecord:
+    """The end of a run whose entrypoint never ran."""
+    now = clock.time()
+    if seen.obstacle:
+        return ExitRecord(exit_code=1, failure=seen.obstacle, failed_before_entrypoint=True, end_time=now)
+    if seen.preempted and not seen.forced:
+        # Nothing ran, so nothing was lost: it has done what it was asked for.
+        return ExitRecord(exit_code=0, acknowledged=True, end_time=now)
+    return ExitRecord(exit_code=KILLED, failure=seen.forced, failed_before_entrypoint=True, end_time=now)
+
+
+def ended(
+    exit_code: int,
+    seen: Observations,
+    *,
+    run: RunDirectory,
+    flags: Flags,
+    words: LastWords,
+    clock: Clock,
+) -> ExitRecord:
+    """The end of a run whose shell was started.
+
+    Args:
+        exit_code: Exit code of the shell, or of the entrypoint that it became.
+        seen: What was seen on the way.
+        run: The run directory.
+        flags: What the trial said by them.
+        words: The last of its output.
+        clock: Tells when.
+    """
+    if not seen.released:
+        if not seen.pointless:
+            seen.obstacle = _hook_failure(exit_code, seen, words)
+        return never_started(seen, clock=clock)
+    failure = ""
+    if exit_code:
+        failure = seen.forced or describe(exit_code, words, first_rank_failure(run))
+    return ExitRecord(
+        exit_code=exit_code,
+        # One that left only at SIGTERM, and well, left because of the signal.
+        acknowledged=flags.acknowledged or (not exit_code and seen.preempted and bool(seen.forced)),
+        early_exit_reason=early_exit(run),
+        failure=failure,
+        end_time=clock.time(),
+    )
+
+
+def early_exit(run: RunDirectory) -> str:
+    """Returns why the trial's own code ended early; empty when it did not say."""
+    try:
+        content = read_json(run.early_exit_file)
+    except ValueError:
+        return ""
+    return str(content.get("reason", "")) if content else ""
+
+
+def _hook_failure(exit_code: int, seen: Observations, words: LastWords) -> str:
+    if seen.gate_opened:
+        return f"the shell ended at the gate with exit code {exit_code}, before it could run the entrypoint"
+    if not exit_code:
+        return f"{HOOK} ended its shell with 'exit', so the entrypoint could not run; use 'return' instead"
+    said = words.of(None)
+    title = f"{HOOK} failed with exit code {exit_code}; it is sourced with 'set -e'"
+    return f"{title}\n{said}" if said else title

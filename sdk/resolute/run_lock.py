@@ -1,0 +1,83 @@
+"""The lock of a run directory: held for as long as its supervisor lives, by whoever is about to become it."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from pathlib import Path
+
+from resolute.errors import ConflictError
+
+
+class RunLock:
+    """A lock that the kernel drops when the last process that holds it ends, however it ends.
+
+    A resource manager takes it and hands its descriptor to the supervisor that it starts, so that there is no
+    instant at which a run that was started looks like one that was not.
+
+    Args:
+        descriptor: An open lock file whose lock is held; the object owns it from now on.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        # The trial must not inherit it, or its processes would make a dead supervisor look alive.
+        os.set_inheritable(descriptor, False)
+
+    @classmethod
+    def acquire(cls, path: Path) -> RunLock:
+        """Takes the lock.
+
+        Raises:
+            ConflictError: Another process holds it.
+        """
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as failure:
+            os.close(descriptor)
+            if failure.errno not in {errno.EWOULDBLOCK, errno.EACCES}:
+                raise
+            raise ConflictError(
+                f"{path.parent} has a supervisor already; a run is started once, look at its supervisor.json"
+            ) from failure
+        return cls(descriptor)
+
+    @classmethod
+    def inherit(cls, descriptor: int, path: Path) -> RunLock:
+        """Takes over a lock from the process that started this one.
+
+        Raises:
+            ConflictError: The descriptor is not an open descriptor of this lock file.
+        """
+        try:
+            same = os.path.samestat(os.fstat(descriptor), path.stat())
+        except OSError:
+            same = False
+        if not same:
+            raise ConflictError(f"descriptor {descriptor} is not the lock of {path.parent}")
+        # Held already through the shared descriptor, so this cannot fail unless it never was.
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return cls(descriptor)
+
+    def release(self) -> None:
+        """Closes this process's descriptor; the lock is dropped unless another process has it too."""
+        os.close(self.descriptor)
+
+
+def is_locked(path: Path) -> bool:
+    """Returns whether some process holds the lock; False if there is no lock file."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as failure:
+        if failure.errno not in {errno.EWOULDBLOCK, errno.EACCES}:
+            raise
+        return True
+    finally:
+        os.close(descriptor)
+    return False

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from resolute_launch.lines import MAX_LINE, LineSplitter
+
+
+def split(*chunks: bytes) -> list[bytes]:
+    splitter = LineSplitter()
+    lines = [line for chunk in chunks for line in splitter.feed(chunk)]
+    return [*lines, *splitter.finish()]
+
+
+def test_lines_end_at_newlines_and_blank_ones_stay() -> None:
+    assert split(b"a\n\nb\n") == [b"a", b"", b"b"]
+
+
+def test_the_last_line_needs_no_end() -> None:
+    assert split(b"a\nb") == [b"a", b"b"]
+
+
+def test_a_line_may_come_in_parts() -> None:
+    assert split(b"hel", b"lo", b"\nwor", b"ld\n") == [b"hello", b"world"]
+
+
+def test_a_return_before_a_newline_belongs_to_the_end() -> None:
+    assert split(b"a\r\nb\r", b"\n\r\n") == [b"a", b"b", b""]
+
+
+def test_of_a_progress_bar_the_last_state_stays() -> None:
+    assert split(b"\r 10%|#  |\r 50%|## |\r100%|###|\nnext\n") == [b"100%|###|", b"next"]
+    assert split(b" 10%\r 50%\r100%\r\n") == [b"100%"]
+
+
+def test_a_bar_that_was_wiped_away_leaves_nothing() -> None:
+    assert split(b"\r 50%|##|\r        \rdone\n") == [b"done"]
+    assert split(b"\r 50%|##|\r        \r") == []
+
+
+def test_a_bar_that_never_ended_is_kept_at_the_end() -> None:
+    assert split(b"\r 10%\r 50%\r") == [b" 50%"]
+    assert split(b"\r 10%\r 50%") == [b" 50%"]
+
+
+def test_colours_are_kept() -> None:
+    assert split(b"\x1b[31mred\x1b[0m\n") == [b"\x1b[31mred\x1b[0m"]
+
+
+def test_bars_of_several_ranks_do_not_wipe_each_other() -> None:
+    output = b"[rank=0]  10%\r[rank=1]  10%\r[rank=0]  90%\r[rank=1] 100%\r[rank=1] \n[rank=0] \n"
+    assert split(output) == [b"[rank=1] 100%", b"[rank=0]  90%"]
+
+
+def test_a_long_line_becomes_several_that_all_name_their_rank() -> None:
+    lines = split(b"[rank=3] " + b"x" * (2 * MAX_LINE) + b"\nshort\n")
+    assert all(len(line) <= MAX_LINE for line in lines)
+    assert [line[:9] for line in lines[:-1]] == [b"[rank=3] "] * 3
+    assert b"".join(line[9:] for line in lines[:-1]) == b"x" * (2 * MAX_LINE)
+    assert lines[-1] == b"short"
+
+
+def test_a_long_line_is_not_cut_within_a_character() -> None:
+    text = ("x" + "€" * MAX_LINE).encode()
+    for lines in (split(text + b"\n"), split(text[:9000], text[9000:])):
+        assert b"".join(lines) == text
+        assert all(line.decode() for line in lines)
+
+
+def test_a_line_without_end_does_not_wait_for_memory_to_run_out() -> None:
+    splitter = LineSplitter()
+    lines = list(splitter.feed(b"y" * (10 * MAX_LINE + 5)))
+    assert len(lines) == 10
+    assert list(splitter.finish()) == [b"y" * 5]
+
+
+def test_a_line_of_exactly_the_limit_stays_whole() -> None:
+    assert split(b"z" * MAX_LINE + b"\n") == [b"z" * MAX_LINE]
+
+
+def test_a_bar_that_lasts_shows_each_new_state_once_when_asked() -> None:
+    splitter = LineSplitter()
+    assert list(splitter.feed(b"\r 10%\r 20%\r")) == []
+    assert list(splitter.states()) == [b" 20%"]
+    assert list(splitter.states()) == []
+    assert list(splitter.feed(b" 30%\r")) == []
+    assert list(splitter.states()) == [b" 30%"]
+    # The state that was shown last is not repeated when the line ends with it.
+    assert list(splitter.feed(b"\nend\n")) == [b"end"]
+
+
+def test_bytes_that_are_no_text_pass_unharmed() -> None:
+    assert split(b"\xff\xfe\x00\n") == [b"\xff\xfe\x00"]
+
+
+@given(st.lists(st.sampled_from([b"a", b"\n", b"\r", b"[rank=1] ", b" 5%", "é".encode(), b"   "])), st.data())
+def test_how_output_comes_in_pieces_changes_nothing(parts: list[bytes], data: st.DataObject) -> None:
+    whole = b"".join(parts)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=5)))
+    chunks = [whole[a:b] for a, b in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
+    assert split(*chunks) == split(whole)
+
+
+@given(st.binary(max_size=200), st.integers(0, 3 * MAX_LINE))
+def test_without_returns_nothing_is_lost(tail: bytes, length: int) -> None:
+    whole = b"q" * length + tail.replace(b"\r", b"").replace(b"[", b"")
+    assert b"".join(split(whole)) == whole.replace(b"\n", b"")
