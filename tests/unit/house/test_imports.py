@@ -22,6 +22,7 @@ SHARED_WITH_SERVICES = {
     "resolute.processes",
     "resolute.run_directory",
     "resolute.run_lock",
+    "resolute.spool.ack",
     "resolute.values",
 }
 """Modules of the SDK that are contracts between both sides, and import nothing but each other."""
