@@ -9,8 +9,8 @@ from resolute.api.common.v1 import value_pb2
 from resolute.errors import InvalidArgumentError
 
 _INT64 = range(-(2**63), 2**63)
-MAX_DEPTH = 100
-"""Deepest nesting that is taken; deeper input is refused rather than recursed into."""
+MAX_DEPTH = 30
+"""Deepest nesting that is taken. Protobuf reads messages of at most 100 levels, and each mapping takes three."""
 
 
 def to_value(value: Any, *, path: str = "", depth: int = 0) -> value_pb2.Value:
