@@ -1,0 +1,421 @@
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import pytest
+from support.serving import Running, serving
+
+from resolute.api.checkpoints.v1 import checkpoint_pb2 as types
+from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as messages
+from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import CheckpointsServiceStub
+from resolute.errors import (
+    AlreadyExistsError,
+    FailedPreconditionError,
+    IllegalTransitionError,
+    InvalidArgumentError,
+    NotFoundError,
+    PermissionDeniedError,
+    RunSupersededError,
+    UnauthenticatedError,
+    UnimplementedError,
+)
+from resolute.values import MAX_DEPTH, to_value
+from resolute_checkpoints.blueprint import BLUEPRINT
+from resolute_serving.context import Role, TrialRun
+
+if TYPE_CHECKING:
+    from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import CheckpointsServiceAsyncStub
+
+EXPERIMENT, TRIAL = str(uuid.uuid4()), str(uuid.uuid4())
+CONTENT = {"model.pt": b"weights" * 300_000, "d/empty": b"", "模型": b"x"}
+
+
+@dataclass
+class Client:
+    """One caller."""
+
+    running: Running
+    root: Path
+    stub: CheckpointsServiceAsyncStub
+    run: int = 1
+
+    def begin_request(self, checkpoint_id: str) -> messages.BeginCheckpointRequest:
+        return messages.BeginCheckpointRequest(
+            checkpoint_id=checkpoint_id,
+            trial_id=TRIAL,
+            run=self.run,
+            experiment_id=EXPERIMENT,
+            storage=types.Storage(directory=types.Storage.Directory(path=str(self.root))),
+        )
+
+    def commit_request(self, checkpoint_id: str, *, steps: int = 1) -> messages.CommitCheckpointRequest:
+        files = [
+            types.File(path=path, size=len(data), digest=f"sha256:{hashlib.sha256(data).hexdigest()}")
+            for path, data in CONTENT.items()
+        ]
+        return messages.CommitCheckpointRequest(
+            checkpoint_id=checkpoint_id,
+            run=self.run,
+            files=[*files, types.File(path="d/")],
+            metadata=to_value({"steps_completed": steps, "note": "first"}),
+        )
+
+    def write(self, checkpoint_id: str) -> None:
+        for path, data in CONTENT.items():
+            target = self.root / checkpoint_id / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+
+    async def store(self, *, steps: int = 1) -> str:
+        checkpoint_id = str(uuid.uuid4())
+        await self.stub.BeginCheckpoint(self.begin_request(checkpoint_id))
+        self.write(checkpoint_id)
+        await self.stub.CommitCheckpoint(self.commit_request(checkpoint_id, steps=steps))
+        return checkpoint_id
+
+    async def read(self, checkpoint_id: str, path: str, *, offset: int = 0) -> bytes:
+        request = messages.ReadFileRequest(checkpoint_id=checkpoint_id, path=path, offset=offset)
+        return b"".join([part.data async for part in self.stub.ReadFile(request, timeout=10)])
+
+
+@asynccontextmanager
+async def client(running: Running, token: str, root: Path, *, run: int = 1) -> AsyncIterator[Client]:
+    channel = running.channel(token)
+    try:
+        stub = cast("CheckpointsServiceAsyncStub", CheckpointsServiceStub(channel))
+        yield Client(running=running, root=root, stub=stub, run=run)
+    finally:
+        await channel.close()
+
+
+def trial(running: Running, *, run: int = 1, trial_id: str = TRIAL, experiment_id: str = EXPERIMENT) -> str:
+    return running.trial_token(
+        TrialRun(
+            trial_id=trial_id, run=run, experiment_id=experiment_id, allocation_id="a", workspace="vision"
+        )
+    )
+
+
+def test_a_trial_stores_a_checkpoint_and_a_person_far_away_downloads_it(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with serving([BLUEPRINT], tmp_path) as running:
+            root = tmp_path / "store"
+            async with client(running, trial(running), root) as t:
+                checkpoint_id = str(uuid.uuid4())
+                begun = await t.stub.BeginCheckpoint(t.begin_request(checkpoint_id))
+                assert begun.checkpoint.state == types.CHECKPOINT_STATE_UPLOADING
+                assert begun.checkpoint.storage.directory.path == str(root)
+                t.write(checkpoint_id)
+                committed = (await t.stub.CommitCheckpoint(t.commit_request(checkpoint_id))).checkpoint
+                assert committed.state == types.CHECKPOINT_STATE_COMPLETED
+                assert committed.total_size == sum(map(len, CONTENT.values()))
+                assert committed.steps_completed == 1
+                assert committed.commit_time.ToNanoseconds() >= committed.create_time.ToNanoseconds() > 0
+            async with client(running, running.user_token(role=Role.VIEWER), root) as u:
+                found = await u.stub.GetCheckpoint(messages.GetCheckpointRequest(checkpoint_id=checkpoint_id))
+                assert found.checkpoint == committed
+                listed = await u.stub.ListCheckpoints(
+                    messages.ListCheckpointsRequest(experiment_id=EXPERIMENT)
+                )
+                assert list(listed.checkpoints) == [committed]
+                for file in committed.files:
+                    if not file.path.endswith("/"):
+                        content = await u.read(checkpoint_id, file.path)
+                        assert content == CONTENT[file.path]
+                        assert file.digest == f"sha256:{hashlib.sha256(content).hexdigest()}"
+                assert (
+                    await u.read(checkpoint_id, "model.pt", offset=2_000_000)
+                    == (CONTENT["model.pt"][2_000_000:])
+                )
+                downloads = await u.stub.PresignDownloads(
+                    messages.PresignDownloadsRequest(checkpoint_id=checkpoint_id)
+                )
+                assert list(downloads.downloads) == []
+
+    asyncio.run(scenario())
+
+
+def test_a_superseded_run_is_refused_with_the_error_that_says_so(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with serving([BLUEPRINT], tmp_path) as running:
+            root = tmp_path / "store"
+            async with (
+                client(running, trial(running), root) as first,
+                client(running, trial(running, run=2), root, run=2) as second,
+                client(running, running.service_token(), root) as platform,
+            ):
+                stored = await first.store(steps=3)
+                late = str(uuid.uuid4())
+                await first.stub.BeginCheckpoint(first.begin_request(late))
+                first.write(late)
+                seal = messages.SealRequest(trial_id=TRIAL, min_run=2)
+                assert (await platform.stub.Seal(seal)).latest.checkpoint_id == stored
+                with pytest.raises(RunSupersededError) as refused:
+                    await first.stub.CommitCheckpoint(first.commit_request(late))
+                assert refused.value.metadata == {"run": "1", "min_run": "2"}
+                await second.store(steps=4)
+                assert (await platform.stub.Seal(seal)).latest.steps_completed == 4
+                other = messages.SealRequest(trial_id=str(uuid.uuid4()), min_run=1)
+                assert not (await platform.stub.Seal(other)).HasField("latest")
+
+    asyncio.run(scenario())
+
+
+def test_tokens_of_trials_reach_only_what_is_theirs(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with serving([BLUEPRINT], tmp_path) as running:
+            root = tmp_path / "store"
+            stranger_id, elsewhere = str(uuid.uuid4()), str(uuid.uuid4())
+            async with (
+                client(running, trial(running), root) as t,
+                client(
+                    running, trial(running, trial_id=stranger_id, experiment_id=elsewhere), root
+                ) as stranger,
+            ):
+                checkpoint_id = await t.store()
+                begun = str(uuid.uuid4())
+                await t.stub.BeginCheckpoint(t.begin_request(begun))
+                named = messages.GetCheckpointRequest(checkpoint_id=checkpoint_id)
+                for call in (
+                    stranger.stub.BeginCheckpoint(t.begin_request(str(uuid.uuid4()))),
+                    stranger.stub.CommitCheckpoint(t.commit_request(begun)),
+                    stranger.stub.AbortCheckpoint(
+                        messages.AbortCheckpointRequest(checkpoint_id=begun, run=1)
+                    ),
+                    stranger.stub.PresignUploads(messages.PresignUploadsRequest(checkpoint_id=begun)),
+                    stranger.stub.ListCheckpoints(messages.ListCheckpointsRequest(trial_id=TRIAL)),
+                    stranger.stub.UpdateMetadata(
+                        messages.UpdateMetadataRequest(checkpoint_id=checkpoint_id, patch=to_value({}))
+                    ),
+                    stranger.stub.DeleteCheckpoints(
+                        messages.DeleteCheckpointsRequest(checkpoint_ids=[checkpoint_id])
+                    ),
+                    t.stub.Seal(messages.SealRequest(trial_id=TRIAL, min_run=9)),
+                    t.stub.DeleteExperimentCheckpoints(
+                        messages.DeleteExperimentCheckpointsRequest(experiment_id=EXPERIMENT)
+                    ),
+                ):
+                    with pytest.raises(PermissionDeniedError):
+                        await call
+                with pytest.raises(NotFoundError):
+                    await stranger.stub.GetCheckpoint(messages.GetCheckpointRequest(checkpoint_id=begun))
+                # A warm start reads another experiment's checkpoint of the same workspace.
+                assert (await stranger.stub.GetCheckpoint(named)).checkpoint.checkpoint_id == checkpoint_id
+                assert await stranger.read(checkpoint_id, "模型") == b"x"
+            async with client(running, running.user_token(role=Role.VIEWER), root) as viewer:
+                with pytest.raises(PermissionDeniedError):
+                    await viewer.stub.DeleteCheckpoints(
+                        messages.DeleteCheckpointsRequest(checkpoint_ids=[checkpoint_id])
+                    )
+                with pytest.raises(PermissionDeniedError, match="for the trial that writes them"):
+                    await viewer.stub.ListCheckpoints(
+                        messages.ListCheckpointsRequest(
+                            trial_id=TRIAL, states=[types.CHECKPOINT_STATE_UPLOADING]
+                        )
+                    )
+            async with client(running, "", root) as nobody:
+                with pytest.raises(UnauthenticatedError):
+                    await nobody.stub.GetCheckpoint(named)
+
+    asyncio.run(scenario())
+
+
+def test_pages_follow_each_other_by_token(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with serving([BLUEPRINT], tmp_path) as running:
+            root = tmp_path / "store"
+            async with client(running, trial(running), root) as t:
+                ids = [await t.store(steps=step) for step in range(5)]
+                found: list[str] = []
+                request = messages.ListCheckpointsRequest(trial_id=TRIAL, page_size=2)
+                while True:
+                    page = await t.stub.ListCheckpoints(request)
+                    found += [checkpoint.checkpoint_id for checkpoint in page.checkpoints]
+                    if not page.next_page_token:
+                        break
+                    request.page_token = page.next_page_token
+                assert found == ids[::-1]
+                request.states.append(types.CHECKPOINT_STATE_DELETED)
+                with pytest.raises(InvalidArgumentError, match="other filters"):
+                    await t.stub.ListCheckpoints(request)
+
+    asyncio.run(scenario())
+
+
+def test_people_change_metadata_and_delete(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with serving([BLUEPRINT], tmp_path) as running:
+            root = tmp_path / "store"
+            async with client(running, trial(running), root) as t:
+                checkpoint_id = await t.store()
+            async with client(running, running.user_token(role=Role.EDITOR), root) as editor:
+                changed = await editor.stub.UpdateMetadata(
+                    messages.UpdateMetadataRequest(
+                        checkpoint_id=checkpoint_id, patch=to_value({"note": None, "grade": "A"})
+                    )
+                )
+                assert changed.checkpoint.metadata == to_value({"steps_completed": 1, "grade": "A"})
+                request = messages.DeleteCheckpointsRequest(checkpoint_ids=[checkpoint_id], globs=["d/**"])
+                await editor.stub.DeleteCheckpoints(request)
+                named = messages.GetCheckpointRequest(checkpoint_id=checkpoint_id)
+                left = (await editor.stub.GetCheckpoint(named)).checkpoint
+                assert left.state == types.CHECKPOINT_STATE_PARTIALLY_DELETED
+                assert [file.path for file in left.files] == ["d/", "model.pt", "模型"]
+                await editor.stub.DeleteCheckpoints(
+                    messages.DeleteCheckpointsRequest(checkpoint_ids=[checkpoint_id])
+                )
+                gone = (await editor.stub.GetCheckpoint(named)).checkpoint
+                assert gone.state == types.CHECKPOINT_STATE_DELETED
+                with pytest.raises(NotFoundError, match="is deleted"):
+                    await editor.read(checkpoint_id, "model.pt")
+            assert list(root.iterdir()) == []
+            async with client(running, running.service_token(), root) as platform:
+                request_all = messages.DeleteExperimentCheckpointsRequest(experiment_id=EXPERIMENT)
+                await platform.stub.DeleteExperimentCheckpoints(request_all)
+                with pytest.raises(NotFoundError):
+                    await platform.stub.GetCheckpoint(named)
+
+    asyncio.run(scenario())
+
+
+def test_bad_requests_say_what_is_wrong(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with serving([BLUEPRINT], tmp_path) as running:
+            root = tmp_path / "store"
+            root.mkdir()
+            async with client(running, trial(running), root) as t:
+                stored = await t.store()
+                begun = str(uuid.uuid4())
+                await t.stub.BeginCheckpoint(t.begin_request(begun))
+
+                def begin(**changes: object) -> messages.BeginCheckpointRequest:
+                    request = t.begin_request(str(uuid.uuid4()))
+                    request.MergeFrom(messages.BeginCheckpointRequest(**changes))  # type: ignore[arg-type]
+                    return request
+
+                def commit(*paths: str, steps: object = 1) -> messages.CommitCheckpointRequest:
+                    return messages.CommitCheckpointRequest(
+                        checkpoint_id=begun,
+                        run=1,
+                        files=[types.File(path=path) for path in paths],
+                        metadata=to_value({"steps_completed": steps}),
+                    )
+
+                bucket = types.Storage(bucket=types.Storage.Bucket(bucket="b"))
+                relative = types.Storage(directory=types.Storage.Directory(path="relative"))
+                for call, kind, message in (
+                    (t.stub.BeginCheckpoint(begin(checkpoint_id="7")), InvalidArgumentError, "be a UUID"),
+                    (
+                        t.stub.BeginCheckpoint(begin(checkpoint_id=str(uuid.uuid4()).upper())),
+                        InvalidArgumentError,
+                        "lower case",
+                    ),
+                    (t.stub.BeginCheckpoint(begin(storage=relative)), InvalidArgumentError, "absolute"),
+                    (t.stub.BeginCheckpoint(begin(storage=bucket)), UnimplementedError, "directories only"),
+                    (t.stub.CommitCheckpoint(commit("../x")), InvalidArgumentError, "climbs out"),
+                    (t.stub.CommitCheckpoint(commit("/x")), InvalidArgumentError, "is absolute"),
+                    (t.stub.CommitCheckpoint(commit("x" * 1000)), InvalidArgumentError, "255 bytes"),
+                    (t.stub.CommitCheckpoint(commit(steps="1")), InvalidArgumentError, "whole number"),
+                    (t.stub.CommitCheckpoint(commit("x")), FailedPreconditionError, "'x' is not there"),
+                    (
+                        t.stub.CommitCheckpoint(t.commit_request(stored, steps=2)),
+                        AlreadyExistsError,
+                        "other files",
+                    ),
+                    (
+                        t.stub.AbortCheckpoint(messages.AbortCheckpointRequest(checkpoint_id=stored, run=1)),
+                        IllegalTransitionError,
+                        "delete it instead",
+                    ),
+                    (
+                        t.stub.PresignUploads(
+                            messages.PresignUploadsRequest(
+                                checkpoint_id=begun, files=[types.File(path="a", size=1)]
+                            )
+                        ),
+                        FailedPreconditionError,
+                        "write its files to",
+                    ),
+                    (
+                        t.stub.ListCheckpoints(
+                            messages.ListCheckpointsRequest(trial_id=TRIAL, experiment_id=EXPERIMENT)
+                        ),
+                        InvalidArgumentError,
+                        "exactly one",
+                    ),
+                    (
+                        t.stub.ListCheckpoints(
+                            messages.ListCheckpointsRequest(trial_id=TRIAL, page_token="bm9uc2Vuc2U=")
+                        ),
+                        InvalidArgumentError,
+                        "page_token",
+                    ),
+                    (
+                        t.stub.DeleteCheckpoints(
+                            messages.DeleteCheckpointsRequest(checkpoint_ids=[stored] * 1001)
+                        ),
+                        InvalidArgumentError,
+                        "at most 1000",
+                    ),
+                ):
+                    with pytest.raises(kind, match=message):
+                        await call
+
+    asyncio.run(scenario())
+
+
+def test_metadata_as_deep_as_the_contract_allows_come_back(tmp_path: Path) -> None:
+    deep: object = 1
+    for _ in range(MAX_DEPTH - 1):
+        deep = {"": deep}
+
+    async def scenario() -> None:
+        root = tmp_path / "store"
+        async with serving([BLUEPRINT], tmp_path) as running, client(running, trial(running), root) as t:
+            checkpoint_id = str(uuid.uuid4())
+            await t.stub.BeginCheckpoint(t.begin_request(checkpoint_id))
+            t.write(checkpoint_id)
+            request = t.commit_request(checkpoint_id)
+            request.metadata.CopyFrom(to_value({"steps_completed": 1, "deep": deep}))
+            await t.stub.CommitCheckpoint(request)
+            listed = await t.stub.ListCheckpoints(messages.ListCheckpointsRequest(trial_id=TRIAL))
+            assert listed.checkpoints[0].metadata == request.metadata
+
+    asyncio.run(scenario())
+
+
+def test_what_was_committed_outlives_the_service(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        root = tmp_path / "store"
+        async with serving([BLUEPRINT], tmp_path) as running, client(running, trial(running), root) as t:
+            checkpoint_id = await t.store()
+        async with serving([BLUEPRINT], tmp_path) as running, client(running, trial(running), root) as t:
+            # The answer to the commit was lost; the trial repeats it to the service that came back.
+            again = await t.stub.CommitCheckpoint(t.commit_request(checkpoint_id))
+            assert again.checkpoint.state == types.CHECKPOINT_STATE_COMPLETED
+
+    asyncio.run(scenario())
+
+
+def test_downloads_of_many_readers_do_not_hold_up_a_commit(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        root = tmp_path / "store"
+        async with serving([BLUEPRINT], tmp_path) as running, client(running, trial(running), root) as t:
+            checkpoint_id = await t.store()
+            request = messages.ReadFileRequest(checkpoint_id=checkpoint_id, path="model.pt")
+            # Readers that stop reading leave the service waiting for them.
+            idle = [t.stub.ReadFile(request, timeout=30) for _ in range(40)]
+            for call in idle:
+                assert (await call.read()).data  # type: ignore[attr-defined]
+            await asyncio.wait_for(t.store(steps=2), timeout=5)
+            for call in idle:
+                call.cancel()
+
+    asyncio.run(scenario())
