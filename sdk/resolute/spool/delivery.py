@@ -97,7 +97,9 @@ class ReportDelivery:
 
     def skip(self, source: str, sequence: int) -> None:
         """Sends an empty batch in the place of one report."""
-        self._ingest(reports_request(self._identity, source=source, first_sequence=sequence, records=()))
+        request = reports_request(self._identity, source=source, first_sequence=sequence, records=())
+        request.count = 1
+        self._ingest(request)
 
     def _pass_on(self, validations: searcher.ReportValidationsRequest) -> None:
         try:

@@ -1,0 +1,484 @@
+"""The sender: whatever fails in between, everything arrives once and in order."""
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from resolute import errors
+from resolute.api.logs.v1 import logs_service_pb2 as logs
+from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
+from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
+from resolute.spool.ack import AckFile
+from resolute.spool.batches import RunIdentity, level_of, reports_request
+from resolute.spool.delivery import LineDelivery, ReportDelivery
+from resolute.spool.format import Line, Row, Schema, Stdtype
+from resolute.spool.lines import MAX_LINE, LineWriter
+from resolute.spool.reader import SpoolReader
+from resolute.spool.reports import ReportWriter, read_refusals
+from resolute.spool.sender import SpoolSender
+from resolute.spool.thread import SenderThread
+
+IDENTITY = RunIdentity(
+    trial_id="trial", run=1, experiment_id="experiment", searcher_metric="loss", time_metric=""
+)
+
+
+class Clock:
+    """Time that a test moves."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def time(self) -> float:
+        return self.now
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+class Receiver:
+    """Takes batches by the rules of the contract, and fails when told to.
+
+    It stands for the metrics service where faults must hit at exact places; the wire tests use the real one.
+    """
+
+    def __init__(self) -> None:
+        self.next: dict[str, int] = {}
+        self.rows: dict[str, list[tuple[str, int, dict[str, float]]]] = {}
+        self.calls = 0
+        self.fail_before: Callable[[], Exception | None] = lambda: None
+        self.fail_after: Callable[[], Exception | None] = lambda: None
+        self.refuse: Callable[[dict[str, float]], str] = lambda _: ""
+        self.take_at_most = 10**9
+
+    def ingest(self, request: metrics.IngestReportsRequest) -> metrics.IngestReportsResponse:
+        self.calls += 1
+        if (failure := self.fail_before()) is not None:
+            raise failure
+        expected = self.next.get(request.source, 0)
+        if request.first_sequence > expected:
+            raise errors.FailedPreconditionError("a gap", metadata={"expected_sequence": str(expected)})
+        refusals = []
+        end = min(request.first_sequence + request.count, expected + self.take_at_most)
+        for sequence, group, steps, values in sorted(unpack(request), key=lambda row: row[0]):
+            if expected <= sequence < end:
+                if message := self.refuse(values):
+                    refusals.append(metrics.IngestReportsResponse.Refusal(sequence=sequence, message=message))
+                else:
+                    self.rows.setdefault(request.source, []).append((group, steps, values))
+        self.next[request.source] = max(expected, end)
+        if (failure := self.fail_after()) is not None:
+            raise failure
+        return metrics.IngestReportsResponse(next_sequence=self.next[request.source], refusals=refusals)
+
+    def all_rows(self) -> list[tuple[str, int, dict[str, float]]]:
+        return [row for source in sorted(self.rows) for row in self.rows[source]]
+
+
+def unpack(request: metrics.IngestReportsRequest) -> Iterator[tuple[int, str, int, dict[str, Any]]]:
+    for block in request.blocks:
+        width = len(block.names)
+        for index, sequence in enumerate(block.sequences):
+            row = block.values[index * width : (index + 1) * width]
+            values: dict[str, Any] = dict(zip(block.names, row, strict=True))
+            for extra in block.extras:
+                if extra.row == index:
+                    values |= {name: value.string_value for name, value in extra.values.items()}
+            yield sequence, block.group, block.steps[index], values
+
+
+def sender_to(receiver: Receiver, directory: Path, clock: Clock, **changes: Any) -> SpoolSender:
+    delivery = ReportDelivery(
+        IDENTITY, ingest=receiver.ingest, validate=changes.pop("validate", lambda _: None)
+    )
+    return SpoolSender(directory, delivery, clock=clock, jitter=lambda: 0.5)
+
+
+def pump_all(sender: SpoolSender, clock: Clock, limit: int = 10_000) -> None:
+    for _ in range(limit):
+        if not sender.pump():
+            if sender.drained():
+                return
+            clock.now += sender.seconds_until_retry
+    raise AssertionError("the sender does not come to an end")
+
+
+def test_reports_arrive_in_columns_once_and_are_acknowledged(tmp_path: Path) -> None:
+    writer, receiver, clock = ReportWriter(tmp_path), Receiver(), Clock()
+    for step in range(10):
+        writer.report("training", step, {"loss": step / 2, "accuracy": 0.5})
+    writer.report("validation", 10, {"loss": 1.0, "note": "good"})
+
+    pump_all(sender_to(receiver, tmp_path, clock), clock)
+
+    assert receiver.calls == 1
+    assert receiver.all_rows()[:2] == [
+        ("training", 0, {"loss": 0.0, "accuracy": 0.5}),
+        ("training", 1, {"loss": 0.5, "accuracy": 0.5}),
+    ]
+    assert receiver.all_rows()[-1] == ("validation", 10, {"loss": 1.0, "note": "good"})
+    writer.flush(timeout=0)
+
+
+def test_one_block_holds_all_reports_of_the_same_names() -> None:
+    first, second = Schema("training", ("loss",)), Schema("validation", ("loss",))
+    records = [Row((first, second)[i % 2], i, 0.0, (float(i),)) for i in range(6)]
+    request = reports_request(IDENTITY, source="s", first_sequence=5, records=records)
+    assert [(block.group, list(block.sequences)) for block in request.blocks] == [
+        ("training", [5, 7, 9]),
+        ("validation", [6, 8, 10]),
+    ]
+    assert (request.first_sequence, request.count) == (5, 6)
+
+
+def test_an_outage_delays_and_loses_nothing(tmp_path: Path) -> None:
+    writer, receiver, clock = ReportWriter(tmp_path), Receiver(), Clock()
+    sender = sender_to(receiver, tmp_path, clock)
+    receiver.fail_before = lambda: errors.UnavailableError("away") if clock.now < 1800 else None
+    for step in range(100):
+        writer.report("training", step, {"loss": 1.0})
+
+    pump_all(sender, clock)
+
+    assert 1800 <= clock.now < 1810
+    assert receiver.calls < 1000
+    assert [steps for _, steps, _ in receiver.all_rows()] == list(range(100))
+
+
+def test_a_lost_answer_doubles_nothing(tmp_path: Path) -> None:
+    writer, receiver, clock = ReportWriter(tmp_path), Receiver(), Clock()
+    answers = iter([errors.DeadlineError("lost"), errors.UnavailableError("lost"), None])
+    receiver.fail_after = lambda: next(answers, None)
+    for step in range(10):
+        writer.report("training", step, {"loss": 1.0})
+
+    pump_all(sender_to(receiver, tmp_path, clock), clock)
+
+    assert [steps for _, steps, _ in receiver.all_rows()] == list(range(10))
+
+
+def test_a_new_sender_goes_on_where_the_old_one_was_killed(tmp_path: Path) -> None:
+    writer, receiver, clock = ReportWriter(tmp_path), Receiver(), Clock()
+    writer.report("training", 0, {"loss": 1.0})
+    pump_all(sender_to(receiver, tmp_path, clock), clock)
+    writer.report("training", 1, {"loss": 2.0})
+
+    pump_all(sender_to(receiver, tmp_path, clock), clock)
+
+    assert [steps for _, steps, _ in receiver.all_rows()] == [0, 1]
+    assert receiver.calls == 2
+
+
+def test_a_service_that_was_restored_from_a_backup_gets_everything_it_lacks(tmp_path: Path) -> None:
+    writer, receiver, clock = ReportWriter(tmp_path), Receiver(), Clock()
+    for step in range(10):
+        writer.report("training", step, {"loss": 1.0})
+    sender = sender_to(receiver, tmp_path, clock)
+    pump_all(sender, clock)
+    (source,) = receiver.rows
+    receiver.rows[source] = receiver.rows[source][:4]
+    receiver.next[source] = 4
+
+    writer.report("training", 10, {"loss": 1.0})
+    pump_all(sender, clock)
+
+    assert [steps for _, steps, _ in receiver.all_rows()] == list(range(11))
+
+
+def test_a_batch_that_is_taken_in_part_goes_on_behind_that_part(tmp_path: Path) -> None:
+    writer, receiver, clock = ReportWriter(tmp_path), Receiver(), Clock()
+    receiver.take_at_most = 7
+    for step in range(20):
+        writer.report("training", step, {"loss": 1.0})
+    pump_all(sender_to(receiver, tmp_path, clock), clock)
+    assert [steps for _, steps, _ in receiver.all_rows()] == list(range(20))
+
+
+def test_refused_reports_reach_the_writer_and_the_others_arrive(tmp_path: Path) -> None:
+    writer, receiver, clock = ReportWriter(tmp_path), Receiver(), Clock()
+    receiver.refuse = lambda values: "too high" if values["loss"] == 3 else ""
+    for step in range(6):
+        writer.report("training", step, {"loss": float(step)})
+
+    pump_all(sender_to(receiver, tmp_path, clock), clock)
+
+    assert [steps for _, steps, _ in receiver.all_rows()] == [0, 1, 2, 4, 5]
+    with pytest.raises(errors.InvalidArgumentError, match="too high"):
+        writer.flush(timeout=0)
+
+
+def test_a_report_that_no_service_takes_is_found_and_left_out(tmp_path: Path) -> None:
+    writer, receiver, clock = ReportWriter(tmp_path), Receiver(), Clock()
+    poisoned: list[metrics.IngestReportsRequest] = []
+
+    def ingest(request: metrics.IngestReportsRequest) -> metrics.IngestReportsResponse:
+        if any(13 in block.steps for block in request.blocks):
+            poisoned.append(request)
+            raise errors.InvalidArgumentError("step 13 brings bad luck")
+        return receiver.ingest(request)
+
+    for step in range(40):
+        writer.report("training", step, {"loss": 1.0})
+    sender = SpoolSender(
+        tmp_path, ReportDelivery(IDENTITY, ingest=ingest, validate=lambda _: None), clock=clock
+    )
+    pump_all(sender, clock)
+
+    assert [steps for _, steps, _ in receiver.all_rows()] == [step for step in range(40) if step != 13]
+    assert len(poisoned) < 10
+    assert read_refusals(writer.path) == [{"sequence": 13, "message": "step 13 brings bad luck"}]
+
+
+def test_spools_of_a_deleted_trial_are_given_up(tmp_path: Path) -> None:
+    writer, receiver, clock = ReportWriter(tmp_path), Receiver(), Clock()
+    receiver.fail_before = lambda: errors.NotFoundError("deleted")
+    writer.report("training", 1, {"loss": 1.0})
+    pump_all(sender_to(receiver, tmp_path, clock), clock)
+    writer.flush(timeout=0)
+
+
+def test_files_that_have_arrived_wholly_are_removed(tmp_path: Path) -> None:
+    writer, receiver, clock = ReportWriter(tmp_path, segment_bytes=1000), Receiver(), Clock()
+    sender = sender_to(receiver, tmp_path, clock)
+    for step in range(100):
+        writer.report("training", step, {"loss": 1.0})
+        if step % 10 == 0:
+            pump_all(sender, clock)
+    pump_all(sender, clock)
+    assert [path.name for path in tmp_path.glob("*.metrics")] == [writer.path.name]
+    assert sorted(steps for _, steps, _ in receiver.all_rows()) == list(range(100))
+
+    writer.close()
+    pump_all(sender, clock)
+    assert not list(tmp_path.glob("*.metrics"))
+
+
+def test_a_torn_end_does_not_keep_a_drain_waiting(tmp_path: Path) -> None:
+    writer, receiver, clock = ReportWriter(tmp_path), Receiver(), Clock()
+    for step in range(3):
+        writer.report("training", step, {"loss": 1.0})
+    with writer.path.open("ab") as file:
+        file.write(b"\x25\0\0\0torn")
+    sender = sender_to(receiver, tmp_path, clock)
+
+    pump_all(sender, clock)
+
+    assert len(receiver.all_rows()) == 3
+    assert sender.backlog().bytes == 8
+
+
+def test_a_strange_file_does_not_stop_the_others(tmp_path: Path) -> None:
+    writer, receiver, clock = ReportWriter(tmp_path), Receiver(), Clock()
+    (tmp_path / "aaa.metrics").write_bytes(b"something else entirely")
+    writer.report("training", 1, {"loss": 1.0})
+    pump_all(sender_to(receiver, tmp_path, clock), clock)
+    assert len(receiver.all_rows()) == 1
+
+
+def test_batches_grow_while_the_service_is_fast_and_shrink_when_it_is_slow(tmp_path: Path) -> None:
+    writer, receiver, clock = ReportWriter(tmp_path), Receiver(), Clock()
+    for step in range(60_000):
+        writer.report("training", step, {f"metric{i}": 1.0 for i in range(5)})
+    sizes: list[int] = []
+    seconds = 0.0
+
+    def ingest(request: metrics.IngestReportsRequest) -> metrics.IngestReportsResponse:
+        sizes.append(request.ByteSize())
+        clock.now += seconds
+        return receiver.ingest(request)
+
+    sender = SpoolSender(
+        tmp_path, ReportDelivery(IDENTITY, ingest=ingest, validate=lambda _: None), clock=clock
+    )
+    for _ in range(3):
+        sender.pump()
+    seconds = 5.0
+    pump_all(sender, clock)
+
+    assert sizes[0] < sizes[2]
+    assert max(sizes) < 1.5 * (1 << 20)
+    assert sizes[-2] < sizes[0]
+
+
+def test_validations_reach_a_search_that_they_drive(tmp_path: Path) -> None:
+    identity = RunIdentity("trial", 2, "experiment", searcher_metric="loss", time_metric="batches")
+    writer, receiver, clock = ReportWriter(tmp_path), Receiver(), Clock()
+    passed: list[searcher.ReportValidationsRequest] = []
+    writer.report("training", 1, {"loss": 1.0, "batches": 10})
+    writer.report("validation", 1, {"loss": 0.5, "batches": 10})
+    writer.report("validation", 2, {"loss": 0.25, "note": "text"})
+
+    sender = SpoolSender(
+        tmp_path, ReportDelivery(identity, ingest=receiver.ingest, validate=passed.append), clock=clock
+    )
+    pump_all(sender, clock)
+
+    (request,) = passed
+    assert (request.trial_id, request.run, request.source) == ("trial", 2, writer.path.stem)
+    first, second = request.validations
+    assert (first.sequence, first.metric, first.time) == (1, 0.5, 10)
+    assert (second.sequence, second.metric, second.HasField("time")) == (2, 0.25, False)
+
+
+def test_history_is_taken_even_when_the_search_listens_to_a_later_run(tmp_path: Path) -> None:
+    identity = RunIdentity("trial", 1, "experiment", searcher_metric="loss", time_metric="batches")
+    writer, receiver, clock = ReportWriter(tmp_path), Receiver(), Clock()
+    writer.report("validation", 1, {"loss": 0.5, "batches": 10})
+
+    def validate(request: searcher.ReportValidationsRequest) -> None:
+        raise errors.RunSupersededError("run 2 has taken over")
+
+    delivery = ReportDelivery(identity, ingest=receiver.ingest, validate=validate)
+    pump_all(SpoolSender(tmp_path, delivery, clock=clock), clock)
+
+    writer.flush(timeout=0)
+
+
+def test_validations_are_sent_again_until_the_search_has_them(tmp_path: Path) -> None:
+    identity = RunIdentity("trial", 1, "experiment", searcher_metric="loss", time_metric="batches")
+    writer, receiver, clock = ReportWriter(tmp_path), Receiver(), Clock()
+    writer.report("validation", 1, {"loss": 0.5, "batches": 10})
+    answers = iter([errors.UnavailableError("away"), None])
+    seen = []
+
+    def validate(request: searcher.ReportValidationsRequest) -> None:
+        seen.append(request)
+        if (failure := next(answers)) is not None:
+            raise failure
+
+    delivery = ReportDelivery(identity, ingest=receiver.ingest, validate=validate)
+    pump_all(SpoolSender(tmp_path, delivery, clock=clock), clock)
+
+    assert len(seen) == 2
+    assert len(receiver.all_rows()) == 1
+
+
+def test_lines_carry_rank_severity_stream_and_time(tmp_path: Path) -> None:
+    requests: list[logs.IngestLinesRequest] = []
+
+    def ingest(request: logs.IngestLinesRequest) -> logs.IngestLinesResponse:
+        requests.append(request)
+        return logs.IngestLinesResponse(next_sequence=request.first_sequence + len(request.lines))
+
+    writer, clock = LineWriter(tmp_path), Clock()
+    writer.append_lines(
+        [
+            Line(1.5, Stdtype.STDERR, b"[rank=3] WARNING: [12] root: careful\n"),
+            Line(2.0, Stdtype.STDOUT, b"plain \xff text"),
+            Line(3.0, Stdtype.PLATFORM, b"the supervisor says so"),
+        ]
+    )
+    pump_all(SpoolSender(tmp_path, LineDelivery(IDENTITY, ingest=ingest), clock=clock), clock)
+
+    first, second, third = requests[0].lines
+    assert (first.message, first.rank, first.level) == ("WARNING: [12] root: careful", 3, logs.LEVEL_WARNING)
+    assert (first.stdtype, first.origin, first.time.ToMicroseconds()) == ("stderr", "task", 1_500_000)
+    assert (second.message, second.HasField("rank"), second.level) == (
+        "plain � text",
+        False,
+        logs.LEVEL_UNSPECIFIED,
+    )
+    assert (third.origin, third.stdtype) == ("supervisor", "")
+    assert not SpoolReader(writer.path).peek().complete
+
+
+def test_a_line_stays_under_its_limit_even_if_its_bytes_are_no_text(tmp_path: Path) -> None:
+    sent: list[logs.Line] = []
+
+    def ingest(request: logs.IngestLinesRequest) -> logs.IngestLinesResponse:
+        sent.extend(request.lines)
+        return logs.IngestLinesResponse(next_sequence=request.first_sequence + len(request.lines))
+
+    writer, clock = LineWriter(tmp_path), Clock()
+    writer.append_lines([Line(1.0, Stdtype.STDOUT, b"\xff" * MAX_LINE)])
+    pump_all(SpoolSender(tmp_path, LineDelivery(IDENTITY, ingest=ingest), clock=clock), clock)
+    assert len(sent[0].message.encode()) <= MAX_LINE
+
+
+@pytest.mark.parametrize(
+    ("text", "level"),
+    [
+        ("INFO: [1] root: text", logs.LEVEL_INFO),
+        ("[ERROR] text", logs.LEVEL_ERROR),
+        ("\x1b[31mCRITICAL: text", logs.LEVEL_CRITICAL),
+        ("ERROR rate falls", logs.LEVEL_UNSPECIFIED),
+        ("no level", logs.LEVEL_UNSPECIFIED),
+        ("", logs.LEVEL_UNSPECIFIED),
+    ],
+)
+def test_severity_is_what_the_line_begins_with(text: str, level: "logs.Level.ValueType") -> None:
+    assert level_of(text) == level
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 2**32), reports=st.integers(0, 300), writers=st.integers(1, 3))
+def test_everything_arrives_once_and_in_order_whatever_fails(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, reports: int, writers: int
+) -> None:
+    rng = random.Random(seed)
+    directory, receiver, clock = tmp_path_factory.mktemp("spool"), Receiver(), Clock()
+    failures = [
+        errors.UnavailableError("x"),
+        errors.DeadlineError("x"),
+        errors.InternalError("x"),
+        None,
+        None,
+        None,
+    ]
+    receiver.fail_before = receiver.fail_after = lambda: rng.choice(failures)
+    receiver.take_at_most = rng.choice([1, 10, 10**9])
+    sources = [
+        ReportWriter(directory, name=f"rank{i}", segment_bytes=rng.choice([500, 10**9]))
+        for i in range(writers)
+    ]
+    sender = sender_to(receiver, directory, clock)
+    made: dict[str, list[int]] = {f"rank{i}": [] for i in range(writers)}
+    for step in range(reports):
+        index = rng.randrange(writers)
+        sources[index].report(rng.choice(["training", "validation"]), step, {rng.choice("abc"): float(step)})
+        made[f"rank{index}"].append(step)
+        if rng.random() < 0.1:
+            clock.now += 1
+            sender.pump()
+        if rng.random() < 0.02:
+            sender.close()
+            sender = sender_to(receiver, directory, clock)
+    for source in sources:
+        source.close()
+    pump_all(sender, clock)
+
+    for name, steps in made.items():
+        found = [
+            row[1]
+            for source in sorted(receiver.rows)
+            if source.startswith(name)
+            for row in receiver.rows[source]
+        ]
+        assert found == steps
+
+
+def test_a_thread_drains_what_is_there(tmp_path: Path) -> None:
+    writer, receiver, clock = ReportWriter(tmp_path), Receiver(), Clock()
+    thread = SenderThread(sender_to(receiver, tmp_path, clock), name="test-sender", idle_seconds=0.01)
+    thread.start()
+    for step in range(1000):
+        writer.report("training", step, {"loss": 1.0})
+    assert thread.drain(timeout=10)
+    assert len(receiver.all_rows()) == 1000
+    thread.stop()
+
+
+def test_a_thread_says_when_it_could_not_drain_in_time(tmp_path: Path) -> None:
+    writer, receiver = ReportWriter(tmp_path), Receiver()
+    receiver.fail_before = lambda: errors.UnavailableError("away")
+    thread = SenderThread(sender_to(receiver, tmp_path, Clock()), name="test-sender", idle_seconds=0.01)
+    thread.start()
+    writer.report("training", 1, {"loss": 1.0})
+    assert not thread.drain(timeout=0.2)
+    thread.stop()
+    assert AckFile.of(writer.path).offset < writer.path.stat().st_size
