@@ -31,6 +31,7 @@ from resolute_experiments.resources.slots import detect_slots
 
 _ORPHAN_SECONDS = 30.0
 _POLL_SECONDS = 0.5
+_LOG_TAIL = 2000
 _log = structlog.get_logger("local")
 
 
@@ -207,6 +208,9 @@ class LocalResourceManager:
             await _until_ended(supervisor)
         self._reap()
         report = await asyncio.to_thread(self._inspect_one, allocation_id, rank)
+        if report.state is ContainerState.UNKNOWN:
+            # It was launched and has left no trace: it could not even begin.
+            report = _report(allocation_id, rank, ContainerState.EXITED, _never_began(run))
         await self._reports.put(report)
 
     def _reap(self) -> None:
@@ -219,6 +223,13 @@ def _report(
     allocation_id: str, rank: int, state: ContainerState, record: ExitRecord | None = None
 ) -> ContainerReport:
     return ContainerReport(allocation_id=allocation_id, container_rank=rank, state=state, exit=record)
+
+
+def _never_began(run: RunDirectory) -> ExitRecord:
+    log = run.path / "supervisor.log"
+    tail = log.read_text(errors="replace")[-_LOG_TAIL:].strip() if log.exists() else ""
+    failure = f"the supervisor of the run did not start:\n{tail}"
+    return ExitRecord(exit_code=1, failure=failure, failed_before_entrypoint=True)
 
 
 async def _until_ended(process: ProcessIdentity | None) -> None:

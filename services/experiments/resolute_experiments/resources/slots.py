@@ -16,7 +16,7 @@ def detect_slots(wanted: int | None = None) -> tuple[Slot, ...]:
     """Counts the slots of this machine.
 
     Args:
-        wanted: So many slots instead of all; more than there are GPUs makes every slot a share of the processor.
+        wanted: So many slots instead of all; with more than there are GPUs all are shares of the processor.
 
     Raises:
         InvalidArgumentError: ``wanted`` is below one.
