@@ -10,7 +10,7 @@ from resolute.errors import InvalidArgumentError
 
 _INT64 = range(-(2**63), 2**63)
 MAX_DEPTH = 30
-"""Deepest nesting that is taken. Protobuf reads messages of at most 100 levels, and each mapping takes three."""
+"""Deepest nesting that is taken: protobuf reads at most 100 levels of messages, and a mapping takes three."""
 
 
 def to_value(value: Any, *, path: str = "", depth: int = 0) -> value_pb2.Value:
