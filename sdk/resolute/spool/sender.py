@@ -163,7 +163,7 @@ class SpoolSender:
         self._adapt(self._clock.monotonic() - begin, full=source.limit == 0)
         source.refuse([(refusal.sequence, refusal.message) for refusal in answer.refusals])
         source.advance(chunk, answer.next_sequence - chunk.first_sequence)
-        source.limit = 0
+        source.limit = source.limit * 2 if source.limit * 2 < self._batch else 0
         return True
 
     def _narrow_down(self, source: _Source, chunk: Chunk, failure: errors.ResoluteError) -> None:
