@@ -68,5 +68,5 @@ def encode(aggregates: Floats) -> bytes:
 
 def decode(data: bytes) -> Floats:
     """Unpacks aggregates."""
-    result: Floats = np.frombuffer(data, dtype="<f8").astype(np.float64, copy=False)
-    return result.reshape((len(Row), len(result) // len(Row)))
+    flat: Floats = np.frombuffer(data, dtype="<f8").astype(np.float64, copy=False)
+    return flat.reshape(len(Row), -1)

@@ -19,6 +19,10 @@ from resolute_metrics.schema import INTAKE
 from resolute_metrics.schema import refusals as refusals_table
 from resolute_serving.intake import Admission
 
+_FORGET = refusals_table.delete().where(
+    refusals_table.c.source_key == sa.bindparam("key"), refusals_table.c.sequence < sa.bindparam("first")
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -46,12 +50,14 @@ def ingest(connection: Connection, batch: Batch, *, limits: Limits) -> Outcome:
     if admission is None:
         return Outcome(batch.end, ())
     stored = admission.fresh_from(batch.first_sequence)
-    if stored < batch.count:
-        pieces = _unstored(batch, admission) if stored else list(batch.pieces)
-        refused = _Writer(connection, batch, admission, limits).store(pieces)
-        _remember(connection, admission, refused, batch.first_sequence)
-        INTAKE.advance(connection, admission, batch.end)
-    return Outcome(max(admission.next_sequence, batch.end), _refused(connection, admission, batch))
+    before = _refused(connection, admission, batch) if stored else []
+    if stored >= batch.count:
+        return Outcome(admission.next_sequence, before)
+    pieces = _unstored(batch, admission) if stored else list(batch.pieces)
+    refused = _Writer(connection, batch, admission, limits).store(pieces)
+    _remember(connection, admission, refused, batch.first_sequence)
+    INTAKE.advance(connection, admission, batch.end)
+    return Outcome(batch.end, before + sorted(refused, key=lambda refusal: refusal.sequence))
 
 
 def _unstored(batch: Batch, admission: Admission) -> list[Piece]:
@@ -75,7 +81,7 @@ class _Writer:
             return refused
         trial, run = self._admission.trial_key, self._batch.origin.run
         groups = sorted({piece.group for piece in named})
-        known = streams.load(self._connection, [trial], run=run, groups=groups)
+        known = streams.load_run(self._connection, trial, run=run, groups=groups)
         counted, too_many = self._count_names(named, known)
         refused += too_many
         kept: list[Piece] = []
@@ -162,13 +168,10 @@ def _remember(
     connection: Connection, admission: Admission, refused: Sequence[Refusal], first_sequence: int
 ) -> None:
     """Keeps refusals for as long as their answer may have been lost: until a later batch begins."""
-    table = refusals_table
-    connection.execute(
-        table.delete().where(table.c.source_key == admission.source_key, table.c.sequence < first_sequence)
-    )
+    connection.execute(_FORGET, {"key": admission.source_key, "first": first_sequence})
     if refused:
         connection.execute(
-            table.insert(),
+            refusals_table.insert(),
             [
                 {"source_key": admission.source_key, "sequence": one.sequence, "message": one.message}
                 for one in refused

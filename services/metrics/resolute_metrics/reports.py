@@ -58,7 +58,7 @@ def read_reports(
         most: Most reports.
         superseded: Whether points beyond the first step of a later run are left in.
     """
-    known = streams.load(connection, [trial_key], groups=[group] if group else None)
+    known = streams.load(connection, [trial_key], group=group)
     sources = _source_names(connection, trial_key)
     found: list[StoredReport] = []
     for name in sorted({stream.group for stream in known}):

@@ -44,7 +44,7 @@ def read_series(connection: Connection, trial_key: int, *, group: str, name: str
         name: The metric.
         superseded: Whether points beyond the first step of a later run are left in.
     """
-    known = streams.load(connection, [trial_key], groups=[group])
+    known = streams.load(connection, [trial_key], group=group)
     ends = {} if superseded else cuts((stream.run, stream.first_step) for stream in known)
     parts = []
     for stream in known:

@@ -107,20 +107,30 @@ def _newer_others(others: Mapping[str, Other], piece: Piece) -> Mapping[str, Oth
     return result
 
 
-def load(
-    connection: Connection,
-    trial_keys: Iterable[int],
-    *,
-    run: int | None = None,
-    groups: Sequence[str] | None = None,
-) -> list[Stream]:
-    """The streams of trials, oldest first; of one run or of some groups if asked."""
+_OF_RUN = (
+    sa.select(table)
+    .where(
+        table.c.trial_key == sa.bindparam("trial"),
+        table.c.run == sa.bindparam("run_number"),
+        table.c.group_name.in_(sa.bindparam("groups", expanding=True)),
+    )
+    .order_by(table.c.stream_key)
+)
+_UPDATE = table.update().where(table.c.stream_key == sa.bindparam("key"))
+
+
+def load(connection: Connection, trial_keys: Iterable[int], *, group: str = "") -> list[Stream]:
+    """The streams of trials, oldest first; of one group if asked."""
     query = sa.select(table).where(table.c.trial_key.in_(list(trial_keys))).order_by(table.c.stream_key)
-    if run is not None:
-        query = query.where(table.c.run == run)
-    if groups is not None:
-        query = query.where(table.c.group_name.in_(groups))
+    if group:
+        query = query.where(table.c.group_name == group)
     return [_from_row(row) for row in connection.execute(query)]
+
+
+def load_run(connection: Connection, trial_key: int, *, run: int, groups: Sequence[str]) -> list[Stream]:
+    """The streams of one run of a trial in some groups, oldest first."""
+    rows = connection.execute(_OF_RUN, {"trial": trial_key, "run_number": run, "groups": groups})
+    return [_from_row(row) for row in rows]
 
 
 def save(connection: Connection, stream: Stream) -> Stream:
@@ -134,7 +144,7 @@ def save(connection: Connection, stream: Stream) -> Stream:
         "others": _encode_others(stream.others),
     }
     if stream.key:
-        connection.execute(table.update().where(table.c.stream_key == stream.key), values)
+        connection.execute(_UPDATE, {**values, "key": stream.key})
         return stream
     names = json.dumps(stream.names)
     inserted = connection.execute(

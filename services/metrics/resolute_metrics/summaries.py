@@ -46,7 +46,7 @@ def summarize(connection: Connection, trial_ids: Sequence[str], *, group: str = 
     """
     keys = INTAKE.find_trials(connection, list(trial_ids))
     by_trial: dict[int, list[Stream]] = {key: [] for key in keys.values()}
-    for stream in streams.load(connection, keys.values(), groups=[group] if group else None):
+    for stream in streams.load(connection, keys.values(), group=group):
         by_trial[stream.trial_key].append(stream)
     return [
         summary

@@ -97,6 +97,7 @@ class Intake:
             sa.Column("next_sequence", sa.BigInteger, nullable=False),
             sa.UniqueConstraint("trial_key", "run", "source"),
         )
+        self._statements = _Statements(self)
 
     def admit(self, connection: Connection, origin: Origin) -> Admission | None:
         """Finds or makes the rows of an origin and locks its trial until the transaction ends.
@@ -116,11 +117,7 @@ class Intake:
 
     def advance(self, connection: Connection, admission: Admission, next_sequence: int) -> None:
         """Remembers that everything of a source below ``next_sequence`` is stored."""
-        table = self.sources
-        connection.execute(
-            table.update().where(table.c.source_key == admission.source_key),
-            {"next_sequence": next_sequence},
-        )
+        connection.execute(self._statements.advance, {"key": admission.source_key, "reached": next_sequence})
 
     def find_trial(self, connection: Connection, trial_id: str) -> int | None:
         """The key of a trial; None for one that never sent anything, or that was deleted."""
@@ -164,31 +161,19 @@ class Intake:
             connection.execute(table.delete().where(table.c.trial_key == trial_key))
 
     def _experiment(self, connection: Connection, experiment_id: str) -> tuple[int, bool]:
-        table = self.experiments
-        # Shared with other batches of the experiment; its deletion waits for them and they for it.
-        query = (
-            sa.select(table.c.experiment_key, table.c.deleted_at)
-            .where(table.c.experiment_id == experiment_id)
-            .with_for_update(read=True)
-        )
-        row = connection.execute(query).one_or_none()
+        query, values = self._statements.experiment, {"experiment_id": experiment_id}
+        row = connection.execute(query, values).one_or_none()
         if row is None:
-            insert_new(connection, table, {"experiment_id": experiment_id})
-            row = connection.execute(query).one()
+            insert_new(connection, self.experiments, values)
+            row = connection.execute(query, values).one()
         return row.experiment_key, row.deleted_at is not None
 
     def _trial(self, connection: Connection, origin: Origin, experiment_key: int) -> int:
-        table = self.trials
-        query = (
-            sa.select(table.c.trial_key, table.c.experiment_key)
-            .where(table.c.trial_id == origin.trial_id)
-            .with_for_update()
-        )
-        row = connection.execute(query).one_or_none()
+        query, values = self._statements.trial, {"trial_id": origin.trial_id}
+        row = connection.execute(query, values).one_or_none()
         if row is None:
-            values = {"trial_id": origin.trial_id, "experiment_key": experiment_key}
-            insert_new(connection, table, values)
-            row = connection.execute(query).one()
+            insert_new(connection, self.trials, {**values, "experiment_key": experiment_key})
+            row = connection.execute(query, values).one()
         if row.experiment_key != experiment_key:
             raise InvalidArgumentError(
                 f"trial {origin.trial_id} belongs to another experiment than {origin.experiment_id}; "
@@ -198,16 +183,41 @@ class Intake:
 
     def _source(self, connection: Connection, origin: Origin, trial_key: int) -> tuple[int, int]:
         # A statement of its own, after the trial's lock: only then does it see what the lock waited for.
-        table = self.sources
-        query = sa.select(table.c.source_key, table.c.next_sequence).where(
-            table.c.trial_key == trial_key, table.c.run == origin.run, table.c.source == origin.source
-        )
-        row = connection.execute(query).one_or_none()
+        query = self._statements.source
+        values = {"trial_key": trial_key, "run": origin.run, "source": origin.source}
+        row = connection.execute(query, values).one_or_none()
         if row is None:
-            values = {"trial_key": trial_key, "run": origin.run, "source": origin.source}
-            insert_new(connection, table, {**values, "next_sequence": 0})
-            row = connection.execute(query).one()
+            insert_new(connection, self.sources, {**values, "next_sequence": 0})
+            row = connection.execute(query, values).one()
         return int(row.source_key), int(row.next_sequence)
+
+
+class _Statements:
+    """What every batch executes, built once: building costs as much as executing."""
+
+    def __init__(self, intake: Intake) -> None:
+        experiments, trials, sources = intake.experiments, intake.trials, intake.sources
+        # Shared with other batches of the experiment; its deletion waits for them and they for it.
+        self.experiment = (
+            sa.select(experiments.c.experiment_key, experiments.c.deleted_at)
+            .where(experiments.c.experiment_id == sa.bindparam("experiment_id"))
+            .with_for_update(read=True)
+        )
+        self.trial = (
+            sa.select(trials.c.trial_key, trials.c.experiment_key)
+            .where(trials.c.trial_id == sa.bindparam("trial_id"))
+            .with_for_update()
+        )
+        self.source = sa.select(sources.c.source_key, sources.c.next_sequence).where(
+            sources.c.trial_key == sa.bindparam("trial_key"),
+            sources.c.run == sa.bindparam("run"),
+            sources.c.source == sa.bindparam("source"),
+        )
+        self.advance = (
+            sources.update()
+            .where(sources.c.source_key == sa.bindparam("key"))
+            .values(next_sequence=sa.bindparam("reached"))
+        )
 
 
 def insert_new(connection: Connection, table: sa.Table, values: dict[str, Any]) -> None:
