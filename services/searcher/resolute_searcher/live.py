@@ -19,30 +19,45 @@ from resolute.api.searcher.v1 import search_pb2 as pb
 from resolute.clock import Clock
 from resolute.errors import ConflictError, NotFoundError, ResoluteError
 from resolute_searcher.events import Event
-from resolute_searcher.search import Search, start
+from resolute_searcher.search import Entry, Search, start
 from resolute_searcher.spec_messages import spec_from
 from resolute_searcher.storage import Storage
 from resolute_searcher.store import lives, log, rows
 from resolute_searcher.store.log import Append, EventTakenError
-from resolute_searcher.store.rows import SearchRow
 from resolute_searcher.watching import Watchers
 
 T = TypeVar("T")
 _ATTEMPTS = 10
 
 
+class LiveSearch:
+    """A search in memory.
+
+    Args:
+        search: Its state.
+        tip: Tip of the log that the state is of.
+    """
+
+    def __init__(self, search: Search, tip: str) -> None:
+        self.search = search
+        self.tip = tip
+        # The newest write; those before it end earlier.
+        self.tail: asyncio.Task[None] | None = None
+
+
 class Change:
     """One change of one search.
 
     Args:
-        search: The search, to look at.
+        live: The search.
         now: Seconds since 1970.
         taken: Identifiers of events that are in the log, although the search did not recognize them.
     """
 
-    def __init__(self, search: Search, *, now: float, taken: Collection[str] = ()) -> None:
-        self.search = search
+    def __init__(self, live: LiveSearch, *, now: float, taken: Collection[str] = ()) -> None:
+        self.search = live.search
         self.appends: list[Append] = []
+        self._live = live
         self._now = now
         self._taken = taken
 
@@ -60,23 +75,13 @@ class Change:
         while following is not None:
             entry = self.search.record(following)
             if entry is not None:
-                self.appends.append(Append.of(self.search, entry, event_id=event_id, now=self._now))
+                self._keep(entry, event_id)
             following, event_id = self.search.following(), ""
 
-
-class LiveSearch:
-    """A search in memory.
-
-    Args:
-        row: What was read beside the log.
-        search: Its state.
-    """
-
-    def __init__(self, row: SearchRow, search: Search) -> None:
-        self.row = row
-        self.search = search
-        # The newest write; those before it end earlier.
-        self.tail: asyncio.Task[None] | None = None
+    def _keep(self, entry: Entry, event_id: str) -> None:
+        append = Append.of(self.search, entry, previous=self._live.tip, event_id=event_id, now=self._now)
+        self._live.tip = append.tip
+        self.appends.append(append)
 
 
 class LiveSearches:
@@ -103,7 +108,7 @@ class LiveSearches:
         # Writes of searches that were dropped: whoever reads the log waits for them.
         self._draining: dict[str, asyncio.Task[None]] = {}
 
-    async def create(self, search_id: str, message: pb.SearchSpec) -> LiveSearch:
+    async def create(self, search_id: str, message: pb.SearchSpec) -> None:
         """Begins a search, or finds the one that was begun before.
 
         Raises:
@@ -120,7 +125,6 @@ class LiveSearches:
 
         await self._storage.write(work)
         self._watchers.notify(search_id)
-        return await self._fresh(search_id)
 
     async def change(self, search_id: str, act: Callable[[Change], T]) -> T:
         """Changes a search, or just looks at it.
@@ -139,7 +143,7 @@ class LiveSearches:
         taken: set[str] = set()
         for _ in range(_ATTEMPTS):
             live = await self._fresh(search_id)
-            change = Change(live.search, now=self._clock.time(), taken=taken)
+            change = Change(live, now=self._clock.time(), taken=taken)
             refusal: ResoluteError | None = None
             try:
                 answer = act(change)
@@ -174,23 +178,32 @@ class LiveSearches:
         self._watchers.notify(search_id)
 
     async def _fresh(self, search_id: str) -> LiveSearch:
-        """Gives a search that is not behind its log."""
-        live = self._live.get(search_id)
-        if live is None:
-            return await self._load(search_id)
-        self._live.move_to_end(search_id)
-        if self._shared:
-            after = live.search.sequence
-            try:
-                missed = await self._storage.read(lambda c: log.catch_up(c, search_id, after=after))
-            except NotFoundError:
-                self._drop(search_id, live)
+        """Gives a search that is not behind its log and that nobody dropped; valid until the next await."""
+        while True:
+            live = self._live.get(search_id) or await self._load(search_id)
+            if self._shared and not await self._catch_up(search_id, live):
+                continue
+            # While this waited, a write may have failed, and another have read the search again.
+            if self._live.get(search_id) is live:
+                self._live.move_to_end(search_id)
+                return live
+
+    async def _catch_up(self, search_id: str, live: LiveSearch) -> bool:
+        """Takes over what other writers appended; tells whether that could be done."""
+        after, tip = live.search.sequence, live.tip
+        try:
+            missed = await self._storage.read(lambda c: log.catch_up(c, search_id, after=after, tip=tip))
+        except (ConflictError, NotFoundError) as error:
+            self._drop(search_id, live)
+            if isinstance(error, NotFoundError):
                 raise
-            for entry in missed:
-                # Meanwhile this process may have decided, too. If it was not alone, its append will tell.
-                if entry.sequence == live.search.sequence + 1:
-                    live.search.apply(entry)
-        return live
+            return False
+        if missed and live.tip != tip:
+            return False  # this process decided meanwhile, behind the others
+        for recorded in missed:
+            live.search.apply(recorded.entry)
+            live.tip = recorded.tip
+        return True
 
     async def _load(self, search_id: str) -> LiveSearch:
         loading = self._loads.get(search_id)
@@ -204,8 +217,8 @@ class LiveSearches:
         draining = self._draining.get(search_id)
         if draining is not None:
             await asyncio.wait([draining])
-        row, search = await self._storage.database.read(lambda c: lives.load_search(c, search_id))
-        live = LiveSearch(row, search)
+        search, tip = await self._storage.database.read(lambda c: lives.load_search(c, search_id))
+        live = LiveSearch(search, tip)
         if search.following() is not None:
             # A crash came between an event and what follows from it.
             self._complete(search_id, live)
@@ -214,7 +227,7 @@ class LiveSearches:
         return live
 
     def _complete(self, search_id: str, live: LiveSearch) -> None:
-        change = Change(live.search, now=self._clock.time())
+        change = Change(live, now=self._clock.time())
         event = live.search.following()
         assert event is not None
         change.record(event)

@@ -13,8 +13,11 @@ searches = sa.Table(
     # The spec as it was asked for; empty in tombstones.
     sa.Column("spec", sa.LargeBinary, nullable=False),
     sa.Column("method_version", sa.Text, nullable=False),
-    # An append succeeds only if it raises this by one: that is what makes writers beside each other safe.
     sa.Column("last_sequence", sa.BigInteger, nullable=False),
+    # The tip of the last entry. An append names the tip that it was decided upon and succeeds only if that is
+    # still the last one: this makes writers beside each other safe, and decisions upon an entry that was
+    # never written.
+    sa.Column("tip", sa.String(32), nullable=False),
     sa.Column("last_action", sa.BigInteger, nullable=False),
     sa.Column("acknowledged", sa.BigInteger, nullable=False),
     sa.Column("over", sa.Boolean, nullable=False),
@@ -38,6 +41,8 @@ entries = sa.Table(
     sa.Column("last_action", sa.BigInteger, nullable=False),
     sa.Column("has_actions", sa.Boolean, nullable=False),
     sa.Column("draws", sa.BigInteger, nullable=False),
+    # A random name of this entry and, by that, of all that came before it.
+    sa.Column("tip", sa.String(32), nullable=False),
 )
 sa.Index("entries_by_event_id", entries.c.search_id, entries.c.event_id, unique=True)
 # Followers ask for entries beyond an action; most entries cause none.

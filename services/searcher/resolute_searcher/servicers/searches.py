@@ -127,7 +127,7 @@ class SearcherServicer(TrialCalls):
 
         def work(connection: Connection) -> Replay:
             row = rows.read_search(connection, search_id)
-            entries = log.read_log(connection, search_id)
+            entries = (recorded.entry for recorded in log.read_log(connection, search_id))
             return replay(spec_from(row.spec), (e for e in entries if not until or e.sequence <= until))
 
         outcome = await self._storage.read(work)

@@ -14,7 +14,7 @@ from resolute_searcher.schema import searches, trials
 from resolute_searcher.search import Entry, Search
 from resolute_searcher.spec_messages import spec_from
 from resolute_searcher.store.log import Append, append, read_log
-from resolute_searcher.store.rows import SearchRow, read_search
+from resolute_searcher.store.rows import read_search
 
 
 def create_search(
@@ -47,6 +47,7 @@ def create_search(
             "spec": spec.SerializeToString(deterministic=True),
             "method_version": search.kind.label,
             "last_sequence": 0,
+            "tip": "",
             "last_action": 0,
             "acknowledged": 0,
             "over": False,
@@ -55,20 +56,24 @@ def create_search(
             "created_at": now,
         },
     )
-    append(connection, search_id, Append.of(search, first, event_id="started", now=now))
+    append(connection, search_id, Append.of(search, first, previous="", event_id="started", now=now))
     return True
 
 
-def load_search(connection: Connection, search_id: str) -> tuple[SearchRow, Search]:
+def load_search(connection: Connection, search_id: str) -> tuple[Search, str]:
     """Rebuilds a search from its log.
+
+    Returns:
+        The search, and the tip of its log.
 
     Raises:
         NotFoundError: There is no such search.
     """
-    row = read_search(connection, search_id)
-    search = Search(spec_from(row.spec))
-    for entry in read_log(connection, search_id):
-        search.apply(entry)
+    search = Search(spec_from(read_search(connection, search_id).spec))
+    tip = ""
+    for recorded in read_log(connection, search_id):
+        search.apply(recorded.entry)
+        tip = recorded.tip
     reported = connection.execute(
         sa.select(trials.c.request_id, trials.c.progress).where(
             trials.c.search_id == search_id, trials.c.progress > 0
@@ -76,4 +81,4 @@ def load_search(connection: Connection, search_id: str) -> tuple[SearchRow, Sear
     )
     for request_id, progress in reported:
         search.reach(request_id, progress)
-    return row, search
+    return search, tip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from uuid import uuid4
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -36,11 +37,26 @@ class EventTakenError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Recorded:
+    """An entry as it was read from a log.
+
+    Attributes:
+        entry: The entry.
+        tip: Tip of the log that ends with it.
+    """
+
+    entry: Entry
+    tip: str
+
+
+@dataclass(frozen=True, slots=True)
 class Append:
     """An entry on its way into the log, with the counts after it.
 
     Attributes:
         entry: The entry.
+        previous: Tip of the log that it was decided upon.
+        tip: Tip of the log that ends with it.
         event_id: Identifies the event across retries.
         now: Seconds since 1970.
         method_version: Name and version of the method that decided.
@@ -50,6 +66,8 @@ class Append:
     """
 
     entry: Entry
+    previous: str
+    tip: str
     event_id: str
     now: float
     method_version: str
@@ -58,10 +76,12 @@ class Append:
     over: bool
 
     @classmethod
-    def of(cls, search: Search, entry: Entry, *, event_id: str, now: float) -> Append:
+    def of(cls, search: Search, entry: Entry, *, previous: str, event_id: str, now: float) -> Append:
         """Takes the counts of a search that is where the entry left it."""
         return cls(
             entry=entry,
+            previous=previous,
+            tip=uuid4().hex,
             event_id=event_id or f"#{entry.sequence}",
             now=now,
             method_version=search.kind.label,
@@ -75,7 +95,9 @@ def append(connection: Connection, search_id: str, new: Append) -> None:
     """Appends an entry, if it is the next one.
 
     Raises:
-        ConflictError: The log does not end just before it: another writer was first.
+        ConflictError: The log does not end with the entry that it was decided upon: another writer was first,
+        or
+            that entry was never written.
         EventTakenError: The event is in the log.
     """
     entry = new.entry
@@ -83,7 +105,8 @@ def append(connection: Connection, search_id: str, new: Append) -> None:
         _ADVANCE,
         {
             "which": search_id,
-            "before": entry.sequence - 1,
+            "previous": new.previous,
+            "tip": new.tip,
             "last_sequence": entry.sequence,
             "last_action": entry.last_action,
             "requested": new.requested,
@@ -107,6 +130,7 @@ def append(connection: Connection, search_id: str, new: Append) -> None:
             "last_action": entry.last_action,
             "has_actions": bool(entry.actions),
             "draws": entry.draws,
+            "tip": new.tip,
         },
     )
     created = [operation.request_id for operation in entry.operations if isinstance(operation, Create)]
@@ -125,39 +149,54 @@ def append(connection: Connection, search_id: str, new: Append) -> None:
         )
 
 
-def read_log(connection: Connection, search_id: str, *, after: int = 0) -> Iterator[Entry]:
+def read_log(connection: Connection, search_id: str, *, after: int = 0) -> Iterator[Recorded]:
     """Yields the entries of a log beyond a position, in order."""
     while True:
         rows = connection.execute(
-            sa.select(entries.c.sequence, entries.c.entry, entries.c.last_action, entries.c.draws)
+            sa.select(
+                entries.c.sequence, entries.c.entry, entries.c.last_action, entries.c.draws, entries.c.tip
+            )
             .where(entries.c.search_id == search_id, entries.c.sequence > after)
             .order_by(entries.c.sequence)
             .limit(_BATCH)
         ).all()
         for row in rows:
-            yield entry_from(
-                service_pb.LoggedEvent.FromString(row.entry),
-                search_id=search_id,
-                last_action=row.last_action,
-                draws=row.draws,
-            )
+            message = service_pb.LoggedEvent.FromString(row.entry)
+            entry = entry_from(message, search_id=search_id, last_action=row.last_action, draws=row.draws)
+            yield Recorded(entry=entry, tip=row.tip)
         if len(rows) < _BATCH:
             return
         after = rows[-1].sequence
 
 
-def catch_up(connection: Connection, search_id: str, *, after: int) -> list[Entry]:
-    """Reads what other writers appended beyond a position.
+def catch_up(connection: Connection, search_id: str, *, after: int, tip: str) -> list[Recorded]:
+    """Reads what other writers appended.
+
+    Args:
+        connection: A transaction.
+        search_id: The search.
+        after: Position of the last entry that is known, be it on its way to the log.
+        tip: Its tip.
 
     Raises:
         NotFoundError: The search is gone.
+        ConflictError: The log has another entry at that position.
     """
     row = connection.execute(
-        sa.select(searches.c.last_sequence, searches.c.deleted_at).where(searches.c.search_id == search_id)
+        sa.select(searches.c.last_sequence, searches.c.tip, searches.c.deleted_at).where(
+            searches.c.search_id == search_id
+        )
     ).one_or_none()
     if row is None or row.deleted_at is not None:
         raise no_search(search_id)
-    return list(read_log(connection, search_id, after=after)) if row.last_sequence > after else []
+    if row.tip == tip or row.last_sequence < after:
+        return []
+    here = connection.execute(
+        sa.select(entries.c.tip).where(entries.c.search_id == search_id, entries.c.sequence == after)
+    ).scalar_one()
+    if here != tip:
+        raise ConflictError(f"search {search_id} went another way meanwhile; read it again")
+    return list(read_log(connection, search_id, after=after))
 
 
 def read_logged(
@@ -202,10 +241,11 @@ _ADVANCE = (
     sa.update(searches)
     .where(
         searches.c.search_id == sa.bindparam("which"),
-        searches.c.last_sequence == sa.bindparam("before"),
+        searches.c.tip == sa.bindparam("previous"),
         searches.c.deleted_at.is_(None),
     )
     .values(
+        tip=sa.bindparam("tip"),
         last_sequence=sa.bindparam("last_sequence"),
         last_action=sa.bindparam("last_action"),
         requested=sa.bindparam("requested"),

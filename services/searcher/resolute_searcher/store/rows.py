@@ -105,6 +105,7 @@ def delete_search(connection: Connection, search_id: str, now: float) -> None:
             "spec": b"",
             "method_version": "",
             "last_sequence": 0,
+            "tip": "",
             "last_action": 0,
             "acknowledged": 0,
             "over": True,

@@ -17,6 +17,7 @@ def upgrade() -> None:
         sa.Column("spec", sa.LargeBinary, nullable=False),
         sa.Column("method_version", sa.Text, nullable=False),
         sa.Column("last_sequence", sa.BigInteger, nullable=False),
+        sa.Column("tip", sa.String(32), nullable=False),
         sa.Column("last_action", sa.BigInteger, nullable=False),
         sa.Column("acknowledged", sa.BigInteger, nullable=False),
         sa.Column("over", sa.Boolean, nullable=False),
@@ -35,6 +36,7 @@ def upgrade() -> None:
         sa.Column("last_action", sa.BigInteger, nullable=False),
         sa.Column("has_actions", sa.Boolean, nullable=False),
         sa.Column("draws", sa.BigInteger, nullable=False),
+        sa.Column("tip", sa.String(32), nullable=False),
     )
     op.create_index("entries_by_event_id", "entries", ["search_id", "event_id"], unique=True)
     op.create_index(

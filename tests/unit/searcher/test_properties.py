@@ -1,0 +1,245 @@
+"""Random searches, played in random order with exits, repeats and crashes: what must hold for all of them."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import dataclass, field
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
+from resolute_searcher.actions import CloseTrial, CreateTrial, EndSearch, RunTrial, StopTrial
+from resolute_searcher.events import (
+    Event,
+    ExitReason,
+    Sealed,
+    Started,
+    TrialClosed,
+    TrialCreated,
+    TrialExited,
+    ValidationCompleted,
+    ValidationReported,
+)
+from resolute_searcher.messages import entry_from, entry_to
+from resolute_searcher.methods.adaptive import AdaptiveMode
+from resolute_searcher.replay import replay
+from resolute_searcher.search import Entry, Search, fold
+from resolute_searcher.space import Categorical, DoubleRange, IntRange, LogRange, Space
+from resolute_searcher.specs import (
+    AdaptiveAshaSpec,
+    AsyncHalvingSpec,
+    GridSpec,
+    MethodSpec,
+    RandomSpec,
+    SearchSpec,
+    SingleSpec,
+)
+
+SEARCH = "0d9f8d0e-6d64-4c0a-9f4b-0c3e7f1c2b11"
+SPACE = Space(
+    {
+        "a": Categorical(("x", None, 3)),
+        "b": Space({"c": LogRange(-3.0, 0.0, count=2), "d": IntRange(1, 9, count=3)}),
+        "e": DoubleRange(0.0, 1.0, count=2),
+    }
+)
+
+lengths = st.integers(1, 300)
+trial_counts = st.integers(1, 25)
+concurrency = st.integers(0, 12)
+divisors = st.sampled_from([1.5, 2.0, 3.0, 4.0])
+methods: st.SearchStrategy[MethodSpec] = st.one_of(
+    st.builds(SingleSpec, max_length=lengths | st.none()),
+    st.builds(
+        RandomSpec,
+        max_length=lengths | st.none(),
+        max_trials=trial_counts,
+        max_concurrent_trials=concurrency,
+    ),
+    st.builds(GridSpec, max_length=lengths | st.none(), max_concurrent_trials=concurrency),
+    st.builds(
+        AsyncHalvingSpec,
+        num_rungs=st.integers(1, 5),
+        max_length=lengths,
+        max_trials=trial_counts,
+        divisor=divisors,
+        max_concurrent_trials=concurrency,
+        stop_once=st.booleans(),
+        time_driven=st.booleans(),
+    ),
+    st.builds(
+        AdaptiveAshaSpec,
+        max_length=lengths,
+        max_trials=trial_counts,
+        divisor=divisors,
+        max_rungs=st.integers(1, 5),
+        max_concurrent_trials=concurrency,
+        mode=st.sampled_from(AdaptiveMode),
+        stop_once=st.booleans(),
+        time_driven=st.booleans(),
+    ),
+)
+
+
+def spec_of(method: MethodSpec, *, smaller: bool, seed: int) -> SearchSpec:
+    timed = isinstance(method, AsyncHalvingSpec | AdaptiveAshaSpec) and method.time_driven
+    spec = SearchSpec(
+        method=method,
+        smaller_is_better=smaller,
+        seed=seed,
+        space=SPACE,
+        time_metric="steps" if timed else None,
+    )
+    spec.check()
+    return spec
+
+
+@dataclass
+class Chaos:
+    """A platform on which anything happens that can happen."""
+
+    spec: SearchSpec
+    choice: random.Random
+    entries: list[Entry] = field(default_factory=list)
+    alive: dict[str, int] = field(default_factory=dict)
+    resting: set[str] = field(default_factory=set)
+    times: dict[str, float] = field(default_factory=dict)
+    refused: int = 0
+
+    def __post_init__(self) -> None:
+        self.search = Search(self.spec)
+
+    def play(self) -> None:
+        self.feed(Started())
+        while not self.search.over:
+            if self.choice.random() < 0.1:
+                self.crash()
+            # Whoever rests does nothing until the search tells it to run, or to end.
+            running = [one for one in self.alive if one not in self.resting or self.search.trial(one).closing]
+            assert running, "nobody can go on, and yet the search is not over"
+            self.step(self.choice.choice(running))
+
+    def crash(self) -> None:
+        before = self.search.snapshot()
+        if self.choice.random() < 0.5:
+            self.search = fold(self.spec, self.entries)
+        else:
+            self.search = Search(self.spec)
+            self.search.restore(json.loads(json.dumps(before)))
+        assert self.search.snapshot() == before
+
+    def feed(self, event: Event) -> None:
+        """Feeds an event, sometimes twice, and does what it makes others do."""
+        for _ in range(self.choice.choice([1, 1, 2])):
+            following: Event | None = event
+            while following is not None:
+                entry = self.search.record(following)
+                if entry is not None:
+                    self.entries.append(entry)
+                    self.obey(entry)
+                following = self.search.following()
+
+    def obey(self, entry: Entry) -> None:
+        for action in entry.actions:
+            match action:
+                case CreateTrial(request_id):
+                    assert request_id not in self.alive
+                    self.alive[request_id] = 1
+                case RunTrial(request_id):
+                    assert request_id in self.resting
+                    self.resting.discard(request_id)
+                    self.alive[request_id] += 1
+                case CloseTrial(request_id) | StopTrial(request_id):
+                    assert self.search.trial(request_id).closing
+                case EndSearch():
+                    assert self.search.over
+
+    def step(self, request_id: str) -> None:
+        trial = self.search.trial(request_id)
+        lucky = self.choice.random()
+        if self.resting and lucky < 0.02:
+            self.leave(min(self.resting))
+        elif trial.closing and not trial.pending:
+            self.end(request_id)
+        elif lucky < 0.05:
+            self.feed(TrialCreated(request_id))
+        elif lucky < 0.15 and self.refused < 5:
+            self.leave(request_id)
+        elif trial.pending:
+            self.complete(request_id)
+        elif self.spec.time_metric is not None:
+            self.validate(request_id)
+        elif trial.length == 0:
+            self.end(request_id)
+        else:
+            self.rest(request_id)
+
+    def complete(self, request_id: str) -> None:
+        metric = self.choice.choice([0.5, 1.0, self.choice.random(), float("inf"), float("nan")])
+        self.feed(ValidationCompleted(request_id, metric, self.search.trial(request_id).length))
+
+    def validate(self, request_id: str) -> None:
+        self.times[request_id] = self.times.get(request_id, 0.0) + self.choice.choice([1.0, 30.0, 200.0])
+        position = int(self.times[request_id])
+        self.feed(
+            ValidationReported(request_id, self.choice.random(), self.times[request_id], 1, "spool", position)
+        )
+
+    def rest(self, request_id: str) -> None:
+        """The run ends: either its trial has new work by now, or it rests until it is told."""
+        self.feed(Sealed(request_id, self.alive[request_id] + 1))
+        if self.search.trial(request_id).pending:
+            self.alive[request_id] += 1
+        elif request_id not in self.resting:
+            self.resting.add(request_id)
+
+    def leave(self, request_id: str) -> None:
+        reason = self.choice.choice(list(ExitReason))
+        self.refused += reason.invalid
+        self.feed(TrialExited(request_id, reason))
+        self.end(request_id)
+
+    def end(self, request_id: str) -> None:
+        self.feed(TrialClosed(request_id))
+        self.alive.pop(request_id, None)
+        self.resting.discard(request_id)
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(methods, st.booleans(), st.integers(0, 2**32 - 1), st.integers(0, 10**9))
+def test_every_search_ends_and_its_log_is_its_state(
+    method: MethodSpec, smaller: bool, seed: int, order: int
+) -> None:
+    chaos = Chaos(spec_of(method, smaller=smaller, seed=seed), random.Random(order))
+    chaos.play()
+    search, entries = chaos.search, chaos.entries
+    assert fold(chaos.spec, entries).snapshot() == search.snapshot()
+    again = replay(chaos.spec, entries)
+    assert (again.equal, again.detail) == (True, "")
+    assert json.dumps(again.state) == json.dumps(search.snapshot())
+    assert search.closed == search.requested == len(search.trials)
+    assert 0.0 <= search.progress() <= 1.0
+    rebuilt = [through_messages(entry) for entry in entries]
+    assert repr(rebuilt) == repr(entries)
+
+
+def through_messages(entry: Entry) -> Entry:
+    message = entry_to(entry, search_id=SEARCH, event_id="e", time=1.5)
+    written = service_pb.LoggedEvent.FromString(message.SerializeToString())
+    assert [action.sequence for action in written.actions] == list(
+        range(entry.last_action - len(entry.actions) + 1, entry.last_action + 1)
+    )
+    return entry_from(written, search_id=SEARCH, last_action=entry.last_action, draws=entry.draws)
+
+
+@settings(max_examples=100, deadline=None)
+@given(methods, st.integers(0, 2**32 - 1), st.integers(0, 10**9))
+def test_equal_events_give_equal_actions(method: MethodSpec, seed: int, order: int) -> None:
+    spec = spec_of(method, smaller=True, seed=seed)
+    chaos = Chaos(spec, random.Random(order))
+    chaos.play()
+    other = Search(spec)
+    for entry in chaos.entries:
+        assert repr(other.record(entry.event)) == repr(entry)
