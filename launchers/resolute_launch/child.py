@@ -128,9 +128,10 @@ def _release_file(run: RunDirectory) -> Path:
 
 def _script(run: RunDirectory) -> str:
     gate, release = (shlex.quote(str(path)) for path in (gate_file(run), _release_file(run)))
+    # Opened for both directions, the gate's pipe does not wait for a supervisor that may be dead.
     return f"""set -e
 if [ -f ./{HOOK} ]; then . ./{HOOK} </dev/null; fi
-echo open >{gate}
+echo open 1<>{gate}
 IFS= read -r _ || exit 1
 . {release}
 """

@@ -11,15 +11,9 @@ from typing import Any
 from resolute.info import DIRECTORY_VARIABLE, ClusterInfo
 from resolute.launch_order import LaunchOrder
 from resolute.run_directory import ENVIRONMENT_VARIABLE
+from resolute_launch import variables
+from resolute_launch.output import stderr_pipe, stdout_pipe
 from resolute_launch.task import Task
-
-STDOUT_VARIABLE = "RESOLUTE_STDOUT"
-"""Names the pipe that takes the trial's output, for layers whose own launcher would rewrite it."""
-STDERR_VARIABLE = "RESOLUTE_STDERR"
-KEY_VARIABLE = "RESOLUTE_COLLECTIVE_KEY"
-PORTS_VARIABLE = "RESOLUTE_COLLECTIVE_PORTS"
-PORT_VARIABLE = "C10D_PORT"
-"""Where the ranks of torch.distributed meet."""
 
 _OURS = ("RESOLUTE_", "DET_")
 _NOT_OURS = ("RESOLUTE_SPOOL_LIMIT", "RESOLUTE_PATIENCE_SECONDS")
@@ -52,6 +46,8 @@ def task_environment(base: Mapping[str, str], *, task: Task, info: ClusterInfo) 
     environment["PYTHONPATH"] = _joined([order.compat_path], environment.get("PYTHONPATH", ""))
     environment |= _facts(order, info)
     environment[ENVIRONMENT_VARIABLE] = str(task.run.path)
+    environment[variables.STDOUT] = str(stdout_pipe(task.run))
+    environment[variables.STDERR] = str(stderr_pipe(task.run))
     environment[DIRECTORY_VARIABLE] = str(task.run.info)
     return {name: value for name, value in environment.items() if len(os.fsencode(value)) <= _LONGEST_VALUE}
 
@@ -90,9 +86,9 @@ def rendezvous_environment(ports: Sequence[int], *, key: str) -> dict[str, str]:
         key: Secret that all containers of the run share.
     """
     return {
-        KEY_VARIABLE: key,
-        PORTS_VARIABLE: f"{ports[0]},{ports[1]}",
-        PORT_VARIABLE: str(ports[2]),
+        variables.COLLECTIVE_KEY: key,
+        variables.COLLECTIVE_PORTS: f"{ports[0]},{ports[1]}",
+        variables.C10D_PORT: str(ports[2]),
     }
 
 

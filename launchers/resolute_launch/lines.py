@@ -70,7 +70,7 @@ class LineSplitter:
     def _cut(self) -> bytes:
         """Takes a piece off a line that is not complete and already too long."""
         whole = self._prefix + bytes(self._rest)
-        piece, rest = _cut(whole)
+        piece, rest = cut(whole)
         # The rest of the line comes from the same rank, and has to say so.
         self._prefix = _prefix(whole)
         self._rest[:] = rest
@@ -111,14 +111,14 @@ def _text(segment: bytes) -> bytes:
 def _pieces(segment: bytes) -> Iterator[bytes]:
     prefix = _prefix(segment)
     while len(segment) > MAX_LINE:
-        piece, rest = _cut(segment)
+        piece, rest = cut(segment)
         yield piece
         segment = prefix + rest
     yield segment
 
 
-def _cut(segment: bytes) -> tuple[bytes, bytes]:
-    """Parts a line after at most ``MAX_LINE`` bytes, not within a character."""
+def cut(segment: bytes) -> tuple[bytes, bytes]:
+    """Parts a line that is too long after at most ``MAX_LINE`` bytes, not within a character."""
     end = MAX_LINE
     # A byte 10xxxxxx goes on with a character; four bytes is the longest that UTF-8 has.
     while end > MAX_LINE - 4 and segment[end] & 0xC0 == 0x80:

@@ -26,6 +26,16 @@ _POLL_SECONDS = 0.5
 _log = logging.getLogger("resolute.supervisor")
 
 
+def stdout_pipe(run: RunDirectory) -> Path:
+    """The named pipe that takes the output of a run."""
+    return run.path / "stdout"
+
+
+def stderr_pipe(run: RunDirectory) -> Path:
+    """The named pipe that takes the errors of a run."""
+    return run.path / "stderr"
+
+
 class Stream:
     """One named pipe that the trial writes to: its processes may open it again by name."""
 
@@ -75,8 +85,8 @@ class OutputPump:
         self._clock = clock
         self._opened = opened
         self.last_words = LastWords()
-        self.stdout = Stream(run.path / "stdout", Stdtype.STDOUT)
-        self.stderr = Stream(run.path / "stderr", Stdtype.STDERR)
+        self.stdout = Stream(stdout_pipe(run), Stdtype.STDOUT)
+        self.stderr = Stream(stderr_pipe(run), Stdtype.STDERR)
         gate.unlink(missing_ok=True)
         os.mkfifo(gate, 0o600)
         self._gate = os.open(gate, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -214,11 +214,11 @@ class ControlPlane(
         seen = request.after_revision
         while context.is_active() and self._server is not None:
             with self.changed:
-                self.changed.wait_for(lambda: self.signal.revision > seen, 0.2)
-                revision = self.signal.revision
-            if revision > seen and self.watches_answer:
-                seen = revision
-                yield preemption.WatchSignalResponse(signal=self.signal)
+                if self.signal.revision == seen or not self.watches_answer:
+                    self.changed.wait(0.2)
+                    continue
+                seen = self.signal.revision
+            yield preemption.WatchSignalResponse(signal=self.signal)
 
     def IngestLines(self, request: Any, context: Any) -> logs.IngestLinesResponse:  # noqa: N802
         with self.changed:
@@ -248,7 +248,8 @@ def control_plane(
 ) -> Iterator[ControlPlane]:
     """A control plane that listens, for one run."""
     archive = pack(files) if files else b""
-    plane = ControlPlane(make_spec(entrypoint, archive=archive, **changes), archive=archive)
+    spec = make_spec(entrypoint, archive=archive, **changes)
+    plane = ControlPlane(spec, archive=archive)  # type: ignore[abstract]  # what is not called is not there
     plane.start()
     try:
         yield plane

@@ -1,0 +1,14 @@
+"""Names of environment variables that the layers of a launch share."""
+
+from __future__ import annotations
+
+STDOUT = "RESOLUTE_STDOUT"
+"""Names the pipe that takes the run's output, for layers whose own launcher would rewrite it."""
+STDERR = "RESOLUTE_STDERR"
+"""The same for errors."""
+COLLECTIVE_KEY = "RESOLUTE_COLLECTIVE_KEY"
+"""Secret of the workers' collectives."""
+COLLECTIVE_PORTS = "RESOLUTE_COLLECTIVE_PORTS"
+"""Their two ports on the first container."""
+C10D_PORT = "C10D_PORT"
+"""Port on the first container where the ranks of torch.distributed meet."""

@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from resolute_launch.failure import first_rank_failure
+from resolute_launch.lines import MAX_LINE
+from resolute_launch.wrap_rank import FORWARDED, Prefixer, find_rank
+
+WRAP = [sys.executable, "-m", "resolute_launch.wrap_rank"]
+
+
+def wrapped(*arguments: str, environ: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*WRAP, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **(environ or {})},
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "environ", "rank"),
+    [
+        ("3", {}, 3),
+        ("RANK", {"RANK": "2"}, 2),
+        ("HOROVOD_RANK,OMPI_COMM_WORLD_RANK,PMI_RANK", {"PMI_RANK": "1", "OMPI_COMM_WORLD_RANK": "0"}, 0),
+        ("A,7", {}, 7),
+        ("A,B", {}, None),
+        ("A", {"A": "x"}, None),
+    ],
+)
+def test_the_first_variable_that_holds_a_number_is_the_rank(
+    text: str, environ: dict[str, str], rank: int | None
+) -> None:
+    assert find_rank(text, environ) == rank
+
+
+def test_every_piece_gets_its_prefix_and_keeps_its_end() -> None:
+    prefixer = Prefixer(4)
+    assert prefixer.feed(b"a\n 10%\r 20%\r\nrest") == b"[rank=4] a\n[rank=4]  10%\r[rank=4]  20%\r\n"
+    assert prefixer.feed(b" of it\n\n") == b"[rank=4] rest of it\n[rank=4] \n"
+    assert prefixer.feed(b"end") == b""
+    assert prefixer.finish() == b"[rank=4] end\n"
+    assert prefixer.finish() == b""
+
+
+def test_a_line_without_end_does_not_wait_for_ever() -> None:
+    prefixer = Prefixer(0)
+    out = prefixer.feed(b"x" * (MAX_LINE * 2))
+    assert out == b"[rank=0] " + b"x" * MAX_LINE + b"\n"
+
+
+def test_both_streams_are_prefixed_and_the_exit_code_is_the_scripts() -> None:
+    done = wrapped("1", "sh", "-c", "echo out; echo err >&2; exit 7")
+    assert (done.returncode, done.stdout, done.stderr) == (7, "[rank=1] out\n", "[rank=1] err\n")
+
+
+def test_a_script_may_be_set_off_by_dashes_and_have_some_of_its_own() -> None:
+    assert wrapped("0", "--", "echo", "--", "-x").stdout == "[rank=0] -- -x\n"
+
+
+def test_without_a_rank_nothing_is_run() -> None:
+    done = wrapped("NO_SUCH_VARIABLE", "echo", "hi")
+    assert done.returncode == 1
+    assert "NO_SUCH_VARIABLE" in done.stderr
+    assert done.stdout == ""
+
+
+def test_without_a_script_the_usage_is_shown() -> None:
+    done = wrapped("0")
+    assert done.returncode == 2
+    assert "empty script is not allowed" in done.stderr
+
+
+def test_a_script_that_cannot_be_run_is_an_error_of_its_rank() -> None:
+    done = wrapped("2", "/no/such/program")
+    assert done.returncode == 127
+    assert done.stderr == "[rank=2] cannot run '/no/such/program': No such file or directory\n"
+
+
+@pytest.mark.parametrize("number", FORWARDED, ids=lambda number: number.name)
+def test_signals_are_passed_on(number: signal.Signals) -> None:
+    script = (
+        "import signal, sys\n"
+        f"signal.signal({int(number)}, lambda *_: sys.exit(40))\n"
+        "print('ready', flush=True)\n"
+        "while True: signal.pause()\n"
+    )
+    with subprocess.Popen([*WRAP, "0", sys.executable, "-c", script], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"[rank=0] ready\n"
+        process.send_signal(number)
+        assert process.wait(10) == 40
+
+
+def test_a_script_that_a_signal_ended_ends_like_in_a_shell() -> None:
+    assert wrapped("0", "sh", "-c", "kill -KILL $$").returncode == 137
+
+
+def test_a_failure_leaves_word_for_the_supervisor(tmp_path: Path) -> None:
+    from resolute.run_directory import RunDirectory
+
+    environ = {"RESOLUTE_RUN_DIR": str(tmp_path)}
+    assert first_rank_failure(RunDirectory(tmp_path)) is None
+    wrapped("5", "false", environ=environ)
+    wrapped("0", "sh", "-c", "exit 3", environ=environ)
+    wrapped("1", "true", environ=environ)
+    first = first_rank_failure(RunDirectory(tmp_path))
+    assert first is not None
+    assert (first.rank, first.exit_code) == (5, 1)
+
+
+def test_output_goes_past_a_launcher_that_would_rewrite_it(tmp_path: Path) -> None:
+    pipe = tmp_path / "stdout"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        environ = {"RESOLUTE_STDOUT": str(pipe)}
+        done = wrapped("0", "sh", "-c", "echo out; echo err >&2", environ=environ)
+        assert (done.stdout, done.stderr) == ("", "[rank=0] err\n")
+        assert os.read(reader, 100) == b"[rank=0] out\n"
+        done = wrapped("--no-redirect-stdio", "0", "echo", "out", environ=environ)
+        assert done.stdout == "[rank=0] out\n"
+    finally:
+        os.close(reader)
+
+
+@pytest.mark.parametrize("left_over", ["no reader", "no pipe"])
+def test_a_pipe_that_nobody_reads_any_more_is_not_used(tmp_path: Path, left_over: str) -> None:
+    pipe = tmp_path / "stdout"
+    if left_over == "no reader":
+        os.mkfifo(pipe)
+    assert wrapped("0", "echo", "out", environ={"RESOLUTE_STDOUT": str(pipe)}).stdout == "[rank=0] out\n"
+
+
+def test_a_reader_that_leaves_does_not_end_the_script(tmp_path: Path) -> None:
+    script = f"sleep 0.1; for i in $(seq 100); do echo $i; done; echo done > {tmp_path}/done"
+    process = subprocess.Popen([*WRAP, "0", "sh", "-c", script], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.wait(10) == 0
+    assert (tmp_path / "done").exists()
+
+
+def test_it_starts_without_what_it_does_not_need() -> None:
+    heavy = "{'grpc', 'google.protobuf', 'torch'}"
+    code = f"import resolute_launch.wrap_rank, sys; print({heavy} & set(sys.modules))"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "set()"
