@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import json
 import os
 import signal
@@ -19,6 +20,7 @@ from resolute.errors import FailedPreconditionError, ResoluteError, UnavailableE
 from resolute.processes import ProcessIdentity
 from resolute_embedded.state import State
 
+_SERVER_MODULES = ("sqlalchemy", "alembic", "pydantic", "jwt", "structlog", "numpy", "grpc_health")
 _START_SECONDS = 60.0
 _STOP_SECONDS = 60.0
 _POLL_SECONDS = 0.05
@@ -34,6 +36,7 @@ _POLL_SECONDS = 0.05
 @click.option("--detach", is_flag=True, help="Return once the cluster is up, and leave it running.")
 def up(slots: int | None, port: int | None, detach: bool) -> None:
     """Start a cluster on this machine, with its state under $RESOLUTE_HOME."""
+    _check_installed()
     state = _state()
     if detach:
         _start_detached(state, slots=slots, port=port)
@@ -73,6 +76,15 @@ def status(as_json: bool) -> None:
 
     report = read_status(found)
     click.echo(json.dumps(report) if as_json else show_status(report))
+
+
+def _check_installed() -> None:
+    missing = [name for name in _SERVER_MODULES if importlib.util.find_spec(name) is None]
+    if missing:
+        raise FailedPreconditionError(
+            f"the services need packages that are not installed ({', '.join(missing)}); "
+            "run `pip install 'resolute[server]'`"
+        )
 
 
 def _state() -> State:

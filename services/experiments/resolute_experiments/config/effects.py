@@ -94,7 +94,6 @@ LOCAL_PROCESSES: tuple[Ineffective, ...] = (
     Ineffective("resources.is_single_node", "this host is the only node"),
     Ineffective("resources.priority", _QUEUE),
     Ineffective("resources.weight", _QUEUE),
-    Ineffective("resources.max_slots", _QUEUE),
     Ineffective("resources.native_parallel", _OLD),
     Ineffective("resources.agent_label", _OLD),
     Ineffective("checkpoint_storage.propagation", _NO_CONTAINER),

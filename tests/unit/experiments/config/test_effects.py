@@ -31,7 +31,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "resources.is_single_node": {"resources": {"is_single_node": False}},
     "resources.priority": {"resources": {"priority": 42}},
     "resources.weight": {"resources": {"weight": 2}},
-    "resources.max_slots": {"resources": {"max_slots": 2}},
     "resources.native_parallel": {"resources": {"native_parallel": True}},
     "resources.agent_label": {"resources": {"agent_label": "x"}},
     "checkpoint_storage.propagation": {
