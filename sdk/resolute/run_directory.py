@@ -35,6 +35,10 @@ _U64 = struct.Struct("<Q")
 _F64 = struct.Struct("<d")
 
 
+class MalformedFileError(DataLossError, ValueError):
+    """A file of a run directory does not hold what it must."""
+
+
 class RunDirectory:
     """Paths and small files of one run directory.
 
@@ -140,16 +144,16 @@ def read_json(path: Path) -> dict[str, Any] | None:
     """Returns the content of a JSON file, or None if the file is not there.
 
     Raises:
-        DataLossError: The file holds something else than a JSON object.
+        MalformedFileError: The file holds something else than a JSON object.
     """
     try:
         content = json.loads(path.read_bytes())
     except FileNotFoundError:
         return None
     except ValueError as failure:
-        raise DataLossError(f"{path} holds no JSON: {failure}") from failure
+        raise MalformedFileError(f"{path} holds no JSON: {failure}") from failure
     if not isinstance(content, dict):
-        raise DataLossError(f"{path} holds a JSON {type(content).__name__}, an object was expected")
+        raise MalformedFileError(f"{path} holds a JSON {type(content).__name__}, an object was expected")
     return content
 
 

@@ -13,7 +13,7 @@ from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
 from resolute.spool.format import Line, Report, Row, Schema, Stdtype
 from resolute.spool.lines import MAX_LINE
 from resolute.spool.reader import Chunk
-from resolute.spool.values import as_numbers
+from resolute.spool.values import split_numbers
 from resolute.values import to_value
 
 VALIDATION_GROUP = "validation"
@@ -102,7 +102,7 @@ def reports_request(
             row, extras = record, _NO_EXTRAS
         else:
             assert isinstance(record, Report)
-            row, extras = _split_numbers(record)
+            row, extras = split_numbers(record)
         # Rows of one schema follow each other and share the object, which spares hashing all names again.
         if row.schema is not last[0]:
             last = (row.schema, columns.setdefault(row.schema, _Columns()))
@@ -121,14 +121,6 @@ def reports_request(
 
 
 _NO_EXTRAS: Mapping[str, Any] = {}
-
-
-def _split_numbers(report: Report) -> tuple[Row, Mapping[str, Any]]:
-    """Parts the numbers of a report, which go into columns, from everything else."""
-    numbers = {name: value for name, value in report.values.items() if as_numbers((value,))}
-    extras = {name: value for name, value in report.values.items() if name not in numbers}
-    schema = Schema(group=report.group, names=tuple(numbers))
-    return Row(schema, report.steps, report.time, tuple(numbers.values())), extras
 
 
 def validations_request(
@@ -157,7 +149,7 @@ def _validation(
     identity: RunIdentity, sequence: int, record: Row | Report | Line
 ) -> searcher.ReportValidationsRequest.Validation:
     assert not isinstance(record, Line)
-    row = record if isinstance(record, Row) else _split_numbers(record)[0]
+    row = record if isinstance(record, Row) else split_numbers(record)[0]
     values = dict(zip(row.schema.names, row.values, strict=True))
     return searcher.ReportValidationsRequest.Validation(
         sequence=sequence, metric=values.get(identity.searcher_metric), time=values.get(identity.time_metric)

@@ -38,6 +38,7 @@ class SenderThread:
         self._wake = threading.Event()
         self._drained = threading.Condition()
         self._sweeps = 0
+        self._goal = 0
         self._clean = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -57,7 +58,7 @@ class SenderThread:
         deadline = self._clock.monotonic() + timeout
         with self._drained:
             # The sweep under way may have passed a file before it grew: only a later one counts.
-            goal = self._sweeps + 2
+            goal = self._goal = self._sweeps + 2
             self._wake.set()
             while not (self._clean and self._sweeps >= goal):
                 remaining = deadline - self._clock.monotonic()
@@ -79,7 +80,7 @@ class SenderThread:
     def _run(self) -> None:
         while not self._stop.is_set():
             busy = self._sweep()
-            if not busy:
+            if not busy and self._sweeps >= self._goal:
                 self._wake.wait(max(self._idle_seconds, self._sender.seconds_until_retry))
                 self._wake.clear()
 

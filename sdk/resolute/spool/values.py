@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from resolute.errors import InvalidArgumentError
+from resolute.spool.format import Report, Row, Schema
 
 _EXACT_INTEGERS = range(-(2**53), 2**53 + 1)
 """Whole numbers that a double holds exactly."""
@@ -35,6 +36,14 @@ def as_numbers(values: Iterable[Any]) -> tuple[float, ...] | None:
     if all(type(value) is float or (type(value) is int and value in _EXACT_INTEGERS) for value in numbers):
         return numbers
     return None
+
+
+def split_numbers(report: Report) -> tuple[Row, Mapping[str, Any]]:
+    """Parts the numbers of a report, which go into columns, from everything else."""
+    numbers = {name: value for name, value in report.values.items() if as_numbers((value,))}
+    extras = {name: value for name, value in report.values.items() if name not in numbers}
+    schema = Schema(group=report.group, names=tuple(numbers))
+    return Row(schema, report.steps, report.time, tuple(numbers.values())), extras
 
 
 def _walk(metrics: Mapping[str, Any], prefix: str) -> Iterable[tuple[str, Any]]:

@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from resolute.spool.format import Row
+from resolute.spool.format import Report, Row
 from resolute.spool.reader import Record, SpoolReader
+from resolute.spool.values import split_numbers
 
 _FILE_VERSION = "brain.Event:2"
 
@@ -38,7 +39,7 @@ class EventFile:
 
     def write(self, records: Iterable[Record]) -> None:
         """Appends the numbers of reports, one event each; tags are ``group/name``."""
-        rows = [record for record in records if isinstance(record, Row)]
+        rows = [row for record in records for row in _numbers(record)]
         if rows and self._writer is None:
             self._open(rows[0].time)
         for row in rows:
@@ -63,6 +64,11 @@ class EventFile:
 
     def _append(self, **fields: Any) -> None:
         self._writer.write(self._event(**fields).SerializeToString())
+
+
+def _numbers(record: Record) -> Iterable[Row]:
+    row = split_numbers(record)[0] if isinstance(record, Report) else record
+    return (row,) if isinstance(row, Row) and row.values else ()
 
 
 class SpoolTail:

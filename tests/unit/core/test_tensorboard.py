@@ -1,0 +1,102 @@
+"""TensorBoard files: events of reports, and copies."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from resolute.core.tensorboard import AutoTensorboard, ManualTensorboard
+from resolute.core.tensorboard.copies import Copies
+from resolute.core.tensorboard.events import EventFile, SpoolTail
+from resolute.core.tensorboard.thread import EventThread
+from resolute.spool.reports import ReportWriter
+
+tensorboard = pytest.importorskip("tensorboard")
+
+
+def read_events(directory: Path) -> list[tuple[str, int, float]]:
+    from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+
+    scalars: list[tuple[str, int, float]] = []
+    for path in directory.rglob("events.out.tfevents.*"):
+        for event in EventFileLoader(str(path)).Load():
+            scalars += [(value.tag, event.step, _scalar(value)) for value in event.summary.value]
+    return scalars
+
+
+def _scalar(value: Any) -> float:
+    return value.tensor.float_val[0] if value.HasField("tensor") else value.simple_value
+
+
+def test_every_reported_number_becomes_an_event(tmp_path: Path) -> None:
+    spool, target = tmp_path / "spool", tmp_path / "kept"
+    spool.mkdir()
+    writer = ReportWriter(spool, segment_bytes=400)
+    path = tmp_path / "local"
+    copies = Copies(target)
+    thread = EventThread(SpoolTail(spool, writer.pattern), EventFile(path), copy=lambda: copies.copy(path))
+    auto = AutoTensorboard(path, copies, events=thread)
+    auto.start()
+    for step in range(20):
+        writer.report(
+            "training", step, {"loss": step / 2, "note": "text"} if step % 5 == 0 else {"loss": step / 2}
+        )
+    writer.report("validation", 20, {"accuracy": 0.25})
+    auto.close()
+
+    events = read_events(target)
+    assert ("validation/accuracy", 20, 0.25) in events
+    training = [(step, value) for tag, step, value in events if tag == "training/loss"]
+    assert training == [(step, step / 2) for step in range(20)]
+    assert not [thread for thread in threading.enumerate() if thread.name == "resolute-tensorboard"]
+
+
+def test_without_reports_there_is_no_event_file(tmp_path: Path) -> None:
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    writer = ReportWriter(spool)
+    events = EventThread(SpoolTail(spool, writer.pattern), EventFile(tmp_path / "local"), copy=lambda: None)
+    auto = AutoTensorboard(tmp_path / "local", Copies(tmp_path / "kept"), events=events)
+    auto.start()
+    auto.close()
+    assert not (tmp_path / "kept").exists()
+
+
+def test_files_of_the_script_are_copied_when_they_have_changed(tmp_path: Path) -> None:
+    local, kept = tmp_path / "local", tmp_path / "kept"
+    manual = ManualTensorboard(local, Copies(kept), rank=2)
+    (manual.path / "sub").mkdir()
+    (manual.path / "sub" / "events").write_text("one")
+    (manual.path / "other").write_text("two")
+
+    manual.upload(lambda path: path.name != "other", lambda path, rank: Path(f"rank{rank}") / path)
+    assert [path.relative_to(kept).as_posix() for path in kept.rglob("*") if path.is_file()] == [
+        "rank2/sub/events"
+    ]
+
+    copied = kept / "rank2" / "sub" / "events"
+    copied.unlink()
+    manual.upload(lambda path: path.name != "other", lambda path, rank: Path(f"rank{rank}") / path)
+    assert not copied.exists()
+
+    (manual.path / "sub" / "events").write_text("changed")
+    manual.upload(lambda path: path.name != "other", lambda path, rank: Path(f"rank{rank}") / path)
+    assert copied.read_text() == "changed"
+
+
+def test_in_auto_mode_there_is_nothing_to_ask_for(tmp_path: Path) -> None:
+    auto = AutoTensorboard(tmp_path, Copies(None), events=None)
+    with pytest.raises(RuntimeError, match=r"TensorboardMode\.MANUAL"):
+        auto.upload(lambda _: True, lambda path, _: path)
+
+
+def test_a_full_or_missing_destination_is_no_reason_to_stop(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    local = tmp_path / "local"
+    local.mkdir()
+    (local / "events").write_text("one")
+    Copies(tmp_path / "file" / "below").copy(local)
+    assert "was not copied" in caplog.text
