@@ -27,7 +27,7 @@ def backend(database_url: str, tmp_path: Path) -> dict[str, Any]:
 
 
 async def twice(call: Callable[[], Awaitable[T]], choice: random.Random) -> T:
-    """Makes a call, sometimes twice at once, as clients do whose answer was lost; repeats what was aborted."""
+    """Makes a call, sometimes twice at once, as clients do that lost an answer; repeats what was aborted."""
 
     async def once() -> T:
         while True:
