@@ -127,6 +127,8 @@ class Database:
             self._commit(group)
 
     def _commit(self, group: list[_Item[Any]]) -> None:
+        # A caller that has gone away wants nothing written; from here on it can no longer cancel.
+        group = [item for item in group if item.future.set_running_or_notify_cancel()]
         try:
             with _typed_errors(self.name), self._writer_engine.begin() as connection:
                 outcomes = [self._attempt(connection, item) for item in group]

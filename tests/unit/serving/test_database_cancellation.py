@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from resolute_serving.database import Database
+
+TABLE = sa.Table("marks", sa.MetaData(), sa.Column("mark", sa.Text))
+
+
+def insert(mark: str) -> sa.Insert:
+    return sa.insert(TABLE).values(mark=mark)
+
+
+def test_callers_that_go_away_leave_the_writer_alive(tmp_path: Path) -> None:
+    entered, release = threading.Event(), threading.Event()
+
+    def slow(connection: Connection) -> None:
+        entered.set()
+        assert release.wait(10)
+        connection.execute(insert("running"))
+
+    async def scenario(database: Database) -> list[str]:
+        await database.write(TABLE.metadata.create_all)
+        running = asyncio.ensure_future(database.write(slow))
+        assert await asyncio.to_thread(entered.wait, 10)
+        waiting = asyncio.ensure_future(database.write(lambda c: c.execute(insert("waiting"))))
+        await asyncio.sleep(0)
+        running.cancel()
+        waiting.cancel()
+        await asyncio.gather(running, waiting, return_exceptions=True)
+        release.set()
+        await asyncio.wait_for(database.write(lambda c: c.execute(insert("later"))), 10)
+        return await database.read(lambda c: list(c.execute(sa.select(TABLE.c.mark)).scalars()))
+
+    database = Database(f"sqlite:///{tmp_path / 'marks.sqlite'}", name="marks")
+    try:
+        # What had begun is kept, what nobody waits for any more is not begun.
+        assert asyncio.run(scenario(database)) == ["running", "later"]
+    finally:
+        release.set()
+        database.close()
