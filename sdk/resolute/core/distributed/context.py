@@ -98,8 +98,9 @@ class DistributedContext:
         )
         self._job = network.job
         self._machine = network.machine
-        # Also at exit: the others then learn at once that this process is done, and the port is free.
+        # The network closes itself at exit, where the order of hooks matters.
         self._close = weakref.finalize(self, network.close)
+        self._close.atexit = False
 
     @classmethod
     def from_horovod(cls, hvd: HorovodRanks, chief_ip: str | None = None) -> "Self":

@@ -17,16 +17,17 @@ from resolute.core.distributed.errors import CollectiveAuthError, CollectiveErro
 from resolute.core.distributed.payload import Frame
 from resolute.core.distributed.rollcall import Hello, RollCall
 from resolute.core.distributed.rounds import CENTRE, Cause, Delivery, Rounds
-from resolute.core.distributed.sockets import ConnectionMonitor, ZmqContext, open_socket
+from resolute.core.distributed.sockets import ConnectionMonitor, ZmqContext, open_socket, tracked
 from resolute.core.distributed.terms import Terms
 from resolute.core.distributed.wire import SESSION_BYTES, Codec, Kind, Message, pack_fields, unpack_fields
 
 logger = logging.getLogger(__name__)
 
 _IDLE_POLL = 1.0
-# How long the last result may take to leave, and how long to wait for a member that has not asked for it yet.
-_LINGER = 5.0
+# At the end: how long to wait for members that have not asked for a broadcast, and for the last bytes to go.
 _FAREWELL = 2.0
+_LAST_BYTES = 5.0
+_LAST_BYTES_POLL = 0.005
 _PORT_PATIENCE = 10.0
 _PORT_RETRY = 0.2
 _MAX_REFUSALS_LOGGED = 3
@@ -61,9 +62,10 @@ class Hub:
         self._aborted = False
         self._stopping = False
         self._start_deadline = 0.0
-        self._farewell_deadline: float | None = None
+        self._farewell_began: float | None = None
+        self._last_words: zmq.MessageTracker | None = None
         self._refusals = 0
-        self._router = open_socket(context, zmq.ROUTER, ipv6=terms.ipv6, linger=_LINGER)
+        self._router = open_socket(context, zmq.ROUTER, ipv6=terms.ipv6)
         self._router.setsockopt(zmq.ROUTER_MANDATORY, 1)
         self._monitor = ConnectionMonitor(self._router)
         self._thread: threading.Thread | None = None
@@ -115,6 +117,7 @@ class Hub:
             centre = self._roster.describe([CENTRE])
             self._rounds.end(Cause.INTERNAL, f"{centre} cannot serve the collectives: {error!r}", [CENTRE])
             self._abort_if_ended()
+            self._router.setsockopt(zmq.LINGER, int(_FAREWELL * 1000))
         finally:
             self._close()
 
@@ -143,15 +146,18 @@ class Hub:
         deadlines = [
             now + _IDLE_POLL,
             self._rounds.next_deadline(),
-            self._farewell_deadline,
             None if self._started else self._start_deadline,
+            None if self._farewell_began is None else now + _LAST_BYTES_POLL,
         ]
         return max(0.0, min(deadline for deadline in deadlines if deadline is not None) - now)
 
     def _finished(self, now: float) -> bool:
-        if self._farewell_deadline is not None:
-            return now >= self._farewell_deadline or not self._rounds.unheard
-        return self._stopping
+        if self._farewell_began is None:
+            return self._stopping
+        waited = now - self._farewell_began
+        if self._rounds.unheard and waited < _FAREWELL:
+            return False
+        return self._last_words is None or self._last_words.done or waited >= _LAST_BYTES
 
     def _read_news(self) -> None:
         self._broken += self._monitor.read().broken
@@ -223,8 +229,8 @@ class Hub:
             self._rounds.end(
                 Cause.CLOSED, f"{self._roster.describe([member])} left before all had joined", [member]
             )
-        if member == CENTRE and self._farewell_deadline is None:
-            self._farewell_deadline = time.monotonic() + _FAREWELL
+        if member == CENTRE and self._farewell_began is None:
+            self._farewell_began = time.monotonic()
 
     def _bury(self) -> None:
         """Handles the connections that broke."""
@@ -255,9 +261,11 @@ class Hub:
         if ending is None or self._aborted:
             return
         self._aborted = True
-        frames = pack_fields(ending.to_fields())
+        frame = tracked(*pack_fields(ending.to_fields()))
+        # Messages keep their order: once this one has left, all have.
+        self._last_words = frame.tracker
         for member in list(self._connections):
-            self._send(member, Message(Kind.ABORT, CENTRE, self._session, frames=frames))
+            self._send(member, Message(Kind.ABORT, CENTRE, self._session, frames=(frame,)))
 
     def _deliver(self, delivery: Delivery) -> None:
         self._send(

@@ -1,5 +1,6 @@
 """One rank's end of a star."""
 
+import contextlib
 import os
 import secrets
 import socket
@@ -17,10 +18,10 @@ from resolute.core.distributed.errors import (
     CollectiveTimeoutError,
     MalformedFrameError,
 )
-from resolute.core.distributed.payload import LARGE, NO_PAYLOAD, Frame, Payload, view
+from resolute.core.distributed.payload import LARGE, NO_PAYLOAD, Frame, Payload
 from resolute.core.distributed.rollcall import Hello
 from resolute.core.distributed.rounds import CENTRE, Cause, Ending
-from resolute.core.distributed.sockets import ConnectionMonitor, ZmqContext, open_socket
+from resolute.core.distributed.sockets import ConnectionMonitor, ZmqContext, open_socket, tracked
 from resolute.core.distributed.terms import Terms
 from resolute.core.distributed.wire import NO_SESSION, Codec, Kind, Message, Op, pack_fields, unpack_fields
 
@@ -31,7 +32,8 @@ _KNOCK_INTERVAL = 0.05
 _HELLO_INTERVAL = 1.0
 # A refusal may come from the run before, on its way out.
 _REFUSAL_PATIENCE = 10.0
-_LINGER = 1.0
+# How long a goodbye may take to leave.
+_FAREWELL = 0.5
 # The centre judges timeouts, and names the silent; this much later the centre itself is the silent one.
 _VERDICT_GRACE = 15.0
 _SENT_POLL = 0.02
@@ -75,10 +77,9 @@ class Member:
         self._serial = 0
         self._inbox: deque[Message] = deque()
         self._ending: Ending | None = None
-        self._connected = False
-        self._dealer = open_socket(context, zmq.DEALER, ipv6=terms.ipv6, linger=_LINGER)
-        # Nothing queues for a hub that is not there: what is sent has a connection to go to.
-        self._dealer.setsockopt(zmq.IMMEDIATE, 1)
+        # Nothing is sent without a connection: it would wait for one, and reach whoever listens there then.
+        self._connected = endpoint.startswith("inproc:")
+        self._dealer = open_socket(context, zmq.DEALER, ipv6=terms.ipv6)
         self._monitor = ConnectionMonitor(self._dealer)
         self._poller = zmq.Poller()
         self._poller.register(self._dealer, zmq.POLLIN)
@@ -107,10 +108,10 @@ class Member:
                 limit = min(limit, refusals[0][0] + _REFUSAL_PATIENCE)
             if now >= limit:
                 raise self._absence(timeout, missing, refusals[-1][1] if refusals else None)
-            if now >= next_hello:
+            if self._connected and now >= next_hello:
                 self._send(Message(Kind.HELLO, self.index, frames=pack_fields(self._hello.to_fields())))
                 next_hello = now + (_HELLO_INTERVAL if missing or refusals else _KNOCK_INTERVAL)
-            message = self._next(until=min(next_hello, limit), elder=elder)
+            message = self._next(until=min(next_hello, limit) if self._connected else limit, elder=elder)
             if message is None:
                 continue
             if message.kind is Kind.READY and unpack_fields(message).get("nonce") == self._hello.nonce:
@@ -136,12 +137,19 @@ class Member:
         serial = self._serial
         tracker = self._contribute(op, serial, payload)
         result = None if op is Op.BROADCAST and self.index == CENTRE else self._result(op, serial)
-        self._until_sent(tracker)
+        self._until_sent(tracker, until=None)
         return {} if result is None or not result.frames else self._parts(result)
 
     def close(self) -> None:
         """Says goodbye."""
-        self._send(Message(Kind.BYE, self.index, self._session))
+        with contextlib.suppress(CollectiveError):
+            self._pump()
+        # The empty frame only tells when the message has left.
+        frame = tracked(b"")
+        tracker = frame.tracker
+        self._send(Message(Kind.BYE, self.index, self._session, frames=(frame,)))
+        del frame
+        self._until_sent(tracker, until=time.monotonic() + _FAREWELL)
         self._monitor.close()
         self._dealer.close()
 
@@ -197,9 +205,11 @@ class Member:
 
     def _next(self, *, until: float | None, elder: "Member | None" = None) -> Message | None:
         """The next message, or None when something else happened or the time is over."""
+        connected = self._connected
         self._pump()
         if not self._inbox:
             self._raise_if_over(elder)
+        if not self._inbox and self._connected is connected:
             self._poll(_POLL if until is None else min(_POLL, max(0.0, until - time.monotonic())))
             self._pump()
         if self._inbox:
@@ -221,14 +231,13 @@ class Member:
     def _pump(self) -> None:
         """Takes in what has arrived."""
         news = self._monitor.read()
-        self._connected = self._connected or news.ready
+        self._connected = self._connected if news.connected is None else news.connected
         # What the hub said before the connection broke counts.
         while self._receive():
             pass
-        if news.broken and self._ending is None:
+        if news.broken and self._session != NO_SESSION:
             self._connected = False
-            if self._session != NO_SESSION:
-                self._lose_hub()
+            self._lose_hub()
 
     def _receive(self) -> bool:
         try:
@@ -256,11 +265,14 @@ class Member:
         )
 
     def _send(self, message: Message) -> bool:
+        if not self._connected:
+            return False
         try:
             self._dealer.send_multipart(self._codec.encode(message), zmq.NOBLOCK, copy=False)
         except zmq.Again:
-            return False
-        return True
+            # A hub in this process that failed: that kind of connection ends without news.
+            self._connected = False
+        return self._connected
 
     def _contribute(self, op: Op, serial: int, payload: Payload) -> zmq.MessageTracker:
         """Sends this rank's part, and returns what tells when its memory is not needed any more."""
@@ -271,14 +283,14 @@ class Member:
             self._lose_hub()
         return tracker
 
-    def _until_sent(self, tracker: zmq.MessageTracker) -> None:
-        """Waits until the value's own memory is not needed any more, so that the caller may change it."""
-        while not tracker.done:
+    def _until_sent(self, tracker: zmq.MessageTracker, *, until: float | None) -> None:
+        """Waits until the memory of a message is not needed any more, so that the caller may change it."""
+        while self._connected and not tracker.done and (until is None or time.monotonic() < until):
             try:
                 tracker.wait(_SENT_POLL)
             except zmq.NotDone:
                 self._pump()
-                if self._ending is not None:
+                if until is None and self._ending is not None:
                     return
 
     def _absence(self, timeout: float, missing: list[int] | None, refusal: str | None) -> CollectiveError:
@@ -305,11 +317,9 @@ class Member:
 
 def _shared(frames: tuple[Frame, ...]) -> tuple[tuple[Frame, ...], zmq.MessageTracker]:
     """Large frames as messages that use their memory in place, and what tells when that is over."""
-    shared = [
-        frame if len(frame) < LARGE else zmq.Frame(view(frame), copy=False, track=True) for frame in frames
-    ]
-    tracked = [frame.tracker for frame in shared if isinstance(frame, zmq.Frame)]
-    return tuple(shared), zmq.MessageTracker(*tracked)
+    shared = [frame if len(frame) < LARGE else tracked(frame) for frame in frames]
+    trackers = [frame.tracker for frame in shared if isinstance(frame, zmq.Frame)]
+    return tuple(shared), zmq.MessageTracker(*trackers)
 
 
 def _is_refusal(frames: Sequence[Frame]) -> bool:

@@ -1,16 +1,19 @@
 """The two groups that a rank belongs to: its whole job, and its machine."""
 
+import atexit
 import contextlib
 import os
 import shutil
 import socket
 import tempfile
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import zmq
+import zmq.utils.garbage
 
 from resolute.core.distributed.errors import CollectiveError
 from resolute.core.distributed.hub import Hub
@@ -75,6 +78,7 @@ class Network:
                 job = self._connect_job(opened, context, chief_host, pull_port)
                 self.job, self.machine = job, self._connect_machine(opened, context, job) or self.machine
             self._opened = opened.pop_all()
+        _open.add(self)
 
     def close(self) -> None:
         """Leaves both groups and frees everything. In a forked child this does nothing."""
@@ -132,6 +136,18 @@ class Network:
 
     def _left(self) -> float:
         return max(0.0, self._deadline - time.monotonic())
+
+
+_open: "weakref.WeakSet[Network]" = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    for network in list(_open):
+        network.close()
+
+
+# Hooks run in reverse: the import above set the library's own, so its helper thread still works in ours.
+atexit.register(_close_all)
 
 
 def _star(opened: contextlib.ExitStack, member: Member, hub: Hub | None) -> Star:

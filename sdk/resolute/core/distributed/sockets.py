@@ -6,6 +6,7 @@ import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from resolute.core.distributed.fork import Descriptors
+from resolute.core.distributed.payload import Frame, view
 
 ZmqContext = zmq.Context[zmq.Socket[bytes]]
 ZmqSocket = zmq.Socket[bytes]
@@ -25,19 +26,19 @@ _WATCHED = (
 )
 
 
-def open_socket(context: ZmqContext, kind: int, *, ipv6: bool, linger: float) -> ZmqSocket:
+def open_socket(context: ZmqContext, kind: int, *, ipv6: bool) -> ZmqSocket:
     """A socket that never drops or limits messages, and notices a peer that vanishes.
 
     Args:
         context: Its owner.
         kind: ``zmq.ROUTER`` or ``zmq.DEALER``.
         ipv6: Speak IPv6 as well.
-        linger: Seconds that closing may wait for what is still to be sent.
     """
     socket = context.socket(kind)
     socket.setsockopt(zmq.SNDHWM, 0)
     socket.setsockopt(zmq.RCVHWM, 0)
-    socket.setsockopt(zmq.LINGER, int(linger * 1000))
+    # The library would wait for connections that are gone, too. What must arrive is tracked instead.
+    socket.setsockopt(zmq.LINGER, 0)
     socket.setsockopt(zmq.IPV6, int(ipv6))
     socket.setsockopt(zmq.TCP_KEEPALIVE, 1)
     socket.setsockopt(zmq.TCP_KEEPALIVE_IDLE, 2 * _PROBE_INTERVAL)
@@ -52,16 +53,21 @@ def tcp_url(host: str, port: int) -> str:
     return f"tcp://[{host}]:{port}" if ":" in host else f"tcp://{host}:{port}"
 
 
+def tracked(frame: Frame) -> zmq.Frame:
+    """A frame that uses the memory in place, and whose `tracker` is done when it is sent or dropped."""
+    return zmq.Frame(view(frame), copy=False, track=True, copy_threshold=0)
+
+
 @dataclass
 class ConnectionNews:
     """What happened to the connections of a socket since the last look.
 
     Attributes:
-        ready: Some connection can be used now.
+        connected: Whether the last thing was a beginning or an end; None without news.
         broken: Descriptors of connections that ended.
     """
 
-    ready: bool = False
+    connected: bool | None = None
     broken: list[int] = field(default_factory=list)
 
 
@@ -85,10 +91,11 @@ class ConnectionMonitor:
             if kind in {zmq.EVENT_LISTENING, zmq.EVENT_ACCEPTED, zmq.EVENT_CONNECTED}:
                 self._descriptors.numbers.add(descriptor)
             elif kind == zmq.EVENT_HANDSHAKE_SUCCEEDED:
-                news.ready = True
+                news.connected = True
             else:
                 self._descriptors.numbers.discard(descriptor)
                 if kind == zmq.EVENT_DISCONNECTED:
+                    news.connected = False
                     news.broken.append(descriptor)
 
     def close(self) -> None:
