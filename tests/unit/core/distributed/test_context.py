@@ -353,6 +353,13 @@ def test_a_chief_that_is_not_there_is_named() -> None:
     assert caught.value.ranks == (0,)
 
 
+def test_an_address_that_cannot_be_one_is_refused() -> None:
+    with pytest.raises(CollectiveError, match=r"rank 0 cannot be at tcp://no host:12376"):
+        DistributedContext(
+            rank=1, size=2, local_rank=0, local_size=1, cross_rank=1, cross_size=2, chief_ip="no host"
+        )
+
+
 def test_a_port_that_another_job_uses_is_named_with_the_remedy(
     threads: Threads, monkeypatch: pytest.MonkeyPatch
 ) -> None:

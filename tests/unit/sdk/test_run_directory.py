@@ -1,0 +1,95 @@
+"""The directory that trial and supervisor share."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from resolute.run_directory import (
+    FLAGS_SIZE,
+    Flags,
+    MalformedFileError,
+    RunDirectory,
+    read_json,
+    write_atomically,
+)
+
+
+def test_a_run_directory_is_the_users_own(tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path / "runs" / "a" / "0")
+    run.prepare()
+    run.prepare()
+    assert stat.S_IMODE(run.path.stat().st_mode) == 0o700
+    assert run.spool.is_dir()
+    assert run.flags_file.stat().st_size == FLAGS_SIZE
+
+
+def test_the_environment_names_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("RESOLUTE_RUN_DIR", raising=False)
+    assert RunDirectory.from_environment() is None
+    monkeypatch.setenv("RESOLUTE_RUN_DIR", str(tmp_path))
+    found = RunDirectory.from_environment()
+    assert found is not None
+    assert found.path == tmp_path
+
+
+def test_a_file_is_replaced_whole_and_with_its_permissions(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    write_atomically(path, "one", sync=True)
+    write_atomically(path, "two")
+    assert path.read_text() == "two"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [found.name for found in tmp_path.iterdir()] == ["token"]
+
+
+def test_the_token_of_the_moment_is_read(tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path)
+    assert run.read_token() == ""
+    write_atomically(run.token_file, "abc\n")
+    assert run.read_token() == "abc"
+
+
+def test_the_first_reason_of_an_early_exit_counts(tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path)
+    assert run.read_early_exit() == ""
+    assert run.leave_early_exit("INVALID_HP")
+    assert not run.leave_early_exit("USER_REQUESTED_STOP")
+    assert run.read_early_exit() == "INVALID_HP"
+
+
+def test_a_file_that_holds_something_else_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "exit.json"
+    assert read_json(path) is None
+    for content in ("[1]", "{", ""):
+        path.write_text(content)
+        with pytest.raises(MalformedFileError, match=r"exit\.json"):
+            read_json(path)
+
+
+def test_both_sides_see_the_flags_at_once(tmp_path: Path) -> None:
+    supervisor, trial = Flags.create(tmp_path / "flags"), Flags(tmp_path / "flags")
+    supervisor.set_signal(revision=4, preempt=True, kill=True, reason=2, deadline=1.5)
+    assert (trial.revision, trial.preempt, trial.kill, trial.reason, trial.deadline) == (
+        4,
+        True,
+        True,
+        2,
+        1.5,
+    )
+    trial.acknowledge()
+    assert supervisor.acknowledged
+    assert supervisor.acknowledged_revision == 4
+    supervisor.close()
+    trial.close()
+
+
+def test_creating_flags_again_keeps_them(tmp_path: Path) -> None:
+    Flags.create(tmp_path / "flags").set_signal(revision=1, preempt=True)
+    assert Flags.create(tmp_path / "flags").preempt
+
+
+def test_a_process_can_acknowledge_without_a_signal(tmp_path: Path) -> None:
+    flags = Flags.create(tmp_path / "flags")
+    flags.acknowledge()
+    assert flags.acknowledged
+    assert flags.acknowledged_revision == 0
