@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, cast, final
 
+from resolute.client.ignores import IGNORE_FILE
 from resolute.client.tree import Entry, ModelDefinitionError, collect, human_size
 
 CHUNK_BYTES = 1 << 20
@@ -144,6 +145,11 @@ def _add(archive: tarfile.TarFile, entry: Entry) -> int:
             archive.addfile(info, content)
     except OSError as error:
         # tarfile raises an OSError without a number when a file turns out shorter than it was.
-        reason = error.strerror or "it shrank while it was read; pack again when nothing writes to it"
-        raise ModelDefinitionError(f"cannot read {entry.source}: {reason}") from error
+        if error.strerror is None:
+            raise ModelDefinitionError(
+                f"{entry.source} shrank while it was read; try again when nothing writes to it"
+            ) from error
+        raise ModelDefinitionError(
+            f"cannot read {entry.source}: {error.strerror}; make it readable or add it to {IGNORE_FILE}"
+        ) from error
     return info.size

@@ -119,15 +119,15 @@ class _Walk:
             ancestors: The directories that lead here, as they really are, this one last.
         """
         for item in self._scan(directory):
-            below = f"{path}/{item.name}" if path else item.name
-            is_directory = item.is_dir()
+            source = directory / item.name
+            below = _checked_name(f"{path}/{item.name}" if path else item.name, source)
+            is_directory = _is_directory(item)
             if self._ignores.skips(below, directory=is_directory):
                 continue
-            source = directory / item.name
             if item.is_symlink():
                 self._check_link(source)
             if is_directory:
-                yield self._entry(below, source)
+                yield Entry(self._prefix + below, source, directory=True, size=0)
                 real = Path(os.path.realpath(source))
                 if real in ancestors:
                     raise ModelDefinitionError(
@@ -137,9 +137,6 @@ class _Walk:
                 yield from self.below(source, below, (*ancestors, real))
             else:
                 yield from _file(self._prefix + below, source)
-
-    def _entry(self, below: str, source: Path) -> Entry:
-        return Entry(_checked_name(self._prefix + below, source), source, directory=True, size=0)
 
     def _scan(self, directory: Path) -> list[os.DirEntry[str]]:
         try:
@@ -175,11 +172,14 @@ def _file(name: str, source: Path) -> Iterator[Entry]:
             f"{source} is a socket, pipe or device and cannot be submitted; "
             f"remove it or add it to {IGNORE_FILE}"
         )
-    if not os.access(source, os.R_OK):
-        raise ModelDefinitionError(
-            f"cannot read {source}: Permission denied; make it readable or add it to {IGNORE_FILE}"
-        )
-    yield Entry(_checked_name(name, source), source, directory=False, size=status.st_size)
+    yield Entry(name, source, directory=False, size=status.st_size)
+
+
+def _is_directory(item: os.DirEntry[str]) -> bool:
+    try:
+        return item.is_dir()
+    except OSError:  # a link to itself, which is refused as a link
+        return False
 
 
 def _checked_name(name: str, source: Path) -> str:
@@ -187,7 +187,7 @@ def _checked_name(name: str, source: Path) -> str:
         name.encode()
     except UnicodeEncodeError as error:
         raise ModelDefinitionError(
-            f"the name of {os.fsencode(source)!r} is not valid UTF-8; rename it or add it to {IGNORE_FILE}"
+            f"the name of {os.fsencode(source)!r} is not valid UTF-8; rename it"
         ) from error
     return name
 

@@ -92,7 +92,7 @@ class Logs:
         head: int | None = None,
         tail: int | None = None,
         follow: bool = False,
-        finished: Callable[[], bool] = lambda: True,
+        finished: Callable[[], bool] | None = None,
     ) -> Iterator[LineRecord]:
         """Yields lines as ``list`` does and, with ``follow``, those that come after them.
 
@@ -122,7 +122,7 @@ class Logs:
         wanted: LineFilter | None = None,
         *,
         after_line_id: int = 0,
-        finished: Callable[[], bool] = lambda: True,
+        finished: Callable[[], bool] | None = None,
     ) -> FollowedLines:
         """Follows lines as they arrive, until the trial has ended.
 
@@ -131,7 +131,7 @@ class Logs:
             wanted: Which lines; None for all.
             after_line_id: Only lines after this one; zero for all.
             finished: Asked when the service ends the stream: whether the trial has ended, and not only the
-                service stopped.
+                service stopped. None to take its word for it.
         """
         request = logs_service_pb2.FollowLinesRequest(
             filter=_message(trial_uuid, wanted), after_line_id=after_line_id
@@ -150,11 +150,13 @@ class FollowedLines:
         stub: logs_service_pb2_grpc.LogsServiceStub,
         request: logs_service_pb2.FollowLinesRequest,
         *,
-        finished: Callable[[], bool],
+        finished: Callable[[], bool] | None,
     ) -> None:
         self._stub = stub
         self._request = request
-        self._stream = ResumedStream[Any](self._open, finished=finished)
+        self._finished = finished
+        self._trial_ended = finished is None
+        self._stream = ResumedStream[Any](self._open, finished=self._is_complete)
 
     def __iter__(self) -> Iterator[LineRecord]:
         for response in self._stream:
@@ -165,6 +167,14 @@ class FollowedLines:
     def cancel(self) -> None:
         """Ends the iteration, also one that waits for a line."""
         self._stream.cancel()
+
+    def _is_complete(self) -> bool:
+        # Lines may have come between the end of the stream and that of the trial: only a stream that was
+        # opened when the trial had ended is known to have brought the last one.
+        if self._trial_ended or self._finished is None:
+            return True
+        self._trial_ended = self._finished()
+        return False
 
     def _open(self) -> Any:
         return self._stub.FollowLines(self._request)

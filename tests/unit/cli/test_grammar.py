@@ -1,0 +1,180 @@
+"""The grammar of the command line: names, aliases, prefixes, help, completion, plugins."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from importlib.metadata import EntryPoint
+
+import click
+import pytest
+
+from resolute.cli import commands, plugins
+from resolute.cli.lazy import LazyCommand, LazyGroup
+from resolute.cli.main import cli, run
+
+GROUPS = (cli, commands.experiment, commands.trial, commands.checkpoint, commands.template)
+OWN = [(group, entry) for group in GROUPS for entry in group.entries()]
+
+
+@pytest.mark.parametrize(("group", "entry"), OWN, ids=lambda value: value.name)
+def test_every_command_can_be_loaded_and_has_help(group: LazyGroup, entry: LazyCommand) -> None:
+    if isinstance(entry, plugins.PluginCommand):
+        pytest.skip("plugins are tested where they live")
+    command = entry.load()
+    assert command.name == entry.name
+    assert command.help
+    assert entry.help.endswith(".")
+    context = click.Context(command, info_name=entry.name)
+    assert entry.name in command.get_help(context)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "usage"),
+    [
+        (("e", "create"), "resolute experiment create"),
+        (("exp", "cr"), "resolute experiment create"),
+        (("experiment", "lt"), "resolute experiment list-trials"),
+        (("e", "list"), "resolute experiment list "),
+        (("e", "desc"), "resolute experiment describe"),
+        (("e", "unpause"), "resolute experiment activate"),
+        (("e", "dow"), "resolute experiment download-model-def"),
+        (("t", "logs"), "resolute trial logs"),
+        (("c", "down"), "resolute checkpoint download"),
+        (("temp", "set"), "resolute template set"),
+        (("prev",), "resolute preview-search"),
+    ],
+)
+def test_names_can_be_shortened(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], usage: str
+) -> None:
+    assert run([*arguments, "--help"], program="resolute") == 0
+    assert capsys.readouterr().out.startswith(f"Usage: {usage}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("e", "li"), "'li' is short for several commands: list, list-trials, list-checkpoints."),
+        (("e", "creat_"), "There is no command 'creat_'. Did you mean create?"),
+        (("zzz",), "There is no command 'zzz'."),
+        (("e", "--nope"), "No such option"),
+    ],
+)
+def test_what_is_unclear_is_a_usage_error(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
+) -> None:
+    assert run(list(arguments), program="resolute") == 2
+    assert message in capsys.readouterr().err
+
+
+def test_help_names_commands_with_their_aliases(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"], program="det") == 0
+    text = capsys.readouterr().out
+    assert text.startswith("Usage: det ")
+    assert "experiment, e " in text
+    for name in ("up", "down", "status"):
+        assert f"\n  {name} " in text
+
+
+HEAVY = ("grpc", "rich", "yaml", "google.protobuf", "resolute.client", "resolute.api", "torch", "numpy")
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("e", "--help"), ("--version",)], ids=" ".join)
+def test_help_loads_nothing_heavy(arguments: tuple[str, ...]) -> None:
+    script = (
+        "import sys; from resolute.cli.main import run; code = run(sys.argv[1:])\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)\n"
+        "sys.exit(code)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True
+    )
+    assert result.stderr == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("resolute ", {"experiment", "trial", "up"}),
+        ("resolute e l", {"list", "logs", "list-trials", "list-checkpoints"}),
+        ("resolute experiment create --te", {"--template", "--test", "--test-mode"}),
+    ],
+)
+def test_shells_complete_commands_and_options(line: str, expected: set[str]) -> None:
+    words = line.split(" ")
+    environment = {
+        **os.environ,
+        "_RESOLUTE_COMPLETE": "bash_complete",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(len(words) - 1),
+    }
+    script = "import sys; sys.argv[0] = 'resolute'; from resolute.cli.main import main; main()"
+    result = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False
+    )
+    found = {answer.split(",")[1] for answer in result.stdout.splitlines()}
+    assert expected <= found, result.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize("program", ["resolute", "det"])
+def test_a_completion_script_is_printed(capsys: pytest.CaptureFixture[str], shell: str, program: str) -> None:
+    assert run(["completion", shell], program=program) == 0
+    assert f"_{program.upper()}_COMPLETE={shell}_complete" in capsys.readouterr().out
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Pretends that these entry points are the installed ones."""
+
+    def install(**targets: str) -> None:
+        points = [EntryPoint(name, value, plugins.GROUP) for name, value in targets.items()]
+        monkeypatch.setattr(plugins, "entry_points", lambda group: points if group == plugins.GROUP else [])
+        plugins.plugin_commands.cache_clear()
+
+    yield install
+    plugins.plugin_commands.cache_clear()
+
+
+def test_services_that_are_not_installed_are_named_with_the_remedy(
+    installed: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    installed(up="no_such_package.cli:up")
+    assert run(["up"], program="resolute") == 1
+    error = capsys.readouterr().err
+    assert "`resolute up` needs the services, which are not installed here" in error
+    assert "pip install 'resolute[server]'" in error
+    assert run(["--help"], program="resolute") == 0
+
+
+def test_plugins_bring_commands(installed: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
+    installed(
+        hello="resolute.cli.version:version", broken="resolute.cli.version:client_version", gone="no_such:x"
+    )
+    assert run(["hello", "--help"], program="resolute") == 0
+    assert "Print the versions" in capsys.readouterr().out
+    assert run(["broken"], program="resolute") == 1
+    assert "the command broken, is no click command" in capsys.readouterr().err
+    assert run(["gone"], program="resolute") == 1
+    assert "the command gone cannot be loaded" in capsys.readouterr().err
+
+
+def test_a_defect_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def defect(_self: object, _ctx: object, _name: str) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(LazyGroup, "get_command", defect)
+    with pytest.raises(ZeroDivisionError):
+        run(["version"], program="resolute")
+
+
+def test_a_reader_that_has_enough_is_no_error() -> None:
+    script = "from resolute.cli.main import main; main(['--help'])"
+    command = f'{sys.executable} -c "{script}" | true'
+    result = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False
+    )
+    assert result.stderr == ""

@@ -1,0 +1,115 @@
+"""Finding the cluster."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from resolute.client.endpoint import find_endpoint, parse_address
+from resolute.client.home import Home
+from resolute.errors import FailedPreconditionError, InvalidArgumentError
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "token").write_text("own\n")
+    endpoint = {
+        "address": "127.0.0.1:7000",
+        "token_path": str(tmp_path / "token"),
+        "cluster_id": "c",
+        "pid": 12,
+    }
+    (tmp_path / "endpoint.json").write_text(json.dumps(endpoint))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("written", "address"),
+    [
+        ("host", "host:8080"),
+        ("host:1", "host:1"),
+        ("http://host:80/", "host:80"),
+        ("https://Host", "host:8080"),
+        ("[::1]:5", "[::1]:5"),
+        ("127.0.0.1:8081", "127.0.0.1:8081"),
+    ],
+)
+def test_addresses_are_taken_as_people_write_them(written: str, address: str) -> None:
+    assert parse_address(written) == address
+
+
+@pytest.mark.parametrize("written", ["host:port", ":80", "http://", "host:99999", "[::1"])
+def test_what_is_no_address_is_refused(written: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="write HOST:PORT"):
+        parse_address(written)
+
+
+def test_the_embedded_cluster_of_the_home_is_the_default(home: Path) -> None:
+    found = find_endpoint(environment={"RESOLUTE_HOME": str(home)})
+    assert found.address == "127.0.0.1:7000"
+    assert found.token() == "own"
+    (home / "token").write_text("renewed")
+    assert found.token() == "renewed"
+
+
+def test_the_command_line_goes_before_the_environment_before_the_home(home: Path) -> None:
+    environment = {"RESOLUTE_HOME": str(home), "DET_MASTER": "det", "RESOLUTE_MASTER": "res"}
+    assert find_endpoint("given:1", environment=environment).address == "given:1"
+    assert find_endpoint(environment=environment).address == "res:8080"
+    del environment["RESOLUTE_MASTER"]
+    assert find_endpoint(environment=environment).address == "det:8080"
+
+
+def test_the_embedded_clusters_token_is_for_it_alone(home: Path) -> None:
+    environment = {"RESOLUTE_HOME": str(home)}
+    assert find_endpoint("elsewhere:1", environment=environment).token() == ""
+    assert find_endpoint("localhost:7000", environment=environment).token() == "own"
+    (home / "endpoint.json").unlink()
+    assert find_endpoint("elsewhere:1", environment=environment).token() == "own"
+
+
+def test_a_token_of_the_environment_goes_before_files(home: Path) -> None:
+    environment = {"RESOLUTE_HOME": str(home), "RESOLUTE_TOKEN": " given "}
+    for master in ("", "elsewhere:1"):
+        found = find_endpoint(master, environment=environment)
+        assert found.token() == "given"
+        assert found.token_origin == "from RESOLUTE_TOKEN"
+
+
+def test_a_missing_token_file_is_no_token(home: Path) -> None:
+    (home / "token").unlink()
+    assert find_endpoint(environment={"RESOLUTE_HOME": str(home)}).token() == ""
+
+
+def test_no_cluster_at_all_says_how_to_get_one(tmp_path: Path) -> None:
+    with pytest.raises(FailedPreconditionError, match="start one on this machine with `resolute up`"):
+        find_endpoint(environment={"RESOLUTE_HOME": str(tmp_path)})
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"address": "x"}', '{"address":"a","token_path":"b","pid":"z"}']
+)
+def test_a_damaged_endpoint_file_is_named(tmp_path: Path, content: str) -> None:
+    (tmp_path / "endpoint.json").write_text(content)
+    with pytest.raises(FailedPreconditionError, match=r"endpoint\.json is damaged"):
+        find_endpoint(environment={"RESOLUTE_HOME": str(tmp_path)})
+
+
+def test_a_home_that_is_no_directory_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(FailedPreconditionError, match="Not a directory"):
+        find_endpoint(environment={"RESOLUTE_HOME": str(tmp_path / "file")})
+
+
+def test_a_certificate_is_read(home: Path) -> None:
+    (home / "ca.pem").write_bytes(b"PEM")
+    environment = {"RESOLUTE_HOME": str(home), "DET_MASTER_CERT_FILE": str(home / "ca.pem")}
+    assert find_endpoint("far:1", environment=environment).root_certificate == b"PEM"
+    with pytest.raises(FailedPreconditionError, match="cannot read the certificate"):
+        find_endpoint("far:1", environment={**environment, "RESOLUTE_MASTER_CERT": "/gone"})
+
+
+def test_the_home_is_below_the_users_own_by_default() -> None:
+    assert Home.from_environment({}).path == Path("~/.resolute").expanduser()

@@ -1,0 +1,365 @@
+"""The handlers of a scripted cluster, one for each call that the command line makes."""
+
+# ruff: noqa: N802 - the contract names the handlers
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import yaml
+from wire.cli.scripted_state import TERMINAL, State
+
+from resolute.api.checkpoints.v1 import checkpoint_pb2, checkpoints_service_pb2
+from resolute.api.experiments.v1 import (
+    access_service_pb2,
+    cluster_service_pb2,
+    experiment_pb2,
+    experiments_service_pb2,
+    trials_service_pb2,
+)
+from resolute.api.logs.v1 import logs_service_pb2
+from resolute.api.metrics.v1 import metrics_service_pb2
+from resolute.api.searcher.v1 import search_pb2, searcher_service_pb2
+from resolute.errors import IllegalTransitionError, NotFoundError
+from resolute.values import to_value
+from resolute_serving.context import actor
+from resolute_serving.pages import decode_token, encode_token, page_size
+
+
+class Handlers:
+    """Handlers of every service; each is registered for what it can answer."""
+
+    def __init__(self, state: State, issue_token: Callable[[str], str], changed: asyncio.Condition) -> None:
+        self.state = state
+        self._issue_token = issue_token
+        self._changed = changed
+
+    def _enter(self, method: str) -> None:
+        self.state.callers.append(actor())
+        self._fail(method)
+
+    def _fail(self, name: str) -> None:
+        fault = self.state.faults[name].pop(0) if self.state.faults[name] else None
+        if fault is not None:
+            raise fault
+
+    def _experiment(self, key: experiments_service_pb2.ExperimentKey) -> experiment_pb2.Experiment:
+        for message in self.state.experiments:
+            if message.number == key.number or message.experiment_id == key.experiment_id:
+                return message
+        name = key.experiment_id or key.number
+        raise NotFoundError(f"there is no experiment {name}", resource=f"experiment {name}")
+
+    def _trial(self, key: trials_service_pb2.TrialKey) -> experiment_pb2.Trial:
+        for message in self.state.trials:
+            if message.number == key.number or message.trial_id == key.trial_id:
+                return message
+        raise NotFoundError(f"there is no trial {key.trial_id or key.number}")
+
+    async def _wait(self) -> None:
+        async with self._changed:
+            await self._changed.wait()
+
+    # experiments
+
+    async def CreateExperiment(self, requests: Any, _context: Any) -> Any:
+        self._enter("CreateExperiment")
+        header, archive = None, bytearray()
+        async for request in requests:
+            if request.HasField("header"):
+                header = request.header
+            else:
+                assert len(request.chunk) <= 1 << 20
+                archive += request.chunk
+        assert header is not None
+        self.state.headers.append(header)
+        message = self.state.add_experiment()
+        self.state.archives[message.experiment_id] = bytes(archive)
+        return experiments_service_pb2.CreateExperimentResponse(
+            experiment=message, warnings=self.state.warnings
+        )
+
+    async def ValidateConfig(self, request: Any, _context: Any) -> Any:
+        self._enter("ValidateConfig")
+        spec = search_pb2.SearchSpec(metric="accuracy", random=search_pb2.RandomMethod(max_trials=3))
+        config = {"searcher": {"name": "random", "max_length": {"epochs": 4}}}
+        return experiments_service_pb2.ValidateConfigResponse(config=to_value(config), search=spec)
+
+    async def GetExperiment(self, request: Any, _context: Any) -> Any:
+        self._enter("GetExperiment")
+        return experiments_service_pb2.GetExperimentResponse(experiment=self._experiment(request.experiment))
+
+    async def ListExperiments(self, request: Any, _context: Any) -> Any:
+        self._enter("ListExperiments")
+        found = [
+            message
+            for message in reversed(self.state.experiments)
+            if (not request.states or message.state in request.states)
+            and (request.include_archived or not message.archived)
+            and request.name in message.name
+            and set(request.labels) <= set(message.labels)
+        ]
+        page, token = _page(request, found)
+        return experiments_service_pb2.ListExperimentsResponse(experiments=page, next_page_token=token)
+
+    async def PauseExperiment(self, request: Any, _context: Any) -> Any:
+        message = self._moved(request, experiment_pb2.EXPERIMENT_STATE_PAUSED, "PauseExperiment")
+        return experiments_service_pb2.PauseExperimentResponse(experiment=message)
+
+    async def ActivateExperiment(self, request: Any, _context: Any) -> Any:
+        message = self._moved(request, experiment_pb2.EXPERIMENT_STATE_ACTIVE, "ActivateExperiment")
+        return experiments_service_pb2.ActivateExperimentResponse(experiment=message)
+
+    async def CancelExperiment(self, request: Any, _context: Any) -> Any:
+        message = self._moved(request, experiment_pb2.EXPERIMENT_STATE_STOPPING_CANCELED, "CancelExperiment")
+        return experiments_service_pb2.CancelExperimentResponse(experiment=message)
+
+    async def KillExperiment(self, request: Any, _context: Any) -> Any:
+        message = self._moved(request, experiment_pb2.EXPERIMENT_STATE_STOPPING_KILLED, "KillExperiment")
+        return experiments_service_pb2.KillExperimentResponse(experiment=message)
+
+    async def ArchiveExperiment(self, request: Any, _context: Any) -> Any:
+        self._enter("ArchiveExperiment")
+        message = self._experiment(request.experiment)
+        message.archived = request.archived
+        return experiments_service_pb2.ArchiveExperimentResponse(experiment=message)
+
+    async def DeleteExperiment(self, request: Any, _context: Any) -> Any:
+        self._enter("DeleteExperiment")
+        message = self._experiment(request.experiment)
+        if message.state not in TERMINAL:
+            raise IllegalTransitionError.between(
+                f"experiment {message.number}",
+                from_state="ACTIVE",
+                to_state="DELETING",
+                remedy="kill it first",
+            )
+        message.state = experiment_pb2.EXPERIMENT_STATE_DELETING
+        return experiments_service_pb2.DeleteExperimentResponse(experiment=message)
+
+    async def WatchExperiment(self, request: Any, _context: Any) -> AsyncIterator[Any]:
+        self._enter("WatchExperiment")
+        message = self._experiment(request.experiment)
+        seen = request.after_revision
+        while True:
+            if message.revision > seen:
+                trials = [
+                    t
+                    for t in self.state.trials
+                    if t.experiment_id == message.experiment_id and t.revision > seen
+                ]
+                seen = message.revision
+                bare = experiment_pb2.Experiment()
+                bare.CopyFrom(message)
+                bare.ClearField("config")
+                yield experiments_service_pb2.WatchExperimentResponse(
+                    experiment=bare, trials=trials if request.include_trials else []
+                )
+                if message.state in TERMINAL:
+                    return
+            self._fail("WatchExperiment midway")
+            await self._wait()
+
+    async def GetModelDefinition(self, request: Any, _context: Any) -> AsyncIterator[Any]:
+        self._enter("GetModelDefinition")
+        archive = self.state.archives[self._experiment(request.experiment).experiment_id]
+        for start in range(0, len(archive), 1000):
+            yield experiments_service_pb2.GetModelDefinitionResponse(chunk=archive[start : start + 1000])
+
+    def _moved(self, request: Any, state: int, method: str) -> experiment_pb2.Experiment:
+        self._enter(method)
+        message = self._experiment(request.experiment)
+        if message.state in TERMINAL:
+            raise IllegalTransitionError.between(
+                f"experiment {message.number}",
+                from_state=experiment_pb2.ExperimentState.Name(message.state)[17:],
+                to_state=experiment_pb2.ExperimentState.Name(state)[17:],  # type: ignore[arg-type]
+            )
+        message.state = state  # type: ignore[assignment]
+        message.revision += 1
+        return message
+
+    # trials
+
+    async def GetTrial(self, request: Any, _context: Any) -> Any:
+        self._enter("GetTrial")
+        return trials_service_pb2.GetTrialResponse(trial=self._trial(request.trial))
+
+    async def ListTrials(self, request: Any, _context: Any) -> Any:
+        self._enter("ListTrials")
+        owner = self._experiment(request.experiment).experiment_id
+        page, token = _page(request, [t for t in self.state.trials if t.experiment_id == owner])
+        return trials_service_pb2.ListTrialsResponse(trials=page, next_page_token=token)
+
+    async def KillTrial(self, request: Any, _context: Any) -> Any:
+        self._enter("KillTrial")
+        trial = self._trial(request.trial)
+        trial.state = experiment_pb2.TRIAL_STATE_STOPPING
+        return trials_service_pb2.KillTrialResponse(trial=trial)
+
+    # logs
+
+    async def ListLines(self, request: Any, _context: Any) -> Any:
+        self._enter("ListLines")
+        found = [line for line in self.state.lines if _wanted(line, request.filter)]
+        page, token = _page(request, found[::-1] if request.descending else found)
+        return logs_service_pb2.ListLinesResponse(lines=page, next_page_token=token)
+
+    async def FollowLines(self, request: Any, _context: Any) -> AsyncIterator[Any]:
+        self._enter("FollowLines")
+        last = request.after_line_id
+        while True:
+            found = [
+                line for line in self.state.lines if line.line_id > last and _wanted(line, request.filter)
+            ]
+            if found:
+                last = found[-1].line_id
+                yield logs_service_pb2.FollowLinesResponse(lines=found)
+            self._fail("FollowLines midway")
+            if request.filter.trial_id in self.state.closed_logs:
+                return
+            await self._wait()
+
+    # metrics
+
+    async def GetBestValidation(self, request: Any, _context: Any) -> Any:
+        self._enter("GetBestValidation")
+        mine = {t.trial_id for t in self.state.trials if t.experiment_id == request.experiment_id}
+        bests = [best for best in self.state.bests if best.trial_id in mine]
+        response = metrics_service_pb2.GetBestValidationResponse(
+            trial_bests=[best for best in bests if best.trial_id in request.trial_ids]
+        )
+        if bests:
+            response.experiment_best.CopyFrom(max(bests, key=lambda best: best.value))
+        return response
+
+    async def ListSummaries(self, request: Any, _context: Any) -> Any:
+        self._enter("ListSummaries")
+        found = [item for item in self.state.summaries if item.trial_id in request.trial_ids]
+        return metrics_service_pb2.ListSummariesResponse(summaries=found)
+
+    async def ListReports(self, request: Any, _context: Any) -> Any:
+        self._enter("ListReports")
+        found = [r for r in self.state.reports[request.trial_id] if request.group in ("", r.group)]
+        page, token = _page(request, found)
+        return metrics_service_pb2.ListReportsResponse(reports=page, next_page_token=token)
+
+    # checkpoints
+
+    async def GetCheckpoint(self, request: Any, _context: Any) -> Any:
+        self._enter("GetCheckpoint")
+        for message in self.state.checkpoints:
+            if message.checkpoint_id == request.checkpoint_id:
+                return checkpoints_service_pb2.GetCheckpointResponse(checkpoint=message)
+        raise NotFoundError(f"there is no checkpoint {request.checkpoint_id}")
+
+    async def ListCheckpoints(self, request: Any, _context: Any) -> Any:
+        self._enter("ListCheckpoints")
+        found = [
+            message
+            for message in reversed(self.state.checkpoints)
+            if request.trial_id in ("", message.trial_id)
+            and request.experiment_id in ("", message.experiment_id)
+        ]
+        page, token = _page(request, found)
+        return checkpoints_service_pb2.ListCheckpointsResponse(checkpoints=page, next_page_token=token)
+
+    async def PresignDownloads(self, request: Any, _context: Any) -> Any:
+        self._enter("PresignDownloads")
+        return checkpoints_service_pb2.PresignDownloadsResponse()
+
+    async def ReadFile(self, request: Any, _context: Any) -> AsyncIterator[Any]:
+        self._enter("ReadFile")
+        self.state.served_files.append((request.path, request.offset))
+        content = self.state.files[request.checkpoint_id, request.path][request.offset :]
+        for start in range(0, len(content), 1000):
+            yield checkpoints_service_pb2.ReadFileResponse(data=content[start : start + 1000])
+            self._fail("ReadFile midway")
+
+    async def UpdateMetadata(self, request: Any, _context: Any) -> Any:
+        self._enter("UpdateMetadata")
+        (message,) = [c for c in self.state.checkpoints if c.checkpoint_id == request.checkpoint_id]
+        for key, value in request.patch.map_value.fields.items():
+            if value.WhichOneof("kind") == "null_value":
+                del message.metadata.map_value.fields[key]
+            else:
+                message.metadata.map_value.fields[key].CopyFrom(value)
+        return checkpoints_service_pb2.UpdateMetadataResponse(checkpoint=message)
+
+    async def DeleteCheckpoints(self, request: Any, _context: Any) -> Any:
+        self._enter("DeleteCheckpoints")
+        for message in self.state.checkpoints:
+            if message.checkpoint_id in request.checkpoint_ids:
+                message.state = checkpoint_pb2.CHECKPOINT_STATE_DELETED
+        return checkpoints_service_pb2.DeleteCheckpointsResponse()
+
+    # cluster, access, searcher
+
+    async def GetCluster(self, _request: Any, _context: Any) -> Any:
+        self._enter("GetCluster")
+        return cluster_service_pb2.GetClusterResponse(version="9.9.9", cluster_id=str(uuid.UUID(int=1)))
+
+    async def SetTemplate(self, request: Any, _context: Any) -> Any:
+        self._enter("SetTemplate")
+        self.state.templates[request.name] = request.config_yaml
+        return cluster_service_pb2.SetTemplateResponse()
+
+    async def GetTemplate(self, request: Any, _context: Any) -> Any:
+        self._enter("GetTemplate")
+        if request.name not in self.state.templates:
+            raise NotFoundError(f"there is no template {request.name!r}")
+        return cluster_service_pb2.GetTemplateResponse(template=self._template(request.name))
+
+    async def ListTemplates(self, request: Any, _context: Any) -> Any:
+        self._enter("ListTemplates")
+        page, token = _page(request, [self._template(name) for name in sorted(self.state.templates)])
+        return cluster_service_pb2.ListTemplatesResponse(templates=page, next_page_token=token)
+
+    async def DeleteTemplate(self, request: Any, _context: Any) -> Any:
+        self._enter("DeleteTemplate")
+        del self.state.templates[request.name]
+        return cluster_service_pb2.DeleteTemplateResponse()
+
+    def _template(self, name: str) -> cluster_service_pb2.Template:
+        return cluster_service_pb2.Template(
+            name=name, config=to_value(yaml.safe_load(self.state.templates[name]))
+        )
+
+    async def CreateToken(self, request: Any, _context: Any) -> Any:
+        self._enter("CreateToken")
+        token = self._issue_token(request.username)
+        return access_service_pb2.CreateTokenResponse(token=token)
+
+    async def GetCurrentUser(self, _request: Any, _context: Any) -> Any:
+        self._enter("GetCurrentUser")
+        return access_service_pb2.GetCurrentUserResponse(username=actor(), role="admin")
+
+    async def PreviewSearch(self, request: Any, _context: Any) -> Any:
+        self._enter("PreviewSearch")
+        response = searcher_service_pb2.PreviewSearchResponse(total_units=12)
+        bracket = response.brackets.add(trials=request.spec.random.max_trials)
+        bracket.endings.add(length=4, trials=request.spec.random.max_trials)
+        return response
+
+
+def _page(request: Any, found: list[Any]) -> tuple[list[Any], str]:
+    start = decode_token(request) or 0
+    # Small pages, so that every list is read over several.
+    size = min(page_size(request.page_size), 3)
+    end = start + size
+    return found[start:end], encode_token(request, end) if end < len(found) else ""
+
+
+def _wanted(line: logs_service_pb2.Line, wanted: logs_service_pb2.Filter) -> bool:
+    return (
+        line.trial_id == wanted.trial_id
+        and (not wanted.ranks or (line.HasField("rank") and line.rank in wanted.ranks))
+        and line.level >= wanted.min_level
+        and wanted.text.lower() in line.message.lower()
+        and (not wanted.stdtypes or line.stdtype in wanted.stdtypes)
+        and (not wanted.runs or line.run in wanted.runs)
+        and (not wanted.HasField("time_from") or line.time.seconds >= wanted.time_from.seconds)
+    )

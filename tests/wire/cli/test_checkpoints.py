@@ -1,0 +1,180 @@
+"""Checkpoints by the command line and by scripts."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from wire.cli.conftest import CommandLine
+from wire.cli.scripted import ScriptedCluster
+
+from resolute.api.checkpoints.v1 import checkpoint_pb2
+from resolute.api.experiments.v1 import experiment_pb2
+from resolute.errors import UnavailableError
+
+FILES = {"model.pt": b"m" * 5000, "sub/extra.txt": b"extra"}
+
+
+def trained(cluster: ScriptedCluster) -> experiment_pb2.Trial:
+    """A trial with three checkpoints, the second the best."""
+    state = cluster.state
+    trial = state.add_trial(state.add_experiment())
+    for steps, accuracy in ((10, 0.5), (20, 0.9), (30, 0.7)):
+        state.add_checkpoint(trial, FILES, steps=steps)
+        state.add_report(trial, steps=steps, accuracy=accuracy, loss=1 - accuracy)
+    return trial
+
+
+def downloaded(directory: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()
+    }
+
+
+def test_checkpoints_are_listed_with_their_validations(
+    cluster: ScriptedCluster, resolute: CommandLine
+) -> None:
+    trained(cluster)
+    rows = list(csv.DictReader(io.StringIO(resolute("e", "lc", "1", "--csv").out)))
+    assert [(row["steps"], row["accuracy"]) for row in rows] == [("30", "0.7"), ("20", "0.9"), ("10", "0.5")]
+    best = json.loads(resolute("e", "list-checkpoints", "1", "--best", "2", "--json").out)
+    assert [item["validation_metrics"]["accuracy"] for item in best] == [0.9, 0.7]
+    assert "4.9 KiB" in resolute("c", "list", "--trial", "1").out
+    assert resolute("c", "ls", "1", "--csv").out == resolute("e", "lc", "1", "--csv").out
+    assert resolute("c", "list").code == 2
+
+
+def test_a_checkpoint_is_described_with_its_files(cluster: ScriptedCluster, resolute: CommandLine) -> None:
+    trained(cluster)
+    uuid = cluster.state.checkpoints[1].checkpoint_id
+    text = resolute("c", "describe", uuid).out
+    for expected in (uuid, "model.pt", "sha256:", "accuracy=0.9", "lr=0.1"):
+        assert expected in text
+    described = json.loads(resolute("c", "describe", uuid, "--json").out)
+    assert described[0]["metrics"] == {"accuracy": 0.9, "loss": pytest.approx(0.1)}
+
+
+def test_a_checkpoint_is_downloaded_through_the_service(
+    cluster: ScriptedCluster, resolute: CommandLine, tmp_path: Path
+) -> None:
+    trained(cluster)
+    uuid = cluster.state.checkpoints[0].checkpoint_id
+    outcome = resolute("c", "download", uuid)
+    assert outcome.out == f"checkpoint {uuid} (step 10) is in checkpoints/{uuid}\n"
+    files = downloaded(tmp_path / "checkpoints" / uuid)
+    assert json.loads(files.pop("metadata.json")) == {"steps_completed": 10}
+    assert files == FILES
+    served = len(cluster.state.served_files)
+    assert resolute("c", "download", uuid, "-q").out == f"checkpoints/{uuid}\n"
+    assert len(cluster.state.served_files) == served
+
+
+def test_an_interrupted_download_goes_on_where_it_stopped(
+    cluster: ScriptedCluster, resolute: CommandLine, tmp_path: Path
+) -> None:
+    trained(cluster)
+    uuid = cluster.state.checkpoints[0].checkpoint_id
+    cluster.state.faults["ReadFile midway"] = [None, None, UnavailableError("stopping")]
+    outcome = resolute("c", "download", uuid, "-o", "here")
+    assert outcome.code == 1
+    assert "stopping" in outcome.err
+    assert not (tmp_path / "here" / "metadata.json").exists()
+    assert resolute("c", "download", uuid, "-o", "here").code == 0
+    assert cluster.state.served_files == [("model.pt", 0), ("model.pt", 3000), ("sub/extra.txt", 0)]
+    assert downloaded(tmp_path / "here")["model.pt"] == FILES["model.pt"]
+    assert set(downloaded(tmp_path / "here")) == {*FILES, "metadata.json"}
+
+
+def test_a_store_on_this_machine_is_copied_from(
+    cluster: ScriptedCluster, resolute: CommandLine, tmp_path: Path
+) -> None:
+    trial = trained(cluster)
+    store = tmp_path / "store"
+    storage = checkpoint_pb2.Storage(directory=checkpoint_pb2.Storage.Directory(path=str(store)))
+    files = {**FILES, "metadata.json": b'{"steps_completed": 40}'}
+    message = cluster.state.add_checkpoint(trial, files, steps=40, storage=storage)
+    for name, content in files.items():
+        path = store / message.checkpoint_id / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    assert resolute("c", "download", message.checkpoint_id, "--mode", "direct").code == 0
+    assert downloaded(tmp_path / "checkpoints" / message.checkpoint_id) == files
+    assert cluster.state.served_files == []
+
+
+def test_a_store_elsewhere_cannot_be_asked_directly(cluster: ScriptedCluster, resolute: CommandLine) -> None:
+    trained(cluster)
+    outcome = resolute("c", "download", cluster.state.checkpoints[0].checkpoint_id, "--mode", "direct")
+    assert outcome.code == 1
+    assert "cannot be reached from here; download it through the service (mode master)" in outcome.err
+
+
+def test_damaged_bytes_are_noticed(cluster: ScriptedCluster, resolute: CommandLine, tmp_path: Path) -> None:
+    trained(cluster)
+    uuid = cluster.state.checkpoints[0].checkpoint_id
+    cluster.state.files[uuid, "model.pt"] = b"M" * 5000
+    outcome = resolute("c", "download", uuid)
+    assert outcome.code == 1
+    assert outcome.err.startswith("error: model.pt arrived with 5000 of 5000 bytes, or with other content")
+    assert downloaded(tmp_path / "checkpoints" / uuid) == {}
+
+
+@pytest.mark.parametrize("path", ["../evil", "/tmp/evil", "a/../../evil", ""])
+def test_a_file_that_climbs_out_is_not_written(
+    cluster: ScriptedCluster, resolute: CommandLine, tmp_path: Path, path: str
+) -> None:
+    trial = cluster.state.add_trial(cluster.state.add_experiment())
+    message = cluster.state.add_checkpoint(trial, {path: b"x"}, steps=1)
+    outcome = resolute("c", "download", message.checkpoint_id)
+    assert outcome.code == 1
+    assert "outside of it; it was not downloaded" in outcome.err
+    assert not (tmp_path / "checkpoints" / "evil").exists()
+    assert not (tmp_path / "evil").exists()
+
+
+def test_an_unfinished_checkpoint_is_not_downloaded(cluster: ScriptedCluster, resolute: CommandLine) -> None:
+    trained(cluster)
+    cluster.state.checkpoints[0].state = checkpoint_pb2.CHECKPOINT_STATE_UPLOADING
+    outcome = resolute("c", "download", cluster.state.checkpoints[0].checkpoint_id)
+    assert "is UPLOADING; only committed ones can be downloaded" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("options", "steps"),
+    [
+        (("--latest",), 30),
+        (("--best",), 20),
+        (("--best", "--sort-by", "loss", "--smaller-is-better", "false"), 10),
+    ],
+)
+def test_a_trials_checkpoint_is_chosen(
+    cluster: ScriptedCluster, resolute: CommandLine, options: tuple[str, ...], steps: int
+) -> None:
+    trained(cluster)
+    assert f"(step {steps})" in resolute("t", "download", "1", *options).out
+
+
+def test_a_trials_checkpoint_must_be_one_of_its_own(cluster: ScriptedCluster, resolute: CommandLine) -> None:
+    trained(cluster)
+    other = cluster.state.add_trial(cluster.state.experiments[0])
+    message = cluster.state.add_checkpoint(other, FILES, steps=1)
+    outcome = resolute("t", "download", "1", "--uuid", message.checkpoint_id)
+    assert outcome.err == f"error: checkpoint {message.checkpoint_id} is not one of trial 1\n"
+    assert resolute("t", "download", "2", "--uuid", message.checkpoint_id).code == 0
+
+
+@pytest.mark.parametrize(
+    "options", [(), ("--best", "--latest"), ("--latest", "--sort-by", "loss", "--smaller-is-better", "true")]
+)
+def test_the_choice_must_be_clear(resolute: CommandLine, options: tuple[str, ...]) -> None:
+    assert resolute("t", "download", "1", *options).code == 2
+
+
+def test_a_trial_without_checkpoints_has_nothing_to_download(
+    cluster: ScriptedCluster, resolute: CommandLine
+) -> None:
+    cluster.state.add_trial(cluster.state.add_experiment())
+    assert resolute("t", "download", "1", "--best").err == "error: trial 1 has no checkpoint yet\n"

@@ -1,0 +1,162 @@
+"""Following an experiment from its submission to its end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from wire.cli.conftest import CommandLine
+from wire.cli.scripted import ScriptedCluster
+from wire.cli.scripted_state import State
+
+from resolute.api.experiments.v1 import experiment_pb2
+from resolute.api.metrics.v1 import metrics_service_pb2
+from resolute.errors import InternalError, UnavailableError
+
+Later = Callable[[Callable[[], object]], None]
+COMPLETED = experiment_pb2.EXPERIMENT_STATE_COMPLETED
+
+
+def after_submission(cluster: ScriptedCluster, *steps: Callable[[State], object]) -> Callable[[], None]:
+    """Work that changes the state step by step once an experiment is there."""
+
+    def work() -> None:
+        while not cluster.change(lambda state: len(state.experiments)):
+            pass
+        for step in steps:
+            cluster.change(step)
+
+    return work
+
+
+def one_trial(state: State) -> None:
+    trial = state.add_trial(state.experiments[0])
+    state.add_line(trial, "epoch 1", rank=0)
+
+
+def ended(how: int, failure: str = "") -> Callable[[State], None]:
+    return lambda state: state.end(state.experiments[0], how, failure=failure)
+
+
+def test_the_first_trials_log_is_shown_until_the_end(
+    cluster: ScriptedCluster, resolute: CommandLine, code: Path, later: Later
+) -> None:
+    later(after_submission(cluster, one_trial, ended(COMPLETED)))
+    outcome = resolute("e", "create", str(code / "const.yaml"), str(code), "-f")
+    assert outcome.code == 0, outcome.err
+    lines = outcome.out.splitlines()
+    assert lines[0] == "Created experiment 1"
+    assert lines[1] == "following trial 1"
+    assert lines[2].endswith("[rank=0] epoch 1")
+    assert lines[3:] == ["experiment 1 COMPLETED"]
+    assert outcome.err.startswith("experiment 1 ")
+
+
+@pytest.mark.parametrize(
+    ("state", "failure", "last"),
+    [
+        (experiment_pb2.EXPERIMENT_STATE_ERROR, "all trials failed", "experiment 1 ERROR: all trials failed"),
+        (experiment_pb2.EXPERIMENT_STATE_CANCELED, "", "experiment 1 CANCELED"),
+    ],
+)
+def test_an_experiment_that_does_not_complete_is_a_failure(
+    cluster: ScriptedCluster,
+    resolute: CommandLine,
+    code: Path,
+    later: Later,
+    state: int,
+    failure: str,
+    last: str,
+) -> None:
+    later(after_submission(cluster, one_trial, ended(state, failure)))
+    outcome = resolute("e", "create", str(code / "const.yaml"), str(code), "-f")
+    assert outcome.code == 1
+    assert outcome.out.splitlines()[-1] == last
+
+
+def test_a_search_ends_with_its_best_trial(
+    cluster: ScriptedCluster, resolute: CommandLine, code: Path, later: Later
+) -> None:
+    def several(state: State) -> None:
+        state.experiments[0].searcher_name = "random"
+        for number, value in enumerate((0.7, 0.9, 0.8)):
+            trial = state.add_trial(state.experiments[0], hparams={"lr": 10.0**-number})
+            state.bests.append(
+                metrics_service_pb2.BestValidation(
+                    trial_id=trial.trial_id, metric="accuracy", value=value, steps=5
+                )
+            )
+
+    later(after_submission(cluster, several, ended(COMPLETED)))
+    outcome = resolute("e", "create", str(code / "const.yaml"), str(code), "-f")
+    assert outcome.out.splitlines()[-1] == "best trial 2: accuracy 0.9 at step 5 with lr=0.1"
+
+
+def test_a_test_is_followed_without_being_asked(
+    cluster: ScriptedCluster, resolute: CommandLine, code: Path, later: Later
+) -> None:
+    later(after_submission(cluster, one_trial, ended(experiment_pb2.EXPERIMENT_STATE_ERROR)))
+    assert resolute("e", "create", str(code / "const.yaml"), str(code), "-t").code == 1
+    assert cluster.state.headers[0].test_mode
+
+
+def test_an_experiment_is_followed_through_a_restart_of_its_cluster(
+    cluster: ScriptedCluster, resolute: CommandLine, code: Path, later: Later
+) -> None:
+    cluster.state.faults["WatchExperiment midway"] = [UnavailableError("stopping")]
+    cluster.state.faults["WatchExperiment"] = [None, *[UnavailableError("starting") for _ in range(5)]]
+    later(after_submission(cluster, one_trial, ended(COMPLETED)))
+    outcome = resolute("e", "create", str(code / "const.yaml"), str(code), "-f")
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.count("epoch 1") == 1
+
+
+def test_an_experiment_is_followed_without_its_log_if_need_be(
+    cluster: ScriptedCluster, resolute: CommandLine, code: Path, later: Later
+) -> None:
+    cluster.state.faults["FollowLines"] = [InternalError("no disk")]
+    later(after_submission(cluster, one_trial, ended(COMPLETED)))
+    outcome = resolute("e", "create", str(code / "const.yaml"), str(code), "-f")
+    assert outcome.code == 0
+    assert "warning: the log cannot be followed: no disk" in outcome.err
+
+
+def test_ctrl_c_detaches_and_says_how_to_go_on(
+    cluster: ScriptedCluster, home: Path, code: Path, later: Later
+) -> None:
+    environment = {**os.environ, "RESOLUTE_HOME": str(home)}
+    command = [sys.executable, "-c", "from resolute.cli.main import main; main()", "e", "create"]
+    process = subprocess.Popen(
+        [*command, str(code / "const.yaml"), str(code), "-f"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process:
+        try:
+            assert process.stdout.readline() == "Created experiment 1\n"
+            cluster.change(one_trial)
+            assert process.stdout.readline() == "following trial 1\n"
+            process.send_signal(signal.SIGINT)
+            assert process.wait(20) == 130
+            errors = process.stderr.read()
+        finally:
+            process.kill()
+    assert "detached; experiment 1 goes on. To follow it again: resolute e logs -f 1" in errors
+    assert cluster.state.experiments[0].state == experiment_pb2.EXPERIMENT_STATE_ACTIVE
+
+
+def test_progress_for_programs_is_readable_from_the_list(
+    cluster: ScriptedCluster, resolute: CommandLine
+) -> None:
+    cluster.state.add_experiment(progress=0.5, activity="RUNNING")
+    assert json.loads(resolute("e", "list", "--json").out)[0]["progress"] == 0.5
