@@ -55,11 +55,11 @@ def adaptive(**fields: Any) -> pb.SearchSpec:
     return spec(adaptive_asha=pb.AdaptiveAshaMethod(**{**defaults, **fields}))
 
 
-def run(scenario: Callable[[], Awaitable[T]]) -> T:
-    """Runs an asynchronous test; one that hangs fails."""
+def run(scenario: Callable[[], Awaitable[T]], *, deadline: float = DEADLINE) -> T:
+    """Runs an asynchronous test; one that hangs fails at the deadline, in seconds."""
 
     async def bounded() -> T:
-        return await asyncio.wait_for(scenario(), DEADLINE)
+        return await asyncio.wait_for(scenario(), deadline)
 
     return asyncio.run(bounded())
 
