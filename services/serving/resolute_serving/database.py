@@ -81,6 +81,7 @@ class Database:
             UnavailableError: The database cannot be reached.
             QuotaError: Its disk is full.
         """
+        self._require_open()
         future: Future[T] = Future()
         item = _Item(work, future)
         try:
@@ -95,6 +96,7 @@ class Database:
         Raises:
             UnavailableError: The database cannot be reached.
         """
+        self._require_open()
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
 
     def close(self) -> None:
@@ -107,6 +109,11 @@ class Database:
         self._readers.shutdown()
         self._writer_engine.dispose()
         self._reader_engine.dispose()
+
+    def _require_open(self) -> None:
+        # Calls may still be under way when their service closes its database: they must fail, not hang.
+        if self._closed:
+            raise UnavailableError(f"the {self.name} service stops; try again")
 
     def _read(self, work: Work[T]) -> T:
         with _typed_errors(self.name), self._reader_engine.begin() as connection:

@@ -4,9 +4,11 @@ import asyncio
 import threading
 from pathlib import Path
 
+import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from resolute.errors import UnavailableError
 from resolute_serving.database import Database
 
 TABLE = sa.Table("marks", sa.MetaData(), sa.Column("mark", sa.Text))
@@ -44,3 +46,14 @@ def test_callers_that_go_away_leave_the_writer_alive(tmp_path: Path) -> None:
     finally:
         release.set()
         database.close()
+
+
+def test_a_closed_database_refuses_work_instead_of_letting_it_wait(tmp_path: Path) -> None:
+    async def scenario(database: Database) -> None:
+        database.close()
+        with pytest.raises(UnavailableError, match="marks service stops"):
+            await asyncio.wait_for(database.write(TABLE.metadata.create_all), 10)
+        with pytest.raises(UnavailableError, match="marks service stops"):
+            await asyncio.wait_for(database.read(lambda c: c.execute(sa.select(1))), 10)
+
+    asyncio.run(scenario(Database(f"sqlite:///{tmp_path / 'marks.sqlite'}", name="marks")))
