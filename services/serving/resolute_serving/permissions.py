@@ -23,6 +23,11 @@ def own_trial(run: TrialRun, request: Any) -> bool:
     return bool(request.trial_id == run.trial_id and getattr(request, "run", 0) <= run.run)
 
 
+def only_own_trial(run: TrialRun, request: Any) -> bool:
+    """The request asks for the run's trial and for no other."""
+    return set(request.trial_ids) == {run.trial_id}
+
+
 def own_allocation(run: TrialRun, request: Any) -> bool:
     """The request names the run's allocation."""
     return bool(request.allocation_id == run.allocation_id)
@@ -133,7 +138,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
     },
     "resolute.api.metrics.v1.MetricsService": {
         "IngestReports": _trial(own_begin),
-        "ListSummaries": _VIEW,
+        "ListSummaries": _trial(only_own_trial, role=Role.VIEWER),
         "GetSeries": _VIEW,
         "ListReports": _VIEW,
         "GetBestValidation": _trial(own_experiment, role=Role.VIEWER),
