@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from resolute.api.common.v1 import value_pb2
 from resolute.api.searcher.v1 import search_pb2 as pb
 from resolute.errors import InvalidArgumentError, UnimplementedError, Violation
 from resolute.values import from_value
@@ -14,6 +15,7 @@ from resolute_searcher.space import (
     DoubleRange,
     Hyperparameter,
     IntRange,
+    Json,
     LogRange,
     Space,
 )
@@ -32,7 +34,9 @@ _MODES: Mapping[int, AdaptiveMode] = {
     pb.ADAPTIVE_MODE_STANDARD: AdaptiveMode.STANDARD,
     pb.ADAPTIVE_MODE_CONSERVATIVE: AdaptiveMode.CONSERVATIVE,
 }
-_MAX_DEPTH = 50
+# Messages nest at most 100 deep; a level of hyperparameters takes three of them, and a log entry has some
+# around it.
+_MAX_DEPTH = 24
 
 
 def spec_from(message: pb.SearchSpec) -> SearchSpec:
@@ -128,7 +132,7 @@ def _space_from(message: pb.Space, *, path: str, depth: int) -> Space:
 def _hyperparameter_from(message: pb.Hyperparameter, *, path: str, depth: int) -> Hyperparameter:
     match message.WhichOneof("kind"):
         case "const_value":
-            return Const(from_value(message.const_value))
+            return Const(_plain(message.const_value, path=path, depth=depth))
         case "int_range":
             whole = message.int_range
             return IntRange(whole.minval, whole.maxval, _count(whole))
@@ -139,10 +143,26 @@ def _hyperparameter_from(message: pb.Hyperparameter, *, path: str, depth: int) -
             power = message.log_range
             return LogRange(power.minval, power.maxval, power.base, _count(power))
         case "categorical":
-            return Categorical(tuple(from_value(value) for value in message.categorical.vals))
+            vals = message.categorical.vals
+            return Categorical(tuple(_plain(value, path=path, depth=depth) for value in vals))
         case "nested":
             return _space_from(message.nested, path=path, depth=depth + 1)
     raise _wrong(path, "must be of some kind")
+
+
+def _plain(message: value_pb2.Value, *, path: str, depth: int) -> Json:
+    value = from_value(message)
+    if depth + _depth(value) > _MAX_DEPTH:
+        raise _wrong(path, f"nests deeper than {_MAX_DEPTH} levels")
+    return value
+
+
+def _depth(value: Json) -> int:
+    if isinstance(value, dict):
+        return 1 + max(map(_depth, value.values()), default=0)
+    if isinstance(value, list):
+        return 1 + max(map(_depth, value), default=0)
+    return 0
 
 
 def _count(axis: pb.IntRange | pb.DoubleRange | pb.LogRange) -> int | None:

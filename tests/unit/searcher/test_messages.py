@@ -1,0 +1,184 @@
+"""Specs and logs survive the way through the contract; what means nothing is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+from support.searching import adaptive, spec
+
+from resolute.api.common.v1 import value_pb2
+from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
+from resolute.errors import InvalidArgumentError, ResoluteError, UnimplementedError
+from resolute.values import to_value
+from resolute_searcher.messages import entry_to, event_from, operation_from
+from resolute_searcher.methods.adaptive import AdaptiveMode
+from resolute_searcher.search import start
+from resolute_searcher.space import Categorical, Const, DoubleRange, IntRange, LogRange, Space
+from resolute_searcher.spec_messages import spec_from
+from resolute_searcher.specs import (
+    AdaptiveAshaSpec,
+    AsyncHalvingSpec,
+    GridSpec,
+    RandomSpec,
+    SearchSpec,
+    SingleSpec,
+)
+
+AXES = pb.Space(
+    hyperparameters={
+        "const": pb.Hyperparameter(const_value=to_value({"a": [1, None, 2.5]})),
+        "int": pb.Hyperparameter(int_range=pb.IntRange(minval=-3, maxval=9, count=4)),
+        "double": pb.Hyperparameter(double_range=pb.DoubleRange(minval=0.0, maxval=1.0, count=2)),
+        "log": pb.Hyperparameter(log_range=pb.LogRange(minval=-4.0, maxval=-1.0, base=10.0, count=3)),
+        "cat": pb.Hyperparameter(categorical=pb.Categorical(vals=[to_value("x"), to_value(1)])),
+        "nested": pb.Hyperparameter(
+            nested=pb.Space(hyperparameters={"in": pb.Hyperparameter(const_value=to_value(True))})
+        ),
+    }
+)
+SPACE = Space(
+    {
+        "const": Const({"a": [1, None, 2.5]}),
+        "int": IntRange(-3, 9, 4),
+        "double": DoubleRange(0.0, 1.0, 2),
+        "log": LogRange(-4.0, -1.0, 10.0, 3),
+        "cat": Categorical(("x", 1)),
+        "nested": Space({"in": Const(True)}),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("fields", "method"),
+    [
+        ({"single": pb.SingleMethod(max_length=3)}, SingleSpec(max_length=3)),
+        ({"single": pb.SingleMethod()}, SingleSpec(max_length=None)),
+        (
+            {"random": pb.RandomMethod(max_trials=4)},
+            RandomSpec(max_length=None, max_trials=4, max_concurrent_trials=0),
+        ),
+        ({"grid": pb.GridMethod(max_length=9, max_concurrent_trials=2)}, GridSpec(9, 2)),
+        (
+            {
+                "async_halving": pb.AsyncHalvingMethod(
+                    num_rungs=2, max_length=9, max_trials=3, divisor=3.0, stop_once=True
+                )
+            },
+            AsyncHalvingSpec(2, 9, 3, 3.0, 0, stop_once=True),
+        ),
+        (
+            {
+                "adaptive_asha": pb.AdaptiveAshaMethod(
+                    max_length=9,
+                    max_trials=3,
+                    divisor=3.0,
+                    max_rungs=2,
+                    max_concurrent_trials=5,
+                    mode=pb.ADAPTIVE_MODE_CONSERVATIVE,
+                    bracket_rungs=[1, 2],
+                    time_driven=True,
+                ),
+                "time_metric": "epochs",
+            },
+            AdaptiveAshaSpec(9, 3, 3.0, 2, 5, AdaptiveMode.CONSERVATIVE, (1, 2), time_driven=True),
+        ),
+    ],
+)
+def test_a_spec_is_read_field_by_field(fields: dict[str, Any], method: Any) -> None:
+    message = spec(**fields, smaller_is_better=False, space=AXES, source_checkpoint_id="c")
+    assert spec_from(message) == SearchSpec(
+        method=method,
+        metric="loss",
+        smaller_is_better=False,
+        seed=7,
+        space=SPACE,
+        time_metric=fields.get("time_metric"),
+        source_checkpoint_id="c",
+    )
+
+
+def nested(depth: int) -> pb.Space:
+    inner = pb.Space()
+    for _ in range(depth):
+        inner = pb.Space(hyperparameters={"x": pb.Hyperparameter(nested=inner)})
+    return inner
+
+
+@pytest.mark.parametrize(
+    ("message", "kind", "complaint"),
+    [
+        (spec(), InvalidArgumentError, "searcher.name: must name a search method"),
+        (adaptive(mode=pb.ADAPTIVE_MODE_UNSPECIFIED), InvalidArgumentError, "searcher.mode: must be"),
+        (
+            spec(single=pb.SingleMethod(), space=pb.Space(hyperparameters={"x": pb.Hyperparameter()})),
+            InvalidArgumentError,
+            "hyperparameters.x: must be of some kind",
+        ),
+        (
+            spec(
+                single=pb.SingleMethod(),
+                space=pb.Space(
+                    hyperparameters={"x": pb.Hyperparameter(const_value=value_pb2.Value())},
+                ),
+            ),
+            InvalidArgumentError,
+            "a value without a kind",
+        ),
+        (spec(single=pb.SingleMethod(), space=nested(26)), InvalidArgumentError, "nests deeper than 24"),
+        (spec(external=pb.ExternalMethod(name="optuna")), UnimplementedError, "'optuna' is not known here"),
+        (
+            spec(
+                grid=pb.GridMethod(max_length=1),
+                space=pb.Space(
+                    hyperparameters={
+                        "x": pb.Hyperparameter(
+                            nested=pb.Space(
+                                hyperparameters={
+                                    "y": pb.Hyperparameter(int_range=pb.IntRange(minval=0, maxval=5))
+                                }
+                            )
+                        )
+                    }
+                ),
+            ),
+            InvalidArgumentError,
+            "hyperparameters.x.y.count: must be given in a grid search",
+        ),
+    ],
+)
+def test_a_spec_that_means_nothing_is_refused(
+    message: pb.SearchSpec, kind: type[ResoluteError], complaint: str
+) -> None:
+    with pytest.raises(kind) as caught:
+        spec_from(message)
+    assert complaint in str(caught.value)
+
+
+def test_the_deepest_space_that_is_taken_fits_into_every_message() -> None:
+    deepest: Any = 1
+    for _ in range(12):
+        deepest = {"y": deepest}
+    inner = pb.Space(hyperparameters={"x": pb.Hyperparameter(const_value=to_value(deepest))})
+    for _ in range(12):
+        inner = pb.Space(hyperparameters={"x": pb.Hyperparameter(nested=inner)})
+    message = spec(single=pb.SingleMethod(max_length=1), space=inner)
+    _, first = start(spec_from(pb.SearchSpec.FromString(message.SerializeToString())))
+    logged = entry_to(first, search_id=str(UUID(int=1)), event_id="e", time=0.0)
+    listed = service_pb.ListEventsResponse(entries=[logged])
+    assert service_pb.ListEventsResponse.FromString(listed.SerializeToString()) == listed
+    with pytest.raises(InvalidArgumentError, match="nests deeper than 24"):
+        spec_from(spec(single=pb.SingleMethod(max_length=1), space=deeper(inner)))
+
+
+def deeper(inner: pb.Space) -> pb.Space:
+    return pb.Space(hyperparameters={"x": pb.Hyperparameter(nested=inner)})
+
+
+def test_kinds_of_a_later_version_are_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match="event 'e' is of no kind"):
+        event_from(pb.Event(event_id="e"))
+    with pytest.raises(InvalidArgumentError, match="an operation is of no kind"):
+        operation_from(pb.Operation())
