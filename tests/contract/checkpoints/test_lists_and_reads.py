@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.checkpoints import CONTENT, EXPERIMENT, SERVICE, TRIAL, World, new_id, token, world
+from support.waiting import until
 
 from resolute.errors import DataLossError, InvalidArgumentError, NotFoundError, PermissionDeniedError
 from resolute_checkpoints.checkpoint import READABLE, State
@@ -165,10 +166,7 @@ def test_a_reader_that_leaves_early_leaves_no_open_file(url: str, root: Path) ->
             assert len(await anext(chunks)) == CHUNK
             assert open_files() == 1
             await chunks.aclose()
-            deadline = asyncio.get_running_loop().time() + 5
-            while open_files():
-                assert asyncio.get_running_loop().time() < deadline
-                await asyncio.sleep(0.01)
+            await until(lambda: open_files() == 0)
 
     asyncio.run(scenario())
 

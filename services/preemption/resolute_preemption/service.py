@@ -1,0 +1,46 @@
+"""The preemption service: its parts, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import grpc
+
+from resolute.api.preemption.v1.preemption_service_pb2_grpc import add_PreemptionServiceServicer_to_server
+from resolute_preemption.board import Board
+from resolute_preemption.follower import Follower
+from resolute_preemption.servicer import PreemptionServicer
+from resolute_preemption.settings import PreemptionSettings
+from resolute_serving.service import Environment
+
+
+class PreemptionService:
+    """Fans signals out to whoever watches allocations.
+
+    Args:
+        environment: What it is given to live in.
+        settings: What only this service is told.
+    """
+
+    name = "preemption"
+    """Short name."""
+    grpc_names: Sequence[str] = ("resolute.api.preemption.v1.PreemptionService",)
+    """Full names of its gRPC services."""
+
+    def __init__(self, environment: Environment, *, settings: PreemptionSettings) -> None:
+        self.board = Board(heartbeat=settings.heartbeat)
+        """The signals as they are known here."""
+        self._follower = Follower(peers=environment.peers, board=self.board, settings=settings)
+
+    def register(self, server: grpc.aio.Server) -> None:
+        """Adds its handler to a server that has not started."""
+        add_PreemptionServiceServicer_to_server(PreemptionServicer(self.board), server)
+
+    async def start(self) -> None:
+        """Begins to follow the experiments service."""
+        self._follower.start()
+
+    async def stop(self) -> None:
+        """Ends every watch, then the stream that it follows."""
+        self.board.close()
+        await self._follower.stop()
