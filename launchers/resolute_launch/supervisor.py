@@ -11,7 +11,8 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from resolute.api.experiments.v1.allocations_service_pb2 import LaunchSpec
@@ -57,26 +58,38 @@ class Supervisor:
         self._environ = environ
         self._clock = clock
         self._stop = threading.Event()
+        self._patience = Patience(order.lease_patience_seconds, clock=clock)
 
     def supervise(self) -> None:
         """Leads the run to its end and reports that."""
         terminations = Terminations()
         terminations.subscribe(self._stop.set)
-        channel = open_channel(self._order.master, token=self._run.read_token)
-        link = Link(
-            channel=channel,
-            control=ControlPlane(channel, self._order),
-            patience=Patience(self._order.lease_patience_seconds, clock=self._clock),
-        )
         try:
-            self._lead(link, terminations)
+            with self._link(trace_id="") as link:
+                spec = self._ask_for_spec(link, terminations)
+            if spec is not None:
+                with self._link(trace_id=spec.trace_id) as link:
+                    self._lead(spec, link, terminations)
         finally:
-            channel.close()
             terminations.close()
 
-    def _lead(self, link: Link, terminations: Terminations) -> None:
+    @contextmanager
+    def _link(self, *, trace_id: str) -> Iterator[Link]:
+        channel = open_channel(self._order.master, token=self._run.read_token, trace_id=trace_id)
         try:
-            spec = self._ask_for_spec(link)
+            yield Link(channel, ControlPlane(channel, self._order), self._patience)
+        finally:
+            channel.close()
+
+    def _ask_for_spec(self, link: Link, terminations: Terminations) -> LaunchSpec | None:
+        """Returns what is to be run; None when the run ended for want of it."""
+        try:
+            spec = patiently(
+                link.control.launch_spec,
+                patience=link.patience,
+                stop=self._stop,
+                purpose="asking for work",
+            )
         except ResoluteError as failure:
             _log.error("there is nothing to run: %s", failure)
             seen = Observations(preempted=terminations.count > 0)
@@ -85,7 +98,11 @@ class Supervisor:
             record = never_started(seen, clock=self._clock)
             record.write(self._run.exit_file)
             self._report(link, record)
-            return
+            return None
+        write_atomically(self._run.path / SPEC_FILE, spec.SerializeToString(), mode=0o600)
+        return spec
+
+    def _lead(self, spec: LaunchSpec, link: Link, terminations: Terminations) -> None:
         live = LiveRun(
             Task(spec, self._order, self._run),
             link,
@@ -97,13 +114,6 @@ class Supervisor:
             self._report(link, live.conduct())
         finally:
             live.close()
-
-    def _ask_for_spec(self, link: Link) -> LaunchSpec:
-        spec = patiently(
-            link.control.launch_spec, patience=link.patience, stop=self._stop, purpose="asking what to run"
-        )
-        write_atomically(self._run.path / SPEC_FILE, spec.SerializeToString(), mode=0o600)
-        return spec
 
     def _report(self, link: Link, record: ExitRecord) -> None:
         _log.info("the run ended: %s", record)
@@ -157,7 +167,7 @@ def _take_lock(run: RunDirectory, descriptor: int | None) -> RunLock:
 def _run_once(run: RunDirectory) -> None:
     order = LaunchOrder.read(run.launch_file)
     order = replace(order, compat_path=order.compat_path or str(compat_path()))
-    _start_log(order)
+    start_log(order.log_level)
     run.prepare()
     identity = ProcessIdentity.of(os.getpid())
     write_json(run.supervisor_file, identity.to_json() if identity else {"pid": os.getpid()}, sync=True)
@@ -174,9 +184,10 @@ def _run_once(run: RunDirectory) -> None:
         raise
 
 
-def _start_log(order: LaunchOrder) -> None:
+def start_log(level: str) -> None:
+    """Writes the log of this process to its standard error."""
     logging.basicConfig(
-        level=order.log_level.upper(),
+        level=level.upper(),
         format="%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s",
         stream=sys.stderr,
     )

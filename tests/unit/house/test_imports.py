@@ -23,6 +23,7 @@ SHARED_WITH_SERVICES = {
     "resolute.run_directory",
     "resolute.run_lock",
     "resolute.spool.ack",
+    "resolute.spool.format",
     "resolute.values",
 }
 """Modules of the SDK that are contracts between both sides, and import nothing but each other."""

@@ -22,9 +22,11 @@ class Slot:
     """One GPU, or one share of the processor where there is no GPU."""
 
     id: int
-    """Number on its machine; the device number of a GPU."""
+    """Number on its machine, from 0."""
     kind: SlotKind
     """What it is."""
+    device: str = ""
+    """Of a GPU, what ``CUDA_VISIBLE_DEVICES`` lists for it: its UUID where that is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,14 +89,23 @@ class ResourceManager(Protocol):
     async def inspect(self, allocation_id: str) -> Sequence[ContainerReport]:
         """Tells the state of every container by rank, and ends what a lost supervisor left running.
 
-        Living ones are watched from now on, also when an earlier life of this process launched them.
+        Living ones are watched from now on, also when an earlier life of this process launched them. A
+        container counts as living until the last of its processes has ended.
         """
 
     async def kill(self, allocation_id: str) -> None:
         """Ends every process of an allocation at once, its supervisors included."""
 
-    async def release(self, allocation_id: str) -> None:
-        """Forgets an allocation that was settled; what its run left on disk goes, undelivered spools stay."""
+    async def release(self, allocation_id: str, *, token: str = "") -> None:
+        """Forgets an allocation that was settled.
+
+        What its run left on disk is removed in the background, once its supervisors have ended and its
+        reports and lines have all arrived; what still waits is sent.
+
+        Args:
+            allocation_id: The allocation.
+            token: A fresh token of the run, for when its own may have expired in a long outage.
+        """
 
     def watch(self) -> AsyncIterator[ContainerReport]:
         """Reports each container whose supervisor ended, until ``close``. One consumer."""

@@ -1,37 +1,26 @@
-"""The default resource manager: supervisors as processes of this machine, one session each.
-
-Supervisors outlive this process. What they are is told by their run directories alone: a lock that is held
-means alive, an exit record means exited, neither means lost.
-"""
+"""The default resource manager: supervisors as processes of this machine, which outlive this process."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import shutil
-import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from pathlib import Path
 
 import structlog
 
-from resolute.errors import ConflictError, DataLossError
-from resolute.exit_record import ExitRecord
 from resolute.launch_order import LaunchOrder
-from resolute.processes import Family, ProcessIdentity, open_pidfd
-from resolute.run_directory import ENVIRONMENT_VARIABLE, RunDirectory, read_json
-from resolute.run_lock import RunLock, is_locked
-from resolute.spool.ack import AckFile
+from resolute.processes import ProcessIdentity
 from resolute_experiments.resources.base import AllocationSpec, ContainerReport, ContainerState, Slot
+from resolute_experiments.resources.container import LocalContainer, containers_in
 from resolute_experiments.resources.slots import detect_slots
+from resolute_experiments.resources.waiting import POLL_SECONDS, until_ended
 
-_ORPHAN_SECONDS = 30.0
-_POLL_SECONDS = 0.5
-_LOG_TAIL = 2000
+_RELEASED = "released"
+"""Marks the folder of an allocation that nobody needs any more; its content says nothing."""
 _log = structlog.get_logger("local")
 
 
@@ -49,8 +38,9 @@ class LocalResourceManager:
         self._slots = detect_slots(slots)
         self._lease_patience = lease_patience
         self._reports: asyncio.Queue[ContainerReport | None] = asyncio.Queue()
-        self._watchers: dict[tuple[str, int], asyncio.Task[None]] = {}
-        self._children: dict[int, subprocess.Popen[bytes]] = {}
+        self._watchers: dict[str, asyncio.Task[None]] = {}
+        self._cleaners: dict[str, asyncio.Task[None]] = {}
+        self._children: list[subprocess.Popen[bytes]] = []
 
     def capacity(self) -> Sequence[Slot]:
         """Every slot, by id."""
@@ -63,203 +53,135 @@ class LocalResourceManager:
             OSError: They cannot be started, because the disk is full for example.
         """
         for rank, slot_ids in enumerate(spec.placements):
-            await asyncio.to_thread(self._launch_one, spec, rank, slot_ids)
-            self._watch_one(spec.allocation_id, rank)
-
-    def _launch_one(self, spec: AllocationSpec, rank: int, slot_ids: Sequence[int]) -> None:
-        run = self._run(spec.allocation_id, rank)
-        run.prepare()
-        try:
-            lock = RunLock.acquire(run.lock_file)
-        except ConflictError:
-            return
-        try:
-            if run.supervisor_file.exists() or run.exit_file.exists():
-                return
-            self._order(spec, rank, slot_ids).write(run.launch_file)
-            self._start(run, lock)
-        finally:
-            lock.release()
+            container = LocalContainer(self._runs, spec.allocation_id, rank)
+            process = await asyncio.to_thread(container.start, self._order(spec, rank, slot_ids))
+            self._keep(process)
+            self._watch_one(container)
 
     def _order(self, spec: AllocationSpec, rank: int, slot_ids: Sequence[int]) -> LaunchOrder:
-        kinds = {slot.id: slot.kind for slot in self._slots}
-        kind = kinds[slot_ids[0]].value if slot_ids else "cpu"
+        slots = {slot.id: slot for slot in self._slots}
+        devices = tuple(slots[number].device for number in slot_ids if slots[number].device)
         return LaunchOrder(
             allocation_id=spec.allocation_id,
             container_rank=rank,
             master=spec.address,
             token=spec.token,
             slot_ids=tuple(slot_ids),
-            slot_kind=kind,
-            devices=tuple(str(slot) for slot in slot_ids) if kind == "gpu" else (),
+            slot_kind=slots[slot_ids[0]].kind.value if slot_ids else "cpu",
+            devices=devices,
             agent_id=socket.gethostname(),
             python=sys.executable,
             lease_patience_seconds=self._lease_patience,
         )
 
-    def _start(self, run: RunDirectory, lock: RunLock) -> None:
-        command = [
-            sys.executable,
-            "-m",
-            "resolute_launch.supervisor",
-            str(run.path),
-            "--lock-fd",
-            str(lock.descriptor),
-        ]
-        with (run.path / "supervisor.log").open("ab") as log:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd=run.path,
-                start_new_session=True,
-                pass_fds=(lock.descriptor,),
-            )
-        # Kept until it has ended, so that it can be waited for and leaves no zombie.
-        self._children[process.pid] = process
-
     async def inspect(self, allocation_id: str) -> Sequence[ContainerReport]:
         """Tells the state of every container by rank, and ends what a lost supervisor left running."""
-        folder = self._runs / allocation_id
-        ranks = sorted(int(path.name) for path in folder.iterdir()) if folder.is_dir() else []
         reports = []
-        for rank in ranks:
-            report = await asyncio.to_thread(self._inspect_one, allocation_id, rank)
+        for container in containers_in(self._runs, allocation_id):
+            report = await asyncio.to_thread(container.inspect)
             if report.state is ContainerState.ALIVE:
-                self._watch_one(allocation_id, rank)
+                self._watch_one(container)
             reports.append(report)
         return reports
 
-    def _inspect_one(self, allocation_id: str, rank: int) -> ContainerReport:
-        run = self._run(allocation_id, rank)
-        if is_locked(run.lock_file):
-            return _report(allocation_id, rank, ContainerState.ALIVE)
-        try:
-            record = ExitRecord.read(run.exit_file)
-        except (ValueError, DataLossError) as error:
-            _log.warning("exit record cannot be read", run=str(run.path), error=str(error))
-            record = None
-        if record is not None:
-            return _report(allocation_id, rank, ContainerState.EXITED, record)
-        if not run.supervisor_file.exists() and not run.child_file.exists():
-            return _report(allocation_id, rank, ContainerState.UNKNOWN)
-        self._end_orphans(run)
-        return _report(allocation_id, rank, ContainerState.LOST)
-
-    def _end_orphans(self, run: RunDirectory) -> None:
-        """Ends what a dead supervisor left running, before its slots are given away."""
-        leader = ProcessIdentity.from_json(read_json(run.child_file))
-        family = Family(leader=leader, variable=f"{ENVIRONMENT_VARIABLE}={run.path}".encode())
-        left = family.end(timeout=_ORPHAN_SECONDS)
-        if left:
-            _log.error("orphans do not end", run=str(run.path), pids=[process.pid for process in left])
-
     async def kill(self, allocation_id: str) -> None:
         """Ends every process of an allocation at once, its supervisors included."""
-        folder = self._runs / allocation_id
-        for path in sorted(folder.iterdir()) if folder.is_dir() else []:
-            await asyncio.to_thread(self._kill_one, RunDirectory(path))
+        for container in containers_in(self._runs, allocation_id):
+            await asyncio.to_thread(container.kill)
 
-    def _kill_one(self, run: RunDirectory) -> None:
-        supervisor = ProcessIdentity.from_json(read_json(run.supervisor_file))
-        if supervisor is not None:
-            supervisor.send(signal.SIGKILL)
-        self._end_orphans(run)
-
-    async def release(self, allocation_id: str) -> None:
-        """Forgets an allocation that was settled; what its run left on disk goes, undelivered spools stay."""
-        for key in [key for key in self._watchers if key[0] == allocation_id]:
-            watcher = self._watchers.pop(key)
-            watcher.cancel()
+    async def release(self, allocation_id: str, *, token: str = "") -> None:
+        """Forgets an allocation that was settled, and cleans up behind it in the background."""
         folder = self._runs / allocation_id
-        for path in sorted(folder.iterdir()) if folder.is_dir() else []:
-            await asyncio.to_thread(_clean, RunDirectory(path))
-        with contextlib.suppress(OSError):
-            folder.rmdir()
+        if folder.is_dir():
+            (folder / _RELEASED).touch()
+            self._clean_later(allocation_id, token)
 
     async def watch(self) -> AsyncIterator[ContainerReport]:
         """Reports each container whose supervisor ended, until ``close``."""
+        for marker in self._runs.glob(f"*/{_RELEASED}"):
+            self._clean_later(marker.parent.name, "")
         while (report := await self._reports.get()) is not None:
             yield report
 
     async def close(self) -> None:
         """Ends the watching. Supervisors go on."""
-        watchers = list(self._watchers.values())
+        tasks = [*self._watchers.values(), *self._cleaners.values()]
         self._watchers.clear()
-        for watcher in watchers:
-            watcher.cancel()
-        await asyncio.gather(*watchers, return_exceptions=True)
+        self._cleaners.clear()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._reap()
+        for process in self._children:
+            # It outlives this process on purpose, and its object is not to complain about that.
+            process.returncode = 0
+        self._children.clear()
         await self._reports.put(None)
 
-    def _run(self, allocation_id: str, rank: int) -> RunDirectory:
-        return RunDirectory(self._runs / allocation_id / str(rank))
+    def _watch_one(self, container: LocalContainer) -> None:
+        self._start_task(self._watchers, repr(container), self._report_end(container))
 
-    def _watch_one(self, allocation_id: str, rank: int) -> None:
-        key = (allocation_id, rank)
-        if key not in self._watchers:
-            name = f"watch-{allocation_id}-{rank}"
-            self._watchers[key] = asyncio.create_task(self._wait_for_end(allocation_id, rank), name=name)
-
-    async def _wait_for_end(self, allocation_id: str, rank: int) -> None:
-        run = self._run(allocation_id, rank)
-        while is_locked(run.lock_file):
-            supervisor = ProcessIdentity.from_json(read_json(run.supervisor_file))
-            await _until_ended(supervisor)
-        self._reap()
-        report = await asyncio.to_thread(self._inspect_one, allocation_id, rank)
+    async def _report_end(self, container: LocalContainer) -> None:
+        while True:
+            await self._until_unlocked(container)
+            report = await asyncio.to_thread(container.inspect)
+            if report.state is not ContainerState.ALIVE:
+                break
+            await asyncio.sleep(POLL_SECONDS)
         if report.state is ContainerState.UNKNOWN:
-            # It was launched and has left no trace: it could not even begin.
-            report = _report(allocation_id, rank, ContainerState.EXITED, _never_began(run))
+            report = container.never_began()
         await self._reports.put(report)
 
+    async def _until_unlocked(self, container: LocalContainer) -> None:
+        while container.locked:
+            await until_ended(container.supervisor)
+        self._reap()
+
+    def _clean_later(self, allocation_id: str, token: str) -> None:
+        self._start_task(self._cleaners, allocation_id, self._clean(allocation_id, token))
+
+    async def _clean(self, allocation_id: str, token: str) -> None:
+        """Waits for the end of an allocation's supervisors, sends what they left, and removes the rest."""
+        folder = self._runs / allocation_id
+        for container in containers_in(self._runs, allocation_id):
+            await self._until_unlocked(container)
+            if await asyncio.to_thread(container.undelivered):
+                await self._salvage(container, token)
+            if not await asyncio.to_thread(container.undelivered):
+                await asyncio.to_thread(container.remove)
+            else:
+                _log.warning("a run's history still waits on disk", run=str(container.run.path))
+        if not containers_in(self._runs, allocation_id):
+            (folder / _RELEASED).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+
+    async def _salvage(self, container: LocalContainer, token: str) -> None:
+        process = await asyncio.to_thread(container.salvage, token)
+        self._keep(process)
+        while process.poll() is None:
+            await until_ended(ProcessIdentity.of(process.pid))
+
+    def _start_task(
+        self, tasks: dict[str, asyncio.Task[None]], name: str, work: Coroutine[None, None, None]
+    ) -> None:
+        if name in tasks:
+            work.close()
+            return
+        task = asyncio.create_task(work, name=f"local-{name}")
+        tasks[name] = task
+        task.add_done_callback(lambda ended: self._task_ended(tasks, name, ended))
+
+    def _task_ended(self, tasks: dict[str, asyncio.Task[None]], name: str, task: asyncio.Task[None]) -> None:
+        if tasks.get(name) is task:
+            del tasks[name]
+        if not task.cancelled() and task.exception() is not None:
+            _log.error("looking after a run failed", run=name, exc_info=task.exception())
+
+    def _keep(self, process: subprocess.Popen[bytes] | None) -> None:
+        """Remembers a child, so that it can be waited for and leaves no zombie."""
+        if process is not None:
+            self._children.append(process)
+
     def _reap(self) -> None:
-        for pid, process in list(self._children.items()):
-            if process.poll() is not None:
-                del self._children[pid]
-
-
-def _report(
-    allocation_id: str, rank: int, state: ContainerState, record: ExitRecord | None = None
-) -> ContainerReport:
-    return ContainerReport(allocation_id=allocation_id, container_rank=rank, state=state, exit=record)
-
-
-def _never_began(run: RunDirectory) -> ExitRecord:
-    log = run.path / "supervisor.log"
-    tail = log.read_text(errors="replace")[-_LOG_TAIL:].strip() if log.exists() else ""
-    failure = f"the supervisor of the run did not start:\n{tail}"
-    return ExitRecord(exit_code=1, failure=failure, failed_before_entrypoint=True)
-
-
-async def _until_ended(process: ProcessIdentity | None) -> None:
-    """Waits until a process has ended, or a moment where the kernel cannot tell."""
-    descriptor = None
-    if process is not None:
-        with contextlib.suppress(ProcessLookupError):
-            descriptor = open_pidfd(process.pid)
-    if descriptor is None or process != ProcessIdentity.of(process.pid if process else 0):
-        if descriptor is not None:
-            os.close(descriptor)
-        await asyncio.sleep(_POLL_SECONDS)
-        return
-    loop = asyncio.get_running_loop()
-    ended = asyncio.Event()
-    loop.add_reader(descriptor, ended.set)
-    try:
-        await ended.wait()
-    finally:
-        loop.remove_reader(descriptor)
-        os.close(descriptor)
-
-
-def _clean(run: RunDirectory) -> None:
-    """Removes a run directory, unless something in it was not delivered yet."""
-    if is_locked(run.lock_file) or _undelivered(run):
-        return
-    shutil.rmtree(run.path, ignore_errors=True)
-
-
-def _undelivered(run: RunDirectory) -> bool:
-    spools = [path for pattern in ("*.metrics", "*.logs") for path in run.spool.glob(pattern)]
-    return any(AckFile.of(path).offset < path.stat().st_size for path in spools)
+        self._children = [process for process in self._children if process.poll() is None]

@@ -1,0 +1,338 @@
+"""The local resource manager with real supervisors: they outlive it, and none is lost or started twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.control_plane import ControlPlane, control_plane
+
+from resolute.processes import ProcessIdentity
+from resolute.run_directory import RunDirectory, read_json
+from resolute.run_lock import is_locked
+from resolute.spool.format import Line, Stdtype
+from resolute.spool.lines import LineWriter
+from resolute_experiments.resources.base import AllocationSpec, ContainerReport, ContainerState
+from resolute_experiments.resources.local import LocalResourceManager
+
+ALLOCATION = "allocation-1"
+TRAIN = "echo training; while true; do sleep 0.05; done"
+
+
+def scenario(body: Callable[[], Awaitable[None]]) -> None:
+    asyncio.run(asyncio.wait_for(body(), 60))
+
+
+def spec(plane: ControlPlane, *, placements: tuple[tuple[int, ...], ...] = ((0,),)) -> AllocationSpec:
+    return AllocationSpec(
+        allocation_id=ALLOCATION, placements=placements, address=plane.address, token="token-0"
+    )
+
+
+@asynccontextmanager
+async def managing(path: Path) -> AsyncIterator[tuple[LocalResourceManager, asyncio.Queue[ContainerReport]]]:
+    """A manager whose reports go into a queue."""
+    manager = LocalResourceManager(path / "runs", slots=2)
+    reports: asyncio.Queue[ContainerReport] = asyncio.Queue()
+
+    async def collect() -> None:
+        async for report in manager.watch():
+            await reports.put(report)
+
+    collector = asyncio.create_task(collect())
+    try:
+        yield manager, reports
+    finally:
+        await manager.close()
+        await collector
+
+
+@asynccontextmanager
+async def cleared(path: Path) -> AsyncIterator[None]:
+    """Leaves nothing running behind."""
+    try:
+        yield
+    finally:
+        manager = LocalResourceManager(path / "runs", slots=2)
+        await manager.kill(ALLOCATION)
+        await manager.close()
+
+
+def run_of(path: Path, rank: int = 0) -> RunDirectory:
+    return RunDirectory(path / "runs" / ALLOCATION / str(rank))
+
+
+def identity(path: Path) -> ProcessIdentity:
+    found = ProcessIdentity.from_json(read_json(path))
+    assert found is not None
+    return found
+
+
+async def seen(plane: ControlPlane, condition: Callable[[], Any]) -> None:
+    await asyncio.to_thread(plane.wait_for, condition)
+
+
+async def come_true(condition: Callable[[], Any]) -> None:
+    while not condition():  # noqa: ASYNC110  # nothing tells of what the file system shows
+        await asyncio.sleep(0.02)
+
+
+def test_a_run_is_launched_once_watched_and_its_exit_is_known(tmp_path: Path) -> None:
+    async def body() -> None:
+        with control_plane("echo done; exit 3") as plane:
+            async with cleared(tmp_path), managing(tmp_path) as (manager, reports):
+                assert await manager.inspect(ALLOCATION) == []
+                await manager.launch(spec(plane))
+                report = await reports.get()
+                assert (report.allocation_id, report.container_rank) == (ALLOCATION, 0)
+                assert report.state is ContainerState.EXITED
+                assert report.exit is not None
+                assert report.exit.exit_code == 3
+                await manager.launch(spec(plane))
+                again = await reports.get()
+                assert again.exit == report.exit
+                assert plane.calls.count("GetLaunchSpec") == 1
+
+    scenario(body)
+
+
+def test_launching_what_runs_changes_nothing(tmp_path: Path) -> None:
+    async def body() -> None:
+        with control_plane(TRAIN) as plane:
+            async with cleared(tmp_path), managing(tmp_path) as (manager, _):
+                await asyncio.gather(*(manager.launch(spec(plane)) for _ in range(4)))
+                await seen(plane, lambda: "training" in plane.text())
+                await manager.launch(spec(plane))
+                assert plane.calls.count("GetLaunchSpec") == 1
+
+    scenario(body)
+
+
+def test_a_run_counts_as_alive_from_the_instant_of_its_launch(tmp_path: Path) -> None:
+    async def body() -> None:
+        with control_plane(TRAIN) as plane:
+            async with cleared(tmp_path), managing(tmp_path) as (manager, _):
+                await manager.launch(spec(plane))
+                (report,) = await manager.inspect(ALLOCATION)
+                assert report.state is ContainerState.ALIVE
+
+    scenario(body)
+
+
+def test_a_later_manager_adopts_what_an_earlier_one_launched(tmp_path: Path) -> None:
+    async def body() -> None:
+        with control_plane(TRAIN) as plane:
+            async with cleared(tmp_path):
+                async with managing(tmp_path) as (first, _):
+                    await first.launch(spec(plane))
+                    await seen(plane, lambda: "training" in plane.text())
+                child = identity(run_of(tmp_path).child_file)
+                async with managing(tmp_path) as (second, reports):
+                    (report,) = await second.inspect(ALLOCATION)
+                    assert report.state is ContainerState.ALIVE
+                    await second.launch(spec(plane))
+                    assert identity(run_of(tmp_path).child_file) == child
+                    assert child.is_alive()
+                    plane.send_signal(kill=True)
+                    ended = await reports.get()
+                    assert ended.state is ContainerState.EXITED
+                assert plane.calls.count("GetLaunchSpec") == 1
+
+    scenario(body)
+
+
+def test_a_lost_supervisors_orphans_are_ended_before_it_is_reported(tmp_path: Path) -> None:
+    async def body() -> None:
+        script = "(setsid sleep 100 &); sleep 101 & echo $!; " + TRAIN
+        with control_plane(script) as plane:
+            async with cleared(tmp_path), managing(tmp_path) as (manager, reports):
+                await manager.launch(spec(plane))
+                await seen(plane, lambda: "training" in plane.text())
+                run = run_of(tmp_path)
+                child, sleeper = identity(run.child_file), ProcessIdentity.of(int(plane.text()[0]))
+                assert sleeper is not None
+                os.kill(identity(run.supervisor_file).pid, signal.SIGKILL)
+                report = await reports.get()
+                assert report.state is ContainerState.LOST
+                assert report.exit is None
+                assert not child.is_alive()
+                assert not sleeper.is_alive()
+                # It is not started again under the same name.
+                await manager.launch(spec(plane))
+                assert (await reports.get()).state is ContainerState.LOST
+                assert plane.calls.count("GetLaunchSpec") == 1
+
+    scenario(body)
+
+
+def test_orphans_of_a_supervisor_that_died_while_nobody_watched_are_ended_too(tmp_path: Path) -> None:
+    async def body() -> None:
+        with control_plane(TRAIN) as plane:
+            async with cleared(tmp_path):
+                async with managing(tmp_path) as (first, _):
+                    await first.launch(spec(plane))
+                    await seen(plane, lambda: "training" in plane.text())
+                child = identity(run_of(tmp_path).child_file)
+                os.kill(identity(run_of(tmp_path).supervisor_file).pid, signal.SIGKILL)
+                async with managing(tmp_path) as (second, _):
+                    await come_true(lambda: not is_locked(run_of(tmp_path).lock_file))
+                    assert child.is_alive()
+                    (report,) = await second.inspect(ALLOCATION)
+                    assert report.state is ContainerState.LOST
+                    assert not child.is_alive()
+
+    scenario(body)
+
+
+def test_a_stranger_that_got_the_process_id_of_an_orphan_is_spared(tmp_path: Path) -> None:
+    async def body() -> None:
+        stranger = await asyncio.create_subprocess_exec("sleep", "100", start_new_session=True)
+        try:
+            run = run_of(tmp_path)
+            run.prepare()
+            current = ProcessIdentity.of(stranger.pid)
+            assert current is not None
+            old = current.to_json() | {"start_time": current.start_time - 1}
+            for file in (run.supervisor_file, run.child_file):
+                file.write_text(json.dumps(old | {"pgid": stranger.pid}))
+            async with managing(tmp_path) as (manager, _):
+                (report,) = await manager.inspect(ALLOCATION)
+                assert report.state is ContainerState.LOST
+                await manager.kill(ALLOCATION)
+            assert stranger.returncode is None
+            assert current.is_alive()
+        finally:
+            stranger.kill()
+            await stranger.wait()
+
+    scenario(body)
+
+
+def test_a_launch_that_was_cut_off_before_the_supervisor_ran_can_be_repeated(tmp_path: Path) -> None:
+    async def body() -> None:
+        with control_plane("echo done") as plane:
+            async with cleared(tmp_path), managing(tmp_path) as (manager, reports):
+                run = run_of(tmp_path)
+                run.prepare()
+                run.launch_file.write_text("{}")
+                (report,) = await manager.inspect(ALLOCATION)
+                assert report.state is ContainerState.UNKNOWN
+                await manager.launch(spec(plane))
+                assert (await reports.get()).state is ContainerState.EXITED
+
+    scenario(body)
+
+
+def test_a_supervisor_that_cannot_begin_is_a_failure_that_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    (tmp_path / "grpc.py").write_text("raise ImportError('a broken installation')")
+
+    async def body() -> None:
+        with control_plane("echo done") as plane:
+            async with managing(tmp_path) as (manager, reports):
+                await manager.launch(spec(plane))
+                report = await reports.get()
+                assert report.state is ContainerState.EXITED
+                assert report.exit is not None
+                assert report.exit.failed_before_entrypoint
+                assert "a broken installation" in report.exit.failure
+
+    scenario(body)
+
+
+def test_a_kill_ends_supervisor_and_entrypoint_at_once(tmp_path: Path) -> None:
+    async def body() -> None:
+        with control_plane("trap '' TERM; " + TRAIN) as plane:
+            async with cleared(tmp_path), managing(tmp_path) as (manager, reports):
+                await manager.launch(spec(plane))
+                await seen(plane, lambda: "training" in plane.text())
+                run = run_of(tmp_path)
+                processes = [identity(run.child_file), identity(run.supervisor_file)]
+                await manager.kill(ALLOCATION)
+                assert not any(process.is_alive() for process in processes)
+                assert (await reports.get()).state is ContainerState.LOST
+                await manager.kill(ALLOCATION)
+
+    scenario(body)
+
+
+def test_an_allocation_may_have_several_containers_on_this_machine(tmp_path: Path) -> None:
+    async def body() -> None:
+        with control_plane("echo $DET_SLOT_IDS", container_count=2, collective_key="k") as plane:
+            async with cleared(tmp_path), managing(tmp_path) as (manager, reports):
+                await manager.launch(spec(plane, placements=((0,), (1,))))
+                ended = [await reports.get(), await reports.get()]
+                assert sorted(report.container_rank for report in ended) == [0, 1]
+                assert {report.state for report in ended} == {ContainerState.EXITED}
+                assert sorted(plane.text()) == ["[0]", "[1]"]
+
+    scenario(body)
+
+
+def test_an_auxiliary_task_needs_no_slot(tmp_path: Path) -> None:
+    async def body() -> None:
+        with control_plane("echo $DET_SLOT_IDS $DET_USE_GPU") as plane:
+            async with cleared(tmp_path), managing(tmp_path) as (manager, reports):
+                await manager.launch(spec(plane, placements=((),)))
+                await reports.get()
+                assert plane.text() == ["[] false"]
+
+    scenario(body)
+
+
+def test_a_released_run_leaves_nothing_on_disk(tmp_path: Path) -> None:
+    async def body() -> None:
+        with control_plane("echo done") as plane:
+            async with cleared(tmp_path), managing(tmp_path) as (manager, _):
+                await manager.launch(spec(plane))
+                # Released as soon as the exit was reported, while the supervisor is still about to leave.
+                await seen(plane, lambda: plane.exits)
+                await manager.release(ALLOCATION)
+                await come_true(lambda: not list((tmp_path / "runs").iterdir()))
+                await manager.release(ALLOCATION)
+                assert await manager.inspect(ALLOCATION) == []
+
+    scenario(body)
+
+
+def test_what_a_lost_run_left_undelivered_is_sent_before_it_is_removed(tmp_path: Path) -> None:
+    async def body() -> None:
+        with control_plane(TRAIN) as plane:
+            async with cleared(tmp_path):
+                async with managing(tmp_path) as (first, reports):
+                    await first.launch(spec(plane))
+                    await seen(plane, lambda: "training" in plane.text())
+                    await first.kill(ALLOCATION)
+                    await reports.get()
+                    writer = LineWriter(run_of(tmp_path).spool, name="late")
+                    writer.append_lines([Line(1.0, Stdtype.STDOUT, b"written in its last moment")])
+                    plane.stop()
+                    await first.release(ALLOCATION, token="token-fresh")
+                # The first manager went away before anybody answered; the next one takes it up.
+                plane.start()
+                async with managing(tmp_path):
+                    await seen(plane, lambda: "written in its last moment" in plane.text())
+                    await come_true(lambda: not list((tmp_path / "runs").iterdir()))
+
+    scenario(body)
+
+
+def test_closing_the_manager_ends_no_run(tmp_path: Path) -> None:
+    async def body() -> None:
+        with control_plane(TRAIN) as plane:
+            async with cleared(tmp_path):
+                async with managing(tmp_path) as (manager, _):
+                    await manager.launch(spec(plane))
+                    await seen(plane, lambda: "training" in plane.text())
+                assert identity(run_of(tmp_path).child_file).is_alive()
+
+    scenario(body)
