@@ -61,6 +61,10 @@ class Metrics:
     experiment: str = field(default_factory=lambda: str(uuid.uuid4()))
     trial: str = field(default_factory=lambda: str(uuid.uuid4()))
 
+    def anew(self) -> Metrics:
+        """The same service with a trial and an experiment that it has never heard of."""
+        return Metrics(self.servicer, self.database)
+
     def call(self, method: str, request: Any) -> Any:
         """Calls a handler."""
 

@@ -41,7 +41,7 @@ def extend(aggregates: Floats, values: Floats, *, last: int | None) -> Floats:
         values: Rows by names; at least one row.
         last: The row that is the newest of all now, if one of these is.
     """
-    result = aggregates.copy()
+    result: Floats = aggregates.copy()
     finite = np.isfinite(values)
     with np.errstate(over="ignore"):
         if finite.all():
@@ -68,5 +68,4 @@ def encode(aggregates: Floats) -> bytes:
 
 def decode(data: bytes) -> Floats:
     """Unpacks aggregates."""
-    flat: Floats = np.frombuffer(data, dtype="<f8").astype(np.float64, copy=False)
-    return flat.reshape(len(Row), -1)
+    return np.frombuffer(data, dtype="<f8").astype(np.float64, copy=False).reshape(len(Row), -1)

@@ -122,8 +122,7 @@ def test_a_thinned_series_keeps_extremes_and_ends(metrics: Metrics) -> None:
     assert found.total_points == 5000
     points = dict(zip(found.steps, found.values, strict=True))
     assert (points[1234], points[4321]) == (9, -9)
-    assert list(found.steps)[0] == 0
-    assert list(found.steps)[-1] == 4999
+    assert (found.steps[0], found.steps[-1]) == (0, 4999)
     assert list(found.steps) == sorted(found.steps)
     assert all(points[step] == values[step] for step in points)
     assert len(metrics.points("loss", max_points=5000)) == 5000
@@ -177,9 +176,9 @@ def _reports(metrics: Metrics) -> list[dict[str, Any]]:
 
 
 def _history() -> dict[int, list[Report]]:
-    first = [("training", step, {"loss": float(step), "lr": 0.1}) for step in range(0, 60, 3)]
+    first: list[Report] = [("training", step, {"loss": float(step), "lr": 0.1}) for step in range(0, 60, 3)]
     first += [("validation", step, {"accuracy": float(step)}) for step in range(0, 60, 20)]
-    second = [("training", step, {"loss": -float(step)}) for step in range(30, 80, 5)]
+    second: list[Report] = [("training", step, {"loss": -float(step)}) for step in range(30, 80, 5)]
     return {1: first, 2: second}
 
 

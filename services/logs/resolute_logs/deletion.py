@@ -1,0 +1,31 @@
+"""Removes an experiment's lines piece by piece, so that no transaction holds up others for long."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from resolute_logs.closing import close
+from resolute_logs.schema import INTAKE, lines
+
+_LINES_AT_ONCE = 20_000
+
+
+def remove_some(connection: Connection, experiment_key: int) -> bool:
+    """Removes a part of what an experiment's trials wrote.
+
+    Returns:
+        Whether anything is left.
+    """
+    trial = INTAKE.next_trial(connection, experiment_key)
+    if trial is None:
+        return False
+    some = sa.select(lines.c.line_id).where(lines.c.trial_key == trial).limit(_LINES_AT_ONCE)
+    removed = connection.execute(lines.delete().where(lines.c.line_id.in_(some))).rowcount
+    if removed < _LINES_AT_ONCE:
+        # Whoever follows it is told that nothing more will come.
+        trials = INTAKE.trials
+        query = sa.select(trials.c.trial_id).where(trials.c.trial_key == trial)
+        close(connection, connection.execute(query).scalar_one())
+        INTAKE.forget_trial(connection, trial)
+    return True

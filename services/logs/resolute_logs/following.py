@@ -1,0 +1,98 @@
+"""Sends lines as they arrive."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from functools import partial
+
+from sqlalchemy.engine import Connection
+
+from resolute.clock import Clock
+from resolute.errors import UnavailableError
+from resolute_logs.closing import is_closed
+from resolute_logs.filters import Filter
+from resolute_logs.reading import Page, StoredLine, read_page
+from resolute_logs.wakeups import Wakeups
+from resolute_serving.database import Database
+
+_LINES_AT_ONCE = 2000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pace:
+    """How often a follower does something while nothing happens, in seconds."""
+
+    recheck: float = 1.0
+    """It looks for lines that another replica took."""
+    heartbeat: float = 15.0
+    """It shows that the stream lives."""
+
+
+class Follower:
+    """Follows logs, for as long as the service runs.
+
+    Args:
+        database: Where lines come from.
+        wakeups: Tells when to look.
+        clock: Measures heartbeats.
+        pace: How often it looks without being told.
+    """
+
+    def __init__(self, database: Database, wakeups: Wakeups, *, clock: Clock, pace: Pace) -> None:
+        self._database = database
+        self._wakeups = wakeups
+        self._clock = clock
+        self._pace = pace
+        self._stopping = False
+
+    def stop(self) -> None:
+        """Ends every stream with an error that says where to go on."""
+        self._stopping = True
+        self._wakeups.notify_all()
+
+    async def follow(self, wanted: Filter, *, after: int) -> AsyncIterator[list[StoredLine]]:
+        """Gives matching lines behind a position, in order; ends when the trial is closed and all were given.
+
+        Args:
+            wanted: Which lines.
+            after: Only lines after this one.
+
+        Yields:
+            Some lines; none from time to time, to show that the stream lives.
+
+        Raises:
+            UnavailableError: The service stops.
+        """
+        position = after
+        spoke = self._clock.monotonic()
+        while True:
+            if self._stopping:
+                raise UnavailableError(
+                    f"the logs service is stopping; follow on after line {position} once it is back"
+                )
+            news = self._wakeups.next_for(wanted.trial_id)
+            closed, page = await self._database.read(partial(_look, wanted=wanted, position=position))
+            position = page.position
+            if page.lines or self._clock.monotonic() - spoke >= self._pace.heartbeat:
+                yield page.lines
+                spoke = self._clock.monotonic()
+            if page.more:
+                continue
+            if closed:
+                return
+            await _wait(news, self._pace.recheck)
+
+
+def _look(connection: Connection, *, wanted: Filter, position: int) -> tuple[bool, Page]:
+    # In this order: lines that were there when the trial was closed are then among those read.
+    closed = is_closed(connection, wanted.trial_id)
+    return closed, read_page(connection, wanted, position=position, most=_LINES_AT_ONCE)
+
+
+async def _wait(event: asyncio.Event, seconds: float) -> None:
+    try:
+        await asyncio.wait_for(event.wait(), seconds)
+    except asyncio.TimeoutError:
+        return

@@ -1,0 +1,41 @@
+"""The logs service, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import grpc
+
+from resolute.api.logs.v1.logs_service_pb2_grpc import add_LogsServiceServicer_to_server
+from resolute_logs.following import Pace
+from resolute_logs.servicer import Servicer
+from resolute_serving.service import Environment
+
+
+class LogsService:
+    """Takes, filters and follows logs. Between calls it remembers only who follows.
+
+    Args:
+        environment: Its database and clock.
+        pace: How often followers look without being told.
+    """
+
+    name = "logs"
+    grpc_names: Sequence[str] = ("resolute.api.logs.v1.LogsService",)
+
+    def __init__(self, environment: Environment, *, pace: Pace | None = None) -> None:
+        self._database = environment.open_database(self.name)
+        self.servicer = Servicer(self._database, clock=environment.clock, pace=pace or Pace())
+        """The handlers."""
+
+    def register(self, server: grpc.aio.Server) -> None:
+        """Adds its handlers to a server."""
+        add_LogsServiceServicer_to_server(self.servicer, server)
+
+    async def start(self) -> None:
+        """Has nothing to start."""
+
+    async def stop(self) -> None:
+        """Ends followers, and closes the database once what is queued was written."""
+        self.servicer.follower.stop()
+        self._database.close()

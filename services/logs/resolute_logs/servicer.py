@@ -1,0 +1,120 @@
+"""The gRPC handlers of the logs service."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+from sqlalchemy.engine import Connection
+
+from resolute.api.logs.v1 import logs_service_pb2 as api
+from resolute.api.logs.v1.logs_service_pb2_grpc import LogsServiceServicer
+from resolute.clock import Clock
+from resolute_logs.closing import close
+from resolute_logs.deletion import remove_some
+from resolute_logs.filters import Filter, parse_filter
+from resolute_logs.following import Follower, Pace
+from resolute_logs.ingest import ingest
+from resolute_logs.parsing import parse_batch
+from resolute_logs.reading import StoredLine, read_page
+from resolute_logs.schema import INTAKE
+from resolute_logs.wakeups import Wakeups
+from resolute_serving.database import Database
+from resolute_serving.intake import invalid, parse_uuid
+from resolute_serving.pages import decode_token, encode_token, page_size
+
+_LARGE_REQUEST = 64 << 10
+
+
+class Servicer(LogsServiceServicer):
+    """Reads requests, calls the domain in a transaction, builds responses.
+
+    Args:
+        database: The service's database.
+        clock: Tells when something was deleted, and measures heartbeats.
+        pace: How often followers look without being told.
+    """
+
+    def __init__(self, database: Database, *, clock: Clock, pace: Pace) -> None:
+        self._database = database
+        self._clock = clock
+        self._wakeups = Wakeups()
+        self.follower = Follower(database, self._wakeups, clock=clock, pace=pace)
+        """Serves the streams; stop it before the server stops."""
+
+    async def IngestLines(self, request: api.IngestLinesRequest, context: Any) -> api.IngestLinesResponse:
+        """Takes a batch of lines exactly once."""
+        if request.ByteSize() > _LARGE_REQUEST:
+            # Thousands of lines take milliseconds, which nobody else on the loop should wait for.
+            batch = await asyncio.to_thread(parse_batch, request)
+        else:
+            batch = parse_batch(request)
+        reached = await self._database.write(lambda link: ingest(link, batch))
+        self._wakeups.notify(batch.origin.trial_id)
+        return api.IngestLinesResponse(next_sequence=reached)
+
+    async def ListLines(self, request: api.ListLinesRequest, context: Any) -> api.ListLinesResponse:
+        """Lists lines that match a filter."""
+        wanted = parse_filter(request.filter)
+        most = page_size(request.page_size, default=1000, most=10_000)
+        position = decode_token(request)
+        return await self._database.read(lambda link: _list(link, request, wanted, position, most))
+
+    async def FollowLines(
+        self, request: api.FollowLinesRequest, context: Any
+    ) -> AsyncIterator[api.FollowLinesResponse]:
+        """Sends lines that match a filter as they arrive."""
+        wanted = parse_filter(request.filter)
+        if request.after_line_id < 0:
+            raise invalid(
+                "after_line_id", f"after_line_id is {request.after_line_id}; it must be zero or above"
+            )
+        async for lines in self.follower.follow(wanted, after=request.after_line_id):
+            yield api.FollowLinesResponse(lines=[_to_line(line, wanted.trial_id) for line in lines])
+
+    async def CloseTrialLogs(
+        self, request: api.CloseTrialLogsRequest, context: Any
+    ) -> api.CloseTrialLogsResponse:
+        """Says that no more lines of a trial will come."""
+        trial = parse_uuid(request.trial_id, field="trial_id")
+        await self._database.write(lambda link: close(link, trial))
+        self._wakeups.notify(trial)
+        return api.CloseTrialLogsResponse()
+
+    async def DeleteExperimentLogs(
+        self, request: api.DeleteExperimentLogsRequest, context: Any
+    ) -> api.DeleteExperimentLogsResponse:
+        """Removes every line of an experiment; what was begun is finished when called again."""
+        experiment = parse_uuid(request.experiment_id, field="experiment_id")
+        now = self._clock.time()
+        key = await self._database.write(lambda link: INTAKE.bury(link, experiment, now=now))
+        while await self._database.write(lambda link: remove_some(link, key)):
+            pass
+        return api.DeleteExperimentLogsResponse()
+
+
+def _list(
+    connection: Connection, request: api.ListLinesRequest, wanted: Filter, position: int | None, most: int
+) -> api.ListLinesResponse:
+    page = read_page(connection, wanted, position=position, descending=request.descending, most=most)
+    return api.ListLinesResponse(
+        lines=[_to_line(line, wanted.trial_id) for line in page.lines],
+        next_page_token=encode_token(request, page.position) if page.more else "",
+    )
+
+
+def _to_line(line: StoredLine, trial_id: str) -> api.Line:
+    message = api.Line(
+        message=line.message,
+        level=api.Level.ValueType(line.level),
+        rank=line.rank,
+        stdtype=line.stdtype,
+        line_id=line.line_id,
+        run=line.run,
+        trial_id=trial_id,
+        origin=line.origin,
+        container=line.container,
+    )
+    message.time.seconds, message.time.nanos = divmod(line.time_ns, 1_000_000_000)
+    return message

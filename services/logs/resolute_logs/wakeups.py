@@ -1,0 +1,31 @@
+"""Tells followers in this process that a trial has something new. A hint: they look now and then anyway."""
+
+from __future__ import annotations
+
+import asyncio
+from weakref import WeakValueDictionary
+
+
+class Wakeups:
+    """Events by trial, shared by its followers and gone with the last of them. For one event loop."""
+
+    def __init__(self) -> None:
+        self._events: WeakValueDictionary[str, asyncio.Event] = WeakValueDictionary()
+
+    def next_for(self, trial_id: str) -> asyncio.Event:
+        """The event of the next news of a trial. Take it before looking, so that no news is missed."""
+        event = self._events.get(trial_id)
+        if event is None:
+            event = self._events[trial_id] = asyncio.Event()
+        return event
+
+    def notify(self, trial_id: str) -> None:
+        """Wakes the followers of a trial."""
+        event = self._events.pop(trial_id, None)
+        if event is not None:
+            event.set()
+
+    def notify_all(self) -> None:
+        """Wakes every follower."""
+        for trial_id in list(self._events):
+            self.notify(trial_id)
