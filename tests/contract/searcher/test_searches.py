@@ -478,6 +478,8 @@ class TestEvents:
                     await session.report(exited(trial.request_id, pb.EXIT_REASON_UNSPECIFIED))
                 with pytest.raises(InvalidArgumentError, match="must identify the event"):
                     await session.report(closed(trial.request_id, ""))
+                with pytest.raises(InvalidArgumentError, match="must not begin with '#'"):
+                    await session.report(closed(trial.request_id, "#1"))
                 with pytest.raises(InvalidArgumentError, match="must be trial_created, trial_closed or"):
                     await session.report(pb.Event(event_id="x", started=pb.Event.Started()))
                 with pytest.raises(NotFoundError, match="does not exist"):
@@ -496,7 +498,7 @@ class TestEvents:
                     await session.report(
                         pb.Event(event_id="a", trial_created=created), closed(trial.request_id)
                     )
-                assert [entry.event.event_id for entry in await session.log()] == ["started", "a"]
+                assert [entry.event.event_id for entry in await session.log()] == ["#1", "a"]
 
         run(scenario)
 

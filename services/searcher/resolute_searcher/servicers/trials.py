@@ -23,6 +23,7 @@ from resolute_searcher.names import canonical_uuid
 from resolute_searcher.search import Search
 from resolute_searcher.storage import Storage
 from resolute_searcher.store import trials
+from resolute_searcher.store.log import OWN_EVENT_PREFIX
 
 _REMEMBERED_TRIALS = 100_000
 
@@ -168,6 +169,8 @@ def _reported(position: int, message: pb.Event) -> tuple[str, TrialCreated | Tri
         raise _wrong(f"events[{position}]", "must be trial_created, trial_closed or trial_exited")
     if not message.event_id:
         raise _wrong(f"events[{position}].event_id", "must identify the event across retries")
+    if message.event_id.startswith(OWN_EVENT_PREFIX):
+        raise _wrong(f"events[{position}].event_id", f"must not begin with {OWN_EVENT_PREFIX!r}")
     return message.event_id, event
 
 

@@ -21,6 +21,8 @@ from resolute_searcher.schema import entries, searches, trials
 from resolute_searcher.search import Entry, Search
 from resolute_searcher.store.rows import no_search, read_search
 
+OWN_EVENT_PREFIX = "#"
+"""How identifiers begin that the log gives to events that came without one."""
 _BATCH = 1000
 
 
@@ -57,7 +59,7 @@ class Append:
         entry: The entry.
         previous: Tip of the log that it was decided upon.
         tip: Tip of the log that ends with it.
-        event_id: Identifies the event across retries.
+        event_id: Identifies the event across retries; empty for events that the search itself recognizes.
         now: Seconds since 1970.
         method_version: Name and version of the method that decided.
         requested: Trials asked for so far.
@@ -82,7 +84,7 @@ class Append:
             entry=entry,
             previous=previous,
             tip=uuid4().hex,
-            event_id=event_id or f"#{entry.sequence}",
+            event_id=event_id,
             now=now,
             method_version=search.kind.label,
             requested=search.requested,
@@ -116,15 +118,17 @@ def append(connection: Connection, search_id: str, new: Append) -> None:
     )
     if moved.rowcount != 1:
         raise ConflictError(f"search {search_id} went on meanwhile; read it again")
-    if connection.execute(_TAKEN, {"which": search_id, "event": new.event_id}).first() is not None:
-        raise EventTakenError(new.event_id)
-    message = entry_to(entry, search_id=search_id, event_id=new.event_id, time=new.now)
+    event_id = new.event_id
+    if event_id and connection.execute(_TAKEN, {"which": search_id, "event": event_id}).first() is not None:
+        raise EventTakenError(event_id)
+    event_id = event_id or f"{OWN_EVENT_PREFIX}{entry.sequence}"
+    message = entry_to(entry, search_id=search_id, event_id=event_id, time=new.now)
     connection.execute(
         _INSERT_ENTRY,
         {
             "search_id": search_id,
             "sequence": entry.sequence,
-            "event_id": new.event_id,
+            "event_id": event_id,
             "method_version": new.method_version,
             "entry": message.SerializeToString(),
             "last_action": entry.last_action,
