@@ -91,7 +91,7 @@ class LeaseKeeper:
             self.lost = str(failure)
             self._notify()
             return 0.0
-        except ResoluteError as failure:
+        except Exception as failure:  # noqa: BLE001  # the lease is kept whatever goes wrong with one renewal
             _log.warning("the lease could not be renewed, it will be tried again: %s", failure)
             if self._patience.exhausted:
                 self._notify()
@@ -102,12 +102,20 @@ class LeaseKeeper:
     def _renew(self) -> None:
         response = self._control.renew_lease(pid=self.pid)
         self._patience.renew()
-        if response.token:
-            write_atomically(self._token_file, response.token, mode=0o600)
+        self._keep_token(response.token)
         if response.ttl_seconds > 0:
             self._ttl = response.ttl_seconds
         if self._board.update(response.signal):
             self._notify()
+
+    def _keep_token(self, token: str) -> None:
+        if not token:
+            return
+        try:
+            write_atomically(self._token_file, token, mode=0o600)
+        except OSError as failure:
+            # The one before is good for a while yet, and the disk may have room again by then.
+            _log.error("the renewed token could not be kept: %s", failure)
 
     def _pass_on(self) -> None:
         if self._preemption:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 from collections.abc import Mapping, Sequence
@@ -33,6 +34,7 @@ DRAIN_SECONDS = 30.0
 _TICK_SECONDS = 0.25
 _LINGER_SECONDS = 0.5
 _PIPE_SECONDS = 5.0
+_log = logging.getLogger("resolute.supervisor")
 
 
 class LiveRun:
@@ -87,7 +89,7 @@ class LiveRun:
         """Brings the run up, stands by it to its end, and ships what it left.
 
         Returns:
-            How it ended; on disk already.
+            How it ended; on disk already, if the disk took it.
         """
         self._terminations.subscribe(self._attention.set)
         self._lease.start()
@@ -95,8 +97,7 @@ class LiveRun:
         self._shipping.start()
         try:
             record = self._execute()
-            record.write(self._run.exit_file)
-            self._writer.close()
+            self._keep(record)
             self._drain()
             return record
         finally:
@@ -198,6 +199,14 @@ class LiveRun:
             words=self._pump.last_words,
             clock=self._clock,
         )
+
+    def _keep(self, record: ExitRecord) -> None:
+        """Puts the end on disk before anyone is told. A full disk must not keep it from being told at all."""
+        try:
+            record.write(self._run.exit_file)
+            self._writer.close()
+        except (ResoluteError, OSError) as failure:
+            _log.error("what the run ends with could not be written: %s", failure)
 
     def _drain(self) -> None:
         limit = DRAIN_SECONDS if self._terminations.count else self._link.patience.seconds

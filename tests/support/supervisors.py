@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,6 +60,7 @@ def supervised(
     plane: ControlPlane,
     *,
     environ: Mapping[str, str] | None = None,
+    prefix: Sequence[str] = (),
     **order: Any,
 ) -> Iterator[Supervised]:
     """Starts a supervisor for the run of a control plane; ends everything at the end."""
@@ -77,7 +78,7 @@ def supervised(
     LaunchOrder(**values).write(run.launch_file)
     with (run.path / "supervisor.log").open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "resolute_launch.supervisor", str(run.path)],
+            [*prefix, sys.executable, "-m", "resolute_launch.supervisor", str(run.path)],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
