@@ -28,6 +28,21 @@ class LineSplitter:
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Takes the next bytes and yields the lines that they complete, without their ends."""
+        if b"\r" in data or self._states or self._prefix:
+            yield from self._feed_states(data)
+        else:
+            *lines, rest = data.split(b"\n")
+            if lines:
+                lines[0] = bytes(self._rest) + lines[0]
+                self._rest.clear()
+            for line in lines:
+                yield from _pieces(line) if len(line) > MAX_LINE else (line,)
+            self._rest += rest
+        while len(self._rest) > MAX_LINE:
+            yield self._cut()
+
+    def _feed_states(self, data: bytes) -> Iterator[bytes]:
+        """The same where lines may have been drawn over, or go on that were too long."""
         begin = 0
         for match in _ENDS.finditer(data):
             self._rest += data[begin : match.start()]
@@ -38,8 +53,6 @@ class LineSplitter:
             else:
                 self._keep_state(segment)
         self._rest += data[begin:]
-        while len(self._rest) > MAX_LINE:
-            yield self._cut()
 
     def states(self) -> Iterator[bytes]:
         """Yields what progress bars show now, as far as it is new since this was last asked."""

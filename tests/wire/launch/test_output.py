@@ -1,0 +1,78 @@
+"""What a trial writes, as people see it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from support.control_plane import control_plane
+from support.supervisors import supervised
+
+from resolute.api.logs.v1.logs_service_pb2 import LEVEL_ERROR, LEVEL_INFO, LEVEL_UNSPECIFIED
+
+
+def test_lines_carry_their_stream_their_rank_and_their_level(tmp_path: Path) -> None:
+    script = "echo plain; echo '[rank=2] INFO: [7] mod: hi'; echo 'ERROR: bad' >&2"
+    with control_plane(script) as plane, supervised(tmp_path, plane) as run:
+        before = time.time()
+        assert run.wait() == 0
+        found = {
+            (line.message, line.stdtype, line.rank if line.HasField("rank") else None, line.level)
+            for line in plane.all_lines()
+        }
+        assert found == {
+            ("plain", "stdout", None, LEVEL_UNSPECIFIED),
+            ("INFO: [7] mod: hi", "stdout", 2, LEVEL_INFO),
+            ("ERROR: bad", "stderr", None, LEVEL_ERROR),
+        }
+        assert all(abs(line.time.ToSeconds() - before) < 30 for line in plane.all_lines())
+
+
+def test_a_progress_bar_is_one_line(tmp_path: Path) -> None:
+    script = r"printf '\r 10%%|#  |\r 60%%|## |' >&2; printf '\r100%%|###|\n' >&2; echo end"
+    with control_plane(script) as plane, supervised(tmp_path, plane) as run:
+        assert run.wait() == 0
+        assert sorted(plane.text()) == ["100%|###|", "end"]
+
+
+def test_progress_bars_of_ranks_are_one_line_each(tmp_path: Path) -> None:
+    bar = r"printf '\r 10%%'; sleep 0.2; printf '\r100%%\n'"
+    script = " ".join(f'python3 -m resolute_launch.wrap_rank {rank} sh -c "{bar}" & ' for rank in range(2))
+    with control_plane(script + "wait") as plane, supervised(tmp_path, plane) as run:
+        assert run.wait() == 0
+        assert sorted((line.rank, line.message) for line in plane.all_lines()) == [(0, "100%"), (1, "100%")]
+
+
+def test_a_long_line_becomes_several_of_at_most_8_kib(tmp_path: Path) -> None:
+    with control_plane("printf '%020000d\\n' 7") as plane, supervised(tmp_path, plane) as run:
+        assert run.wait() == 0
+        assert [len(text) for text in plane.text()] == [8192, 8192, 3616]
+
+
+def test_a_flood_of_lines_arrives_whole_and_in_order(tmp_path: Path) -> None:
+    with control_plane("seq 100000") as plane, supervised(tmp_path, plane) as run:
+        assert run.wait(60) == 0
+        assert plane.text() == [str(number) for number in range(1, 100001)]
+
+
+def test_output_goes_on_while_the_disk_is_full(tmp_path: Path) -> None:
+    # A limit on the size of files stands for a full disk: the same calls fail, and nobody else suffers.
+    limit = ["prlimit", "--fsize=50000"]
+    with (
+        control_plane("seq 20000; exit 3") as plane,
+        supervised(tmp_path, plane, prefix=limit) as run,
+    ):
+        assert run.wait() == 0
+        assert plane.text()[:3] == ["1", "2", "3"]
+        assert len(plane.text()) < 20000
+        assert plane.exits[0].exit_code == 3
+        assert "lines of the log are lost" in run.log()
+
+
+def test_python_in_the_entrypoint_does_not_hold_its_output_back(tmp_path: Path) -> None:
+    with (
+        control_plane(["python3", "-c", "import time; print('now'); time.sleep(60)"]) as plane,
+        supervised(tmp_path, plane) as run,
+    ):
+        plane.wait_for(lambda: plane.text() == ["now"])
+        assert run.process.poll() is None
