@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from typing import Protocol
 
 import click
@@ -22,7 +22,7 @@ from resolute.clock import SYSTEM_CLOCK, Clock
 from resolute.errors import UnavailableError
 
 _TICK = 0.25
-_BEST_SECONDS = 2.0
+_BEST_SECONDS = 3.0
 _PLAIN_SECONDS = 5.0
 _LAST_LINES_SECONDS = 15.0
 
@@ -82,7 +82,6 @@ class _Following:
         self._watch_ended_at: float | None = None
         self._log_ended = False
         self._best_at = float("-inf")
-        self._best_is_old = False
 
     def run(self) -> None:
         """Shows everything until the experiment ends and its log has been shown."""
@@ -109,7 +108,6 @@ class _Following:
 
     def _apply(self, change: Change) -> None:
         self.state.apply(change)
-        self._best_is_old = self._best_is_old or bool(change.trials)
         first = self.state.first_trial
         if self._log is None and first is not None:
             self._display.line(f"following trial {first.id}")
@@ -132,13 +130,12 @@ class _Following:
 
     def _refresh_best(self, *, final: bool = False) -> None:
         now = self._clock.monotonic()
-        if not final and (not self._best_is_old or now - self._best_at < _BEST_SECONDS):
+        if not final and (not self.state.trials or now - self._best_at < _BEST_SECONDS):
             return
-        self._best_at, self._best_is_old = now, False
-        try:
+        self._best_at = now
+        # What the metrics service cannot tell now, it can tell the next time.
+        with suppress(UnavailableError):
             self.state.best = self._services.metrics.best(self.state.experiment.uuid).experiment
-        except UnavailableError:
-            self._best_is_old = True
 
 
 def _detach(experiment: ExperimentRecord) -> None:
@@ -209,4 +206,6 @@ class _LiveDisplay(AbstractContextManager["Display"]):
         self._print(text, markup=False, soft_wrap=True)
 
     def progress(self, text: str) -> None:
-        self._status.update(text)
+        from rich.text import Text
+
+        self._status.update(Text(text))

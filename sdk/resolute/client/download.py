@@ -16,6 +16,7 @@ from enum import Enum
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
+from resolute.client.disk import naming_full_disk
 from resolute.client.records import CheckpointRecord, DirectoryStorage, FileRecord
 from resolute.client.remote.checkpoints import Checkpoints
 from resolute.client.states import CheckpointState
@@ -64,6 +65,7 @@ def download(
         FailedPreconditionError: The checkpoint is not committed, or the store cannot be reached directly when
             ``mode`` wants that.
         DataLossError: Fetched bytes do not match their digest, or a path leads outside.
+        QuotaError: The disk is full.
         UnavailableError: The service, or the store, cannot be reached.
     """
     if (destination / METADATA_FILE).exists():
@@ -116,11 +118,14 @@ def _fetch(source: _Source, file: FileRecord, path: Path) -> None:
     have = partial.stat().st_size if partial.is_file() else 0
     if have > file.size:
         have = 0
-    with partial.open("r+b" if have else "wb") as output:
-        output.seek(have)
+    with (
+        naming_full_disk(f"write {path}", remedy="free some space and download again: it goes on here"),
+        partial.open("r+b" if have else "wb") as output,
+    ):
+        if have:
+            output.seek(have)
         for piece in source.read(file.path, have):
             output.write(piece)
-        output.truncate()
     size = partial.stat().st_size
     if size != file.size or not _matches(partial, file.digest):
         partial.unlink()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from resolute.archive import extract_archive
+from resolute.client.disk import naming_full_disk
 from resolute.client.remote.experiments import Experiments
 
 
@@ -18,11 +19,15 @@ def save_model_definition(experiments: Experiments, key: int | str, path: Path) 
 
     Returns:
         ``path``.
+
+    Raises:
+        NotFoundError: There is no such experiment.
+        QuotaError: The disk is full.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.partial")
     try:
-        with partial.open("wb") as output:
+        with naming_full_disk(f"write {path}", remedy="free some space"), partial.open("wb") as output:
             for chunk in experiments.model_definition(key):
                 output.write(chunk)
         partial.replace(path)

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, cast, final
 
+from resolute.client.disk import is_full_disk, naming_full_disk
 from resolute.client.ignores import IGNORE_FILE
 from resolute.client.tree import Entry, ModelDefinitionError, collect, human_size
 
@@ -90,11 +91,16 @@ def pack(
     Raises:
         ModelDefinitionError: Something is missing or unreadable, leads outside, has a name that another has
             too, or the whole is larger than ``limit``. It is a ``ValueError`` as well.
+        QuotaError: The disk for temporary files is full.
     """
     entries = collect(model_definition, includes, limit=limit)
     file = cast("IO[bytes]", tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY))  # noqa: SIM115 - the archive owns it
     try:
-        size = _write(file, entries)
+        where = tempfile.gettempdir()
+        with naming_full_disk(
+            f"pack the model definition in {where}", remedy="free some space or let TMPDIR name another place"
+        ):
+            size = _write(file, entries)
         if size > limit:
             raise ModelDefinitionError(
                 f"the model definition grew to {human_size(size)} while it was packed, "
@@ -144,6 +150,8 @@ def _add(archive: tarfile.TarFile, entry: Entry) -> int:
             info.size, info.mode = status.st_size, 0o755 if status.st_mode & 0o100 else 0o644
             archive.addfile(info, content)
     except OSError as error:
+        if is_full_disk(error):
+            raise
         # tarfile raises an OSError without a number when a file turns out shorter than it was.
         if error.strerror is None:
             raise ModelDefinitionError(

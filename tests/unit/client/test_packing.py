@@ -16,7 +16,7 @@ import pytest
 from resolute.archive import extract_archive
 from resolute.client.packing import CHUNK_BYTES, configured_limit, pack
 from resolute.client.tree import ModelDefinitionError, human_size
-from resolute.errors import InvalidArgumentError
+from resolute.errors import InvalidArgumentError, QuotaError
 
 
 def packed(model_definition: Path | None, *includes: Path, limit: int = 1 << 20) -> bytes:
@@ -242,6 +242,15 @@ def test_what_may_not_be_read_is_named(name: str) -> None:
         secret.unlink()
         closed.rmdir()
         directory.rmdir()
+
+
+def test_a_full_disk_is_named(code: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Path("/dev/full").open("wb", buffering=0) as full:
+        monkeypatch.setattr(tempfile, "SpooledTemporaryFile", lambda **_: full)
+        with pytest.raises(
+            QuotaError, match="cannot pack the model definition in .*: No space left on device"
+        ):
+            pack(code)
 
 
 def test_chunks_are_bounded_and_can_be_read_twice(code: Path) -> None:

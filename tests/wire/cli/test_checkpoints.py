@@ -135,6 +135,18 @@ def test_a_file_that_climbs_out_is_not_written(
     assert not (tmp_path / "evil").exists()
 
 
+def test_a_full_disk_is_named(cluster: ScriptedCluster, resolute: CommandLine, tmp_path: Path) -> None:
+    trained(cluster)
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / ".model.pt.partial").symlink_to("/dev/full")
+    outcome = resolute("c", "download", cluster.state.checkpoints[0].checkpoint_id, "-o", "here")
+    assert outcome.code == 1
+    assert outcome.err == (
+        "error: cannot write here/model.pt: No space left on device; "
+        "free some space and download again: it goes on here\n"
+    )
+
+
 def test_an_unfinished_checkpoint_is_not_downloaded(cluster: ScriptedCluster, resolute: CommandLine) -> None:
     trained(cluster)
     cluster.state.checkpoints[0].state = checkpoint_pb2.CHECKPOINT_STATE_UPLOADING

@@ -122,6 +122,16 @@ def test_submitted_code_comes_back(
     assert "is not empty" in again.err
 
 
+def test_a_full_disk_is_named(
+    cluster: ScriptedCluster, resolute: CommandLine, code: Path, tmp_path: Path
+) -> None:
+    resolute("e", "create", str(code / "const.yaml"), str(code))
+    (tmp_path / ".experiment_1_model_def.tgz.partial").symlink_to("/dev/full")
+    outcome = resolute("e", "download-model-def", "1")
+    assert outcome.code == 1
+    assert outcome.err.startswith("error: cannot write experiment_1_model_def.tgz: No space left on device")
+
+
 def test_an_archive_that_climbs_out_is_not_unpacked(
     cluster: ScriptedCluster, resolute: CommandLine, tmp_path: Path
 ) -> None:

@@ -55,9 +55,9 @@ def run_locally(
             packed.write_bytes(b"".join(archive.chunks()))
         unpack_model_definition(packed, work)
         sys.stdout.flush()
-        code = subprocess.run(
-            command, cwd=work, env=_environment(config, hparams, seed), check=False
-        ).returncode
+        environment = _environment(config, hparams, seed)
+        environment["XDG_DATA_HOME"] = scratch  # where checkpoints go off cluster: a test leaves none
+        code = subprocess.run(command, cwd=work, env=environment, check=False).returncode
     code = 128 - code if code < 0 else code
     if code == 0:
         click.echo("the local test passed")
@@ -83,9 +83,12 @@ def _command(entrypoint: Any) -> list[str]:
 
 def _environment(config: Mapping[str, Any], hparams: Mapping[str, Any], seed: int) -> dict[str, str]:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(_CLUSTER_VARIABLES)}
+    # Scripts say `python3` and mean the one that has what they import.
+    path = os.pathsep.join([str(Path(sys.executable).parent), inherited.get("PATH", os.defpath)])
     paths = [*_compat_paths(), *filter(None, [inherited.get("PYTHONPATH")])]
     return {
         **inherited,
+        "PATH": path,
         **_configured(config),
         "PYTHONPATH": os.pathsep.join(paths),
         "DET_HPARAMS": json.dumps(hparams),
