@@ -3,11 +3,12 @@
 import dataclasses
 import os
 import weakref
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from resolute.core.distributed import topology as launched
-from resolute.core.distributed.network import Network
+from resolute.core.distributed.collective import Alone, Collective
 from resolute.core.distributed.settings import DEFAULT_PUB_PORT, DEFAULT_PULL_PORT, CollectiveSettings
 from resolute.core.distributed.topology import HorovodRanks, Topology
 
@@ -85,22 +86,32 @@ class DistributedContext:
         self.cross_size = place.cross_size
         chief_host = place.chief_host(chief_ip)
         settings = CollectiveSettings.from_environment(os.environ)
-        network = Network(
-            place,
-            chief_host=chief_host,
-            pull_port=settings.pull_port(pull_port, port_offset),
-            settings=dataclasses.replace(
-                settings,
-                start_timeout=settings.start_timeout if start_timeout is None else start_timeout,
-                timeout=settings.timeout if timeout is None else timeout,
-            ),
-            force_tcp=force_tcp,
+        port = settings.pull_port(pull_port, port_offset)
+        settings = dataclasses.replace(
+            settings,
+            start_timeout=settings.start_timeout if start_timeout is None else start_timeout,
+            timeout=settings.timeout if timeout is None else timeout,
         )
-        self._job = network.job
-        self._machine = network.machine
+        self._job: Collective = Alone()
+        self._machine: Collective = Alone()
+        self._close: Callable[[], object] = self._job.close
+        if place.size > 1:
+            self._connect(place, chief_host, port, settings, force_tcp=force_tcp)
+
+    def _connect(
+        self, place: Topology, chief_host: str, port: int, settings: CollectiveSettings, *, force_tcp: bool
+    ) -> None:
+        # A job of one process needs none of this, and starts faster without.
+        from resolute.core.distributed.network import Network
+
+        network = Network(
+            place, chief_host=chief_host, pull_port=port, settings=settings, force_tcp=force_tcp
+        )
+        self._job, self._machine = network.job, network.machine
+        forgotten = weakref.finalize(self, network.close)
         # The network closes itself at exit, where the order of hooks matters.
-        self._close = weakref.finalize(self, network.close)
-        self._close.atexit = False
+        forgotten.atexit = False
+        self._close = forgotten
 
     @classmethod
     def from_horovod(cls, hvd: HorovodRanks, chief_ip: str | None = None) -> "Self":

@@ -17,7 +17,7 @@ from resolute.core.distributed.errors import CollectiveAuthError, CollectiveErro
 from resolute.core.distributed.payload import Frame
 from resolute.core.distributed.rollcall import Hello, RollCall
 from resolute.core.distributed.rounds import CENTRE, Cause, Delivery, Rounds
-from resolute.core.distributed.sockets import ConnectionMonitor, ZmqContext, open_socket, tracked
+from resolute.core.distributed.sockets import ConnectionMonitor, ZmqContext, open_socket, readable, tracked
 from resolute.core.distributed.terms import Terms
 from resolute.core.distributed.wire import SESSION_BYTES, Codec, Kind, Message, pack_fields, unpack_fields
 
@@ -164,10 +164,9 @@ class Hub:
 
     def _receive(self) -> bool:
         """Handles one message; False when there is none."""
-        try:
-            identity, *frames = self._router.recv_multipart(zmq.NOBLOCK, copy=False)
-        except zmq.Again:
+        if not readable(self._router):
             return False
+        identity, *frames = self._router.recv_multipart(zmq.NOBLOCK, copy=False)
         sender = bytes(identity.buffer)
         try:
             message = self._codec.decode(frames, with_payload=False)

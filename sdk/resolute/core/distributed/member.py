@@ -21,7 +21,7 @@ from resolute.core.distributed.errors import (
 from resolute.core.distributed.payload import LARGE, NO_PAYLOAD, Frame, Payload
 from resolute.core.distributed.rollcall import Hello
 from resolute.core.distributed.rounds import CENTRE, Cause, Ending
-from resolute.core.distributed.sockets import ConnectionMonitor, ZmqContext, open_socket, tracked
+from resolute.core.distributed.sockets import ConnectionMonitor, ZmqContext, open_socket, readable, tracked
 from resolute.core.distributed.terms import Terms
 from resolute.core.distributed.wire import NO_SESSION, Codec, Kind, Message, Op, pack_fields, unpack_fields
 
@@ -84,7 +84,13 @@ class Member:
         self._poller = zmq.Poller()
         self._poller.register(self._dealer, zmq.POLLIN)
         self._poller.register(self._monitor.socket, zmq.POLLIN)
-        self._dealer.connect(endpoint)
+        try:
+            self._dealer.connect(endpoint)
+        except zmq.ZMQError as error:
+            self._disconnect()
+            raise CollectiveError(
+                f"{self._roster.describe([CENTRE])} cannot be at {endpoint}: {error}"
+            ) from error
 
     def join(self, timeout: float, *, elder: "Member | None" = None) -> None:
         """Waits until all members have come.
@@ -150,14 +156,17 @@ class Member:
         self._send(Message(Kind.BYE, self.index, self._session, frames=(frame,)))
         del frame
         self._until_sent(tracker, until=time.monotonic() + _FAREWELL)
-        self._monitor.close()
-        self._dealer.close()
+        self._disconnect()
 
     def raise_if_ended(self) -> None:
         """Raises what ended the star, once everything that was said before it has been taken."""
         self._pump()
         if self._ending is not None and not self._inbox:
             raise self._ending.error()
+
+    def _disconnect(self) -> None:
+        self._monitor.close()
+        self._dealer.close()
 
     def _result(self, op: Op, serial: int) -> Message:
         until = None if self._timeout is None else time.monotonic() + self._timeout + _VERDICT_GRACE
@@ -240,10 +249,9 @@ class Member:
             self._lose_hub()
 
     def _receive(self) -> bool:
-        try:
-            frames = self._dealer.recv_multipart(zmq.NOBLOCK, copy=False)
-        except zmq.Again:
+        if not readable(self._dealer):
             return False
+        frames = self._dealer.recv_multipart(zmq.NOBLOCK, copy=False)
         try:
             message = self._codec.decode(frames)
         except CollectiveAuthError:

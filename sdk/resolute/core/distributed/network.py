@@ -15,6 +15,7 @@ from pathlib import Path
 import zmq
 import zmq.utils.garbage
 
+from resolute.core.distributed.collective import Alone, Collective
 from resolute.core.distributed.errors import CollectiveError
 from resolute.core.distributed.hub import Hub
 from resolute.core.distributed.member import Member
@@ -22,7 +23,7 @@ from resolute.core.distributed.roster import Roster
 from resolute.core.distributed.rounds import CENTRE
 from resolute.core.distributed.settings import CollectiveSettings
 from resolute.core.distributed.sockets import ZmqContext, tcp_url
-from resolute.core.distributed.star import Alone, Collective, Star
+from resolute.core.distributed.star import Star
 from resolute.core.distributed.terms import Terms
 from resolute.core.distributed.topology import LOOPBACK, Topology
 from resolute.core.distributed.wire import Codec
@@ -40,7 +41,7 @@ class _Seat:
 
 
 class Network:
-    """Connects this process with the others of its job, until `close`.
+    """Connects this process with the others of its job, of which there are some, until `close`.
 
     Args:
         topology: The place of this process.
@@ -68,15 +69,13 @@ class Network:
         self._settings = settings
         self._force_tcp = force_tcp
         self._deadline = time.monotonic() + settings.start_timeout
-        self.job: Collective = Alone()
-        self.machine: Collective = Alone()
         # Undone in reverse, here when the start fails, else by close().
         with contextlib.ExitStack() as opened:
-            if topology.size > 1:
-                context: ZmqContext = zmq.Context(io_threads=1)
-                opened.callback(context.term)
-                job = self._connect_job(opened, context, chief_host, pull_port)
-                self.job, self.machine = job, self._connect_machine(opened, context, job) or self.machine
+            context: ZmqContext = zmq.Context(io_threads=1)
+            opened.callback(context.term)
+            job = self._connect_job(opened, context, chief_host, pull_port)
+            self.job: Collective = job
+            self.machine: Collective = self._connect_machine(opened, context, job) or Alone()
             self._opened = opened.pop_all()
         _open.add(self)
 

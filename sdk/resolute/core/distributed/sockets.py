@@ -53,6 +53,11 @@ def tcp_url(host: str, port: int) -> str:
     return f"tcp://[{host}]:{port}" if ":" in host else f"tcp://{host}:{port}"
 
 
+def readable(socket: ZmqSocket) -> bool:
+    """Whether a message waits; much cheaper than an attempt to receive one that is not there."""
+    return bool(int(socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN)
+
+
 def tracked(frame: Frame) -> zmq.Frame:
     """A frame that uses the memory in place, and whose `tracker` is done when it is sent or dropped."""
     return zmq.Frame(view(frame), copy=False, track=True, copy_threshold=0)
@@ -82,11 +87,8 @@ class ConnectionMonitor:
     def read(self) -> ConnectionNews:
         """All news there are, without waiting."""
         news = ConnectionNews()
-        while True:
-            try:
-                event = recv_monitor_message(self.socket, zmq.NOBLOCK)
-            except zmq.Again:
-                return news
+        while readable(self.socket):
+            event = recv_monitor_message(self.socket, zmq.NOBLOCK)
             kind, descriptor = event["event"], event["value"]
             if kind in {zmq.EVENT_LISTENING, zmq.EVENT_ACCEPTED, zmq.EVENT_CONNECTED}:
                 self._descriptors.numbers.add(descriptor)
@@ -97,6 +99,7 @@ class ConnectionMonitor:
                 if kind == zmq.EVENT_DISCONNECTED:
                     news.connected = False
                     news.broken.append(descriptor)
+        return news
 
     def close(self) -> None:
         """Stops watching. The descriptors are forgotten before their numbers can be used again."""

@@ -1,8 +1,8 @@
-"""Gather, allgather and broadcast among a group of processes."""
+"""Gather, allgather and broadcast among a group of several processes."""
 
 import os
 import threading
-from typing import Any, Protocol
+from typing import Any
 
 from resolute.core.distributed.errors import CollectiveError, ContextClosedError, ForkedContextError
 from resolute.core.distributed.hub import Hub
@@ -10,41 +10,6 @@ from resolute.core.distributed.member import Member
 from resolute.core.distributed.payload import NO_PAYLOAD, Payload, dump, load
 from resolute.core.distributed.rounds import CENTRE
 from resolute.core.distributed.wire import Message, Op
-
-
-class Collective(Protocol):
-    """What a group of processes can do together. All of them make the same calls in the same order."""
-
-    def gather(self, value: Any) -> list[Any] | None:
-        """All values at the centre; None elsewhere."""
-
-    def allgather(self, value: Any) -> list[Any]:
-        """All values everywhere."""
-
-    def broadcast(self, value: Any) -> Any:
-        """The centre's value everywhere."""
-
-    def close(self) -> None:
-        """Leaves the group."""
-
-
-class Alone:
-    """The group of one."""
-
-    def gather(self, value: Any) -> list[Any] | None:
-        """The value."""
-        return [value]
-
-    def allgather(self, value: Any) -> list[Any]:
-        """The value."""
-        return [value]
-
-    def broadcast(self, value: Any) -> Any:
-        """The value."""
-        return value
-
-    def close(self) -> None:
-        """Nothing to leave."""
 
 
 class Star:
