@@ -248,7 +248,7 @@ def test_a_full_disk_is_named(code: Path, monkeypatch: pytest.MonkeyPatch) -> No
     with Path("/dev/full").open("wb", buffering=0) as full:
         monkeypatch.setattr(tempfile, "SpooledTemporaryFile", lambda **_: full)
         with pytest.raises(
-            QuotaError, match="cannot pack the model definition in .*: No space left on device"
+            QuotaError, match=r"cannot pack the model definition in .*: No space left on device"
         ):
             pack(code)
 
