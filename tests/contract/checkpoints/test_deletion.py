@@ -225,7 +225,7 @@ def test_an_experiment_is_removed_with_everything_and_leaves_a_tombstone(url: st
 def test_many_checkpoints_of_an_experiment_are_removed_in_one_call(url: str, root: Path) -> None:
     async def scenario() -> None:
         async with world(url, root) as w:
-            await asyncio.gather(*(w.store({"a": b"1"}) for _ in range(230)))
+            await asyncio.gather(*(w.store({"a": b"1"}) for _ in range(120)))
             await w.deletions.delete_experiment(EXPERIMENT)
             assert await rows(w) == (0, 0)
             assert list(root.iterdir()) == []
