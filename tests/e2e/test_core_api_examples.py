@@ -1,0 +1,149 @@
+"""The stages of the Core API guide, and both eras' spellings, through `det e create CONFIG . -f`."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.embedded import EmbeddedCluster, embedded
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-core-api"), pytest.mark.timeout(240)]
+
+CORE_API = Path(__file__).parents[2] / "examples" / "core_api"
+STAGES = ("0_start", "1_metrics", "2_checkpoints", "3_hpsearch", "4_distributed")
+ERAS = ("0_17", "0_38", "0_38_search")
+CONFIGS = STAGES + ERAS
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one config's experiment did."""
+
+    cluster: EmbeddedCluster
+    command: subprocess.CompletedProcess[str]
+    description: Any
+    """What `det e describe --metrics --json` tells of it."""
+
+    @property
+    def trials(self) -> list[Any]:
+        return [item["trial"] for item in self.description["trials"]]
+
+    def reports(self, trial: int, group: str) -> list[Any]:
+        reports = self.description["metrics"]
+        return [report for report in reports if (report["trial_id"], report["group"]) == (trial, group)]
+
+    def log(self, trial: int, *options: str) -> str:
+        return self.cluster.det("t", "logs", str(trial), *options).stdout
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Outcome]]:
+    # More slots than cores: these scripts mostly sleep, and side by side they are done in the time of one.
+    with embedded(tmp_path_factory.mktemp("home"), slots=8) as cluster:
+
+        def create(config: str) -> subprocess.CompletedProcess[str]:
+            directory = CORE_API / "eras" if config in ERAS else CORE_API
+            arguments = ("e", "create", f"{config}.yaml", ".", "-f")
+            return cluster.det(*arguments, cwd=directory, check=False, timeout=200)
+
+        with ThreadPoolExecutor(len(CONFIGS), thread_name_prefix="follow") as pool:
+            commands = list(pool.map(create, CONFIGS))
+        numbers = ",".join(created(command) for command in commands)
+        descriptions = cluster.json("e", "describe", numbers, "--metrics")
+        yield {
+            config: Outcome(cluster, command, description)
+            for config, command, description in zip(CONFIGS, commands, descriptions, strict=True)
+        }
+
+
+def created(command: subprocess.CompletedProcess[str]) -> str:
+    found = re.search(r"Created experiment (\d+)", command.stdout)
+    assert found, command
+    return found[1]
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_every_script_completes(outcomes: dict[str, Outcome], config: str) -> None:
+    command = outcomes[config].command
+    assert command.returncode == 0, f"{command.stdout}\n{command.stderr}"
+    assert outcomes[config].description["experiment"]["state"] == "COMPLETED"
+
+
+def test_stage_0_needs_nothing_but_its_log(outcomes: dict[str, Outcome]) -> None:
+    assert "done: x is 100" in outcomes["0_start"].command.stdout
+    (trial,) = outcomes["0_start"].trials
+    assert outcomes["0_start"].reports(trial["id"], "validation") == []
+
+
+def test_stage_1_has_every_report_once_and_its_levels_in_the_log(outcomes: dict[str, Outcome]) -> None:
+    outcome = outcomes["1_metrics"]
+    (trial,) = outcome.trials
+    training = outcome.reports(trial["id"], "training")
+    assert [report["steps_completed"] for report in training] == list(range(10, 101, 10))
+    assert all(report["metrics"] == {"x": report["steps_completed"]} for report in training)
+    assert [report["metrics"] for report in outcome.reports(trial["id"], "validation")] == [{"x": 100}]
+    errors = outcome.log(trial["id"], "--level", "error")
+    assert "nothing is wrong" in errors
+    assert "after 10 steps" not in errors
+
+
+def test_stage_2_leaves_a_checkpoint_of_its_last_step(outcomes: dict[str, Outcome]) -> None:
+    outcome = outcomes["2_checkpoints"]
+    (trial,) = outcome.trials
+    assert trial["steps_completed"] == 100
+    directory = outcome.cluster.home / "fetched"
+    outcome.cluster.det("t", "download", str(trial["id"]), "--latest", "-o", str(directory))
+    state = json.loads((directory / "state.json").read_text())
+    assert state == {"trial_id": trial["id"], "steps_completed": 100, "x": 100}
+
+
+def test_stage_3_loses_no_step_however_often_a_trial_is_started_again(outcomes: dict[str, Outcome]) -> None:
+    outcome = outcomes["3_hpsearch"]
+    trials = outcome.trials
+    assert len(trials) == 8
+    for trial in trials:
+        for report in outcome.reports(trial["id"], "validation"):
+            assert report["metrics"]["x"] == trial["hparams"]["increment_by"] * report["steps_completed"]
+    longest = [trial for trial in trials if trial["steps_completed"] == 100]
+    assert longest
+    assert len(longest) < len(trials)
+
+
+def test_stage_4_sums_over_the_workers_of_its_own_launcher(outcomes: dict[str, Outcome]) -> None:
+    outcome = outcomes["4_distributed"]
+    (trial,) = outcome.trials
+    # Each of 100 steps adds 1 from rank 0 and 2 from rank 1.
+    assert [report["metrics"] for report in outcome.reports(trial["id"], "validation")] == [{"x": 300}]
+    assert "after 100 steps x is 300" in outcome.log(trial["id"], "--rank-id", "0")
+    assert "after 100 steps" not in outcome.log(trial["id"], "--rank-id", "1")
+
+
+def test_the_spelling_of_0_17_reports_by_latest_batch(outcomes: dict[str, Outcome]) -> None:
+    outcome = outcomes["0_17"]
+    trials = outcome.trials
+    assert sorted(trial["hparams"]["rate"] for trial in trials) == pytest.approx([0.001, 0.01, 0.1])
+    for trial in trials:
+        assert [r["steps_completed"] for r in outcome.reports(trial["id"], "validation")] == [50]
+        assert trial["steps_completed"] == 50
+
+
+def test_the_spelling_of_0_38_needs_no_operations(outcomes: dict[str, Outcome]) -> None:
+    outcome = outcomes["0_38"]
+    (trial,) = outcome.trials
+    steps = [report["steps_completed"] for report in outcome.reports(trial["id"], "validation")]
+    assert steps == list(range(1, 17))
+
+
+def test_a_search_of_0_38_stops_trials_by_what_they_report(outcomes: dict[str, Outcome]) -> None:
+    outcome = outcomes["0_38_search"]
+    lengths = {trial["id"]: len(outcome.reports(trial["id"], "validation")) for trial in outcome.trials}
+    assert len(lengths) == 6
+    assert 16 in lengths.values()
+    assert min(lengths.values()) < 16
