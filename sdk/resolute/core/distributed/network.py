@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import logging
 import os
 import shutil
 import socket
@@ -27,6 +28,8 @@ from resolute.core.distributed.star import Star
 from resolute.core.distributed.terms import Terms
 from resolute.core.distributed.topology import LOOPBACK, Topology
 from resolute.core.distributed.wire import Codec
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,12 @@ class Network:
         terms = self._terms(Roster(range(topology.size)), ipv6=":" in host)
         hub, endpoint = None, tcp_url(host, port)
         if topology.rank == CENTRE:
+            if self._settings.key is None and not topology.on_one_machine:
+                logger.warning(
+                    "port %d is open to the network and its messages are not signed: "
+                    "set RESOLUTE_COLLECTIVE_KEY to a secret, the same for all ranks",
+                    port,
+                )
             hub, endpoint = self._hub(opened, context, terms), "inproc://job"
             # One machine needs no port that other machines can reach.
             hub.bind(tcp_url(LOOPBACK if topology.on_one_machine else "*", port))

@@ -407,6 +407,24 @@ def test_a_temporary_directory_with_a_long_name_falls_back_to_tcp(
     assert threads(2, lambda context: context.allgather_local(context.rank)) == [[0, 1], [0, 1]]
 
 
+@pytest.mark.parametrize(
+    ("local_size", "key", "warned"), [(1, "", True), (1, "secret", False), (2, "", False)]
+)
+def test_an_open_port_without_a_key_is_warned_of(
+    threads: Threads,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    local_size: int,
+    key: str,
+    warned: bool,
+) -> None:
+    monkeypatch.setenv("RESOLUTE_COLLECTIVE_KEY", key)
+
+    threads(2, DistributedContext.get_rank, local_size=local_size)
+
+    assert ("are not signed: set RESOLUTE_COLLECTIVE_KEY" in caplog.text) is warned
+
+
 def test_machines_can_meet_over_ipv6(threads: Threads) -> None:
     results = threads(
         2,
