@@ -73,7 +73,7 @@ class Metrics:
 
         return asyncio.run(handle())
 
-    def send(
+    def request(
         self,
         blocks: Sequence[api.ReportBlock],
         *,
@@ -85,9 +85,9 @@ class Metrics:
         experiment: str = "",
         metric: str = "accuracy",
         smaller: bool = False,
-    ) -> api.IngestReportsResponse:
-        """Sends one batch."""
-        request = api.IngestReportsRequest(
+    ) -> api.IngestReportsRequest:
+        """Makes one batch."""
+        return api.IngestReportsRequest(
             trial_id=trial or self.trial,
             run=run,
             source=source,
@@ -98,7 +98,10 @@ class Metrics:
             searcher_metric=metric,
             smaller_is_better=smaller,
         )
-        response: api.IngestReportsResponse = self.call("IngestReports", request)
+
+    def send(self, blocks: Sequence[api.ReportBlock], **options: Any) -> api.IngestReportsResponse:
+        """Sends one batch, with the options of ``request``."""
+        response: api.IngestReportsResponse = self.call("IngestReports", self.request(blocks, **options))
         return response
 
     def report(self, *reports: Report, first: int = 0, **options: Any) -> api.IngestReportsResponse:
