@@ -26,14 +26,21 @@ from resolute.client.states import CheckpointState, ExperimentState, LogLevel, T
 from resolute.client.tree import ModelDefinitionError
 from resolute.client.trial import Trial
 
+# Names of older releases.
+CheckpointReference = Checkpoint
+ExperimentReference = Experiment
+TrialReference = Trial
+
 __all__ = [
     "Checkpoint",
+    "CheckpointReference",
     "CheckpointSortBy",
     "CheckpointState",
     "CheckpointTraining",
     "Determined",
     "DownloadMode",
     "Experiment",
+    "ExperimentReference",
     "ExperimentSortBy",
     "ExperimentState",
     "LogLevel",
@@ -42,6 +49,7 @@ __all__ = [
     "OrderBy",
     "Trial",
     "TrialMetrics",
+    "TrialReference",
     "TrialSortBy",
     "TrialState",
     "create_experiment",
