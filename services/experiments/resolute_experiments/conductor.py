@@ -17,7 +17,7 @@ from sqlalchemy.engine import Connection
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints_pb2
 from resolute.api.searcher.v1 import search_pb2, searcher_service_pb2
 from resolute.clock import Clock
-from resolute.errors import InvalidArgumentError, ResoluteError
+from resolute.errors import InvalidArgumentError
 from resolute_experiments import actions, lifecycle
 from resolute_experiments.clients import Clients
 from resolute_experiments.delivery import deliver
@@ -93,8 +93,8 @@ class Conductor:
                         return
                     failures = 0
                     await changes.wait(_TICK_SECONDS)
-                except ResoluteError as error:
-                    _log.warning("experiment step failed", experiment=self._id, error=str(error))
+                except Exception:  # noqa: BLE001 - a defect, or a service that is away: the step is repeated
+                    _log.exception("experiment step failed", experiment=self._id)
                     failures += 1
                     await changes.wait(_RETRY_SECONDS[min(failures, len(_RETRY_SECONDS)) - 1])
 
@@ -253,8 +253,8 @@ class Conductor:
                 try:
                     await self._follow(experiment.action_cursor)
                     return
-                except ResoluteError as error:
-                    _log.warning("actions cannot be followed", experiment=self._id, error=str(error))
+                except Exception:  # noqa: BLE001 - a defect, or a service that is away: following begins again
+                    _log.exception("actions cannot be followed", experiment=self._id)
                     failures += 1
                     await changes.wait(_RETRY_SECONDS[min(failures, len(_RETRY_SECONDS)) - 1])
 

@@ -9,7 +9,7 @@ import structlog
 from sqlalchemy.engine import Connection
 
 from resolute.clock import Clock
-from resolute.errors import NotFoundError, ResoluteError
+from resolute.errors import NotFoundError
 from resolute_experiments.leases import Leases
 from resolute_experiments.notifier import Notifier
 from resolute_experiments.resources.base import (
@@ -103,8 +103,8 @@ class Fleet:
         )
         try:
             await self._manager.launch(spec)
-        except (ResoluteError, OSError) as error:
-            _log.warning("launch failed", allocation=run.allocation_id, error=str(error))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the trial must hear of it instead of waiting for ever
+            _log.exception("launch failed", allocation=run.allocation_id)
             await self._note_failed_launch(run, str(error))
 
     async def _note_failed_launch(self, run: runs.Run, failure: str) -> None:
@@ -141,7 +141,10 @@ class Fleet:
         try:
             with self._notifier.subscribe("fleet") as changes:
                 while not self._notifier.closed:
-                    await self._enforce()
+                    try:
+                        await self._enforce()
+                    except Exception:  # noqa: BLE001 - a defect must not end the watch over the machines for good
+                        _log.exception("a look at the machines failed")
                     await changes.wait(_TICK_SECONDS)
         finally:
             await self._manager.close()
@@ -150,7 +153,10 @@ class Fleet:
 
     async def _watch(self) -> None:
         async for report in self._manager.watch():
-            await self._note(report)
+            try:
+                await self._note(report)
+            except Exception:  # noqa: BLE001 - a defect must not end the watch over the machines for good
+                _log.exception("the end of a container could not be noted", container=report)
 
     async def _note(self, report: ContainerReport) -> None:
         """Writes down a container that ended, unless it reported that itself."""

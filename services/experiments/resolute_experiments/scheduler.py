@@ -48,7 +48,10 @@ class Scheduler:
         """Schedules until the service stops."""
         with self._notifier.subscribe(SCHEDULE) as changes:
             while not self._notifier.closed:
-                await self.schedule()
+                try:
+                    await self.schedule()
+                except Exception:  # noqa: BLE001 - a defect must not end scheduling for good
+                    _log.exception("a pass of the scheduler failed")
                 await changes.wait(_TICK_SECONDS)
 
     async def schedule(self) -> None:

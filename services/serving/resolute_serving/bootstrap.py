@@ -72,21 +72,22 @@ async def serve(blueprint: Blueprint, settings: Settings) -> None:
         verifier=verifier,
         settings=ServerSettings(host=settings.host, port=settings.port, reflection=settings.reflection),
     )
+    ended = ending()
     await server.start()
     sys.stdout.write(f"{blueprint.name} listens on {settings.host}:{server.port}\n")
     sys.stdout.flush()
-    await until_signalled()
+    await ended.wait()
     await server.stop()
     await peers.close()
 
 
-async def until_signalled() -> None:
-    """Waits for SIGTERM or SIGINT."""
+def ending() -> asyncio.Event:
+    """Returns an event that SIGTERM and SIGINT set from now on."""
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
-    await ended.wait()
+    return ended
 
 
 class TokenFile:

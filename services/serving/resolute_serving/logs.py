@@ -34,6 +34,9 @@ def configure_logs(*, level: str = "INFO", service: str) -> None:
     logging.basicConfig(
         level=number, stream=sys.stderr, format="%(levelname)s %(name)s %(message)s", force=True
     )
+    # These say nothing of the platform at DEBUG, thousands of times.
+    for noisy in ("grpc", "asyncio", "alembic"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ from resolute.errors import UnauthenticatedError
 from resolute_serving.context import Principal, Role, ServiceAccount, TrialRun, User
 
 _ALGORITHM = "EdDSA"
+_REMEMBERED = 4096
+"""Verified tokens that are kept in memory."""
 
 
 class KeySource(Protocol):
@@ -125,6 +128,8 @@ class TokenVerifier:
         self._source = source
         self._cluster_id = cluster_id
         self._clock = clock
+        # A signature costs as much to check as a small call to serve, and the same few tokens come again.
+        self._verified: OrderedDict[str, tuple[Principal, float]] = OrderedDict()
 
     async def verify(self, token: str) -> Principal:
         """Returns who the token speaks for.
@@ -132,6 +137,19 @@ class TokenVerifier:
         Raises:
             UnauthenticatedError: It is malformed, expired, forged, or of another cluster.
         """
+        known = self._verified.get(token)
+        principal, expires = known if known is not None else await self._check(token)
+        if expires <= self._clock.time():
+            self._verified.pop(token, None)
+            raise UnauthenticatedError("the token has expired; log in again")
+        if known is None:
+            self._verified[token] = principal, expires
+            if len(self._verified) > _REMEMBERED:
+                self._verified.popitem(last=False)
+        return principal
+
+    async def _check(self, token: str) -> tuple[Principal, float]:
+        """Verifies a token's signature and claims, and returns who it speaks for and until when."""
         try:
             identifier = jwt.get_unverified_header(token).get("kid", "")
             key = (await self._source.keys(missing=identifier)).get(identifier)
@@ -148,9 +166,7 @@ class TokenVerifier:
             raise UnauthenticatedError("the token is for another cluster; log in here") from error
         except jwt.InvalidTokenError as error:
             raise UnauthenticatedError(f"the token is not valid ({error}); log in again") from error
-        if float(claims["exp"]) <= self._clock.time():
-            raise UnauthenticatedError("the token has expired; log in again")
-        return _principal(claims)
+        return _principal(claims), float(claims["exp"])
 
 
 def _principal(claims: Mapping[str, Any]) -> Principal:

@@ -91,3 +91,13 @@ def test_signing_key_is_made_once_and_its_owner_alone_can_read_it(tmp_path: Path
     first = load_or_create_key(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert load_or_create_key(path).private_bytes_raw() == first.private_bytes_raw()
+
+
+def test_remembered_token_still_expires() -> None:
+    cluster = Cluster()
+    token = cluster.signer.trial(RUN, ttl=60)
+    assert cluster.verify(token) == cluster.verify(token) == RUN
+    cluster.clock.advance(61)
+    for _ in range(2):
+        with pytest.raises(UnauthenticatedError, match="expired"):
+            cluster.verify(token)
