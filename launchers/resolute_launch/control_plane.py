@@ -25,7 +25,6 @@ from resolute.launch_order import LaunchOrder
 CONTROL_DEADLINE = 10.0
 FETCH_DEADLINE = 600.0
 RENDEZVOUS_DEADLINE = 20.0
-_REASON_PREFIXES = ("EXITED_REASON_", "EARLY_EXIT_REASON_")
 
 
 class SignalStream(Protocol):
@@ -98,7 +97,9 @@ class ControlPlane:
             container_rank=self._rank,
             exit_code=record.exit_code,
             acknowledged=record.acknowledged,
-            early_exit_reason=early_exit_reason(record.early_exit_reason),
+            early_exit_reason=pb2.EarlyExitReason.Value(
+                f"EARLY_EXIT_REASON_{record.early_exit_reason or 'UNSPECIFIED'}"
+            ),
             failure=record.failure,
             failed_before_entrypoint=record.failed_before_entrypoint,
             end_time=end_time,
@@ -110,13 +111,3 @@ class ControlPlane:
         request = WatchSignalRequest(allocation_id=self._allocation, after_revision=after_revision)
         stream: Iterable[WatchSignalResponse] = self._preemption.WatchSignal(request)
         return cast("SignalStream", stream)
-
-
-def early_exit_reason(name: str) -> pb2.EarlyExitReason.ValueType:
-    """Returns the reason of a name, whichever prefix it has; unspecified for one that is not known."""
-    for prefix in _REASON_PREFIXES:
-        name = name.removeprefix(prefix)
-    known = f"EARLY_EXIT_REASON_{name}"
-    if known in pb2.EarlyExitReason.keys():  # noqa: SIM118  # an enum wrapper is no dict
-        return pb2.EarlyExitReason.Value(known)
-    return pb2.EARLY_EXIT_REASON_UNSPECIFIED

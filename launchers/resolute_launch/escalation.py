@@ -28,30 +28,30 @@ class Escalation:
         self._grace = grace
         self._terminate_at: float | None = None
         self._kill_at: float | None = None
-
-    @property
-    def demanded(self) -> bool:
-        """Whether the end of the processes was asked for, now or for later."""
-        return self._terminate_at is not None or self._kill_at is not None
+        self._terminated = False
+        self._killed = False
 
     def terminate_in(self, seconds: float) -> None:
         """Asks for SIGTERM after some seconds, and for SIGKILL when the grace after it is over."""
-        at = self._clock.monotonic() + seconds
-        self._terminate_at = _earlier(self._terminate_at, at)
-        self._kill_at = _earlier(self._kill_at, at + self._grace)
+        if not self._terminated:
+            self._terminate_at = _earlier(self._terminate_at, self._clock.monotonic() + seconds)
+        self.kill_in(seconds + self._grace)
 
     def kill_in(self, seconds: float) -> None:
         """Asks for SIGKILL after some seconds."""
-        self._kill_at = _earlier(self._kill_at, self._clock.monotonic() + seconds)
+        if not self._killed:
+            self._kill_at = _earlier(self._kill_at, self._clock.monotonic() + seconds)
 
     def due(self) -> Step:
         """Returns what is due now; each step once, and nothing after SIGKILL."""
         now = self._clock.monotonic()
         if self._kill_at is not None and now >= self._kill_at:
-            self._terminate_at, self._kill_at = None, float("inf")
+            self._terminate_at = self._kill_at = None
+            self._terminated = self._killed = True
             return Step.KILL
         if self._terminate_at is not None and now >= self._terminate_at:
             self._terminate_at = None
+            self._terminated = True
             return Step.TERMINATE
         return Step.NONE
 

@@ -50,7 +50,7 @@ def run_identity(task: Task) -> RunIdentity:
         searcher_metric=str(searcher.get("metric") or ""),
         smaller_is_better=bool(searcher.get("smaller_is_better", True)),
         time_metric=str(searcher.get("time_metric") or "") if spec.time_driven else "",
-        container="" if task.alone else str(spec.container_rank),
+        container="" if task.alone else str(task.order.container_rank),
     )
 
 

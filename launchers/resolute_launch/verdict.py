@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from resolute.api.experiments.v1.allocations_service_pb2 import EarlyExitReason
 from resolute.clock import Clock
 from resolute.exit_record import ExitRecord
 from resolute.run_directory import Flags, RunDirectory, read_json
@@ -11,6 +12,9 @@ from resolute_launch.child import HOOK
 from resolute_launch.failure import LastWords, describe, first_rank_failure
 
 KILLED = 137
+_PREFIX = "EARLY_EXIT_REASON_"
+_PREFIXES = ("EXITED_REASON_", _PREFIX)
+"""What scripts of different ages write before the name."""
 
 
 @dataclass(slots=True)
@@ -86,12 +90,15 @@ def ended(
 
 
 def early_exit(run: RunDirectory) -> str:
-    """Returns why the trial's own code ended early; empty when it did not say."""
+    """Returns why the trial's own code ended early, by a name of the contract; empty without a known one."""
     try:
-        content = read_json(run.early_exit_file)
+        content = read_json(run.early_exit_file) or {}
     except ValueError:
         return ""
-    return str(content.get("reason", "")) if content else ""
+    name = str(content.get("reason", ""))
+    for prefix in _PREFIXES:
+        name = name.removeprefix(prefix)
+    return name if f"{_PREFIX}{name}" in EarlyExitReason.keys() else ""  # noqa: SIM118  # an enum is no dict
 
 
 def _hook_failure(exit_code: int, seen: Observations, words: LastWords) -> str:

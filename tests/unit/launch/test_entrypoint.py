@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from resolute.errors import InvalidArgumentError
+from resolute_launch.entrypoint import is_trial_class, plan
+
+
+def test_a_list_is_run_as_it_is() -> None:
+    words = ["python3", "-m", "determined.launch.torch_distributed", "--", "a b", 3]
+    assert plan(words, python="py").argv == (
+        "python3",
+        "-m",
+        "determined.launch.torch_distributed",
+        "--",
+        "a b",
+        "3",
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["python3 train.py", "nice -n 5 python3 x.py", "train.sh", "a=1:2 b", "http://x/y:z", "a:b:c"]
+)
+def test_text_is_run_by_a_shell(text: str) -> None:
+    assert plan(text, python="py").argv == ("sh", "-c", text)
+
+
+@pytest.mark.parametrize(
+    "text", ["model_def:MyTrial", "pkg.mod:Outer.Trial", ":MnistTrial", " model_def:MyTrial "]
+)
+def test_one_word_with_a_colon_names_a_trial_class(text: str) -> None:
+    assert is_trial_class(text.strip())
+    with pytest.raises(InvalidArgumentError, match="Trial classes need"):
+        plan(text, python="py")
+
+
+@pytest.mark.parametrize("nothing", [None, "", "  ", [], (), 7, {"a": 1}])
+def test_what_is_no_command_is_refused(nothing: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="give a command as text or as a list"):
+        plan(nothing, python="py")

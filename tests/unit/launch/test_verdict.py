@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+from support.clocks import ManualClock
+
+from resolute.exit_record import ExitRecord
+from resolute.run_directory import Flags, RunDirectory
+from resolute.spool.format import Line, Stdtype
+from resolute_launch import verdict
+from resolute_launch.failure import LastWords, describe, first_rank_failure, record_rank_failure
+from resolute_launch.verdict import Observations
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    directory = RunDirectory(tmp_path / "run")
+    directory.prepare()
+    return directory
+
+
+def words(*lines: str, stdtype: Stdtype = Stdtype.STDERR) -> LastWords:
+    said = LastWords()
+    said.add([Line(0.0, stdtype, line.encode()) for line in lines])
+    return said
+
+
+def ended(run: RunDirectory, code: int, seen: Observations, said: LastWords | None = None) -> ExitRecord:
+    return verdict.ended(
+        code,
+        seen,
+        run=run,
+        flags=Flags(run.flags_file),
+        words=said or LastWords(),
+        clock=ManualClock(5.0),
+    )
+
+
+def test_a_run_that_did_its_work_has_nothing_to_explain(run: RunDirectory) -> None:
+    record = ended(run, 0, Observations(gate_opened=True, released=True))
+    assert record == ExitRecord(exit_code=0, end_time=5.0)
+
+
+def test_an_acknowledgement_counts_with_and_without_a_signal(run: RunDirectory) -> None:
+    Flags(run.flags_file).acknowledge()
+    assert ended(run, 0, Observations(released=True)).acknowledged
+
+
+def test_a_failure_after_force_is_explained_by_the_force(run: RunDirectory) -> None:
+    seen = Observations(released=True, preempted=True, forced="it took too long")
+    record = ended(run, 143, seen, words("Traceback"))
+    assert (record.failure, record.acknowledged) == ("it took too long", False)
+
+
+def test_leaving_well_only_at_sigterm_is_leaving_because_of_the_signal(run: RunDirectory) -> None:
+    forced = "it took too long"
+    assert ended(run, 0, Observations(released=True, preempted=True, forced=forced)).acknowledged
+    assert not ended(run, 0, Observations(released=True, forced=forced)).acknowledged
+
+
+def test_an_obstacle_keeps_a_run_from_starting() -> None:
+    record = verdict.never_started(Observations(obstacle="no disk"), clock=ManualClock(5.0))
+    assert record == ExitRecord(exit_code=1, failure="no disk", failed_before_entrypoint=True, end_time=5.0)
+
+
+def test_a_run_that_was_preempted_before_it_began_has_obeyed() -> None:
+    record = verdict.never_started(Observations(preempted=True), clock=ManualClock(5.0))
+    assert record == ExitRecord(exit_code=0, acknowledged=True, end_time=5.0)
+
+
+def test_a_run_that_was_killed_before_it_began_has_not() -> None:
+    seen = Observations(preempted=True, forced="killed")
+    assert verdict.never_started(seen, clock=ManualClock()).exit_code == 137
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ({"reason": "INVALID_HP"}, "INVALID_HP"),
+        ({"reason": "EXITED_REASON_INIT_INVALID_HP"}, "INIT_INVALID_HP"),
+        ({"reason": "EARLY_EXIT_REASON_USER_REQUESTED_STOP"}, "USER_REQUESTED_STOP"),
+        ({"reason": "NO_SUCH_REASON"}, ""),
+        ({}, ""),
+        ([], ""),
+    ],
+)
+def test_early_exits_are_told_by_names_of_the_contract(
+    run: RunDirectory, content: object, reason: str
+) -> None:
+    run.early_exit_file.write_text(json.dumps(content))
+    assert verdict.early_exit(run) == reason
+
+
+def test_a_file_that_is_cut_off_gives_no_early_exit(run: RunDirectory) -> None:
+    assert verdict.early_exit(run) == ""
+    run.early_exit_file.write_text('{"rea')
+    assert verdict.early_exit(run) == ""
+
+
+def test_the_last_forty_lines_are_kept_of_each_rank() -> None:
+    said = words(*(f"[rank={i % 2}] line {i}" for i in range(200)))
+    assert said.of(1).splitlines() == [f"line {i}" for i in range(121, 200, 2)]
+
+
+def test_who_says_nothing_of_itself_is_explained_by_what_all_said() -> None:
+    assert words("something broke").of(3) == "something broke"
+    assert words("on stdout", stdtype=Stdtype.STDOUT).of(None) == "on stdout"
+
+
+def test_very_long_last_words_are_cut() -> None:
+    said = words(*["x" * 8000] * 10)
+    assert len(said.of(None)) < 17_000
+    assert said.of(None).startswith("…")
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        (1, "ended with exit code 1"),
+        (127, "command not found"),
+        (128 + signal.SIGSEGV, "was ended by SIGSEGV"),
+        (137, "run out of memory"),
+        (255, "ended with exit code 255"),
+    ],
+)
+def test_exit_codes_are_put_into_words(code: int, text: str) -> None:
+    assert text in describe(code, LastWords(), None)
+
+
+def test_the_rank_that_failed_first_is_named(run: RunDirectory) -> None:
+    record_rank_failure(run, rank=3, exit_code=7)
+    record_rank_failure(run, rank=0, exit_code=143)
+    said = words("[rank=0] terminated", "[rank=3] the real reason")
+    assert describe(1, said, first_rank_failure(run)) == "rank 3 ended with exit code 7\nthe real reason"

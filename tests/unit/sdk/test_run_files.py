@@ -1,0 +1,117 @@
+"""What resource manager and supervisor leave for each other in a run directory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from resolute.errors import ConflictError, InvalidArgumentError
+from resolute.exit_record import ExitRecord
+from resolute.launch_order import LaunchOrder
+from resolute.run_lock import RunLock, is_locked
+
+
+def test_an_order_reads_back_and_is_for_its_owner_alone(tmp_path: Path) -> None:
+    order = LaunchOrder(
+        allocation_id="a", master="h:1", token="secret", slot_ids=(1, 2), devices=("GPU-x",), agent_id="m"
+    )
+    order.write(tmp_path / "launch.json")
+    assert LaunchOrder.read(tmp_path / "launch.json") == order
+    assert (tmp_path / "launch.json").stat().st_mode & 0o777 == 0o600
+    assert order.without_token().token == ""
+
+
+def test_an_order_of_a_newer_release_is_understood_as_far_as_known() -> None:
+    order = LaunchOrder.from_json({"allocation_id": "a", "master": "h:1", "token": "t", "new_field": 1})
+    assert order.allocation_id == "a"
+
+
+def test_an_order_that_is_missing_or_incomplete_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "launch.json"
+    with pytest.raises(InvalidArgumentError, match="no launch order"):
+        LaunchOrder.read(path)
+    path.write_text("[]")
+    with pytest.raises(InvalidArgumentError, match="is no launch order"):
+        LaunchOrder.read(path)
+    path.write_text("{")
+    with pytest.raises(InvalidArgumentError, match="is no launch order"):
+        LaunchOrder.read(path)
+    path.write_text('{"allocation_id": "a"}')
+    with pytest.raises(InvalidArgumentError, match="master"):
+        LaunchOrder.read(path)
+
+
+def test_an_exit_record_reads_back(tmp_path: Path) -> None:
+    path = tmp_path / "exit.json"
+    assert ExitRecord.read(path) is None
+    record = ExitRecord(exit_code=3, failure="it broke", early_exit_reason="INVALID_HP", end_time=1.5)
+    record.write(path)
+    assert ExitRecord.read(path) == record
+    path.write_text("{}")
+    with pytest.raises(ValueError, match="no exit record"):
+        ExitRecord.read(path)
+
+
+def test_a_lock_is_held_once(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    assert not is_locked(path)
+    lock = RunLock.acquire(path)
+    assert is_locked(path)
+    with pytest.raises(ConflictError, match="has a supervisor already"):
+        RunLock.acquire(path)
+    lock.release()
+    assert not is_locked(path)
+    RunLock.acquire(path).release()
+
+
+def test_a_lock_that_is_handed_on_is_never_free_in_between(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    lock = RunLock.acquire(path)
+    code = (
+        "import sys, pathlib; from resolute.run_lock import RunLock;"
+        "lock = RunLock.inherit(int(sys.argv[1]), pathlib.Path(sys.argv[2]));"
+        "print('mine', flush=True); input()"
+    )
+    heir = subprocess.Popen(
+        [sys.executable, "-c", code, str(lock.descriptor), str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        pass_fds=(lock.descriptor,),
+    )
+    with heir:
+        lock.release()
+        assert is_locked(path)
+        assert heir.stdout is not None
+        assert heir.stdout.readline() == b"mine\n"
+        assert is_locked(path)
+        heir.kill()
+        heir.wait()
+    assert not is_locked(path)
+
+
+def test_processes_that_the_holder_starts_do_not_keep_its_lock(tmp_path: Path) -> None:
+    lock = RunLock.acquire(tmp_path / "lock")
+    child = subprocess.Popen(["sleep", "60"])
+    try:
+        lock.release()
+        assert not is_locked(tmp_path / "lock")
+    finally:
+        child.kill()
+        child.wait()
+
+
+def test_a_descriptor_of_something_else_is_no_lock(tmp_path: Path) -> None:
+    (tmp_path / "lock").touch()
+    (tmp_path / "other").touch()
+    descriptor = os.open(tmp_path / "other", os.O_RDONLY)
+    try:
+        with pytest.raises(ConflictError, match="is not the lock"):
+            RunLock.inherit(descriptor, tmp_path / "lock")
+        with pytest.raises(ConflictError, match="is not the lock"):
+            RunLock.inherit(999, tmp_path / "lock")
+    finally:
+        os.close(descriptor)
