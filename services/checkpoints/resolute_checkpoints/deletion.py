@@ -38,11 +38,13 @@ class Deletions:
     async def delete(self, ids: Sequence[str], globs: Sequence[str], *, principal: Principal) -> None:
         """Deletes checkpoints, or only the files of them that match a pattern. Either all are marked or none.
 
+        Files that cannot be removed now are left to the collector: a trial that tidies up must not fail for
+        a store that is slow to answer, and the checkpoints show that they are being deleted.
+
         Raises:
             NotFoundError: One does not exist or is not committed.
             PermissionDeniedError: One belongs to another experiment than the trial that calls.
             RunSupersededError: The run that calls is over.
-            UnavailableError: Some files could not be removed yet; they are marked and removed later.
         """
         matches = compile_globs(globs) if globs else None
         who = actor()
@@ -67,8 +69,7 @@ class Deletions:
                     )
             return removals.claim(connection, list(found), until=now + CLAIM_SECONDS)
 
-        claimed = await self._database.write(mark)
-        _raise_first(await self._remover.carry_out(claimed), what=f"{len(claimed)} checkpoints")
+        await self._remover.carry_out(await self._database.write(mark))
 
     async def delete_experiment(self, experiment_id: str) -> None:
         """Removes everything of an experiment and leaves a tombstone. Safe to repeat.
@@ -88,7 +89,11 @@ class Deletions:
         failures: list[ResoluteError] = []
         while claimed := await self._database.write(lambda c: self._claim(c, experiment_id)):
             failures += await self._remover.carry_out(claimed)
-        _raise_first(failures, what=f"experiment {experiment_id}")
+        if failures:
+            raise UnavailableError(
+                f"experiment {experiment_id} is marked, and the files of {len(failures)} checkpoints could "
+                f"not be removed yet; this is repeated until it succeeds. The first failure: {failures[0]}"
+            ) from failures[0]
 
     def _claim(self, connection: Connection, experiment_id: str) -> list[Removal]:
         now = self._clock.time()
@@ -127,11 +132,3 @@ def _chosen(checkpoint: Checkpoint, matches: Callable[[str], bool]) -> set[str]:
         if file.is_directory and matches(file.path) and file.path not in needed
     }
     return files | directories
-
-
-def _raise_first(failures: Sequence[ResoluteError], *, what: str) -> None:
-    if failures:
-        raise UnavailableError(
-            f"the files of {what} are marked, and {len(failures)} checkpoints could not be removed yet; "
-            f"this is repeated until it succeeds. The first failure: {failures[0]}"
-        ) from failures[0]
