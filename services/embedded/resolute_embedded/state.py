@@ -118,6 +118,7 @@ class State:
     def write_endpoint(self, *, address: str, cluster_id: str, token: str) -> None:
         """Tells tools on this machine where the cluster is and lets its owner in."""
         write_private(self.home.token_file, token)
+        write_private(self._port_file, address.rpartition(":")[2])
         content: dict[str, Any] = {
             "address": address,
             "token_path": str(self.home.token_file),
@@ -128,11 +129,15 @@ class State:
 
     def last_port(self) -> int:
         """The port of the last start, so that trials that outlived it find the next one; zero for none."""
+        # The endpoint file cannot tell: it is there only while a cluster serves.
         try:
-            found = self.home.read_endpoint()
-        except FailedPreconditionError:
+            return int(self._port_file.read_text())
+        except (FileNotFoundError, ValueError):
             return 0
-        return int(found.address.rpartition(":")[2]) if found else 0
+
+    @property
+    def _port_file(self) -> Path:
+        return self.home.path / "port"
 
 
 def write_private(path: Path, text: str) -> None:

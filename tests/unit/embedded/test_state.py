@@ -1,0 +1,46 @@
+"""The home directory of an embedded cluster, over stops and starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from resolute.client.home import Home
+from resolute.errors import FailedPreconditionError
+from resolute_embedded.state import State
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> State:
+    return State(Home(tmp_path / "home"))
+
+
+def test_the_port_outlives_the_endpoint_so_that_trials_find_the_next_start(state: State) -> None:
+    assert state.last_port() == 0
+    state.write_endpoint(address="127.0.0.1:4711", cluster_id="c", token="t")
+    state.home.endpoint_file.unlink()  # what stopping does
+    assert state.last_port() == 4711
+
+
+def test_one_process_serves_a_home_and_the_other_learns_which(state: State) -> None:
+    lock = state.lock
+    lock.acquire()
+    try:
+        assert state.lock.is_held()
+        with pytest.raises(FailedPreconditionError, match=r"another `resolute up` \(process \d+\) serves"):
+            state.lock.acquire()
+    finally:
+        lock.release()
+    assert not state.lock.is_held()
+
+
+def test_the_token_is_for_its_owner_alone(state: State) -> None:
+    state.write_endpoint(address="127.0.0.1:1", cluster_id="c", token="secret")
+    assert state.home.token_file.read_text() == "secret"
+    assert state.home.token_file.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_cluster_keeps_its_identity(state: State) -> None:
+    first = state.cluster_id()
+    assert state.cluster_id() == first
