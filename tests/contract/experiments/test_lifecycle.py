@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, TypeVar
 
 import pytest
@@ -336,7 +337,7 @@ def test_changes_raise_the_revision_that_watchers_compare(store: Store) -> None:
 def test_lists_are_filtered_and_paged_newest_first(store: Store) -> None:
     for name in ("one", "two", "three"):
         row = {**experiment_row(str(uuid.uuid4())), "name": name, "labels": [name], "owner": name}
-        store.run(lambda c, values=row: experiments.insert(c, values, []))
+        store.run(partial(experiments.insert, values=row, chunks=[]))
     everything = experiments.Filter()
     first = store.run(lambda c: experiments.page(c, everything, before=None, limit=2))
     assert [experiment.name for experiment in first] == ["three", "two"]
@@ -347,5 +348,5 @@ def test_lists_are_filtered_and_paged_newest_first(store: Store) -> None:
         experiments.Filter(owners=frozenset({"two"})),
         experiments.Filter(name="TW"),
     ):
-        found = store.run(lambda c, chosen=wanted: experiments.page(c, chosen, before=None, limit=9))
+        found = store.run(partial(experiments.page, wanted=wanted, before=None, limit=9))
         assert [experiment.name for experiment in found] == ["two"]

@@ -39,12 +39,12 @@ def imports(path: Path) -> Iterator[str]:
 
 
 def offences(folder: Path, forbidden: tuple[str, ...]) -> list[str]:
-    found = []
-    for path in sorted(folder.rglob("*.py")):
-        for name in imports(path):
-            if name.split(".")[0] in forbidden:
-                found.append(f"{path.relative_to(ROOT)} imports {name}")
-    return found
+    return [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in sorted(folder.rglob("*.py"))
+        for name in imports(path)
+        if name.split(".")[0] in forbidden
+    ]
 
 
 @pytest.mark.parametrize("service", SERVICES)

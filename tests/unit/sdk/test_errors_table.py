@@ -12,7 +12,8 @@ from resolute_serving.interceptors import to_status
 
 
 def test_every_reason_of_the_contract_has_one_class_and_every_class_a_reason() -> None:
-    declared = {name.removeprefix("ERROR_REASON_") for name in error_pb2.ErrorReason} - {"UNSPECIFIED"}
+    names = error_pb2.ErrorReason.keys()
+    declared = {name.removeprefix("ERROR_REASON_") for name in names} - {"UNSPECIFIED"}
     assert set(errors.BY_REASON) == declared
     assert len(set(errors.BY_REASON.values())) == len(errors.BY_REASON)
 

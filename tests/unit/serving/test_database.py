@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,7 @@ def test_many_writers_share_few_commits_and_all_of_them_are_kept(database: Datab
         commits += 1
 
     async def write_all() -> None:
-        await asyncio.gather(*(database.write(lambda c, n=number: insert(c, n)) for number in range(200)))
+        await asyncio.gather(*(database.write(partial(insert, number=number)) for number in range(200)))
 
     asyncio.run(write_all())
     assert asyncio.run(database.read(count)) == 200
@@ -61,7 +62,7 @@ def test_failure_of_one_piece_of_work_leaves_the_others_of_its_group(database: D
         raise NotFoundError("nothing here")
 
     async def write_all() -> list[BaseException | None]:
-        work = [lambda c, n=number: insert(c, n) for number in range(5)]
+        work = [partial(insert, number=number) for number in range(5)]
         return await asyncio.gather(
             *(database.write(one) for one in (*work, fail, *[lambda c: insert(c, 77)])),
             return_exceptions=True,
@@ -106,9 +107,7 @@ def test_closing_finishes_what_is_queued(tmp_path: Path) -> None:
     database = open_database(tmp_path / "test.sqlite")
 
     async def write_and_close() -> None:
-        writes = [
-            asyncio.create_task(database.write(lambda c, n=number: insert(c, n))) for number in range(50)
-        ]
+        writes = [asyncio.create_task(database.write(partial(insert, number=number))) for number in range(50)]
         await asyncio.sleep(0)
         database.close()
         await asyncio.gather(*writes)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from google.protobuf.descriptor import ServiceDescriptor
+from google.protobuf.message_factory import GetMessageClass
 
 import resolute.api
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints
@@ -34,7 +35,7 @@ METHODS = sorted(
     f"/{service.full_name}/{method.name}" for service in service_descriptors() for method in service.methods
 )
 REQUESTS = {
-    f"/{service.full_name}/{method.name}": method.input_type._concrete_class
+    f"/{service.full_name}/{method.name}": GetMessageClass(method.input_type)
     for service in service_descriptors()
     for method in service.methods
 }
@@ -81,7 +82,7 @@ def test_viewers_change_nothing(method: str) -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_foreign_trial_reaches_nothing_of_others(method: str) -> None:
     """A request that names another trial, experiment and allocation is refused wherever the table decides."""
-    request = REQUESTS[method]()
+    request: Any = REQUESTS[method]()
     for field in ("trial_id", "experiment_id", "allocation_id"):
         if field in request.DESCRIPTOR.fields_by_name:
             setattr(request, field, "foreign")

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from resolute.core.distributed import CollectiveError, DistributedContext
+from resolute.core.distributed import CollectiveError, DistributedContext, member
 
 VICTIM = int(os.environ.get("VICTIM", "-1"))
 
@@ -138,8 +138,8 @@ def start() -> None:
 def start_and_die() -> None:
     """The victim dies after it said hello, before all have come."""
     if int(os.environ["RANK"]) == VICTIM:
-        signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
-        signal.setitimer(signal.ITIMER_REAL, 1.0)
+        # Called when the hub says who is missing, so it has this rank.
+        setattr(member, "_members", lambda *_: os.kill(os.getpid(), signal.SIGKILL))  # noqa: B010
     report(told(lambda: connect().rank))
 
 
