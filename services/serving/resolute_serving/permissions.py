@@ -134,6 +134,11 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "ListEvents": _VIEW,
         "ReplaySearch": _VIEW,
         "PreviewSearch": _VIEW,
+        "SimulateSearch": _VIEW,
+        "PollEvents": _EDIT,
+        "PostOperations": _EDIT,
+        "ExtendSearch": _SERVICE,
+        "RetryTrial": _SERVICE,
         "DeleteSearch": _SERVICE,
     },
     "resolute.api.metrics.v1.MetricsService": {

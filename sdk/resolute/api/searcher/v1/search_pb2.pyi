@@ -808,6 +808,80 @@ class Event(google.protobuf.message.Message):
         ) -> None: ...
         def ClearField(self, field_name: typing.Literal["min_run", b"min_run", "request_id", b"request_id"]) -> None: ...
 
+    @typing.final
+    class Suggested(google.protobuf.message.Message):
+        """Somebody outside of the search chose a trial's hyperparameters."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        NUMBER_FIELD_NUMBER: builtins.int
+        HPARAMS_FIELD_NUMBER: builtins.int
+        NOTES_FIELD_NUMBER: builtins.int
+        FAILURE_FIELD_NUMBER: builtins.int
+        number: builtins.int
+        """Which of the search's suggestions this is, from 1."""
+        failure: builtins.str
+        """Why the choice failed; empty when it did not."""
+        @property
+        def hparams(self) -> resolute.api.common.v1.value_pb2.Value:
+            """The hyperparameters: a map; absent when the choice failed and the search draws them itself."""
+
+        @property
+        def notes(self) -> resolute.api.common.v1.value_pb2.Value:
+            """What the chooser wants to know when it chooses again."""
+
+        def __init__(
+            self,
+            *,
+            number: builtins.int = ...,
+            hparams: resolute.api.common.v1.value_pb2.Value | None = ...,
+            notes: resolute.api.common.v1.value_pb2.Value | None = ...,
+            failure: builtins.str = ...,
+        ) -> None: ...
+        def HasField(self, field_name: typing.Literal["hparams", b"hparams", "notes", b"notes"]) -> builtins.bool: ...
+        def ClearField(self, field_name: typing.Literal["failure", b"failure", "hparams", b"hparams", "notes", b"notes", "number", b"number"]) -> None: ...
+
+    @typing.final
+    class Extended(google.protobuf.message.Message):
+        """The search was given more to do. What is absent stays as it was."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        MAX_TRIALS_FIELD_NUMBER: builtins.int
+        MAX_LENGTH_FIELD_NUMBER: builtins.int
+        max_trials: builtins.int
+        """Trials from now on, more than before."""
+        max_length: builtins.int
+        """Length, or value of the time metric, from now on, above the one before."""
+        def __init__(
+            self,
+            *,
+            max_trials: builtins.int | None = ...,
+            max_length: builtins.int | None = ...,
+        ) -> None: ...
+        def HasField(self, field_name: typing.Literal["_max_length", b"_max_length", "_max_trials", b"_max_trials", "max_length", b"max_length", "max_trials", b"max_trials"]) -> builtins.bool: ...
+        def ClearField(self, field_name: typing.Literal["_max_length", b"_max_length", "_max_trials", b"_max_trials", "max_length", b"max_length", "max_trials", b"max_trials"]) -> None: ...
+        @typing.overload
+        def WhichOneof(self, oneof_group: typing.Literal["_max_length", b"_max_length"]) -> typing.Literal["max_length"] | None: ...
+        @typing.overload
+        def WhichOneof(self, oneof_group: typing.Literal["_max_trials", b"_max_trials"]) -> typing.Literal["max_trials"] | None: ...
+
+    @typing.final
+    class Retried(google.protobuf.message.Message):
+        """A trial that failed is tried again, from its newest checkpoint."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        REQUEST_ID_FIELD_NUMBER: builtins.int
+        request_id: builtins.str
+        """The trial's identifier within the search."""
+        def __init__(
+            self,
+            *,
+            request_id: builtins.str = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["request_id", b"request_id"]) -> None: ...
+
     SEQUENCE_FIELD_NUMBER: builtins.int
     EVENT_ID_FIELD_NUMBER: builtins.int
     TIME_FIELD_NUMBER: builtins.int
@@ -819,6 +893,9 @@ class Event(google.protobuf.message.Message):
     VALIDATION_REPORTED_FIELD_NUMBER: builtins.int
     OPERATIONS_POSTED_FIELD_NUMBER: builtins.int
     SEALED_FIELD_NUMBER: builtins.int
+    SUGGESTED_FIELD_NUMBER: builtins.int
+    EXTENDED_FIELD_NUMBER: builtins.int
+    RETRIED_FIELD_NUMBER: builtins.int
     sequence: builtins.int
     """Position in the log, from 1."""
     event_id: builtins.str
@@ -859,6 +936,18 @@ class Event(google.protobuf.message.Message):
     def sealed(self) -> global___Event.Sealed:
         """Runs of a trial lost their authority."""
 
+    @property
+    def suggested(self) -> global___Event.Suggested:
+        """Somebody outside of the search chose a trial's hyperparameters, as a model of earlier results does."""
+
+    @property
+    def extended(self) -> global___Event.Extended:
+        """The search was given more to do."""
+
+    @property
+    def retried(self) -> global___Event.Retried:
+        """A trial that failed is tried again, as itself."""
+
     def __init__(
         self,
         *,
@@ -873,10 +962,13 @@ class Event(google.protobuf.message.Message):
         validation_reported: global___Event.ValidationReported | None = ...,
         operations_posted: global___Event.OperationsPosted | None = ...,
         sealed: global___Event.Sealed | None = ...,
+        suggested: global___Event.Suggested | None = ...,
+        extended: global___Event.Extended | None = ...,
+        retried: global___Event.Retried | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["kind", b"kind", "operations_posted", b"operations_posted", "sealed", b"sealed", "started", b"started", "time", b"time", "trial_closed", b"trial_closed", "trial_created", b"trial_created", "trial_exited", b"trial_exited", "validation_completed", b"validation_completed", "validation_reported", b"validation_reported"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["event_id", b"event_id", "kind", b"kind", "operations_posted", b"operations_posted", "sealed", b"sealed", "sequence", b"sequence", "started", b"started", "time", b"time", "trial_closed", b"trial_closed", "trial_created", b"trial_created", "trial_exited", b"trial_exited", "validation_completed", b"validation_completed", "validation_reported", b"validation_reported"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["started", "trial_created", "validation_completed", "trial_closed", "trial_exited", "validation_reported", "operations_posted", "sealed"] | None: ...
+    def HasField(self, field_name: typing.Literal["extended", b"extended", "kind", b"kind", "operations_posted", b"operations_posted", "retried", b"retried", "sealed", b"sealed", "started", b"started", "suggested", b"suggested", "time", b"time", "trial_closed", b"trial_closed", "trial_created", b"trial_created", "trial_exited", b"trial_exited", "validation_completed", b"validation_completed", "validation_reported", b"validation_reported"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["event_id", b"event_id", "extended", b"extended", "kind", b"kind", "operations_posted", b"operations_posted", "retried", b"retried", "sealed", b"sealed", "sequence", b"sequence", "started", b"started", "suggested", b"suggested", "time", b"time", "trial_closed", b"trial_closed", "trial_created", b"trial_created", "trial_exited", b"trial_exited", "validation_completed", b"validation_completed", "validation_reported", b"validation_reported"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["started", "trial_created", "validation_completed", "trial_closed", "trial_exited", "validation_reported", "operations_posted", "sealed", "suggested", "extended", "retried"] | None: ...
 
 global___Event = Event
 

@@ -295,9 +295,18 @@ class CompleteOperationResponse(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
+    OPERATION_FIELD_NUMBER: builtins.int
+    @property
+    def operation(self) -> resolute.api.searcher.v1.search_pb2.TrialOperation:
+        """Where the trial stands now: its next operation, if the search gave it one at once."""
+
     def __init__(
         self,
+        *,
+        operation: resolute.api.searcher.v1.search_pb2.TrialOperation | None = ...,
     ) -> None: ...
+    def HasField(self, field_name: typing.Literal["operation", b"operation"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["operation", b"operation"]) -> None: ...
 
 global___CompleteOperationResponse = CompleteOperationResponse
 
@@ -686,6 +695,356 @@ class PreviewSearchResponse(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["brackets", b"brackets", "total_units", b"total_units"]) -> None: ...
 
 global___PreviewSearchResponse = PreviewSearchResponse
+
+@typing.final
+class SimulateSearchRequest(google.protobuf.message.Message):
+    """Request of SimulateSearch."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    @typing.final
+    class Curve(google.protobuf.message.Message):
+        """A learning curve: the metric at some lengths, ascending. Between them it is interpolated."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        LENGTHS_FIELD_NUMBER: builtins.int
+        METRICS_FIELD_NUMBER: builtins.int
+        @property
+        def lengths(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
+            """Absolute lengths."""
+
+        @property
+        def metrics(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
+            """The metric at each of them."""
+
+        def __init__(
+            self,
+            *,
+            lengths: collections.abc.Iterable[builtins.float] | None = ...,
+            metrics: collections.abc.Iterable[builtins.float] | None = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["lengths", b"lengths", "metrics", b"metrics"]) -> None: ...
+
+    SPEC_FIELD_NUMBER: builtins.int
+    CURVES_FIELD_NUMBER: builtins.int
+    SLOTS_FIELD_NUMBER: builtins.int
+    slots: builtins.int
+    """Trials that train at once; zero for as many as the search asks for."""
+    @property
+    def spec(self) -> resolute.api.searcher.v1.search_pb2.SearchSpec:
+        """What to simulate."""
+
+    @property
+    def curves(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___SimulateSearchRequest.Curve]:
+        """Learning curves that were recorded, one a trial, taken in turn; empty for synthetic ones."""
+
+    def __init__(
+        self,
+        *,
+        spec: resolute.api.searcher.v1.search_pb2.SearchSpec | None = ...,
+        curves: collections.abc.Iterable[global___SimulateSearchRequest.Curve] | None = ...,
+        slots: builtins.int = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["spec", b"spec"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["curves", b"curves", "slots", b"slots", "spec", b"spec"]) -> None: ...
+
+global___SimulateSearchRequest = SimulateSearchRequest
+
+@typing.final
+class SimulateSearchResponse(google.protobuf.message.Message):
+    """Response of SimulateSearch. The lists named after trials are parallel, in the order of creation."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    @typing.final
+    class Rung(google.protobuf.message.Message):
+        """The trials that came to one length in one bracket."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        BRACKET_FIELD_NUMBER: builtins.int
+        LENGTH_FIELD_NUMBER: builtins.int
+        REACHED_FIELD_NUMBER: builtins.int
+        ENDED_FIELD_NUMBER: builtins.int
+        bracket: builtins.int
+        """Position of the bracket."""
+        length: builtins.int
+        """Absolute length."""
+        reached: builtins.int
+        """Trials that trained to it."""
+        ended: builtins.int
+        """Trials that ended there."""
+        def __init__(
+            self,
+            *,
+            bracket: builtins.int = ...,
+            length: builtins.int = ...,
+            reached: builtins.int = ...,
+            ended: builtins.int = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["bracket", b"bracket", "ended", b"ended", "length", b"length", "reached", b"reached"]) -> None: ...
+
+    RUNGS_FIELD_NUMBER: builtins.int
+    TOTAL_UNITS_FIELD_NUMBER: builtins.int
+    DURATION_FIELD_NUMBER: builtins.int
+    EVENTS_FIELD_NUMBER: builtins.int
+    TRIAL_BRACKETS_FIELD_NUMBER: builtins.int
+    TRIAL_LENGTHS_FIELD_NUMBER: builtins.int
+    TRIAL_METRICS_FIELD_NUMBER: builtins.int
+    TRIAL_STARTS_FIELD_NUMBER: builtins.int
+    TRIAL_ENDS_FIELD_NUMBER: builtins.int
+    total_units: builtins.int
+    """Training units of the whole search."""
+    duration: builtins.float
+    """Virtual time at the end; training a unit takes one."""
+    events: builtins.int
+    """Events that the search decided upon."""
+    @property
+    def rungs(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___SimulateSearchResponse.Rung]:
+        """How many trials each rung saw, by bracket and then from the bottom up."""
+
+    @property
+    def trial_brackets(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Bracket of each trial."""
+
+    @property
+    def trial_lengths(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Length that each trial trained to."""
+
+    @property
+    def trial_metrics(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
+        """Last metric of each trial."""
+
+    @property
+    def trial_starts(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
+        """Virtual time at which each trial began."""
+
+    @property
+    def trial_ends(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
+        """Virtual time at which each trial ended."""
+
+    def __init__(
+        self,
+        *,
+        rungs: collections.abc.Iterable[global___SimulateSearchResponse.Rung] | None = ...,
+        total_units: builtins.int = ...,
+        duration: builtins.float = ...,
+        events: builtins.int = ...,
+        trial_brackets: collections.abc.Iterable[builtins.int] | None = ...,
+        trial_lengths: collections.abc.Iterable[builtins.int] | None = ...,
+        trial_metrics: collections.abc.Iterable[builtins.float] | None = ...,
+        trial_starts: collections.abc.Iterable[builtins.float] | None = ...,
+        trial_ends: collections.abc.Iterable[builtins.float] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["duration", b"duration", "events", b"events", "rungs", b"rungs", "total_units", b"total_units", "trial_brackets", b"trial_brackets", "trial_ends", b"trial_ends", "trial_lengths", b"trial_lengths", "trial_metrics", b"trial_metrics", "trial_starts", b"trial_starts"]) -> None: ...
+
+global___SimulateSearchResponse = SimulateSearchResponse
+
+@typing.final
+class PollEventsRequest(google.protobuf.message.Message):
+    """Request of PollEvents."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SEARCH_ID_FIELD_NUMBER: builtins.int
+    WAIT_SECONDS_FIELD_NUMBER: builtins.int
+    search_id: builtins.str
+    """UUID of the search."""
+    wait_seconds: builtins.float
+    """Longest wait in seconds for an event, at most 60; zero not to wait."""
+    def __init__(
+        self,
+        *,
+        search_id: builtins.str = ...,
+        wait_seconds: builtins.float = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["search_id", b"search_id", "wait_seconds", b"wait_seconds"]) -> None: ...
+
+global___PollEventsRequest = PollEventsRequest
+
+@typing.final
+class PollEventsResponse(google.protobuf.message.Message):
+    """Response of PollEvents."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    @typing.final
+    class TrialProgress(google.protobuf.message.Message):
+        """How far one trial is."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        REQUEST_ID_FIELD_NUMBER: builtins.int
+        PROGRESS_FIELD_NUMBER: builtins.int
+        request_id: builtins.str
+        """The trial's identifier within the search."""
+        progress: builtins.float
+        """Absolute length, or a share in searches without operations."""
+        def __init__(
+            self,
+            *,
+            request_id: builtins.str = ...,
+            progress: builtins.float = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["progress", b"progress", "request_id", b"request_id"]) -> None: ...
+
+    EVENTS_FIELD_NUMBER: builtins.int
+    PROGRESS_FIELD_NUMBER: builtins.int
+    OVER_FIELD_NUMBER: builtins.int
+    over: builtins.bool
+    """Whether the search is over: no further event will come."""
+    @property
+    def events(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.searcher.v1.search_pb2.Event]:
+        """Events that wait for an answer, in order; empty when none came in time."""
+
+    @property
+    def progress(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___PollEventsResponse.TrialProgress]:
+        """How far open trials are."""
+
+    def __init__(
+        self,
+        *,
+        events: collections.abc.Iterable[resolute.api.searcher.v1.search_pb2.Event] | None = ...,
+        progress: collections.abc.Iterable[global___PollEventsResponse.TrialProgress] | None = ...,
+        over: builtins.bool = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["events", b"events", "over", b"over", "progress", b"progress"]) -> None: ...
+
+global___PollEventsResponse = PollEventsResponse
+
+@typing.final
+class PostOperationsRequest(google.protobuf.message.Message):
+    """Request of PostOperations."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SEARCH_ID_FIELD_NUMBER: builtins.int
+    OPERATIONS_FIELD_NUMBER: builtins.int
+    TRIGGERED_BY_SEQUENCE_FIELD_NUMBER: builtins.int
+    search_id: builtins.str
+    """UUID of the search."""
+    triggered_by_sequence: builtins.int
+    """The event that they answer, and with it all events before it."""
+    @property
+    def operations(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.searcher.v1.search_pb2.Operation]:
+        """The operations, in order; all are taken or none."""
+
+    def __init__(
+        self,
+        *,
+        search_id: builtins.str = ...,
+        operations: collections.abc.Iterable[resolute.api.searcher.v1.search_pb2.Operation] | None = ...,
+        triggered_by_sequence: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["operations", b"operations", "search_id", b"search_id", "triggered_by_sequence", b"triggered_by_sequence"]) -> None: ...
+
+global___PostOperationsRequest = PostOperationsRequest
+
+@typing.final
+class PostOperationsResponse(google.protobuf.message.Message):
+    """Response of PostOperations."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+global___PostOperationsResponse = PostOperationsResponse
+
+@typing.final
+class ExtendSearchRequest(google.protobuf.message.Message):
+    """Request of ExtendSearch."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SEARCH_ID_FIELD_NUMBER: builtins.int
+    EVENT_ID_FIELD_NUMBER: builtins.int
+    EXTENSION_FIELD_NUMBER: builtins.int
+    search_id: builtins.str
+    """UUID of the search."""
+    event_id: builtins.str
+    """Identifies the extension across retries."""
+    @property
+    def extension(self) -> resolute.api.searcher.v1.search_pb2.Event.Extended:
+        """What the search is given."""
+
+    def __init__(
+        self,
+        *,
+        search_id: builtins.str = ...,
+        event_id: builtins.str = ...,
+        extension: resolute.api.searcher.v1.search_pb2.Event.Extended | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["extension", b"extension"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["event_id", b"event_id", "extension", b"extension", "search_id", b"search_id"]) -> None: ...
+
+global___ExtendSearchRequest = ExtendSearchRequest
+
+@typing.final
+class ExtendSearchResponse(google.protobuf.message.Message):
+    """Response of ExtendSearch."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SEARCH_FIELD_NUMBER: builtins.int
+    @property
+    def search(self) -> resolute.api.searcher.v1.search_pb2.Search:
+        """The search afterwards."""
+
+    def __init__(
+        self,
+        *,
+        search: resolute.api.searcher.v1.search_pb2.Search | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["search", b"search"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["search", b"search"]) -> None: ...
+
+global___ExtendSearchResponse = ExtendSearchResponse
+
+@typing.final
+class RetryTrialRequest(google.protobuf.message.Message):
+    """Request of RetryTrial."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TRIAL_ID_FIELD_NUMBER: builtins.int
+    EVENT_ID_FIELD_NUMBER: builtins.int
+    trial_id: builtins.str
+    """UUID of the trial."""
+    event_id: builtins.str
+    """Identifies the attempt across retries."""
+    def __init__(
+        self,
+        *,
+        trial_id: builtins.str = ...,
+        event_id: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["event_id", b"event_id", "trial_id", b"trial_id"]) -> None: ...
+
+global___RetryTrialRequest = RetryTrialRequest
+
+@typing.final
+class RetryTrialResponse(google.protobuf.message.Message):
+    """Response of RetryTrial."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    OPERATION_FIELD_NUMBER: builtins.int
+    @property
+    def operation(self) -> resolute.api.searcher.v1.search_pb2.TrialOperation:
+        """Where the trial stands now."""
+
+    def __init__(
+        self,
+        *,
+        operation: resolute.api.searcher.v1.search_pb2.TrialOperation | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["operation", b"operation"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["operation", b"operation"]) -> None: ...
+
+global___RetryTrialResponse = RetryTrialResponse
 
 @typing.final
 class DeleteSearchRequest(google.protobuf.message.Message):

@@ -100,6 +100,31 @@ class SearcherServiceStub(object):
                 request_serializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.PreviewSearchRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.PreviewSearchResponse.FromString,
                 _registered_method=True)
+        self.SimulateSearch = channel.unary_unary(
+                '/resolute.api.searcher.v1.SearcherService/SimulateSearch',
+                request_serializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.SimulateSearchRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.SimulateSearchResponse.FromString,
+                _registered_method=True)
+        self.PollEvents = channel.unary_unary(
+                '/resolute.api.searcher.v1.SearcherService/PollEvents',
+                request_serializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.PollEventsRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.PollEventsResponse.FromString,
+                _registered_method=True)
+        self.PostOperations = channel.unary_unary(
+                '/resolute.api.searcher.v1.SearcherService/PostOperations',
+                request_serializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.PostOperationsRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.PostOperationsResponse.FromString,
+                _registered_method=True)
+        self.ExtendSearch = channel.unary_unary(
+                '/resolute.api.searcher.v1.SearcherService/ExtendSearch',
+                request_serializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.ExtendSearchRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.ExtendSearchResponse.FromString,
+                _registered_method=True)
+        self.RetryTrial = channel.unary_unary(
+                '/resolute.api.searcher.v1.SearcherService/RetryTrial',
+                request_serializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.RetryTrialRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.RetryTrialResponse.FromString,
+                _registered_method=True)
         self.DeleteSearch = channel.unary_unary(
                 '/resolute.api.searcher.v1.SearcherService/DeleteSearch',
                 request_serializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.DeleteSearchRequest.SerializeToString,
@@ -203,6 +228,41 @@ class SearcherServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SimulateSearch(self, request, context):
+        """Plays a spec in virtual time against learning curves, without creating anything.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PollEvents(self, request, context):
+        """Gives the events that the client of a custom method has not answered yet; waits until there is one.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PostOperations(self, request, context):
+        """Takes the operations by which the client of a custom method answers events. Idempotent by the event that they answer.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ExtendSearch(self, request, context):
+        """Gives a search more to do, also one that is over. Idempotent by event_id.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RetryTrial(self, request, context):
+        """Tries a trial that failed again, as itself. Idempotent by event_id.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def DeleteSearch(self, request, context):
         """Removes searches and everything recorded of them; leaves a tombstone.
         """
@@ -277,6 +337,31 @@ def add_SearcherServiceServicer_to_server(servicer, server):
                     servicer.PreviewSearch,
                     request_deserializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.PreviewSearchRequest.FromString,
                     response_serializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.PreviewSearchResponse.SerializeToString,
+            ),
+            'SimulateSearch': grpc.unary_unary_rpc_method_handler(
+                    servicer.SimulateSearch,
+                    request_deserializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.SimulateSearchRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.SimulateSearchResponse.SerializeToString,
+            ),
+            'PollEvents': grpc.unary_unary_rpc_method_handler(
+                    servicer.PollEvents,
+                    request_deserializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.PollEventsRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.PollEventsResponse.SerializeToString,
+            ),
+            'PostOperations': grpc.unary_unary_rpc_method_handler(
+                    servicer.PostOperations,
+                    request_deserializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.PostOperationsRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.PostOperationsResponse.SerializeToString,
+            ),
+            'ExtendSearch': grpc.unary_unary_rpc_method_handler(
+                    servicer.ExtendSearch,
+                    request_deserializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.ExtendSearchRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.ExtendSearchResponse.SerializeToString,
+            ),
+            'RetryTrial': grpc.unary_unary_rpc_method_handler(
+                    servicer.RetryTrial,
+                    request_deserializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.RetryTrialRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.RetryTrialResponse.SerializeToString,
             ),
             'DeleteSearch': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteSearch,
@@ -636,6 +721,141 @@ class SearcherService(object):
             '/resolute.api.searcher.v1.SearcherService/PreviewSearch',
             resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.PreviewSearchRequest.SerializeToString,
             resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.PreviewSearchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SimulateSearch(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.searcher.v1.SearcherService/SimulateSearch',
+            resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.SimulateSearchRequest.SerializeToString,
+            resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.SimulateSearchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PollEvents(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.searcher.v1.SearcherService/PollEvents',
+            resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.PollEventsRequest.SerializeToString,
+            resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.PollEventsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PostOperations(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.searcher.v1.SearcherService/PostOperations',
+            resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.PostOperationsRequest.SerializeToString,
+            resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.PostOperationsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ExtendSearch(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.searcher.v1.SearcherService/ExtendSearch',
+            resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.ExtendSearchRequest.SerializeToString,
+            resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.ExtendSearchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RetryTrial(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.searcher.v1.SearcherService/RetryTrial',
+            resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.RetryTrialRequest.SerializeToString,
+            resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.RetryTrialResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -101,6 +101,36 @@ class SearcherServiceStub:
     ]
     """Tells what a spec would run, without creating anything."""
 
+    SimulateSearch: grpc.UnaryUnaryMultiCallable[
+        resolute.api.searcher.v1.searcher_service_pb2.SimulateSearchRequest,
+        resolute.api.searcher.v1.searcher_service_pb2.SimulateSearchResponse,
+    ]
+    """Plays a spec in virtual time against learning curves, without creating anything."""
+
+    PollEvents: grpc.UnaryUnaryMultiCallable[
+        resolute.api.searcher.v1.searcher_service_pb2.PollEventsRequest,
+        resolute.api.searcher.v1.searcher_service_pb2.PollEventsResponse,
+    ]
+    """Gives the events that the client of a custom method has not answered yet; waits until there is one."""
+
+    PostOperations: grpc.UnaryUnaryMultiCallable[
+        resolute.api.searcher.v1.searcher_service_pb2.PostOperationsRequest,
+        resolute.api.searcher.v1.searcher_service_pb2.PostOperationsResponse,
+    ]
+    """Takes the operations by which the client of a custom method answers events. Idempotent by the event that they answer."""
+
+    ExtendSearch: grpc.UnaryUnaryMultiCallable[
+        resolute.api.searcher.v1.searcher_service_pb2.ExtendSearchRequest,
+        resolute.api.searcher.v1.searcher_service_pb2.ExtendSearchResponse,
+    ]
+    """Gives a search more to do, also one that is over. Idempotent by event_id."""
+
+    RetryTrial: grpc.UnaryUnaryMultiCallable[
+        resolute.api.searcher.v1.searcher_service_pb2.RetryTrialRequest,
+        resolute.api.searcher.v1.searcher_service_pb2.RetryTrialResponse,
+    ]
+    """Tries a trial that failed again, as itself. Idempotent by event_id."""
+
     DeleteSearch: grpc.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.DeleteSearchRequest,
         resolute.api.searcher.v1.searcher_service_pb2.DeleteSearchResponse,
@@ -189,6 +219,36 @@ class SearcherServiceAsyncStub:
         resolute.api.searcher.v1.searcher_service_pb2.PreviewSearchResponse,
     ]
     """Tells what a spec would run, without creating anything."""
+
+    SimulateSearch: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.searcher.v1.searcher_service_pb2.SimulateSearchRequest,
+        resolute.api.searcher.v1.searcher_service_pb2.SimulateSearchResponse,
+    ]
+    """Plays a spec in virtual time against learning curves, without creating anything."""
+
+    PollEvents: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.searcher.v1.searcher_service_pb2.PollEventsRequest,
+        resolute.api.searcher.v1.searcher_service_pb2.PollEventsResponse,
+    ]
+    """Gives the events that the client of a custom method has not answered yet; waits until there is one."""
+
+    PostOperations: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.searcher.v1.searcher_service_pb2.PostOperationsRequest,
+        resolute.api.searcher.v1.searcher_service_pb2.PostOperationsResponse,
+    ]
+    """Takes the operations by which the client of a custom method answers events. Idempotent by the event that they answer."""
+
+    ExtendSearch: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.searcher.v1.searcher_service_pb2.ExtendSearchRequest,
+        resolute.api.searcher.v1.searcher_service_pb2.ExtendSearchResponse,
+    ]
+    """Gives a search more to do, also one that is over. Idempotent by event_id."""
+
+    RetryTrial: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.searcher.v1.searcher_service_pb2.RetryTrialRequest,
+        resolute.api.searcher.v1.searcher_service_pb2.RetryTrialResponse,
+    ]
+    """Tries a trial that failed again, as itself. Idempotent by event_id."""
 
     DeleteSearch: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.DeleteSearchRequest,
@@ -304,6 +364,46 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.PreviewSearchResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.PreviewSearchResponse]]:
         """Tells what a spec would run, without creating anything."""
+
+    @abc.abstractmethod
+    def SimulateSearch(
+        self,
+        request: resolute.api.searcher.v1.searcher_service_pb2.SimulateSearchRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.SimulateSearchResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.SimulateSearchResponse]]:
+        """Plays a spec in virtual time against learning curves, without creating anything."""
+
+    @abc.abstractmethod
+    def PollEvents(
+        self,
+        request: resolute.api.searcher.v1.searcher_service_pb2.PollEventsRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.PollEventsResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.PollEventsResponse]]:
+        """Gives the events that the client of a custom method has not answered yet; waits until there is one."""
+
+    @abc.abstractmethod
+    def PostOperations(
+        self,
+        request: resolute.api.searcher.v1.searcher_service_pb2.PostOperationsRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.PostOperationsResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.PostOperationsResponse]]:
+        """Takes the operations by which the client of a custom method answers events. Idempotent by the event that they answer."""
+
+    @abc.abstractmethod
+    def ExtendSearch(
+        self,
+        request: resolute.api.searcher.v1.searcher_service_pb2.ExtendSearchRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.ExtendSearchResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.ExtendSearchResponse]]:
+        """Gives a search more to do, also one that is over. Idempotent by event_id."""
+
+    @abc.abstractmethod
+    def RetryTrial(
+        self,
+        request: resolute.api.searcher.v1.searcher_service_pb2.RetryTrialRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.RetryTrialResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.RetryTrialResponse]]:
+        """Tries a trial that failed again, as itself. Idempotent by event_id."""
 
     @abc.abstractmethod
     def DeleteSearch(
