@@ -146,7 +146,7 @@ def test_a_wrong_batch_is_an_error_that_names_the_field(
     metrics: Metrics, options: dict[str, object], message: str
 ) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
-        metrics.send([block("training", [0, 1], [1, 2], loss=[3, 2])], **options)  # type: ignore[arg-type]
+        metrics.send([block("training", [0, 1], [1, 2], loss=[3, 2])], **options)
 
 
 def test_many_small_batches_give_the_same_series_as_one_large_one(metrics: Metrics) -> None:
