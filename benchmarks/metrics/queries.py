@@ -3,8 +3,8 @@
     python benchmarks/metrics/queries.py [--points N] [--trials N] [--json]
 
 A service in a process of its own holds one trial with a long series of ten metrics, and many trials with
-short ones. The median of ten calls over the connection is given, beside the first call, which finds nothing in
-memory. Exits 1 when a limit is missed.
+short ones. The median of ten calls over the connection is given, beside the first call, which finds nothing
+in memory. Exits 1 when a limit is missed.
 """
 
 from __future__ import annotations

@@ -29,6 +29,11 @@ class Pace:
     heartbeat: float = 15.0
     """It shows that the stream lives."""
 
+    @classmethod
+    def on(cls, database_url: str) -> Pace:
+        """What suits a database: an SQLite file has no other replica, so looking again is only for safety."""
+        return cls(recheck=10.0) if database_url.startswith("sqlite") else cls()
+
 
 class Follower:
     """Follows logs, for as long as the service runs.

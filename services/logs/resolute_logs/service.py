@@ -17,7 +17,7 @@ class LogsService:
 
     Args:
         environment: Its database and clock.
-        pace: How often followers look without being told.
+        pace: How often followers look without being told; what suits the database by default.
     """
 
     name = "logs"
@@ -25,7 +25,8 @@ class LogsService:
 
     def __init__(self, environment: Environment, *, pace: Pace | None = None) -> None:
         self._database = environment.open_database(self.name)
-        self.servicer = Servicer(self._database, clock=environment.clock, pace=pace or Pace())
+        pace = pace or Pace.on(environment.database_url)
+        self.servicer = Servicer(self._database, clock=environment.clock, pace=pace)
         """The handlers."""
 
     def register(self, server: grpc.aio.Server) -> None:

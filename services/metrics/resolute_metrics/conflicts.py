@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -77,19 +77,30 @@ def put_together(pieces: Sequence[Piece]) -> list[Piece]:
 
 def _contested(pieces: Sequence[Piece], history: History) -> Integers:
     found = [history.steps_shared(piece) for piece in pieces]
-    for index, piece in enumerate(pieces):
-        steps = piece.rows.steps
+    for piece in pieces:
         if not piece.rows.advancing():
-            values, counts = np.unique(steps, return_counts=True)
+            values, counts = np.unique(piece.rows.steps, return_counts=True)
             found.append(values[counts > 1])
-        if len(pieces) > 1:
-            fields = piece.fields()
-            found += [
-                np.intersect1d(steps, other.rows.steps)
-                for other in pieces[index + 1 :]
-                if not fields.isdisjoint(other.fields())
-            ]
+    if len(pieces) > 1:
+        found += _shared(pieces)
     return np.unique(np.concatenate(found)) if found else np.array([], dtype=np.int64)
+
+
+def _shared(pieces: Sequence[Piece]) -> Iterator[Integers]:
+    """The steps that two pieces with a name in common have in common."""
+    spans = sorted(
+        (
+            (int(piece.rows.steps.min()), int(piece.rows.steps.max()), piece.fields(), piece.rows.steps)
+            for piece in pieces
+        ),
+        key=lambda span: span[0],
+    )
+    for index, (_, last, fields, steps) in enumerate(spans):
+        for other_first, _, other_fields, other_steps in spans[index + 1 :]:
+            if other_first > last:
+                break
+            if not fields.isdisjoint(other_fields):
+                yield np.intersect1d(steps, other_steps)
 
 
 def _single(piece: Piece, row: int) -> Single:

@@ -26,18 +26,19 @@ class StoredHistory:
     def __init__(self, connection: Connection, streams: Sequence[Stream]) -> None:
         self._connection = connection
         self._streams = streams
+        self._last_steps = np.array([stream.last_step for stream in streams], dtype=np.int64)
 
     def steps_shared(self, piece: Piece) -> Integers:
         """The steps of a piece at which one of its names was reported already."""
         steps = piece.rows.steps
         first, last = int(steps.min()), int(steps.max())
-        candidates = [stream for stream in self._streams if stream.last_step >= first]
+        candidates = np.flatnonzero(self._last_steps >= first).tolist()
         if not candidates:
             return _NONE
         fields = piece.fields()
         found = [
             np.intersect1d(steps, codec.decode_integers(block.steps, block.row_count))
-            for stream in candidates
+            for stream in (self._streams[place] for place in candidates)
             if not fields.isdisjoint(stream.fields())
             for block in blocks.overlapping(self._connection, stream.key, first_step=first, last_step=last)
         ]

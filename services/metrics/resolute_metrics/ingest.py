@@ -17,6 +17,7 @@ from resolute_metrics.parsing import Batch
 from resolute_metrics.rows import Piece
 from resolute_metrics.schema import INTAKE
 from resolute_metrics.schema import refusals as refusals_table
+from resolute_metrics.streams import Stream
 from resolute_serving.intake import Admission
 
 _FORGET = refusals_table.delete().where(
@@ -92,13 +93,18 @@ class _Writer:
                 settled, contradictions = settle(new, history)
                 kept += settled
                 refused += contradictions
+        own = {
+            (stream.group, stream.names): stream
+            for stream in known
+            if stream.source_key == self._admission.source_key
+        }
         for piece in kept:
-            self._append(piece, known)
+            self._append(piece, own.get((piece.group, piece.names)))
         self._follow_best(kept)
         return refused
 
     def _count_names(
-        self, pieces: Sequence[Piece], known: Sequence[streams.Stream]
+        self, pieces: Sequence[Piece], known: Sequence[Stream]
     ) -> tuple[list[Piece], list[Refusal]]:
         census = Census(
             known,
@@ -114,17 +120,14 @@ class _Writer:
                 refused += _refuse(piece, fault)
         return counted, refused
 
-    def _append(self, piece: Piece, known: Sequence[streams.Stream]) -> None:
-        source = self._admission.source_key
-        stream = next(
-            (one for one in known if (one.source_key, one.group, one.names) == (source, *_kind(piece))),
-            None,
-        ) or streams.beginning(
-            piece,
-            trial_key=self._admission.trial_key,
-            run=self._batch.origin.run,
-            source_key=source,
-        )
+    def _append(self, piece: Piece, stream: Stream | None) -> None:
+        if stream is None:
+            stream = streams.beginning(
+                piece,
+                trial_key=self._admission.trial_key,
+                run=self._batch.origin.run,
+                source_key=self._admission.source_key,
+            )
         small = blocks.is_small(len(piece.rows), len(piece.names))
         stream = stream.extended(piece, small=small)
         merge = stream.small_blocks >= blocks.MERGE_AFTER
@@ -143,10 +146,6 @@ class _Writer:
                 goal=self._batch.goal,
                 pieces=pieces,
             )
-
-
-def _kind(piece: Piece) -> tuple[str, tuple[str, ...]]:
-    return piece.group, piece.names
 
 
 def _split_by_names(pieces: Sequence[Piece]) -> tuple[list[Piece], list[Refusal]]:
