@@ -24,7 +24,8 @@ from resolute.launch_order import LaunchOrder
 
 CONTROL_DEADLINE = 10.0
 FETCH_DEADLINE = 600.0
-RENDEZVOUS_DEADLINE = 20.0
+RENDEZVOUS_DEADLINE = 5.0
+"""Short, because a run that is killed at the gate waits for it; the call is made again and again."""
 
 
 class SignalStream(Protocol):

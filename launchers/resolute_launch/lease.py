@@ -7,7 +7,14 @@ import threading
 from collections.abc import Callable
 
 from resolute.api.preemption.v1.preemption_service_pb2 import SignalReason
-from resolute.errors import AbortedError, FailedPreconditionError, NotFoundError, ResoluteError
+from resolute.errors import (
+    AbortedError,
+    FailedPreconditionError,
+    NotFoundError,
+    ResoluteError,
+    UnauthenticatedError,
+    UnavailableError,
+)
 from resolute.run_directory import write_atomically
 from resolute_launch.patience import pauses
 from resolute_launch.signal_board import SignalBoard
@@ -120,17 +127,24 @@ class LeaseKeeper:
     def _pass_on(self) -> None:
         if self._preemption:
             reason, self._preemption = self._preemption, SignalReason.SIGNAL_REASON_UNSPECIFIED
-            try:
-                signal = self._control.request_preemption(reason)
-            except ResoluteError:
+            if not self._told(lambda: self._request_preemption(reason)):
                 self._preemption = reason
-                raise
-            if self._board.update(signal):
-                self._notify()
         if self._acknowledged is not None:
             revision, self._acknowledged = self._acknowledged, None
-            try:
-                self._control.acknowledge_signal(revision)
-            except ResoluteError:
+            if not self._told(lambda: self._control.acknowledge_signal(revision)):
                 self._acknowledged = revision
-                raise
+
+    def _request_preemption(self, reason: SignalReason.ValueType) -> None:
+        if self._board.update(self._control.request_preemption(reason)):
+            self._notify()
+
+    def _told(self, call: Callable[[], None]) -> bool:
+        """Makes a call; False when it must be made again. Only a renewal tells whether the lease is lost."""
+        try:
+            call()
+        except (UnavailableError, UnauthenticatedError) as failure:
+            _log.warning("the control plane could not be told, it will be tried again: %s", failure)
+            return False
+        except ResoluteError as failure:
+            _log.warning("the control plane did not want to know: %s", failure)
+        return True

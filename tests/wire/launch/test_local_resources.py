@@ -265,6 +265,19 @@ def test_a_kill_ends_supervisor_and_entrypoint_at_once(tmp_path: Path) -> None:
     scenario(body)
 
 
+def test_a_kill_right_after_the_launch_leaves_nothing_running(tmp_path: Path) -> None:
+    async def body() -> None:
+        with control_plane(TRAIN) as plane:
+            async with managing(tmp_path) as (manager, _):
+                await manager.launch(spec(plane))
+                assert not run_of(tmp_path).supervisor_file.exists()
+                await manager.kill(ALLOCATION)
+                assert not is_locked(run_of(tmp_path).lock_file)
+                assert not run_of(tmp_path).child_file.exists()
+
+    scenario(body)
+
+
 def test_an_allocation_may_have_several_containers_on_this_machine(tmp_path: Path) -> None:
     async def body() -> None:
         with control_plane("echo $DET_SLOT_IDS", container_count=2, collective_key="k") as plane:

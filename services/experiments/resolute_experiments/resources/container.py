@@ -6,11 +6,13 @@ exited, neither means lost. Everything here blocks for a short while and belongs
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import structlog
@@ -19,7 +21,7 @@ from resolute.errors import ConflictError, ResoluteError
 from resolute.exit_record import ExitRecord
 from resolute.launch_order import LaunchOrder
 from resolute.processes import Family, ProcessIdentity
-from resolute.run_directory import ENVIRONMENT_VARIABLE, RunDirectory, read_json, write_atomically
+from resolute.run_directory import ENVIRONMENT_VARIABLE, RunDirectory, read_json, write_atomically, write_json
 from resolute.run_lock import RunLock, is_locked
 from resolute.spool.ack import AckFile
 from resolute.spool.format import FILE_HEADER, LOGS_SUFFIX, METRICS_SUFFIX
@@ -30,6 +32,7 @@ ORPHAN_SECONDS = 30.0
 _SUPERVISOR = "resolute_launch.supervisor"
 _SALVAGE = "resolute_launch.salvage"
 _LOG_TAIL = 2000
+_POLL_SECONDS = 0.02
 _log = structlog.get_logger("local")
 
 
@@ -54,6 +57,11 @@ class LocalContainer:
     def locked(self) -> bool:
         """Whether its supervisor lives, or is about to."""
         return is_locked(self.run.lock_file)
+
+    @property
+    def _started_file(self) -> Path:
+        """Who was started here, for the moments before the supervisor itself says who it is."""
+        return self.run.path / "started.json"
 
     @property
     def supervisor(self) -> ProcessIdentity | None:
@@ -81,9 +89,17 @@ class LocalContainer:
             if self.run.supervisor_file.exists() or self.run.exit_file.exists():
                 return None
             order.write(self.run.launch_file)
-            return self._spawn(_SUPERVISOR, "--lock-fd", str(lock.descriptor), keep=(lock.descriptor,))
+            process = self._spawn(_SUPERVISOR, "--lock-fd", str(lock.descriptor), keep=(lock.descriptor,))
+            self._note_start(process.pid)
+            return process
         finally:
             lock.release()
+
+    def _note_start(self, pid: int) -> None:
+        identity = ProcessIdentity.of(pid)
+        # It runs already, so a disk that is full must not make it look as if it did not.
+        with contextlib.suppress(OSError):
+            write_json(self._started_file, identity.to_json() if identity else {})
 
     def salvage(self, token: str = "") -> subprocess.Popen[bytes]:
         """Starts a process that sends what the run left undelivered; with a fresh token if there is one."""
@@ -140,9 +156,13 @@ class LocalContainer:
 
     def kill(self) -> None:
         """Ends its supervisor and everything else of it at once."""
-        supervisor = self.supervisor
-        if supervisor is not None and self.locked:
-            supervisor.send(signal.SIGKILL)
+        deadline = time.monotonic() + ORPHAN_SECONDS
+        # The lock goes with the last thread of the supervisor, a moment after the signal.
+        while self.locked and time.monotonic() < deadline:
+            supervisor = self.supervisor or _identity(self._started_file)
+            if supervisor is not None:
+                supervisor.send(signal.SIGKILL)
+            time.sleep(_POLL_SECONDS)
         self.end_orphans()
 
     def undelivered(self) -> bool:
