@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -62,7 +62,7 @@ def test_failure_of_one_piece_of_work_leaves_the_others_of_its_group(database: D
         raise NotFoundError("nothing here")
 
     async def write_all() -> list[BaseException | None]:
-        work = [partial(insert, number=number) for number in range(5)]
+        work: list[Callable[[Connection], None]] = [partial(insert, number=number) for number in range(5)]
         return await asyncio.gather(
             *(database.write(one) for one in (*work, fail, *[lambda c: insert(c, 77)])),
             return_exceptions=True,

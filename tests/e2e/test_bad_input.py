@@ -1,0 +1,196 @@
+"""What a person gets wrong, and what `det` says about it: what is wrong, where, and what to do."""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.embedded import EmbeddedCluster
+
+from resolute.api.experiments.v1 import experiments_service_pb2 as pb2
+from resolute.api.experiments.v1 import experiments_service_pb2_grpc
+from resolute.client.home import Home
+from resolute.clock import SystemClock
+from resolute.errors import DataLossError, InvalidArgumentError, QuotaError, UnauthenticatedError
+from resolute.rpc.channel import open_channel
+from resolute_serving.context import Role, User
+from resolute_serving.tokens import TokenSigner, load_or_create_key
+
+GOOD = """
+name: good
+entrypoint: python3 train.py
+searcher: {name: single, metric: loss, max_length: 1}
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code/train.py").write_text("print('never runs')\n")
+    (tmp_path / "good.yaml").write_text(GOOD)
+    return tmp_path
+
+
+def refused(cluster: EmbeddedCluster, *arguments: str, cwd: Path, **variables: str) -> str:
+    """Runs a command that must fail and returns what it said."""
+    other = EmbeddedCluster(cluster.home, environment={**cluster.environment, **variables})
+    result = other.det(*arguments, cwd=cwd, check=False)
+    assert result.returncode == 1, result.stdout + result.stderr
+    assert "Traceback" not in result.stderr
+    return result.stderr
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ("name: [unclosed\n", "line 2"),
+        (GOOD + "serchr: {}\n", "serchr: unknown field; did you mean 'searcher'?"),
+        ("name: x\nsearcher: {name: single, metric: loss, max_length: 1}\n", "entrypoint: missing"),
+        ("entrypoint: x\nsearcher: {name: single, max_length: 1}\n", "searcher.metric: missing"),
+        (
+            GOOD + "resources: {slots_per_trial: -1}\n",
+            "resources.slots_per_trial: found -1; expected 0 or more",
+        ),
+        (
+            GOOD + "resources: {slots_per_trial: 99}\n",
+            "resources.slots_per_trial: found 99; expected at most 2",
+        ),
+        (
+            "entrypoint: x\nsearcher: {name: adaptive, metric: loss}\n",
+            "removed",
+        ),
+    ],
+)
+def test_wrong_config_is_refused_with_its_faults(
+    cluster: EmbeddedCluster, project: Path, config: str, said: str
+) -> None:
+    (project / "bad.yaml").write_text(config)
+    assert said in refused(cluster, "e", "create", "bad.yaml", "code", cwd=project)
+
+
+def test_all_faults_of_a_config_are_said_at_once(cluster: EmbeddedCluster, project: Path) -> None:
+    (project / "bad.yaml").write_text("nme: x\nsearcher: {name: random, max_trials: 0}\nmax_restarts: -3\n")
+    said = refused(cluster, "e", "create", "bad.yaml", "code", cwd=project)
+    for fault in ("nme: unknown field", "searcher.max_trials", "max_restarts", "entrypoint: missing"):
+        assert fault in said
+
+
+def test_missing_config_or_directory_is_named(cluster: EmbeddedCluster, project: Path) -> None:
+    assert "nowhere.yaml" in refused(cluster, "e", "create", "nowhere.yaml", "code", cwd=project)
+    said = refused(cluster, "e", "create", "good.yaml", "nowhere", cwd=project)
+    assert "nowhere" in said
+    assert "No such file or directory" in said
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root can read everything, so nothing is unreadable")
+def test_unreadable_file_is_named(cluster: EmbeddedCluster, project: Path) -> None:
+    (project / "code/secret").touch(mode=0o000)
+    assert "secret" in refused(cluster, "e", "create", "good.yaml", "code", cwd=project)
+
+
+def test_model_definition_over_the_limit_is_refused_before_it_is_sent(
+    cluster: EmbeddedCluster, project: Path
+) -> None:
+    (project / "code/large").write_bytes(b"x" * 5000)
+    said = refused(
+        cluster,
+        "e",
+        "create",
+        "good.yaml",
+        "code",
+        cwd=project,
+        RESOLUTE_MODEL_DEFINITION_LIMIT="4000",
+    )
+    assert "exceeds the maximum allowed size" in said
+
+
+def test_link_out_of_the_directory_is_refused(cluster: EmbeddedCluster, project: Path) -> None:
+    (project / "code/link").symlink_to("/etc/hostname")
+    said = refused(cluster, "e", "create", "good.yaml", "code", cwd=project)
+    assert "link" in said
+
+
+def test_unknown_experiment_is_named(cluster: EmbeddedCluster, project: Path) -> None:
+    assert "experiment 4711 does not exist" in refused(cluster, "e", "pause", "4711", cwd=project)
+
+
+def test_service_that_is_down_is_named_with_the_remedy(cluster: EmbeddedCluster, project: Path) -> None:
+    said = refused(cluster, "-m", "127.0.0.1:9", "e", "list", cwd=project, RESOLUTE_TOKEN="x")
+    assert "cannot reach 127.0.0.1:9" in said
+
+
+def test_no_cluster_at_all_is_said_with_the_remedy(project: Path, tmp_path: Path) -> None:
+    nowhere = EmbeddedCluster(tmp_path / "empty-home")
+    said = refused(nowhere, "e", "list", cwd=project)
+    assert "resolute up" in said
+
+
+@pytest.mark.parametrize("token", ["nonsense", "a.b.c"])
+def test_wrong_token_is_refused(cluster: EmbeddedCluster, project: Path, token: str) -> None:
+    said = refused(cluster, "-m", address(cluster), "e", "list", cwd=project, **as_stranger(project, token))
+    assert "token is not valid" in said
+
+
+def test_token_of_another_cluster_is_refused(cluster: EmbeddedCluster, project: Path) -> None:
+    signer = TokenSigner(load_or_create_key(project / "key.pem"), cluster_id="another", clock=SystemClock())
+    foreign = signer.user(User("eve", Role.ADMIN), ttl=60)
+    with open_channel(address(cluster), token=lambda: foreign) as channel:
+        stub = experiments_service_pb2_grpc.ExperimentsServiceStub(channel)
+        with pytest.raises(UnauthenticatedError, match="not issued by this cluster"):
+            stub.ListExperiments(pb2.ListExperimentsRequest())
+
+
+@pytest.mark.parametrize("name", ["../escape.py", "/etc/escape", "a/../../escape"])
+def test_archive_that_climbs_out_is_refused_by_the_server(cluster: EmbeddedCluster, name: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="escape"):
+        submit(cluster, archive_with(name))
+
+
+def test_archive_that_is_none_is_refused_by_the_server(cluster: EmbeddedCluster) -> None:
+    with pytest.raises(DataLossError, match="not a whole gzipped tar archive"):
+        submit(cluster, b"this is no archive")
+
+
+def test_endless_archive_is_cut_off_by_the_server(cluster: EmbeddedCluster) -> None:
+    piece = b"\0" * (1 << 20)
+    with pytest.raises(QuotaError, match="exceeds the maximum allowed size"):
+        submit(cluster, *[piece] * 520)
+
+
+def address(cluster: EmbeddedCluster) -> str:
+    found = Home(cluster.home).read_endpoint()
+    assert found is not None
+    return found.address
+
+
+def as_stranger(folder: Path, token: str) -> dict[str, str]:
+    """Variables of somebody who knows the address and has another home."""
+    return {"RESOLUTE_HOME": str(folder / "elsewhere"), "RESOLUTE_TOKEN": token}
+
+
+def archive_with(name: str) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        member = tarfile.TarInfo(name)
+        member.size = 3
+        archive.addfile(member, io.BytesIO(b"bad"))
+    return buffer.getvalue()
+
+
+def submit(cluster: EmbeddedCluster, *chunks: bytes) -> None:
+    token = (cluster.home / "token").read_text().strip()
+
+    def requests() -> Iterator[pb2.CreateExperimentRequest]:
+        header = pb2.CreateExperimentRequest.Header(request_id=str(uuid.uuid4()), config_yaml=GOOD)
+        yield pb2.CreateExperimentRequest(header=header)
+        for chunk in chunks:
+            yield pb2.CreateExperimentRequest(chunk=chunk)
+
+    with open_channel(address(cluster), token=lambda: token) as channel:
+        stub = experiments_service_pb2_grpc.ExperimentsServiceStub(channel)
+        stub.CreateExperiment(requests(), timeout=60)
