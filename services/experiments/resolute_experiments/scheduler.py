@@ -9,14 +9,16 @@ import structlog
 from sqlalchemy.engine import Connection
 
 from resolute.clock import Clock
-from resolute_experiments import scheduling
-from resolute_experiments.conductor import SCHEDULE
+from resolute_experiments import scheduling, signals
+from resolute_experiments.conductor import SCHEDULE, SIGNALS
 from resolute_experiments.fleet import Fleet
+from resolute_experiments.lifecycle import Moment
 from resolute_experiments.notifier import Notifier
-from resolute_experiments.scheduling import Request
-from resolute_experiments.signals import allocation_id
+from resolute_experiments.scheduling import Holder, Request
+from resolute_experiments.signals import Reason, allocation_id
 from resolute_experiments.states import RunOutcome, TrialState
 from resolute_experiments.store import experiments, runs, trials
+from resolute_experiments.store.experiments import Experiment
 from resolute_serving.database import Database
 
 _TICK_SECONDS = 5.0
@@ -31,13 +33,23 @@ class Scheduler:
         fleet: The machines.
         notifier: Tells of changes.
         clock: Tells the time.
+        preemption_timeout: Seconds that trials get to checkpoint when they must make room.
     """
 
-    def __init__(self, database: Database, *, fleet: Fleet, notifier: Notifier, clock: Clock) -> None:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        fleet: Fleet,
+        notifier: Notifier,
+        clock: Clock,
+        preemption_timeout: float,
+    ) -> None:
         self._database = database
         self._fleet = fleet
         self._notifier = notifier
         self._clock = clock
+        self._preemption_timeout = preemption_timeout
         self._stopped = False
 
     def stop(self) -> None:
@@ -59,6 +71,7 @@ class Scheduler:
         if self._stopped or not await self._database.read(trials.queued_count):
             return
         started = await self._database.write(self._assign)
+        self._notifier.notify(SIGNALS)
         for run in started:
             await self._fleet.launch(run)
             self._notifier.notify(run.experiment_id)
@@ -67,34 +80,29 @@ class Scheduler:
         queue = trials.queued(connection)
         by_id = {trial.id: trial for trial in queue}
         running = runs.unsettled(connection)
+        owners = {
+            key: experiments.get(connection, experiment_id=key)
+            for key in {trial.experiment_id for trial in queue} | {run.experiment_id for run in running}
+        }
         plan = scheduling.plan(
-            self._requests(connection, queue),
+            [_request(trial, owners[trial.experiment_id]) for trial in queue],
+            [_holder(run, owners[run.experiment_id]) for run in running],
             free=self._free(running),
-            held=_held(running),
             total=self._fleet.slot_count,
         )
         for trial_id, explanation in plan.explanations.items():
             if by_id[trial_id].explanation != explanation:
                 trials.update(connection, by_id[trial_id], explanation=explanation)
+        for allocation in plan.preemptions:
+            trial = trials.get(connection, trial_id=runs.get(connection, allocation).trial_id)
+            signals.preempt(connection, trial, reason=Reason.SCHEDULER, moment=self._moment())
         return [
             self._start(connection, by_id[placement.trial_id], placement.slot_ids)
             for placement in plan.placements
         ]
 
-    def _requests(self, connection: Connection, queue: Sequence[trials.Trial]) -> list[Request]:
-        owners = {
-            experiment_id: experiments.get(connection, experiment_id=experiment_id)
-            for experiment_id in {trial.experiment_id for trial in queue}
-        }
-        return [
-            Request(
-                trial_id=trial.id,
-                experiment_id=trial.experiment_id,
-                slots=owners[trial.experiment_id].slots_per_trial,
-                max_slots=owners[trial.experiment_id].max_slots,
-            )
-            for trial in queue
-        ]
+    def _moment(self) -> Moment:
+        return Moment(now=self._clock.time(), preemption_timeout=self._preemption_timeout)
 
     def _free(self, running: Sequence[runs.Run]) -> list[int]:
         taken = {slot for run in running for slot in run.slot_ids}
@@ -130,8 +138,23 @@ class Scheduler:
         return runs.get(connection, allocation)
 
 
-def _held(running: Sequence[runs.Run]) -> dict[str, int]:
-    held: dict[str, int] = {}
-    for run in running:
-        held[run.experiment_id] = held.get(run.experiment_id, 0) + len(run.slot_ids)
-    return held
+def _request(trial: trials.Trial, experiment: Experiment) -> Request:
+    return Request(
+        trial_id=trial.id,
+        experiment_id=trial.experiment_id,
+        slots=experiment.slots_per_trial,
+        max_slots=experiment.max_slots,
+        priority=experiment.priority,
+        weight=experiment.weight,
+    )
+
+
+def _holder(run: runs.Run, experiment: Experiment) -> Holder:
+    return Holder(
+        allocation_id=run.allocation_id,
+        experiment_id=run.experiment_id,
+        slots=len(run.slot_ids),
+        priority=experiment.priority,
+        started_at=run.started_at,
+        leaving=run.preempt or run.kill,
+    )

@@ -105,7 +105,11 @@ class ExperimentsService:
             address=settings.address,
         )
         self._scheduler = Scheduler(
-            self._core.database, fleet=self._fleet, notifier=self._core.notifier, clock=environment.clock
+            self._core.database,
+            fleet=self._fleet,
+            notifier=self._core.notifier,
+            clock=environment.clock,
+            preemption_timeout=settings.preemption_timeout,
         )
         self._conductors: dict[str, asyncio.Task[None]] = {}
         self._tasks: list[asyncio.Task[None]] = []

@@ -68,7 +68,6 @@ class Ineffective:
 
 _NO_CONTAINER = "trials run as processes of this host, not in containers"
 _NO_POOLS = "this host is the only node, there are no pools to choose from"
-_QUEUE = "waiting experiments are served in the order in which they came"
 _NO_BATCH_SYSTEM = "trials do not run under a batch system"
 _ONLY_TRIAL_CLASS = "only the Trial APIs read it, and the entrypoint is a command of its own"
 _OLD = "the field is of old releases and is ignored"
@@ -92,8 +91,6 @@ LOCAL_PROCESSES: tuple[Ineffective, ...] = (
     Ineffective("resources.shm_size", _NO_CONTAINER),
     Ineffective("resources.resource_pool", _NO_POOLS),
     Ineffective("resources.is_single_node", "this host is the only node"),
-    Ineffective("resources.priority", _QUEUE),
-    Ineffective("resources.weight", _QUEUE),
     Ineffective("resources.native_parallel", _OLD),
     Ineffective("resources.agent_label", _OLD),
     Ineffective("checkpoint_storage.propagation", _NO_CONTAINER),

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute.errors import NotFoundError
+from resolute_experiments.scheduling import DEFAULT_PRIORITY
 from resolute_experiments.schema import definition_chunks, experiments, trials
 from resolute_experiments.states import LIVE_EXPERIMENTS, ExperimentState
 
@@ -52,6 +53,17 @@ class Experiment:
     def slots_per_trial(self) -> int:
         """Slots that each of its trials needs; zero for auxiliary tasks."""
         return int(self.config["resources"]["slots_per_trial"])
+
+    @property
+    def priority(self) -> int:
+        """Urgency from 1 (most) to 99."""
+        wanted = self.config["resources"].get("priority")
+        return DEFAULT_PRIORITY if wanted is None else int(wanted)
+
+    @property
+    def weight(self) -> float:
+        """Share of slots among experiments of the same priority."""
+        return float(self.config["resources"].get("weight") or 1.0)
 
     @property
     def max_slots(self) -> int | None:
