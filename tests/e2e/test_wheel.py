@@ -44,7 +44,12 @@ print("done off cluster")
 def run(*command: str, cwd: Path, environment: dict[str, str] | None = None) -> str:
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(("RESOLUTE_", "DET_", "PYTHON"))}
     result = subprocess.run(
-        command, cwd=cwd, env={**inherited, **(environment or {})}, capture_output=True, text=True, check=False
+        command,
+        cwd=cwd,
+        env={**inherited, **(environment or {})},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert result.returncode == 0, f"{command}\n{result.stdout}\n{result.stderr}"
     return result.stdout
@@ -68,7 +73,16 @@ def install(wheel: Path, folder: Path, *, extra: str = "") -> Path:
 
 def test_wheel_carries_types_the_compat_package_and_every_service(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    packages = ("serving", "experiments", "searcher", "metrics", "logs", "checkpoints", "preemption", "embedded")
+    packages = (
+        "serving",
+        "experiments",
+        "searcher",
+        "metrics",
+        "logs",
+        "checkpoints",
+        "preemption",
+        "embedded",
+    )
     assert {f"resolute_{name}/py.typed" for name in packages} <= names
     assert {"resolute/py.typed", "resolute_launch/compat/determined/__init__.py"} <= names
     owned = {name.split("/")[0] for name in names if ".dist-info" not in name}
@@ -97,10 +111,19 @@ def test_wheel_with_server_extra_runs_an_experiment(wheel: Path, tmp_path: Path)
     run(resolute, "up", "--detach", "--slots", "1", cwd=tmp_path, environment=home)
     try:
         said = run(
-            resolute, "experiment", "create", "project/config.yaml", "project", "-f", cwd=tmp_path, environment=home
+            resolute,
+            "experiment",
+            "create",
+            "project/config.yaml",
+            "project",
+            "-f",
+            cwd=tmp_path,
+            environment=home,
         )
         assert "trained with" in said
-        assert str(tmp_path / "venv") in said, "the trial imports the installed distribution, not the checkout"
+        assert str(tmp_path / "venv") in said, (
+            "the trial imports the installed distribution, not the checkout"
+        )
     finally:
         run(resolute, "down", cwd=tmp_path, environment=home)
     eventually(lambda: not list_processes(tmp_path), what="every process to end", timeout=20)

@@ -53,7 +53,7 @@ class Conductor:
         notifier: Tells of changes.
         clock: Tells the time.
         preemption_timeout: Seconds that trials get to checkpoint after a signal.
-        release: Frees what an allocation holds on its machines; called after its run was settled.
+        release: Frees what a run holds on its machines; called after it was settled.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Conductor:
         notifier: Notifier,
         clock: Clock,
         preemption_timeout: float,
-        release: Callable[[str], Awaitable[None]],
+        release: Callable[[Run], Awaitable[None]],
     ) -> None:
         self._id = experiment_id
         self._database = database
@@ -200,7 +200,7 @@ class Conductor:
             )
 
         await self._database.write(work)
-        await self._release(run.allocation_id)
+        await self._release(run)
         self._notifier.notify(self._id, SCHEDULE, SIGNALS)
 
     async def _seal(self, run: Run) -> Sealed:

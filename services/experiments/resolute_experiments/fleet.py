@@ -19,7 +19,7 @@ from resolute_experiments.resources.base import (
     ResourceManager,
     Slot,
 )
-from resolute_experiments.store import experiments, runs, trials
+from resolute_experiments.store import experiments, runs
 from resolute_serving.context import TrialRun
 from resolute_serving.database import Database
 
@@ -80,26 +80,12 @@ class Fleet:
 
     async def launch(self, run: runs.Run) -> None:
         """Starts a run that was given slots; one that cannot be started ends as a failure that says why."""
-
-        def read(connection: Connection) -> tuple[TrialRun, tuple[tuple[int, ...], ...]]:
-            trial = trials.get(connection, trial_id=run.trial_id)
-            experiment = experiments.get(connection, experiment_id=trial.experiment_id)
-            identity = TrialRun(
-                trial_id=trial.id,
-                run=run.run,
-                experiment_id=experiment.id,
-                allocation_id=run.allocation_id,
-                workspace=experiment.workspace,
-            )
-            containers = runs.containers_of(connection, run.allocation_id)
-            return identity, tuple(container.slot_ids for container in containers)
-
-        identity, placements = await self._database.read(read)
+        containers = await self._database.read(lambda c: runs.containers_of(c, run.allocation_id))
         spec = AllocationSpec(
             allocation_id=run.allocation_id,
-            placements=placements,
+            placements=tuple(container.slot_ids for container in containers),
             address=self._address,
-            token=self._issue_token(identity),
+            token=await self._token(run),
         )
         try:
             await self._manager.launch(spec)
@@ -197,9 +183,20 @@ class Fleet:
         """Ends every process of an allocation at once."""
         await self._manager.kill(allocation_id)
 
-    async def release(self, allocation_id: str) -> None:
-        """Lets the machines forget an allocation that was settled."""
-        await self._manager.release(allocation_id)
+    async def release(self, run: runs.Run) -> None:
+        """Lets the machines forget a run that was settled, once what it left was sent."""
+        await self._manager.release(run.allocation_id, token=await self._token(run))
+
+    async def _token(self, run: runs.Run) -> str:
+        experiment = await self._database.read(lambda c: experiments.get(c, experiment_id=run.experiment_id))
+        identity = TrialRun(
+            trial_id=run.trial_id,
+            run=run.run,
+            experiment_id=run.experiment_id,
+            allocation_id=run.allocation_id,
+            workspace=experiment.workspace,
+        )
+        return self._issue_token(identity)
 
 
 def _exit_values(report: ContainerReport) -> dict[str, object]:

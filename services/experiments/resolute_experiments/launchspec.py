@@ -23,8 +23,9 @@ def launch_spec(
     cluster_id: str,
     lease_ttl: float,
     preemption_timeout: float,
+    collective_key: str,
 ) -> allocations_service_pb2.LaunchSpec:
-    """Builds the spec for one container of an allocation."""
+    """Builds the spec for one container of an allocation; a lone container makes its own collective key."""
     return allocations_service_pb2.LaunchSpec(
         allocation_id=run.allocation_id,
         container_rank=container_rank,
@@ -48,4 +49,5 @@ def launch_spec(
         trace_id=run.trace_id,
         time_driven=not works_by_operations(experiment.config),
         workspace=experiment.workspace,
+        collective_key=collective_key if len(containers) > 1 else "",
     )

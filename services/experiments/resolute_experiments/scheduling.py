@@ -1,10 +1,10 @@
 """Who gets which slots, as one pure function of who waits, who runs and what is free.
 
-The more urgent priority comes first. Among equals the experiment with the smaller share of slots for its weight
-is next, and within an experiment it is first come, first served. Whoever is next and does not fit holds back
-everyone behind, so that a large trial gets its turn; it may take slots from less urgent trials, which then
-checkpoint and queue again. Trials without slots, and those that only their experiment's own limit holds back,
-hold back nobody.
+The more urgent priority comes first. Among equals the experiment with the smaller share of slots for its
+weight is next, and within an experiment it is first come, first served. Whoever is next and does not fit
+holds back everyone behind, so that a large trial gets its turn; it may take slots from less urgent trials,
+which then checkpoint and queue again. Trials without slots, and those that only their experiment's own limit
+holds back, hold back nobody.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class _Pass:
         self._explanations[request.trial_id] = reason
 
     def _make_room(self, request: Request) -> int:
-        """Chooses whom to preempt for a request; returns the slots that come free, zero if they are not enough."""
+        """Chooses whom to preempt; returns the slots that come free, zero if they are not enough."""
         coming = sum(holder.slots for holder in self._holders if holder.leaving)
         victims: list[Holder] = []
         candidates = [h for h in self._holders if not h.leaving and h.slots and h.priority > request.priority]

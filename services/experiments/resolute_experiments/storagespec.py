@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2
 from resolute.errors import InvalidConfigError, Violation
+from resolute_experiments.config.storage import S3Storage
+
+SECRETS = S3Storage.secrets
+"""Fields of ``checkpoint_storage`` that are not kept."""
 
 
 def storage(config: Mapping[str, Any]) -> checkpoint_pb2.Storage:
@@ -25,8 +30,31 @@ def storage(config: Mapping[str, Any]) -> checkpoint_pb2.Storage:
         return _directory(Path(section["host_path"]) / (section.get("storage_path") or ""))
     if kind == "directory":
         return _directory(Path(section["container_path"]))
-    message = f"checkpoints cannot be stored as {kind!r} here yet; use shared_fs or directory"
+    if kind == "s3":
+        return _bucket(section)
+    message = f"checkpoints cannot be stored as {kind!r} here; use shared_fs, directory or s3"
     raise InvalidConfigError(message, violations=[Violation("checkpoint_storage.type", message)])
+
+
+def without_secrets(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Takes the credentials of the store out of a config: only the checkpoints service has them.
+
+    Args:
+        config: The whole checked config.
+    """
+    section = config["checkpoint_storage"]
+    return {**config, "checkpoint_storage": {k: None if k in SECRETS else v for k, v in section.items()}}
+
+
+def _bucket(section: Mapping[str, Any]) -> checkpoint_pb2.Storage:
+    prefix = posixpath.normpath(str(section.get("prefix") or "").strip("/") or ".")
+    return checkpoint_pb2.Storage(
+        bucket=checkpoint_pb2.Storage.Bucket(
+            bucket=section["bucket"],
+            prefix="" if prefix == "." else prefix,
+            endpoint_url=section.get("endpoint_url") or "",
+        )
+    )
 
 
 def _directory(path: Path) -> checkpoint_pb2.Storage:

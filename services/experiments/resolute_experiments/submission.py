@@ -26,7 +26,7 @@ from resolute_experiments.config.document import read_document
 from resolute_experiments.config.parse import sanity_faults
 from resolute_experiments.searchspec import search_spec
 from resolute_experiments.states import ExperimentState
-from resolute_experiments.storagespec import storage
+from resolute_experiments.storagespec import storage, without_secrets
 from resolute_experiments.store import access, experiments
 from resolute_experiments.store.experiments import CHUNK_BYTES, Experiment
 from resolute_serving.context import actor
@@ -164,7 +164,7 @@ class Submissions:
             "owner": actor(),
             "workspace": config.workspace or "Uncategorized",
             "project": config.project or "Uncategorized",
-            "config": config.to_dict(),
+            "config": without_secrets(config.to_dict()),
             "progress": 0.0,
             "failure": "",
             "revision": 1,

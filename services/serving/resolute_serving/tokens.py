@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import os
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -108,6 +109,14 @@ class TokenSigner:
     def service(self, account: ServiceAccount, *, ttl: float) -> str:
         """Issues a token for another service, valid for ``ttl`` seconds."""
         return self._sign({"sub": account.name, "kind": "service"}, ttl=ttl)
+
+    def derive_secret(self, purpose: str) -> str:
+        """Derives a secret that only the holder of the signing key can: the same for the same purpose.
+
+        Args:
+            purpose: Names what the secret is for, such as ``collectives of ALLOCATION``.
+        """
+        return hmac.new(self._key.private_bytes_raw(), purpose.encode(), hashlib.sha256).hexdigest()
 
     def _sign(self, claims: dict[str, Any], *, ttl: float) -> str:
         now = int(self._clock.time())

@@ -15,7 +15,7 @@ from resolute_experiments.config.experiment import ExperimentConfig
 from resolute_experiments.config.parse import Layer, parse_config
 from resolute_experiments.config.searcher import HalvingSearcher
 from resolute_experiments.config.section import Section
-from resolute_experiments.config.storage import SharedFsStorage
+from resolute_experiments.config.storage import S3Storage, SharedFsStorage
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,10 @@ def _has_shared_fs(config: ExperimentConfig) -> bool:
     return isinstance(config.checkpoint_storage, SharedFsStorage)
 
 
+def _has_bucket(config: ExperimentConfig) -> bool:
+    return isinstance(config.checkpoint_storage, S3Storage)
+
+
 @dataclass(frozen=True, slots=True)
 class Ineffective:
     """A row of the table: a field or section without effect.
@@ -70,6 +74,7 @@ _NO_CONTAINER = "trials run as processes of this host, not in containers"
 _NO_POOLS = "this host is the only node, there are no pools to choose from"
 _NO_BATCH_SYSTEM = "trials do not run under a batch system"
 _ONLY_TRIAL_CLASS = "only the Trial APIs read it, and the entrypoint is a command of its own"
+_KEYS_OF_SERVICE = "the checkpoints service has its own credentials, so that no trial holds any; these are not kept"
 _OLD = "the field is of old releases and is ignored"
 
 LOCAL_PROCESSES: tuple[Ineffective, ...] = (
@@ -93,6 +98,8 @@ LOCAL_PROCESSES: tuple[Ineffective, ...] = (
     Ineffective("resources.is_single_node", "this host is the only node"),
     Ineffective("resources.native_parallel", _OLD),
     Ineffective("resources.agent_label", _OLD),
+    Ineffective("checkpoint_storage.access_key", _KEYS_OF_SERVICE, _has_bucket),
+    Ineffective("checkpoint_storage.secret_key", _KEYS_OF_SERVICE, _has_bucket),
     Ineffective("checkpoint_storage.propagation", _NO_CONTAINER),
     Ineffective("checkpoint_storage.tensorboard_path", _OLD),
     Ineffective("checkpoint_storage.container_path", _OLD, _has_shared_fs),

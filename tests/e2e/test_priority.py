@@ -1,0 +1,66 @@
+"""A more urgent experiment takes the slot of a patient one, which later goes on where it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from support.embedded import EmbeddedCluster, embedded, eventually
+
+CONFIG = """
+name: {name}
+entrypoint: python3 train.py
+hyperparameters: {{steps: {steps}}}
+resources: {{priority: {priority}}}
+searcher: {{name: single, metric: loss, max_length: {steps}}}
+"""
+SCRIPT = """
+import json, sys, time
+import determined as det
+
+info = det.get_cluster_info()
+with det.core.init() as core:
+    step = 0
+    if info.latest_checkpoint:
+        with core.checkpoint.restore_path(info.latest_checkpoint) as path:
+            step = json.loads((path / "step").read_text())
+        print("resumed at", step)
+    for op in core.searcher.operations():
+        while step < op.length:
+            step += 1
+            time.sleep(0.1)
+            core.train.report_training_metrics(steps_completed=step, metrics={"loss": 1 / step})
+            if core.preempt.should_preempt():
+                with core.checkpoint.store_path({"steps_completed": step}) as (path, _):
+                    (path / "step").write_text(json.dumps(step))
+                sys.exit(0)
+        op.report_completed(1 / step)
+"""
+
+
+def trial(cluster: EmbeddedCluster, experiment: int) -> dict[str, Any]:
+    (entry,) = cluster.json("e", "list-trials", str(experiment))
+    return dict(entry["trial"])
+
+
+def submit(cluster: EmbeddedCluster, folder: Path, *, name: str, priority: int, steps: int) -> None:
+    (folder / f"{name}.yaml").write_text(CONFIG.format(name=name, priority=priority, steps=steps))
+    cluster.det("e", "create", f"{name}.yaml", ".", cwd=folder)
+
+
+def test_urgent_experiment_takes_the_slot_of_a_patient_one(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "train.py").write_text(SCRIPT)
+    with embedded(tmp_path / "home", slots=1) as cluster:
+        submit(cluster, project, name="patient", priority=80, steps=60)
+        eventually(lambda: trial(cluster, 1)["state"] == "RUNNING", what="the patient trial to run")
+        submit(cluster, project, name="urgent", priority=10, steps=3)
+        cluster.det("e", "wait", "2", timeout=120)
+        cluster.det("e", "wait", "1", timeout=120)
+        patient = cluster.json("t", "describe", "1", "--metrics")[0]
+        outcomes = [run["outcome"] for run in patient["trial"]["runs"]]
+        assert outcomes == ["PREEMPTED", "COMPLETED"]
+        assert patient["trial"]["restarts"] == 0
+        steps = [report["steps_completed"] for report in patient["metrics"]]
+        assert steps == list(range(1, 61)), "it went on where it was, with every step once"
