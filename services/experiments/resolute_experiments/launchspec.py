@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from resolute.api.experiments.v1 import allocations_service_pb2
 from resolute.values import to_value
@@ -13,6 +14,20 @@ from resolute_experiments.store.runs import Container, Run
 from resolute_experiments.store.trials import Trial
 
 
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What holds for every container of an allocation, whatever it trains."""
+
+    cluster_id: str
+    """UUID of the cluster."""
+    lease_ttl: float
+    """Seconds that a lease lasts without renewal."""
+    preemption_timeout: float
+    """Seconds between a signal and the hard end."""
+    collective_key: str
+    """Secret that the containers share; a lone container makes its own."""
+
+
 def launch_spec(
     *,
     run: Run,
@@ -20,12 +35,9 @@ def launch_spec(
     container_rank: int,
     trial: Trial,
     experiment: Experiment,
-    cluster_id: str,
-    lease_ttl: float,
-    preemption_timeout: float,
-    collective_key: str,
+    terms: Terms,
 ) -> allocations_service_pb2.LaunchSpec:
-    """Builds the spec for one container of an allocation; a lone container makes its own collective key."""
+    """Builds the spec for one container of an allocation."""
     return allocations_service_pb2.LaunchSpec(
         allocation_id=run.allocation_id,
         container_rank=container_rank,
@@ -42,12 +54,12 @@ def launch_spec(
         latest_checkpoint_id=trial.latest_checkpoint_id,
         steps_completed=trial.steps_completed,
         storage=storage(experiment.config),
-        cluster_id=cluster_id,
-        lease_ttl_seconds=lease_ttl,
-        preemption_timeout_seconds=preemption_timeout,
+        cluster_id=terms.cluster_id,
+        lease_ttl_seconds=terms.lease_ttl,
+        preemption_timeout_seconds=terms.preemption_timeout,
         model_definition_sha256=experiment.definition_sha256 if experiment.definition_size else "",
         trace_id=run.trace_id,
         time_driven=not works_by_operations(experiment.config),
         workspace=experiment.workspace,
-        collective_key=collective_key if len(containers) > 1 else "",
+        collective_key=terms.collective_key if len(containers) > 1 else "",
     )

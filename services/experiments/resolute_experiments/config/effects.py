@@ -74,7 +74,9 @@ _NO_CONTAINER = "trials run as processes of this host, not in containers"
 _NO_POOLS = "this host is the only node, there are no pools to choose from"
 _NO_BATCH_SYSTEM = "trials do not run under a batch system"
 _ONLY_TRIAL_CLASS = "only the Trial APIs read it, and the entrypoint is a command of its own"
-_KEYS_OF_SERVICE = "the checkpoints service has its own credentials, so that no trial holds any; these are not kept"
+_KEYS_OF_SERVICE = (
+    "the checkpoints service has its own credentials, so that no trial holds any; these are not kept"
+)
 _OLD = "the field is of old releases and is ignored"
 
 LOCAL_PROCESSES: tuple[Ineffective, ...] = (

@@ -14,7 +14,7 @@ from resolute.errors import RunSupersededError
 from resolute_experiments import signals
 from resolute_experiments.conductor import SIGNALS
 from resolute_experiments.core import Core
-from resolute_experiments.launchspec import launch_spec
+from resolute_experiments.launchspec import Terms, launch_spec
 from resolute_experiments.leases import Leases
 from resolute_experiments.messages import signal_message
 from resolute_experiments.signals import Reason
@@ -60,10 +60,12 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
                 container_rank=request.container_rank,
                 trial=trials.get(connection, trial_id=run.trial_id),
                 experiment=experiments.get(connection, experiment_id=run.experiment_id),
-                cluster_id=self._core.cluster_id,
-                lease_ttl=self._leases.ttl,
-                preemption_timeout=self._core.preemption_timeout,
-                collective_key=self._signer.derive_secret(f"collectives of {run.allocation_id}"),
+                terms=Terms(
+                    cluster_id=self._core.cluster_id,
+                    lease_ttl=self._leases.ttl,
+                    preemption_timeout=self._core.preemption_timeout,
+                    collective_key=self._signer.derive_secret(f"collectives of {run.allocation_id}"),
+                ),
             )
 
         return pb2.GetLaunchSpecResponse(spec=await self._core.database.read(work))
