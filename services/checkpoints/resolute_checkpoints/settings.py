@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from resolute.errors import InvalidArgumentError
+from resolute_checkpoints.blobs.buckets import BucketSettings
 
 _PREFIX = "RESOLUTE_CHECKPOINTS_"
+_LONGEST_URL_SECONDS = 7 * 86400
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +26,10 @@ class CheckpointSettings:
     """RESOLUTE_CHECKPOINTS_ORPHAN_SECONDS: age at which an upload that belongs to no trial is collected."""
     collect_seconds: float = 30.0
     """RESOLUTE_CHECKPOINTS_COLLECT_SECONDS: pause between two passes of the collector."""
+    buckets: BucketSettings = field(default_factory=BucketSettings)
+    """RESOLUTE_CHECKPOINTS_S3_ACCESS_KEY, _S3_SECRET_KEY and _S3_REGION; RESOLUTE_CHECKPOINTS_BUCKETS:
+    names, or ``endpoint_url/name``, joined by commas; RESOLUTE_CHECKPOINTS_CREATE_BUCKETS: true or false;
+    RESOLUTE_CHECKPOINTS_URL_SECONDS: how long presigned URLs can be used, at most a week."""
 
     @classmethod
     def from_environment(cls, variables: Mapping[str, str]) -> CheckpointSettings:
@@ -37,6 +43,7 @@ class CheckpointSettings:
             abandon_seconds=_seconds(variables, "ABANDON_SECONDS", default=cls.abandon_seconds),
             orphan_seconds=_seconds(variables, "ORPHAN_SECONDS", default=cls.orphan_seconds),
             collect_seconds=_seconds(variables, "COLLECT_SECONDS", default=cls.collect_seconds),
+            buckets=_buckets(variables),
         )
 
 
@@ -59,3 +66,31 @@ def _seconds(variables: Mapping[str, str], name: str, *, default: float) -> floa
     if not 0 < seconds < 1e9:
         raise InvalidArgumentError(f"{_PREFIX}{name} is {text!r}; it must be a number of seconds above 0")
     return seconds
+
+
+def _buckets(variables: Mapping[str, str]) -> BucketSettings:
+    access_key = variables.get(f"{_PREFIX}S3_ACCESS_KEY", "")
+    secret_key = variables.get(f"{_PREFIX}S3_SECRET_KEY", "")
+    if bool(access_key) != bool(secret_key):
+        raise InvalidArgumentError(f"set both {_PREFIX}S3_ACCESS_KEY and {_PREFIX}S3_SECRET_KEY, or none")
+    seconds = _seconds(variables, "URL_SECONDS", default=BucketSettings().url_seconds)
+    if not 1 <= seconds <= _LONGEST_URL_SECONDS:
+        raise InvalidArgumentError(
+            f"{_PREFIX}URL_SECONDS is {seconds:g}; it must be from 1 to {_LONGEST_URL_SECONDS}, a week"
+        )
+    names = variables.get(f"{_PREFIX}BUCKETS", "").split(",")
+    return BucketSettings(
+        access_key=access_key,
+        secret_key=secret_key,
+        region=variables.get(f"{_PREFIX}S3_REGION", ""),
+        allowed=tuple(name.strip().rstrip("/") for name in names if name.strip()),
+        create=_flag(variables, "CREATE_BUCKETS"),
+        url_seconds=int(seconds),
+    )
+
+
+def _flag(variables: Mapping[str, str], name: str) -> bool:
+    text = variables.get(_PREFIX + name, "").lower()
+    if text not in {"", "true", "false", "1", "0"}:
+        raise InvalidArgumentError(f"{_PREFIX}{name} is {text!r}; it must be true or false")
+    return text in {"true", "1"}

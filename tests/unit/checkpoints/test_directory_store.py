@@ -15,13 +15,12 @@ from resolute.errors import (
     PermissionDeniedError,
     QuotaError,
     UnavailableError,
-    UnimplementedError,
 )
 from resolute_checkpoints.blobs.base import FinishedUpload
 from resolute_checkpoints.blobs.directory import DirectoryStore
 from resolute_checkpoints.blobs.failures import typed_failures
 from resolute_checkpoints.blobs.stores import Stores
-from resolute_checkpoints.checkpoint import BucketStorage, DirectoryStorage, File
+from resolute_checkpoints.checkpoint import DirectoryStorage, File
 
 ID = str(uuid.UUID(int=1))
 OTHER = str(uuid.UUID(int=2))
@@ -272,8 +271,3 @@ def test_directories_outside_of_the_allowed_roots_are_refused(tmp_path: Path) ->
     for path in (tmp_path, tmp_path / "allowed-not", allowed / "escape" / "x"):
         with pytest.raises(PermissionDeniedError, match="allows directories below"):
             stores.open(DirectoryStorage(str(path)))
-
-
-def test_buckets_are_said_not_to_be_there_yet() -> None:
-    with pytest.raises(UnimplementedError, match="use checkpoint_storage of type shared_fs"):
-        Stores().open(BucketStorage("weights"))

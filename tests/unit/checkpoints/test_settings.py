@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from resolute.errors import InvalidArgumentError
+from resolute_checkpoints.blobs.buckets import BucketSettings
 from resolute_checkpoints.settings import CheckpointSettings
 
 
@@ -28,8 +29,38 @@ def test_variables_are_read() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("ROOTS", "relative"), ("ABANDON_SECONDS", "soon"), ("COLLECT_SECONDS", "0"), ("ORPHAN_SECONDS", "nan")],
+    [
+        ("ROOTS", "relative"),
+        ("ABANDON_SECONDS", "soon"),
+        ("COLLECT_SECONDS", "0"),
+        ("ORPHAN_SECONDS", "nan"),
+        ("URL_SECONDS", "700000"),
+        ("CREATE_BUCKETS", "perhaps"),
+        ("S3_ACCESS_KEY", "alone"),
+    ],
 )
 def test_wrong_variables_are_named(name: str, value: str) -> None:
     with pytest.raises(InvalidArgumentError, match=f"RESOLUTE_CHECKPOINTS_{name}"):
         CheckpointSettings.from_environment({f"RESOLUTE_CHECKPOINTS_{name}": value})
+
+
+def test_buckets_are_read_and_the_secret_is_not_shown() -> None:
+    settings = CheckpointSettings.from_environment(
+        {
+            "RESOLUTE_CHECKPOINTS_BUCKETS": "weights, http://minio:9000/other/",
+            "RESOLUTE_CHECKPOINTS_S3_ACCESS_KEY": "key",
+            "RESOLUTE_CHECKPOINTS_S3_SECRET_KEY": "hush",
+            "RESOLUTE_CHECKPOINTS_S3_REGION": "eu-west-1",
+            "RESOLUTE_CHECKPOINTS_CREATE_BUCKETS": "true",
+            "RESOLUTE_CHECKPOINTS_URL_SECONDS": "60",
+        }
+    )
+    assert settings.buckets == BucketSettings(
+        access_key="key",
+        secret_key="hush",
+        region="eu-west-1",
+        allowed=("weights", "http://minio:9000/other"),
+        create=True,
+        url_seconds=60,
+    )
+    assert "hush" not in repr(settings)

@@ -24,7 +24,6 @@ from resolute.errors import (
     PermissionDeniedError,
     RunSupersededError,
     UnauthenticatedError,
-    UnimplementedError,
 )
 from resolute.values import MAX_DEPTH, to_value
 from resolute_checkpoints.blueprint import BLUEPRINT
@@ -308,7 +307,7 @@ def test_bad_requests_say_what_is_wrong(tmp_path: Path) -> None:
                         metadata=to_value({"steps_completed": steps}),
                     )
 
-                bucket = types.Storage(bucket=types.Storage.Bucket(bucket="b"))
+                bucket = types.Storage(bucket=types.Storage.Bucket(bucket="b", prefix="../a"))
                 relative = types.Storage(directory=types.Storage.Directory(path="relative"))
                 for call, kind, message in (
                     (t.stub.BeginCheckpoint(begin(checkpoint_id="7")), InvalidArgumentError, "be a UUID"),
@@ -318,7 +317,7 @@ def test_bad_requests_say_what_is_wrong(tmp_path: Path) -> None:
                         "lower case",
                     ),
                     (t.stub.BeginCheckpoint(begin(storage=relative)), InvalidArgumentError, "absolute"),
-                    (t.stub.BeginCheckpoint(begin(storage=bucket)), UnimplementedError, "directories only"),
+                    (t.stub.BeginCheckpoint(begin(storage=bucket)), InvalidArgumentError, "bucket.prefix"),
                     (t.stub.CommitCheckpoint(commit("../x")), InvalidArgumentError, "climbs out"),
                     (t.stub.CommitCheckpoint(commit("/x")), InvalidArgumentError, "is absolute"),
                     (t.stub.CommitCheckpoint(commit("x" * 1000)), InvalidArgumentError, "255 bytes"),

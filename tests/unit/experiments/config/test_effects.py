@@ -31,6 +31,12 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "resources.is_single_node": {"resources": {"is_single_node": False}},
     "resources.native_parallel": {"resources": {"native_parallel": True}},
     "resources.agent_label": {"resources": {"agent_label": "x"}},
+    "checkpoint_storage.access_key": {
+        "checkpoint_storage": {"type": "s3", "bucket": "weights", "access_key": "key"}
+    },
+    "checkpoint_storage.secret_key": {
+        "checkpoint_storage": {"type": "s3", "bucket": "weights", "secret_key": "hush"}
+    },
     "checkpoint_storage.propagation": {
         "checkpoint_storage": {"type": "shared_fs", "host_path": "/a", "propagation": "shared"}
     },

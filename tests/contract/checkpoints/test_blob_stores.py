@@ -1,0 +1,261 @@
+"""What the registry expects of every store, over a directory and over a real S3 server."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+import urllib3
+from support.s3 import REGION, S3Server, own_s3_server, s3_server
+
+from resolute.errors import (
+    DataLossError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    PermissionDeniedError,
+    UnavailableError,
+)
+from resolute_checkpoints.blobs.base import BlobStore, FinishedUpload
+from resolute_checkpoints.blobs.buckets import BucketSettings
+from resolute_checkpoints.blobs.s3 import MULTIPART_BYTES
+from resolute_checkpoints.blobs.stores import Stores
+from resolute_checkpoints.checkpoint import BucketStorage, DirectoryStorage, File
+
+HTTP = urllib3.PoolManager(retries=False)
+
+
+class Side(Protocol):
+    """A store, and how a trial puts files there."""
+
+    store: BlobStore
+
+    def put(self, checkpoint_id: str, content: Mapping[str, bytes]) -> list[FinishedUpload]: ...
+
+
+class DirectorySide:
+    def __init__(self, root: Path) -> None:
+        root.mkdir()
+        self.root = root
+        self.store = Stores().open(DirectoryStorage(str(root)))
+
+    def put(self, checkpoint_id: str, content: Mapping[str, bytes]) -> list[FinishedUpload]:
+        for path, data in content.items():
+            target = self.root / checkpoint_id / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+        return []
+
+
+class BucketSide:
+    def __init__(self, server: S3Server, *, bucket: str = "", create: bool = False) -> None:
+        self.server = server
+        self.bucket = bucket or server.new_bucket()
+        self.storage = BucketStorage(self.bucket, "team/a", server.endpoint_url)
+        self.store = Stores(buckets=settings(server, create=create)).open(self.storage)
+
+    def put(self, checkpoint_id: str, content: Mapping[str, bytes]) -> list[FinishedUpload]:
+        finished = []
+        files = [File(path, len(data)) for path, data in content.items()]
+        for upload in self.store.upload_urls(checkpoint_id, files):
+            data, size, etags = content[upload.path], upload.part_size, []
+            parts = [data[n * size : (n + 1) * size] for n in range(len(upload.urls))] if size else [data]
+            for url, part in zip(upload.urls, parts, strict=True):
+                response = HTTP.request("PUT", url, body=part)
+                assert response.status == 200, response.data
+                etags.append(response.headers["ETag"])
+            if upload.upload_id:
+                finished.append(FinishedUpload(upload.path, upload.upload_id, tuple(etags)))
+        return finished
+
+    def keys(self) -> list[str]:
+        found = self.server.client().list_objects(self.bucket, recursive=True)
+        return sorted(item.object_name or "" for item in found)
+
+
+def settings(server: S3Server, *, create: bool = False) -> BucketSettings:
+    return BucketSettings(
+        access_key=server.access_key, secret_key=server.secret_key, region=REGION, create=create
+    )
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    with s3_server(tmp_path_factory.mktemp("s3")) as running:
+        yield running
+
+
+@pytest.fixture(params=["directory", "s3"])
+def side(request: pytest.FixtureRequest, tmp_path: Path) -> Side:
+    if request.param == "directory":
+        return DirectorySide(tmp_path / "root")
+    return BucketSide(request.getfixturevalue("server"))
+
+
+@pytest.fixture
+def checkpoint_id() -> str:
+    return str(uuid.uuid4())
+
+
+CONTENT = {
+    "model.pt": b"weights",
+    "d/e/optimizer.pt": b"moments",
+    "empty": b"",
+    "模型/权重 ä": b"x",
+    "a+b&c=%41?#": b"y",
+    "-rf": b"z",
+    "..hidden": b"u",
+    "n" * 250: b"v",
+}
+
+
+def faults(side: Side, checkpoint_id: str, *files: File) -> list[str]:
+    return [str(fault) for fault in side.store.faults(checkpoint_id, files)]
+
+
+def test_files_of_any_name_are_kept_exactly(side: Side, checkpoint_id: str) -> None:
+    side.put(checkpoint_id, CONTENT)
+    files = [File(path, len(data)) for path, data in CONTENT.items()]
+    assert faults(side, checkpoint_id, *files, File("d/", 0), File("d/e/", 0)) == []
+    for path, data in CONTENT.items():
+        with side.store.open(checkpoint_id, path, offset=0) as stream:
+            assert stream.read() == data
+    with side.store.open(checkpoint_id, "model.pt", offset=3) as stream:
+        assert stream.read(2) + stream.read() == b"ghts"
+    with side.store.open(checkpoint_id, "model.pt", offset=7) as stream:
+        assert stream.read(1) == b""
+
+
+def test_missing_files_and_other_sizes_are_named(side: Side, checkpoint_id: str) -> None:
+    side.put(checkpoint_id, {"short": b"ab"})
+    assert faults(side, checkpoint_id, File("short", 3), File("missing", 1)) == [
+        "'short' has 2 bytes, not 3",
+        "'missing' is not there",
+    ]
+    with pytest.raises(DataLossError, match=r"'missing' of checkpoint .* is not there"):
+        side.store.open(checkpoint_id, "missing", offset=0)
+
+
+def test_removal_touches_one_checkpoint_and_can_be_repeated(side: Side, checkpoint_id: str) -> None:
+    other = str(uuid.uuid4())
+    side.put(checkpoint_id, CONTENT)
+    side.put(other, {"kept": b"abc"})
+    for _ in range(2):
+        side.store.remove(checkpoint_id, committed=True)
+    assert faults(side, checkpoint_id, File("model.pt", 7)) == ["'model.pt' is not there"]
+    assert faults(side, other, File("kept", 3)) == []
+
+
+def test_some_files_can_be_removed(side: Side, checkpoint_id: str) -> None:
+    side.put(checkpoint_id, {"a": b"1", "d/b": b"2", "d/c": b"3"})
+    for _ in range(2):
+        side.store.remove_files(checkpoint_id, ["a", "d/b", "unknown", "d/"])
+    missing = faults(side, checkpoint_id, File("a", 1), File("d/b", 1), File("d/c", 1))
+    assert missing == ["'a' is not there", "'d/b' is not there"]
+
+
+def test_a_large_file_goes_in_parts_and_is_put_together_once(server: S3Server, checkpoint_id: str) -> None:
+    side = BucketSide(server)
+    data = bytes(range(256)) * (MULTIPART_BYTES // 256) + b"end"
+    finished = side.put(checkpoint_id, {"big": data})
+    assert [len(upload.etags) for upload in finished] == [3]
+    assert faults(side, checkpoint_id, File("big", len(data))) == ["'big' is not there"]
+    for _ in range(2):
+        side.store.finish_uploads(checkpoint_id, finished)
+    assert faults(side, checkpoint_id, File("big", len(data))) == []
+    with side.store.open(checkpoint_id, "big", offset=len(data) - 4) as stream:
+        assert stream.read() == data[-4:]
+
+
+def test_objects_have_plain_names_that_any_tool_reads(server: S3Server, checkpoint_id: str) -> None:
+    side = BucketSide(server)
+    side.put(checkpoint_id, {"model.pt": b"weights", "d/x": b"1"})
+    assert side.keys() == [f"team/a/{checkpoint_id}/d/x", f"team/a/{checkpoint_id}/model.pt"]
+
+
+def test_presigned_urls_give_files_without_credentials(server: S3Server, checkpoint_id: str) -> None:
+    side = BucketSide(server)
+    side.put(checkpoint_id, CONTENT)
+    urls = side.store.download_urls(checkpoint_id, list(CONTENT))
+    for url, data in zip(urls, CONTENT.values(), strict=True):
+        assert HTTP.request("GET", url).data == data
+        assert server.secret_key not in url
+
+
+def test_a_bucket_that_is_not_there_is_explained(server: S3Server, checkpoint_id: str) -> None:
+    side = BucketSide(server, bucket="resolute-nowhere")
+    with pytest.raises(FailedPreconditionError, match=r"'resolute-nowhere' .* make the bucket"):
+        side.store.faults(checkpoint_id, [File("a", 1)])
+    with pytest.raises(FailedPreconditionError, match="make the bucket"):
+        side.store.remove(checkpoint_id, committed=True)
+    side.store.remove(checkpoint_id, committed=False)
+
+
+def test_a_bucket_is_made_where_that_is_wanted(server: S3Server, checkpoint_id: str) -> None:
+    side = BucketSide(server, bucket=f"resolute-{uuid.uuid4().hex[:12]}", create=True)
+    side.put(checkpoint_id, {"a": b"1"})
+    assert faults(side, checkpoint_id, File("a", 1)) == []
+
+
+def test_wrong_credentials_are_explained(server: S3Server, checkpoint_id: str) -> None:
+    wrong = BucketSettings(access_key=server.access_key, secret_key="wrong" * 5, region=REGION)
+    store = Stores(buckets=wrong).open(BucketStorage(server.new_bucket(), "", server.endpoint_url))
+    with pytest.raises(FailedPreconditionError, match=r"refuses the checkpoints service .* credentials"):
+        store.faults(checkpoint_id, [File("a", 1)])
+
+
+def test_absent_credentials_are_explained(
+    server: S3Server, checkpoint_id: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_ACCESS_KEY", "MINIO_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    storage = BucketStorage(server.new_bucket(), "", server.endpoint_url)
+    with pytest.raises(FailedPreconditionError, match="set RESOLUTE_CHECKPOINTS_S3_ACCESS_KEY"):
+        Stores(buckets=BucketSettings(region=REGION)).open(storage).faults(checkpoint_id, [File("a", 1)])
+    (tmp_path / "credentials").write_text(
+        f"[team]\naws_access_key_id = {server.access_key}\naws_secret_access_key = {server.secret_key}\n"
+    )
+    named = BucketStorage(storage.bucket, "", server.endpoint_url, credentials="team")
+    store = Stores(buckets=BucketSettings(region=REGION)).open(named)
+    assert [str(fault) for fault in store.faults(checkpoint_id, [File("a", 1)])] == ["'a' is not there"]
+
+
+def test_a_store_that_is_down_may_come_back(tmp_path: Path, checkpoint_id: str) -> None:
+    with own_s3_server(tmp_path / "s3") as server:
+        side = BucketSide(server)
+        side.put(checkpoint_id, {"a": b"1"})
+        server.stop()
+        with pytest.raises(UnavailableError, match="does not answer"):
+            side.store.faults(checkpoint_id, [File("a", 1)])
+        server.start()
+        assert faults(side, checkpoint_id, File("a", 1)) == []
+
+
+def test_names_that_are_too_long_for_objects_are_refused(server: S3Server, checkpoint_id: str) -> None:
+    side = BucketSide(server)
+    with pytest.raises(InvalidArgumentError, match="at most 1024: use shorter names"):
+        side.store.upload_urls(checkpoint_id, [File("/".join(["x" * 199] * 6), 1)])
+
+
+@pytest.mark.parametrize("url", ["minio:9000", "ftp://minio", "http://minio/path", "http://"])
+def test_addresses_that_are_none_are_refused(url: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"endpoint_url is .* write it as"):
+        Stores().open(BucketStorage("weights", "", url))
+
+
+@pytest.mark.parametrize("prefix", ["../x", "a/../b", "/a", "a/"])
+def test_prefixes_that_climb_are_refused(prefix: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"bucket\.prefix is"):
+        Stores().open(BucketStorage("weights", prefix))
+
+
+def test_only_allowed_buckets_are_used() -> None:
+    stores = Stores(buckets=BucketSettings(allowed=("weights", "http://minio:9000/other")))
+    stores.open(BucketStorage("weights"))
+    stores.open(BucketStorage("other", "", "http://minio:9000"))
+    for storage in (BucketStorage("other"), BucketStorage("secret", "", "http://minio:9000")):
+        with pytest.raises(PermissionDeniedError, match="this service allows weights"):
+            stores.open(storage)

