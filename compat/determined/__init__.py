@@ -7,6 +7,7 @@ editors find it under both names and there is one copy of every object.
 import importlib
 from typing import Any
 
+from determined import _info, errors
 from resolute import (
     LOG_FORMAT,
     ClusterInfo,
@@ -19,12 +20,10 @@ from resolute import (
     import_from_path,
 )
 
-from determined import _info, errors
-
 __version__ = "0.38.1"
 """The last release of the API that is served here."""
 
-_SUBMODULES = frozenset({"core", "experimental", "keras", "launch", "pytorch", "transformers", "util", "constants"})
+_SUBMODULES = frozenset({"core", "experimental", "launch", "pytorch"})
 
 
 def __getattr__(name: str) -> Any:

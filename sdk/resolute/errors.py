@@ -121,7 +121,9 @@ class IllegalTransitionError(FailedPreconditionError):
     reason = "ILLEGAL_TRANSITION"
 
     @classmethod
-    def between(cls, resource: str, *, from_state: str, to_state: str, remedy: str = "") -> IllegalTransitionError:
+    def between(
+        cls, resource: str, *, from_state: str, to_state: str, remedy: str = ""
+    ) -> IllegalTransitionError:
         """Builds the error for one refused transition.
 
         Args:

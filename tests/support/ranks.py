@@ -47,7 +47,9 @@ def outcomes_of(
     return outcomes
 
 
-def results_of(size: int, work: Callable[[DistributedContext], Any], *, local_size: int | None = None) -> list[Any]:
+def results_of(
+    size: int, work: Callable[[DistributedContext], Any], *, local_size: int | None = None
+) -> list[Any]:
     """What the work returned on each rank; raises what one of them raised."""
     outcomes = outcomes_of(size, work, local_size=local_size)
     for outcome in outcomes:

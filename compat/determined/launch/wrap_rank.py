@@ -1,4 +1,4 @@
-"""Marks each line of a worker's output with its rank: ``python3 -m determined.launch.wrap_rank RANK SCRIPT...``."""
+"""Marks each line of a worker's output with its rank: ``python3 -m determined.launch.wrap_rank``."""
 
 import sys
 

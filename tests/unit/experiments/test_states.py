@@ -6,7 +6,6 @@ import pytest
 
 from resolute.errors import IllegalTransitionError
 from resolute_experiments.states import (
-    ENDED_EXPERIMENTS,
     EXPERIMENT_TRANSITIONS,
     ExperimentEvent,
     ExperimentState,
@@ -57,7 +56,7 @@ def test_every_other_event_is_refused_with_both_states() -> None:
         assert (caught.value.from_state, caught.value.to_state) == (state.value, event.value)
 
 
-@pytest.mark.parametrize("state", sorted(ENDED_EXPERIMENTS, key=lambda state: state.value))
+@pytest.mark.parametrize("state", [S.COMPLETED, S.CANCELED, S.ERROR])
 @pytest.mark.parametrize("event", [E.PAUSE, E.ACTIVATE, E.CANCEL, E.KILL])
 def test_ended_experiment_cannot_be_led_any_more(state: ExperimentState, event: ExperimentEvent) -> None:
     with pytest.raises(IllegalTransitionError, match=state.value):
