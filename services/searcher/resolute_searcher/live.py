@@ -19,6 +19,7 @@ from resolute.api.searcher.v1 import search_pb2 as pb
 from resolute.clock import Clock
 from resolute.errors import ConflictError, NotFoundError, ResoluteError
 from resolute_searcher.events import Event
+from resolute_searcher.owners import Owners
 from resolute_searcher.search import Entry, Search, start
 from resolute_searcher.spec_messages import spec_from
 from resolute_searcher.storage import Storage
@@ -43,6 +44,8 @@ class LiveSearch:
         self.tip = tip
         # The newest write; those before it end earlier.
         self.tail: asyncio.Task[None] | None = None
+        # What the newest write will append, as long as it has not begun: more may join it until then.
+        self.waiting: list[Append] | None = None
 
 
 class Change:
@@ -90,15 +93,24 @@ class LiveSearches:
     Args:
         storage: Where the logs are.
         clock: Dates entries.
+        owners: Told of new trials.
         watchers: Told of each search that has new entries.
         shared: Whether other processes write to the database, so that what is in memory may be behind.
         capacity: Searches kept in memory while nothing happens to them.
     """
 
     def __init__(
-        self, storage: Storage, *, clock: Clock, watchers: Watchers, shared: bool, capacity: int = 2048
+        self,
+        storage: Storage,
+        *,
+        clock: Clock,
+        owners: Owners,
+        watchers: Watchers,
+        shared: bool,
+        capacity: int = 2048,
     ) -> None:
         self._storage = storage
+        self._owners = owners
         self._clock = clock
         self._watchers = watchers
         self._shared = shared
@@ -234,21 +246,31 @@ class LiveSearches:
         self._write(search_id, live, change.appends)
 
     def _write(self, search_id: str, live: LiveSearch, appends: list[Append]) -> None:
+        if live.waiting is not None:
+            live.waiting += appends
+            return
+        batch = list(appends)
         live.tail = self._storage.begin(
-            self._append(search_id, live, appends), name=f"searcher-append-{search_id}"
+            self._append(search_id, live, batch, before=live.tail), name=f"searcher-append-{search_id}"
         )
+        live.waiting = batch
 
-    async def _append(self, search_id: str, live: LiveSearch, appends: list[Append]) -> None:
-        def work(connection: Connection) -> None:
-            for append in appends:
-                log.append(connection, search_id, append)
-
+    async def _append(
+        self, search_id: str, live: LiveSearch, batch: list[Append], *, before: asyncio.Task[None] | None
+    ) -> None:
+        # While one write of a search is on its way to the disk, the next one grows: a transaction costs much
+        # more than an entry.
+        if before is not None and not before.done():
+            await asyncio.wait([before])
+        if live.waiting is batch:
+            live.waiting = None
         try:
-            await self._storage.database.write(work)
+            appended = await self._storage.database.write(lambda c: log.append(c, search_id, batch))
         except BaseException:
             self._drop(search_id, live)
             raise
-        self._watchers.notify(search_id)
+        self._owners.learn(search_id, appended.trials)
+        self._watchers.notify(search_id, appended.actions)
 
     def _drop(self, search_id: str, live: LiveSearch) -> None:
         """Forgets a search whose state in memory may not be that of its log."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from uuid import UUID, uuid5
 
 from resolute.errors import InvalidArgumentError, Violation
 
 
+@lru_cache(maxsize=65_536)
 def trial_id(search_id: str, request_id: str) -> str:
     """Gives the UUID by which everyone else knows a trial of a search."""
     return str(uuid5(UUID(search_id), request_id))

@@ -10,6 +10,7 @@ from sqlalchemy.engine import make_url
 from resolute.api.searcher.v1 import searcher_service_pb2
 from resolute.api.searcher.v1.searcher_service_pb2_grpc import add_SearcherServiceServicer_to_server
 from resolute_searcher.live import LiveSearches
+from resolute_searcher.owners import Owners
 from resolute_searcher.servicers.searches import SearcherServicer
 from resolute_searcher.storage import Storage
 from resolute_searcher.watching import Watchers
@@ -38,12 +39,14 @@ class SearcherService:
         shared = make_url(environment.database_url).get_backend_name() != "sqlite"
         self._storage = Storage(environment.open_database(NAME))
         self._watchers = Watchers()
+        owners = Owners(self._storage)
         searches = LiveSearches(
-            self._storage, clock=environment.clock, watchers=self._watchers, shared=shared
+            self._storage, clock=environment.clock, owners=owners, watchers=self._watchers, shared=shared
         )
         self._servicer = SearcherServicer(
             storage=self._storage,
             searches=searches,
+            owners=owners,
             watchers=self._watchers,
             shared=shared,
         )

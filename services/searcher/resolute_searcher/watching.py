@@ -1,10 +1,14 @@
-"""Wakes whoever follows a search when its log has grown."""
+"""Wakes whoever follows a search when its log has grown, and hands over the new actions."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+
+from resolute.api.searcher.v1 import search_pb2 as pb
+
+_MOST_FED = 10_000
 
 
 class Watcher:
@@ -12,10 +16,33 @@ class Watcher:
 
     def __init__(self) -> None:
         self._woken = asyncio.Event()
+        self._fed: list[pb.Action] = []
+        self._complete = True
 
-    def wake(self) -> None:
-        """Lets the follower look again."""
+    def wake(self, actions: Sequence[pb.Action] | None) -> None:
+        """Lets the follower look again.
+
+        Args:
+            actions: All that came, in order; None when the log must be read to know.
+        """
+        if actions is None or len(self._fed) + len(actions) > _MOST_FED:
+            self._fed.clear()
+            self._complete = False
+        elif self._complete:
+            self._fed += actions
         self._woken.set()
+
+    def take(self, after: int) -> list[pb.Action] | None:
+        """Takes the actions beyond a position that were handed over, in order.
+
+        Returns:
+            The actions; None when some may be missing, and only the log has them all.
+        """
+        fed = [action for action in self._fed if action.sequence > after]
+        complete = self._complete and (not fed or fed[0].sequence == after + 1)
+        self._fed = []
+        self._complete = True
+        return fed if complete else None
 
     async def wait(self, seconds: float) -> bool:
         """Waits to be woken since the last wait.
@@ -53,14 +80,20 @@ class Watchers:
             if not self._watchers[search_id]:
                 del self._watchers[search_id]
 
-    def notify(self, search_id: str) -> None:
-        """Wakes the followers of a search."""
+    def notify(self, search_id: str, actions: Sequence[pb.Action] | None = None) -> None:
+        """Wakes the followers of a search.
+
+        Args:
+            search_id: The search.
+            actions: All that came since they were last woken, in order; None when the log must be read to
+                know.
+        """
         for watcher in self._watchers.get(search_id, ()):
-            watcher.wake()
+            watcher.wake(actions)
 
     def close(self) -> None:
         """Wakes everyone for the last time: followers find `closed` and leave."""
         self.closed = True
         for watchers in self._watchers.values():
             for watcher in watchers:
-                watcher.wake()
+                watcher.wake(())

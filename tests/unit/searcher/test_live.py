@@ -17,6 +17,7 @@ from support.searching import adaptive, run
 from resolute.errors import ConflictError, ResoluteError, UnavailableError
 from resolute_searcher.events import TrialClosed, ValidationCompleted
 from resolute_searcher.live import Change, LiveSearches
+from resolute_searcher.owners import Owners
 from resolute_searcher.search import Search
 from resolute_searcher.spec_messages import spec_from
 from resolute_searcher.storage import Storage
@@ -58,7 +59,14 @@ async def searches(
     storage = Storage(database)
     try:
         yield (
-            LiveSearches(storage, clock=ManualClock(), watchers=Watchers(), shared=shared, capacity=capacity),
+            LiveSearches(
+                storage,
+                clock=ManualClock(),
+                owners=Owners(storage),
+                watchers=Watchers(),
+                shared=shared,
+                capacity=capacity,
+            ),
             database,
         )
     finally:
@@ -100,7 +108,7 @@ def test_failing_writes_leave_no_trace_in_memory(tmp_path: Path, seed: int) -> N
 
     async def scenario() -> None:
         async with searches(tmp_path) as (live, database):
-            await live.create(SEARCH, adaptive(max_trials=40))
+            await live.create(SEARCH, adaptive(max_trials=120))
             database.failing = random.Random(seed)
             await asyncio.gather(*(worker(live, random.Random(seed * 100 + n)) for n in range(5)))
             database.failing = None
@@ -108,7 +116,7 @@ def test_failing_writes_leave_no_trace_in_memory(tmp_path: Path, seed: int) -> N
             in_memory = await live.change(SEARCH, lambda change: change.search.snapshot())
             assert (await rebuilt(database)).snapshot() == in_memory
             entries = await database.read(lambda c: [recorded.entry for recorded in log.read_log(c, SEARCH)])
-            again = Search(spec_from(adaptive(max_trials=40)))
+            again = Search(spec_from(adaptive(max_trials=120)))
             for entry in entries:
                 assert again.record(entry.event) == entry
 

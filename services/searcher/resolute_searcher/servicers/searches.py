@@ -13,6 +13,7 @@ from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.errors import UnavailableError
 from resolute_searcher.live import LiveSearches
 from resolute_searcher.names import canonical_uuid
+from resolute_searcher.owners import Owners
 from resolute_searcher.preview import preview
 from resolute_searcher.replay import Replay, replay
 from resolute_searcher.servicers.trials import TrialCalls
@@ -37,6 +38,7 @@ class SearcherServicer(TrialCalls):
     Args:
         storage: Where the logs are.
         searches: The searches in memory.
+        owners: Know the searches of trials.
         watchers: Wake the streams.
         shared: Whether other processes write to the database.
     """
@@ -46,10 +48,11 @@ class SearcherServicer(TrialCalls):
         *,
         storage: Storage,
         searches: LiveSearches,
+        owners: Owners,
         watchers: Watchers,
         shared: bool,
     ) -> None:
-        super().__init__(storage=storage, searches=searches)
+        super().__init__(storage=storage, searches=searches, owners=owners)
         self._watchers = watchers
         self._look_again = POLL_SECONDS if shared else HEARTBEAT_SECONDS
 
@@ -76,19 +79,23 @@ class SearcherServicer(TrialCalls):
         after = request.after_sequence
         quiet = 0.0
         with self._watchers.watch(search_id) as watcher:
+            in_log = True
             while True:
-                actions = await self._actions(search_id, after)
+                actions = await self._actions(search_id, after) if in_log else watcher.take(after)
+                if actions is None:
+                    in_log = True
+                    continue
                 if actions:
                     yield service_pb.FollowActionsResponse(actions=actions)
-                    after = actions[-1].sequence
-                    if actions[-1].HasField("shutdown"):
+                    after, quiet = actions[-1].sequence, 0.0
+                    if actions[-1].HasField("shutdown") and await self._is_last(search_id, after):
                         return
-                    quiet = 0.0
                     continue
                 if self._watchers.closed:
                     raise UnavailableError("the searcher stops; follow again from the last action")
-                if not await watcher.wait(self._look_again):
-                    quiet += self._look_again
+                woken = await watcher.wait(self._look_again)
+                in_log = not woken
+                quiet += 0.0 if woken else self._look_again
                 if quiet >= HEARTBEAT_SECONDS:
                     yield service_pb.FollowActionsResponse()
                     quiet = 0.0
@@ -169,6 +176,10 @@ class SearcherServicer(TrialCalls):
                 c, search_id, after=after, limit=_ACTIONS_AT_ONCE, most_bytes=_MOST_BYTES
             )
         )
+
+    async def _is_last(self, search_id: str, action: int) -> bool:
+        row = await self._storage.read(lambda c: rows.read_search(c, search_id))
+        return row.last_action == action
 
     async def _describe(self, search_id: str) -> pb.Search:
         row = await self._storage.read(lambda c: rows.read_search(c, search_id))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Any
 
 from resolute.api.searcher.v1 import search_pb2 as pb
@@ -20,26 +19,26 @@ from resolute_searcher.events import (
 from resolute_searcher.live import Change, LiveSearches
 from resolute_searcher.messages import event_from
 from resolute_searcher.names import canonical_uuid
+from resolute_searcher.owners import Owners
 from resolute_searcher.search import Search
 from resolute_searcher.storage import Storage
 from resolute_searcher.store import trials
 from resolute_searcher.store.log import OWN_EVENT_PREFIX
-
-_REMEMBERED_TRIALS = 100_000
 
 
 class TrialCalls(SearcherServiceServicer):
     """Answers the calls about single trials; those about whole searches are left to a subclass.
 
     Args:
-        storage: Where trials are looked up.
+        storage: Where progress is written.
         searches: The searches.
+        owners: Know the searches of trials.
     """
 
-    def __init__(self, *, storage: Storage, searches: LiveSearches) -> None:
+    def __init__(self, *, storage: Storage, searches: LiveSearches, owners: Owners) -> None:
         self._storage = storage
         self._searches = searches
-        self._owners: OrderedDict[str, tuple[str, str]] = OrderedDict()
+        self._owners = owners
 
     async def ReportEvents(
         self, request: service_pb.ReportEventsRequest, context: Any
@@ -64,7 +63,7 @@ class TrialCalls(SearcherServiceServicer):
         self, request: service_pb.GetOperationRequest, context: Any
     ) -> service_pb.GetOperationResponse:
         """Gives a trial's current operation."""
-        search_id, request_id = await self._find(request.trial_id)
+        search_id, request_id = await self._owners.find(request.trial_id)
 
         def act(change: Change) -> pb.TrialOperation:
             if request.run:
@@ -78,20 +77,21 @@ class TrialCalls(SearcherServiceServicer):
         self, request: service_pb.CompleteOperationRequest, context: Any
     ) -> service_pb.CompleteOperationResponse:
         """Completes a trial's current operation."""
-        search_id, request_id = await self._find(request.trial_id)
+        search_id, request_id = await self._owners.find(request.trial_id)
 
-        def act(change: Change) -> None:
+        def act(change: Change) -> pb.TrialOperation:
             _authorize(change.search, request_id, request.run)
             change.record(ValidationCompleted(request_id, request.metric, request.length))
+            return _standing(change.search, request_id)
 
-        await self._searches.change(search_id, act)
-        return service_pb.CompleteOperationResponse()
+        operation = await self._searches.change(search_id, act)
+        return service_pb.CompleteOperationResponse(operation=operation)
 
     async def ReportProgress(
         self, request: service_pb.ReportProgressRequest, context: Any
     ) -> service_pb.ReportProgressResponse:
         """Notes how far a trial is."""
-        search_id, request_id = await self._find(request.trial_id)
+        search_id, request_id = await self._owners.find(request.trial_id)
 
         def act(change: Change) -> float:
             _authorize(change.search, request_id, request.run)
@@ -106,7 +106,7 @@ class TrialCalls(SearcherServiceServicer):
         self, request: service_pb.ReportValidationsRequest, context: Any
     ) -> service_pb.ReportValidationsResponse:
         """Takes validations of a time-driven search; tells whether the trial must stop."""
-        search_id, request_id = await self._find(request.trial_id)
+        search_id, request_id = await self._owners.find(request.trial_id)
         if not request.source:
             raise _wrong("source", "must name the spool that the reports come from")
 
@@ -120,7 +120,7 @@ class TrialCalls(SearcherServiceServicer):
 
     async def Seal(self, request: service_pb.SealRequest, context: Any) -> service_pb.SealResponse:
         """Raises the smallest run that has authority; tells where the trial stands at that instant."""
-        search_id, request_id = await self._find(request.trial_id)
+        search_id, request_id = await self._owners.find(request.trial_id)
         if request.min_run < 1:
             raise _wrong("min_run", f"must be a run, from 1, not {request.min_run}")
 
@@ -129,17 +129,6 @@ class TrialCalls(SearcherServiceServicer):
             return _standing(change.search, request_id)
 
         return service_pb.SealResponse(operation=await self._searches.change(search_id, act))
-
-    async def _find(self, trial: str) -> tuple[str, str]:
-        """Gives the search of a trial, and the trial's identifier within it."""
-        owner = self._owners.get(trial)
-        if owner is None:
-            canonical = canonical_uuid(trial, field="trial_id")
-            owner = await self._storage.read(lambda c: trials.find_trial(c, canonical))
-            self._owners[trial] = owner
-            if len(self._owners) > _REMEMBERED_TRIALS:
-                self._owners.popitem(last=False)
-        return owner
 
 
 def _authorize(search: Search, request_id: str, run: int) -> None:

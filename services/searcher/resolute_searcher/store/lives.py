@@ -56,7 +56,7 @@ def create_search(
             "created_at": now,
         },
     )
-    append(connection, search_id, Append.of(search, first, previous="", event_id="", now=now))
+    append(connection, search_id, [Append.of(search, first, previous="", event_id="", now=now)])
     return True
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import uuid4
 
 import sqlalchemy as sa
@@ -93,64 +94,95 @@ class Append:
         )
 
 
-def append(connection: Connection, search_id: str, new: Append) -> None:
-    """Appends an entry, if it is the next one.
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """What a batch of entries brought.
+
+    Attributes:
+        actions: The actions, in order.
+        trials: Request ids of the trials that were asked for.
+    """
+
+    actions: list[pb.Action]
+    trials: list[str]
+
+
+def append(connection: Connection, search_id: str, batch: Sequence[Append]) -> Appended:
+    """Appends entries, if they are the next ones; all or none.
+
+    Args:
+        connection: A transaction.
+        search_id: The search.
+        batch: The entries, each decided upon the one before it; at least one.
 
     Raises:
-        ConflictError: The log does not end with the entry that it was decided upon: another writer was first,
-        or
-            that entry was never written.
-        EventTakenError: The event is in the log.
+        ConflictError: The log does not end with the entry that the first was decided upon: another writer was
+            first, or that entry was never written.
+        EventTakenError: An event is in the log.
     """
-    entry = new.entry
+    last = batch[-1]
     moved = connection.execute(
         _ADVANCE,
         {
             "which": search_id,
-            "previous": new.previous,
-            "tip": new.tip,
-            "last_sequence": entry.sequence,
-            "last_action": entry.last_action,
-            "requested": new.requested,
-            "closed": new.closed,
-            "over": new.over,
+            "previous": batch[0].previous,
+            "tip": last.tip,
+            "last_sequence": last.entry.sequence,
+            "last_action": last.entry.last_action,
+            "requested": last.requested,
+            "closed": last.closed,
+            "over": last.over,
         },
     )
     if moved.rowcount != 1:
         raise ConflictError(f"search {search_id} went on meanwhile; read it again")
-    event_id = new.event_id
-    if event_id and connection.execute(_TAKEN, {"which": search_id, "event": event_id}).first() is not None:
-        raise EventTakenError(event_id)
-    event_id = event_id or f"{OWN_EVENT_PREFIX}{entry.sequence}"
-    message = entry_to(entry, search_id=search_id, event_id=event_id, time=new.now)
-    connection.execute(
-        _INSERT_ENTRY,
-        {
-            "search_id": search_id,
-            "sequence": entry.sequence,
-            "event_id": event_id,
-            "method_version": new.method_version,
-            "entry": message.SerializeToString(),
-            "last_action": entry.last_action,
-            "has_actions": bool(entry.actions),
-            "draws": entry.draws,
-            "tip": new.tip,
-        },
-    )
-    created = [operation.request_id for operation in entry.operations if isinstance(operation, Create)]
+    identified = [new.event_id for new in batch if new.event_id]
+    if identified:
+        taken = connection.execute(_TAKEN, {"which": search_id, "events": identified}).scalars().first()
+        if taken is not None:
+            raise EventTakenError(taken)
+    messages = [_message(search_id, new) for new in batch]
+    rows = [_entry_row(search_id, new, message) for new, message in zip(batch, messages, strict=True)]
+    connection.execute(_INSERT_ENTRY, rows)
+    created = [
+        operation.request_id
+        for new in batch
+        for operation in new.entry.operations
+        if isinstance(operation, Create)
+    ]
     if created:
-        connection.execute(
-            _INSERT_TRIAL,
-            [
-                {
-                    "trial_id": trial_id(search_id, request_id),
-                    "search_id": search_id,
-                    "request_id": request_id,
-                    "progress": 0.0,
-                }
-                for request_id in created
-            ],
-        )
+        connection.execute(_INSERT_TRIAL, [_trial_row(search_id, request_id) for request_id in created])
+    actions = [action for message in messages for action in message.actions]
+    return Appended(actions=actions, trials=created)
+
+
+def _message(search_id: str, new: Append) -> service_pb.LoggedEvent:
+    event_id = new.event_id or f"{OWN_EVENT_PREFIX}{new.entry.sequence}"
+    return entry_to(new.entry, search_id=search_id, event_id=event_id, time=new.now)
+
+
+def _entry_row(search_id: str, new: Append, message: service_pb.LoggedEvent) -> dict[str, Any]:
+    entry = new.entry
+    return {
+        "search_id": search_id,
+        "sequence": entry.sequence,
+        "event_id": message.event.event_id,
+        "method_version": new.method_version,
+        "entry": message.SerializeToString(),
+        "last_action": entry.last_action,
+        "has_actions": bool(entry.actions),
+        "draws": entry.draws,
+        "tip": new.tip,
+    }
+
+
+def _trial_row(search_id: str, request_id: str) -> dict[str, Any]:
+    return {
+        "trial_id": trial_id(search_id, request_id),
+        "search_id": search_id,
+        "request_id": request_id,
+        "progress": 0.0,
+    }
 
 
 def read_log(connection: Connection, search_id: str, *, after: int = 0) -> Iterator[Recorded]:
@@ -257,8 +289,13 @@ _ADVANCE = (
         over=sa.bindparam("over"),
     )
 )
-_TAKEN = sa.select(entries.c.sequence).where(
-    entries.c.search_id == sa.bindparam("which"), entries.c.event_id == sa.bindparam("event")
+_TAKEN = (
+    sa.select(entries.c.event_id)
+    .where(
+        entries.c.search_id == sa.bindparam("which"),
+        entries.c.event_id.in_(sa.bindparam("events", expanding=True)),
+    )
+    .order_by(entries.c.sequence)
 )
 _INSERT_ENTRY = sa.insert(entries)
 _INSERT_TRIAL = sa.insert(trials)
