@@ -50,12 +50,6 @@ def test_what_is_left_out_are_targets_that_exist() -> None:
     assert named <= targets
 
 
-def test_links_lead_somewhere() -> None:
-    targets = re.findall(r"\]\((?!https?://|#)([^)#]+)", (ROOT / "README.md").read_text())
-    assert targets
-    assert [target for target in targets if not (ROOT / target).exists()] == []
-
-
 def test_the_tour_runs_from_beginning_to_end(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__"))
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("DET_", "RESOLUTE_"))}

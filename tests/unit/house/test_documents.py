@@ -1,0 +1,40 @@
+"""The documents hang together: links lead somewhere, and every decision is in the index."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+FOLDERS = ("docs", "examples", "services", "launchers", "compat")
+PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))])
+_LINK = re.compile(r"\]\((?!https?://|mailto:)(?P<path>[^)#\s]*)(?:#(?P<anchor>[^)\s]+))?\)")
+
+
+def anchors(page: Path) -> set[str]:
+    """What a page's headings are linked by."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    broken = []
+    for link in _LINK.finditer(page.read_text()):
+        target = page.parent / link["path"] if link["path"] else page
+        exists = target.exists()
+        if not exists or (link["anchor"] and link["anchor"] not in anchors(target)):
+            broken.append(link[0])
+    assert broken == []
+
+
+def test_every_decision_has_its_number_and_is_in_the_index() -> None:
+    folder = ROOT / "docs" / "adr"
+    index = (folder / "README.md").read_text()
+    decisions = sorted(page for page in folder.glob("*.md") if page.name != "README.md")
+    assert [page.name[:4] for page in decisions] == [f"{n:04d}" for n in range(1, len(decisions) + 1)]
+    for page in decisions:
+        assert page.read_text().startswith(f"# {page.name[:4]} ")
+        assert f"({page.name})" in index
