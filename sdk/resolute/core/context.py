@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -62,6 +63,7 @@ class Context:
 
     def __init__(self, parts: Parts, *, info: ClusterInfo | None = None) -> None:
         self._parts = parts
+        self._owner = os.getpid()
         self._stack_dump = StackDump()
         self.info = info
         self.checkpoint = parts.checkpoint
@@ -91,6 +93,9 @@ class Context:
             exc_val: The error.
             exc_tb: Its traceback.
         """
+        if os.getpid() != self._owner:
+            # A forked child that unwinds the stack of its parent: what is open belongs to the parent.
+            return
         invalid_hp = exc_type is not None and issubclass(exc_type, InvalidHP)
         if invalid_hp:
             _log.info("the hyperparameters were refused: %s", exc_val)
@@ -180,6 +185,8 @@ def init(
         distributed = DummyDistributedContext()
     if info.task_type != TRIAL:
         return Context(_local_parts(distributed, checkpoint_storage), info=info)
+    # gRPC's own support for forks makes workers hang, and says so at every fork where it does not.
+    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     from resolute.core.remote.assembly import assemble
 
     parts = assemble(

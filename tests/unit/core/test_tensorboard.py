@@ -1,5 +1,6 @@
 """TensorBoard files: events of reports, and copies."""
 
+import importlib
 import threading
 from pathlib import Path
 from typing import Any
@@ -16,17 +17,17 @@ tensorboard = pytest.importorskip("tensorboard")
 
 
 def read_events(directory: Path) -> list[tuple[str, int, float]]:
-    from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+    loader: Any = importlib.import_module("tensorboard.backend.event_processing.event_file_loader")
 
     scalars: list[tuple[str, int, float]] = []
     for path in directory.rglob("events.out.tfevents.*"):
-        for event in EventFileLoader(str(path)).Load():
+        for event in loader.EventFileLoader(str(path)).Load():
             scalars += [(value.tag, event.step, _scalar(value)) for value in event.summary.value]
     return scalars
 
 
 def _scalar(value: Any) -> float:
-    return value.tensor.float_val[0] if value.HasField("tensor") else value.simple_value
+    return float(value.tensor.float_val[0] if value.HasField("tensor") else value.simple_value)
 
 
 def test_every_reported_number_becomes_an_event(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_steps_must_be_a_whole_number(tmp_path: Path) -> None:
 
 def test_steps_of_numpy_are_taken(tmp_path: Path) -> None:
     writer = ReportWriter(tmp_path)
-    writer.report("training", np.int64(7), {"loss": 1.0})  # type: ignore[arg-type]
+    writer.report("training", np.int64(7), {"loss": 1.0})
     (record,) = SpoolReader(writer.path).peek().records
     assert isinstance(record, Row)
     assert record.steps == 7
@@ -194,12 +194,12 @@ def test_a_refusal_in_an_older_file_is_not_missed(tmp_path: Path) -> None:
 
 def test_threads_may_report_at_once(tmp_path: Path) -> None:
     writer = ReportWriter(tmp_path, segment_bytes=5000)
-    threads = [
-        threading.Thread(
-            target=lambda name=f"m{i}": [writer.report(name, step, {name: 1.0}) for step in range(200)]
-        )
-        for i in range(4)
-    ]
+
+    def report(name: str) -> None:
+        for step in range(200):
+            writer.report(name, step, {name: 1.0})
+
+    threads = [threading.Thread(target=report, args=(f"m{i}",)) for i in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:

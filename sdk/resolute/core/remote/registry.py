@@ -23,6 +23,9 @@ from resolute.values import to_mapping, to_value
 _COMMIT_DEADLINE = 120.0
 """Seconds for the service to look at every file."""
 _ABORT_DEADLINE = 5.0
+_RESTORABLE = frozenset(
+    {checkpoint.CHECKPOINT_STATE_COMPLETED, checkpoint.CHECKPOINT_STATE_PARTIALLY_DELETED}
+)
 _STEPS, _OLD_STEPS = "steps_completed", "latest_batch"
 _log = logging.getLogger("resolute.core")
 
@@ -128,11 +131,16 @@ class RemoteRegistry:
     def _get(self, checkpoint_id: str) -> checkpoint.Checkpoint:
         request = checkpoints.GetCheckpointRequest(checkpoint_id=checkpoint_id)
         try:
-            return self._session.patiently(
+            found = self._session.patiently(
                 lambda: self._session.checkpoints.GetCheckpoint(request), purpose="asking for a checkpoint"
             ).checkpoint
         except NotFoundError as failure:
             raise CheckpointNotFound(str(failure), resource=failure.resource) from failure
+        if found.state not in _RESTORABLE:
+            # Its own trial may see a checkpoint before it counts, and after it is gone.
+            state = checkpoint.CheckpointState.Name(found.state).removeprefix("CHECKPOINT_STATE_")
+            raise CheckpointNotFound(f"checkpoint {checkpoint_id} is {state}; restore from another one")
+        return found
 
 
 def parse_connection_storage(content: Mapping[str, Any]) -> checkpoint.Storage:

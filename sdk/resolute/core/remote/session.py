@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import logging
 import os
 import time
@@ -135,6 +136,7 @@ class Session:
     @functools.cached_property
     def _channel(self) -> grpc.Channel:
         self.check_process()
+        _leave_inherited_objects_alone()
         return open_channel(
             self.connection.address,
             token=self._token,
@@ -144,6 +146,15 @@ class Session:
 
     def _token(self) -> str:
         return read_token(Path(self.connection.token_path)) or self._fallback_token
+
+
+@functools.cache
+def _leave_inherited_objects_alone() -> None:
+    """Keeps the garbage collector of forked children away from what they inherit.
+
+    Children must never touch gRPC, and collecting an old call of the parent's would be touching it.
+    """
+    os.register_at_fork(after_in_child=gc.freeze)
 
 
 def _patience_from_environment() -> float:
