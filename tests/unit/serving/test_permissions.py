@@ -74,7 +74,7 @@ def test_a_higher_role_may_do_all_that_a_lower_one_may(method: str) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_viewers_change_nothing(method: str) -> None:
-    verbs = ("Get", "List", "Watch", "Follow", "Validate", "Preview", "Replay", "Presign", "Read")
+    verbs = ("Get", "List", "Watch", "Follow", "Validate", "Preview", "Replay", "Presign", "Read", "Simulate")
     if allowed(method, User("v", Role.VIEWER), REQUESTS[method]()):
         assert method.rsplit("/", 1)[1].startswith(verbs)
 
