@@ -37,7 +37,7 @@ proto: $(STAMP)
 	$(BIN)/buf format --write
 
 bench: $(STAMP)
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/run.py $(NAMES)
 
 format: $(STAMP)
 	$(BIN)/ruff format .
