@@ -209,7 +209,7 @@ class _FromUrls:
         request = urllib.request.Request(self._urls[path], headers=headers)  # noqa: S310 - the service made the URL
         try:
             with urllib.request.urlopen(request, timeout=_HTTP_TIMEOUT) as response:  # noqa: S310
-                if offset and response.status != 206:
+                if offset and response.status != 206 and "Content-Range" not in response.headers:
                     response.read(offset)  # a store without ranges sends the whole file
                 while piece := response.read(_PIECE):
                     yield piece

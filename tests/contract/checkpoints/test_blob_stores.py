@@ -189,6 +189,8 @@ def test_a_bucket_that_is_not_there_is_explained(server: S3Server, checkpoint_id
     with pytest.raises(FailedPreconditionError, match=r"'resolute-nowhere' .* make the bucket"):
         side.store.faults(checkpoint_id, [File("a", 1)])
     with pytest.raises(FailedPreconditionError, match="make the bucket"):
+        side.store.upload_urls(checkpoint_id, [File("a", 1)])
+    with pytest.raises(FailedPreconditionError, match="make the bucket"):
         side.store.remove(checkpoint_id, committed=True)
     side.store.remove(checkpoint_id, committed=False)
 

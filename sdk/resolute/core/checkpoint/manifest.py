@@ -32,6 +32,10 @@ class FileEntry:
     """Bytes; zero for a directory."""
     digest: str
     """Digest of the content as ``algorithm:hex``; empty for a directory."""
+    upload_id: str = ""
+    """Of a file that was sent in parts: identifies them until the commit puts them together."""
+    etags: tuple[str, ...] = ()
+    """Tags of those parts, in order."""
 
     @property
     def is_directory(self) -> bool:

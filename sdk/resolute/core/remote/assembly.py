@@ -5,14 +5,16 @@ from __future__ import annotations
 import importlib.util
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from resolute.connection import Connection
 from resolute.core.checkpoint import CheckpointContext
-from resolute.core.checkpoint.storage import DirectoryStorage, Storage, open_store
+from resolute.core.checkpoint.storage import DirectoryStorage, Storage
 from resolute.core.context import Parts
 from resolute.core.distributed import DistributedContext
 from resolute.core.preempt import PreemptContext, PreemptMode
 from resolute.core.profiler import ProfilerContext
+from resolute.core.remote.links import open_remote_store
 from resolute.core.remote.registry import RemoteRegistry, parse_connection_storage, storage_of, to_message
 from resolute.core.remote.search import RemoteOperations
 from resolute.core.remote.session import Session
@@ -70,14 +72,17 @@ def assemble(
     storage = checkpoint_storage or storage_of(parse_connection_storage(connection.storage))
     tensorboard = _tensorboard(info, distributed, storage=storage, reports=reports, mode=tensorboard_mode)
     record = RemoteTrialRecord(
-        session, run_directory=run_directory, flush=lambda: reports.flush(session.patience)
+        session,
+        run_directory=run_directory,
+        flush=lambda: reports.flush(session.patience),
+        length=1 if connection.time_driven else max_length_of(_search_config(info)) or 1,
     )
     return Parts(
         distributed=distributed,
         train=TrainContext(reporter=reports, record=record, tensorboard=tensorboard),
         checkpoint=CheckpointContext(
             distributed,
-            store=open_store(storage),
+            store=open_remote_store(storage, session),
             registry=RemoteRegistry(session, storage=to_message(storage)),
             flush=lambda: reports.flush(session.patience),
             committed=tensorboard.sync,
@@ -110,7 +115,7 @@ def _searcher(
     record: RemoteTrialRecord,
     flags: Flags,
 ) -> SearcherContext:
-    config = ExperimentConfig(info.trial._config).get_searcher()  # noqa: SLF001 - the documented private name
+    config = _search_config(info)
     if not session.connection.time_driven:
         return SearcherContext(
             distributed, source=RemoteOperations(session, signal=flags), units=units_of(config)
@@ -122,6 +127,10 @@ def _searcher(
         length, report_progress=lambda reached: record.report_progress(min(max(reached / length, 0.0), 1.0))
     )
     return SearcherContext(distributed, source=source, units=units_of(config))
+
+
+def _search_config(info: ClusterInfo) -> dict[str, Any]:
+    return ExperimentConfig(info.trial._config).get_searcher()  # noqa: SLF001 - the documented private name
 
 
 def _tensorboard(

@@ -14,7 +14,8 @@ from resolute.api.checkpoints.v1 import checkpoint_pb2 as checkpoint
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints
 from resolute.core.checkpoint.manifest import FileEntry
 from resolute.core.checkpoint.registry import Registered
-from resolute.core.checkpoint.storage import BucketStorage, DirectoryStorage, Storage, open_store
+from resolute.core.checkpoint.storage import BucketStorage, DirectoryStorage, Storage
+from resolute.core.remote.links import open_remote_store
 from resolute.core.remote.session import Session
 from resolute.errors import NotFoundError, ResoluteError, UnimplementedError
 from resolute.trial_errors import CheckpointNotFound
@@ -87,6 +88,13 @@ class RemoteRegistry:
             run=self._session.connection.run,
             files=[checkpoint.File(path=file.path, size=file.size, digest=file.digest) for file in files],
             metadata=to_value(metadata),
+            multiparts=[
+                checkpoints.CommitCheckpointRequest.MultipartUpload(
+                    path=file.path, upload_id=file.upload_id, etags=file.etags
+                )
+                for file in files
+                if file.upload_id
+            ],
         )
         self._session.patiently(
             lambda: self._session.checkpoints.CommitCheckpoint(request, timeout=_COMMIT_DEADLINE),
@@ -111,7 +119,7 @@ class RemoteRegistry:
         """
         found = self._get(checkpoint_id)
         files = tuple(FileEntry(file.path, file.size, file.digest) for file in found.files)
-        return Registered(open_store(storage_of(found.storage)), files)
+        return Registered(open_remote_store(storage_of(found.storage), self._session), files)
 
     def metadata(self, checkpoint_id: str) -> dict[str, Any]:
         """Returns the metadata of a committed checkpoint.

@@ -90,6 +90,8 @@ class BucketClient:
             name = "storage.bucket.endpoint_url"
             message = f"{name} is {endpoint_url!r}; write it as https://host or http://host:port"
             raise InvalidArgumentError(message, violations=[Violation(name, message)])
+        self.known_buckets: set[str] = set()
+        """Buckets that were seen there."""
         self.http = urllib3.PoolManager(
             maxsize=_POOL,
             timeout=_TIMEOUT,

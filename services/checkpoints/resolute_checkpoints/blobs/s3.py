@@ -16,7 +16,14 @@ from urllib3 import BaseHTTPResponse
 
 from resolute.errors import DataLossError, InvalidArgumentError, NotFoundError, UnavailableError, Violation
 from resolute_checkpoints.blobs.base import Fault, FinishedUpload, Upload
-from resolute_checkpoints.blobs.buckets import AMAZON, BucketClient, BucketSettings, from_answer, typed_errors
+from resolute_checkpoints.blobs.buckets import (
+    AMAZON,
+    BucketClient,
+    BucketSettings,
+    from_answer,
+    from_code,
+    typed_errors,
+)
 from resolute_checkpoints.checkpoint import BucketStorage, File
 
 MULTIPART_BYTES = 32 * 1024 * 1024
@@ -49,8 +56,7 @@ class BucketStore:
     def upload_urls(self, checkpoint_id: str, files: Sequence[File]) -> Sequence[Upload]:
         """Presigns one URL for each small file and one for each part of a large one."""
         with self._errors():
-            if self._settings.create and not self._minio.bucket_exists(self._bucket):
-                self._minio.make_bucket(self._bucket)
+            self._require_bucket()
             return [self._upload(checkpoint_id, file) for file in files if not file.is_directory]
 
     def finish_uploads(self, checkpoint_id: str, uploads: Sequence[FinishedUpload]) -> None:
@@ -113,6 +119,16 @@ class BucketStore:
         """Removes some objects; directories have none."""
         with self._errors():
             self._remove(self._key(checkpoint_id, path) for path in paths if not path.endswith("/"))
+
+    def _require_bucket(self) -> None:
+        """Makes sure that the bucket is there, once: a trial would learn it from the first refused file."""
+        if self._bucket in self._client.known_buckets:
+            return
+        if not self._minio.bucket_exists(self._bucket):
+            if not self._settings.create:
+                raise from_code(self._place, "NoSuchBucket", "")
+            self._minio.make_bucket(self._bucket)
+        self._client.known_buckets.add(self._bucket)
 
     def _remove(self, keys: Iterator[str]) -> None:
         failed = list(self._minio.remove_objects(self._bucket, (DeleteObject(key) for key in keys)))

@@ -1,0 +1,338 @@
+"""Checkpoints in a bucket: files go and come by presigned URLs, several at once, summed up on the way."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Protocol, TypeVar, final
+
+from resolute.core.checkpoint.manifest import ALGORITHM, FileEntry, difference
+from resolute.core.checkpoint.transport import GoneError, RefusedError, Transport
+from resolute.errors import DataLossError, FailedPreconditionError, UnavailableError
+from resolute.trial_errors import CheckpointNotFound
+
+_THREADS = 8
+_PARTS_AT_ONCE = 4
+_BATCH_FILES = 250
+_BATCH_BYTES = 1 << 30
+_URL_ATTEMPTS = 3
+_FIRST_PAUSE = 0.1
+_LONGEST_PAUSE = 10.0
+_log = logging.getLogger("resolute.core")
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where one file goes."""
+
+    path: str
+    urls: tuple[str, ...]
+    """Of its parts, in order."""
+    part_size: int = 0
+    """Bytes of each part but the last; zero for a file that goes whole."""
+    upload_id: str = ""
+    """Identifies an upload in parts."""
+
+
+class Links(Protocol):
+    """Gives presigned URLs."""
+
+    def uploads(self, checkpoint_id: str, sizes: Mapping[str, int]) -> Mapping[str, Target]:
+        """Gives targets by path."""
+
+    def downloads(self, checkpoint_id: str, paths: Sequence[str]) -> Mapping[str, str]:
+        """Gives URLs by path."""
+
+    def sizes(self, checkpoint_id: str) -> dict[str, int]:
+        """Gives bytes by path of a committed checkpoint."""
+
+    def delete(self, checkpoint_id: str) -> None:
+        """Removes a checkpoint."""
+
+
+class BucketStore:
+    """A bucket that this process reaches only by URLs that the checkpoints service signs.
+
+    Args:
+        links: Gives URLs.
+        patience: Seconds to wait for a store that is away or busy.
+        sleep: Waits some seconds.
+    """
+
+    def __init__(self, links: Links, *, patience: float, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._links = links
+        self._patience = patience
+        self._sleep = sleep
+
+    def in_place(self, checkpoint_id: str) -> Path | None:
+        """None: files have to be copied."""
+        return None
+
+    def write(self, checkpoint_id: str, source: Path, paths: Iterable[str]) -> list[FileEntry]:
+        """Sends files; they are safe in the store once this returns.
+
+        Raises:
+            UnavailableError: The store was away for longer than the patience.
+            FailedPreconditionError: The store refuses the files, or a file changed while it was sent.
+            QuotaError: The store is full.
+        """
+        wanted = list(paths)
+        sizes = {path: (source / path).stat().st_size for path in wanted if not path.endswith("/")}
+        with Transport() as transport, _Pool() as pool:
+            sending = _Sending(checkpoint_id, source, links=self._links, transport=transport, pool=pool)
+            for batch in _batches(sizes):
+                targets = self._links.uploads(checkpoint_id, batch)
+                for path, size in batch.items():
+                    pool.add(self._patiently, sending.file, targets[path], size)
+            entries = {entry.path: entry for entry in pool.results()}
+        return [entries.get(path) or FileEntry(path, 0, "") for path in wanted]
+
+    def list(self, checkpoint_id: str) -> dict[str, int]:
+        """Bytes by relative path."""
+        return self._links.sizes(checkpoint_id)
+
+    def read(
+        self, checkpoint_id: str, target: Path, paths: Iterable[str], *, expected: Sequence[FileEntry]
+    ) -> None:
+        """Receives files and compares every byte with what was committed.
+
+        Raises:
+            CheckpointNotFound: A file is not there.
+            DataLossError: Files are not what was committed; it names each.
+            UnavailableError: The store was away for longer than the patience.
+        """
+        wanted = list(paths)
+        for path in wanted:
+            directory = target / path if path.endswith("/") else (target / path).parent
+            directory.mkdir(parents=True, exist_ok=True)
+        files = [path for path in wanted if not path.endswith("/")]
+        with Transport() as transport, _Pool() as pool:
+            receiving = _Receiving(checkpoint_id, target, links=self._links, transport=transport)
+            for start in range(0, len(files), _BATCH_FILES):
+                batch = files[start : start + _BATCH_FILES]
+                for path, url in self._links.downloads(checkpoint_id, batch).items():
+                    pool.add(self._patiently, receiving.file, path, url)
+            found = {entry.path: entry for entry in pool.results()}
+        faults = [difference(entry, found[entry.path]) for entry in expected if entry.path in found]
+        if any(faults):
+            raise DataLossError(
+                f"checkpoint {checkpoint_id} is damaged in its bucket: {'; '.join(filter(None, faults))}; "
+                "restore from another checkpoint"
+            )
+
+    def delete(self, checkpoint_id: str) -> None:
+        """Removes the checkpoint through the service."""
+        self._links.delete(checkpoint_id)
+
+    def _patiently(self, work: Callable[..., FileEntry], *arguments: object) -> FileEntry:
+        """Repeats work on one file for as long as the store is away or busy."""
+        start, pause = time.monotonic(), _FIRST_PAUSE
+        while True:
+            try:
+                return work(*arguments)
+            except UnavailableError as failure:
+                waited = time.monotonic() - start
+                if waited + pause > self._patience:
+                    raise
+                if pause > 1.0:
+                    _log.warning("a checkpoint waits for its store (%.0f s so far): %s", waited, failure)
+                self._sleep(pause)
+                pause = min(pause * 2, _LONGEST_PAUSE)
+
+
+@final
+class _Pool:
+    """Threads for files. The first failure drops what has not begun."""
+
+    def __init__(self) -> None:
+        self._files = ThreadPoolExecutor(_THREADS, thread_name_prefix="resolute-checkpoint")
+        self._parts = ThreadPoolExecutor(_PARTS_AT_ONCE, thread_name_prefix="resolute-part")
+        # A part waits in memory from when it is read until it is sent.
+        self._room = threading.Semaphore(_PARTS_AT_ONCE + 1)
+        self._futures: list[Future[FileEntry]] = []
+
+    def __enter__(self) -> _Pool:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        # Files first: they wait for their parts.
+        self._files.shutdown(cancel_futures=True)
+        self._parts.shutdown(cancel_futures=True)
+
+    def add(self, work: Callable[..., FileEntry], *arguments: object) -> None:
+        self._futures.append(self._files.submit(work, *arguments))
+
+    def results(self) -> list[FileEntry]:
+        done, _ = wait(self._futures, return_when=FIRST_EXCEPTION)
+        for future in done:
+            if future.exception() is not None:
+                self._files.shutdown(wait=False, cancel_futures=True)
+                future.result()
+        return [future.result() for future in self._futures]
+
+    def part(self, work: Callable[[], str]) -> Future[str]:
+        """Has one part sent, once there is room for it in memory."""
+        self._room.acquire()
+        future = self._parts.submit(work)
+        future.add_done_callback(lambda _: self._room.release())
+        return future
+
+
+@dataclass(frozen=True, slots=True)
+class _Sending:
+    """Sends the files of one checkpoint."""
+
+    checkpoint_id: str
+    source: Path
+    links: Links
+    transport: Transport
+    pool: _Pool
+
+    def file(self, target: Target, size: int) -> FileEntry:
+        def send(current: Target) -> FileEntry:
+            return self._in_parts(current, size) if current.upload_id else self._whole(current, size)
+
+        def renew() -> Target:
+            return self.links.uploads(self.checkpoint_id, {target.path: size})[target.path]
+
+        # An upload in parts that the store no longer knows begins anew.
+        return _renewing(send, target, renew, refusals=(RefusedError, GoneError))
+
+    def _whole(self, target: Target, size: int) -> FileEntry:
+        with (self.source / target.path).open("rb") as content:
+            body = _Measured(content, size)
+            self.transport.put(target.urls[0], body, size=size)
+            return FileEntry(target.path, size, body.digest(target.path))
+
+    def _in_parts(self, target: Target, size: int) -> FileEntry:
+        futures: list[Future[str]] = []
+        with (self.source / target.path).open("rb") as content:
+            body = _Measured(content, size)
+            try:
+                for url in target.urls:
+                    data = body.read(target.part_size)
+                    futures.append(self.pool.part(_put_part(self.transport, url, data)))
+                    if any(future.done() and future.exception() for future in futures):
+                        break
+                etags = tuple(future.result() for future in futures)
+            finally:
+                wait(futures)
+            return FileEntry(target.path, size, body.digest(target.path), target.upload_id, etags)
+
+
+def _put_part(transport: Transport, url: str, data: bytes) -> Callable[[], str]:
+    def put() -> str:
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                return transport.put(url, data, size=len(data))
+            except UnavailableError:
+                # A short outage costs one part again, a long one the file.
+                if pause > 1.0:
+                    raise
+            time.sleep(pause)
+            pause *= 2
+
+    return put
+
+
+@dataclass(frozen=True, slots=True)
+class _Receiving:
+    """Receives the files of one checkpoint."""
+
+    checkpoint_id: str
+    target: Path
+    links: Links
+    transport: Transport
+
+    def file(self, path: str, url: str) -> FileEntry:
+        def receive(current: str) -> FileEntry:
+            summed = hashlib.new(ALGORITHM)
+            with (self.target / path).open("wb") as output:
+
+                def take(piece: memoryview) -> None:
+                    summed.update(piece)
+                    output.write(piece)
+
+                size = self.transport.get(current, take)
+            return FileEntry(path, size, f"{ALGORITHM}:{summed.hexdigest()}")
+
+        try:
+            return _renewing(receive, url, lambda: self.links.downloads(self.checkpoint_id, [path])[path])
+        except GoneError as failure:
+            raise CheckpointNotFound(
+                f"{path} of checkpoint {self.checkpoint_id} is gone from its bucket; "
+                f"restore from another checkpoint ({failure})"
+            ) from failure
+
+
+class _Measured:
+    """A file that is read once, to be sent and to be summed up."""
+
+    def __init__(self, content: BinaryIO, size: int) -> None:
+        self._content = content
+        self._size = size
+        self._left = size
+        self._digest = hashlib.new(ALGORITHM)
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Gives the next bytes, and none beyond the size that was announced."""
+        name = getattr(self._content, "name", "a file")
+        try:
+            data = self._content.read(self._left if size < 0 else min(size, self._left))
+        except OSError as failure:
+            # Not to be taken for a failure of the connection that it is read for.
+            raise FailedPreconditionError(f"{name} cannot be read: {failure}; write it again") from failure
+        if self._left and not data:
+            raise FailedPreconditionError(_changed(name))
+        self._left -= len(data)
+        self._digest.update(data)
+        return data
+
+    def digest(self, path: str) -> str:
+        """The digest of what was sent: everything."""
+        if self._left or self._content.read(1):
+            raise FailedPreconditionError(_changed(path))
+        return f"{ALGORITHM}:{self._digest.hexdigest()}"
+
+
+def _changed(path: object) -> str:
+    return f"{path} changed while it was uploaded; write a checkpoint's files before you upload them"
+
+
+def _renewing(
+    work: Callable[[_T], FileEntry],
+    link: _T,
+    renew: Callable[[], _T],
+    *,
+    refusals: tuple[type[FailedPreconditionError], ...] = (RefusedError,),
+) -> FileEntry:
+    """Works with a link, and with a new one when the store refuses it: it may have run out."""
+    for attempt in range(1, _URL_ATTEMPTS):
+        try:
+            return work(link)
+        except refusals as failure:
+            _log.info("a presigned URL is refused (attempt %d), a new one is asked for: %s", attempt, failure)
+            link = renew()
+    return work(link)
+
+
+def _batches(sizes: Mapping[str, int]) -> Iterator[dict[str, int]]:
+    """Cuts files into parts for which URLs are asked together, so that none waits long enough to run out."""
+    batch: dict[str, int] = {}
+    total = 0
+    for path, size in sizes.items():
+        if batch and (len(batch) == _BATCH_FILES or total + size > _BATCH_BYTES):
+            yield batch
+            batch, total = {}, 0
+        batch[path] = size
+        total += size
+    if batch:
+        yield batch

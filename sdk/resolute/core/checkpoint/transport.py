@@ -1,0 +1,191 @@
+"""Bytes to and from a store by presigned URLs: kept connections, and what answers mean."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import ssl
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import BinaryIO, Protocol, final
+from urllib.parse import urlsplit
+
+from resolute.errors import FailedPreconditionError, QuotaError, UnavailableError
+
+_TIMEOUT = 60.0
+_BLOCK_BYTES = 1 << 18
+_ANSWER_BYTES = 4096
+_BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
+_FULL = 507
+
+
+class RefusedError(FailedPreconditionError):
+    """The store refuses a URL: it ran out, or was never good."""
+
+
+class GoneError(FailedPreconditionError):
+    """The store has nothing under a URL."""
+
+
+class Body(Protocol):
+    """What is sent; ``read`` gives nothing at its end."""
+
+    def read(self, size: int = ..., /) -> bytes:
+        """Gives the next bytes."""
+
+
+@final
+class Transport:
+    """Connections to stores, used by several threads, each by one at a time.
+
+    Used as a context: the connections are closed at its end.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._idle: defaultdict[tuple[str, str], list[http.client.HTTPConnection]] = defaultdict(list)
+        self._tls: ssl.SSLContext | None = None
+
+    def __enter__(self) -> Transport:
+        """Opens nothing yet."""
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        """Closes the connections that are not in use."""
+        with self._lock:
+            connections = [connection for idle in self._idle.values() for connection in idle]
+            self._idle.clear()
+        for connection in connections:
+            connection.close()
+
+    def put(self, url: str, body: bytes | Body, *, size: int) -> str:
+        """Sends an object, or a part of one.
+
+        Args:
+            url: Where to.
+            body: What.
+            size: Its bytes; no more are sent.
+
+        Returns:
+            The tag that the store gave it.
+
+        Raises:
+            RefusedError: The URL is not good any more.
+            GoneError: There is no such bucket or upload.
+            QuotaError: The store is full.
+            UnavailableError: The store cannot be reached, or is busy.
+        """
+        with self._exchange("PUT", url, body=body, headers={"Content-Length": str(size)}) as response:
+            with _typed(url):
+                response.read()
+            return response.getheader("ETag") or ""
+
+    def get(self, url: str, take: Callable[[memoryview], None]) -> int:
+        """Receives an object.
+
+        Args:
+            url: Where from.
+            take: Gets the bytes piece by piece, in order.
+
+        Returns:
+            How many bytes came.
+
+        Raises:
+            RefusedError: The URL is not good any more.
+            GoneError: There is no such object.
+            UnavailableError: The store cannot be reached, is busy, or broke off.
+        """
+        with self._exchange("GET", url) as response:
+            announced = response.length
+            view = memoryview(bytearray(_BLOCK_BYTES))
+            received = 0
+            while count := self._read(response, view, url):
+                take(view[:count])
+                received += count
+            if announced is not None and received != announced:
+                raise UnavailableError(
+                    f"the store broke off after {received} of {announced} bytes; try again"
+                )
+            return received
+
+    @contextlib.contextmanager
+    def _exchange(
+        self,
+        method: str,
+        url: str,
+        *,
+        body: bytes | Body | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> Iterator[http.client.HTTPResponse]:
+        """Makes a request; the connection is kept only if the answer was read to its end."""
+        parts = urlsplit(url)
+        place = (parts.scheme, parts.netloc)
+        connection = self._connection(place)
+        keep = False
+        try:
+            target = f"{parts.path}?{parts.query}" if parts.query else parts.path
+            with _typed(url):
+                connection.request(method, target, body=_as_body(body), headers=headers or {})
+                response = connection.getresponse()
+                refused = response.status not in {200, 204, 206}
+                answer = response.read(_ANSWER_BYTES).decode(errors="replace") if refused else ""
+            if refused:
+                raise _refusal(response.status, answer, host=parts.netloc)
+            yield response
+            keep = response.isclosed() and not response.will_close
+        finally:
+            self._give_back(place, connection, keep=keep)
+
+    def _read(self, response: http.client.HTTPResponse, view: memoryview, url: str) -> int:
+        # Only what the store does is taken for its failure: where the bytes go may fail too.
+        with _typed(url):
+            return response.readinto(view)
+
+    def _connection(self, place: tuple[str, str]) -> http.client.HTTPConnection:
+        scheme, address = place
+        with self._lock:
+            if self._idle[place]:
+                return self._idle[place].pop()
+            if scheme == "https" and self._tls is None:
+                self._tls = ssl.create_default_context()
+        if scheme == "https":
+            return http.client.HTTPSConnection(
+                address, timeout=_TIMEOUT, blocksize=_BLOCK_BYTES, context=self._tls
+            )
+        return http.client.HTTPConnection(address, timeout=_TIMEOUT, blocksize=_BLOCK_BYTES)
+
+    def _give_back(
+        self, place: tuple[str, str], connection: http.client.HTTPConnection, *, keep: bool
+    ) -> None:
+        if not keep:
+            connection.close()
+            return
+        with self._lock:
+            self._idle[place].append(connection)
+
+
+@contextlib.contextmanager
+def _typed(url: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, http.client.HTTPException) as failure:
+        host = urlsplit(url).netloc
+        raise UnavailableError(
+            f"the store at {host} does not answer ({failure or type(failure).__name__}); try again"
+        ) from failure
+
+
+def _as_body(body: bytes | Body | None) -> bytes | BinaryIO | None:
+    return body  # type: ignore[return-value]  # http.client reads whatever has read()
+
+
+def _refusal(status: int, answer: str, *, host: str) -> Exception:
+    said = f"{status} {answer[:300]}".strip()
+    if status == 404:
+        return GoneError(f"the store at {host} has nothing there ({said}); check the bucket")
+    if status == _FULL or "StorageFull" in answer or "QuotaExceeded" in answer:
+        return QuotaError(f"the store at {host} is full ({said}); free some space and repeat")
+    if status in _BUSY:
+        return UnavailableError(f"the store at {host} is busy ({said}); try again")
+    return RefusedError(f"the store at {host} refuses a presigned URL ({said})")

@@ -1,0 +1,76 @@
+"""Presigned URLs from the checkpoints service."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from resolute.api.checkpoints.v1 import checkpoint_pb2 as checkpoint
+from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints
+from resolute.core.checkpoint.bucket import BucketStore, Target
+from resolute.core.checkpoint.storage import BucketStorage, Storage, open_store
+from resolute.core.checkpoint.stores import CheckpointStore
+from resolute.core.remote.session import Session
+
+
+class RemoteLinks:
+    """Asks the service for URLs, patiently.
+
+    Args:
+        session: The services.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def uploads(self, checkpoint_id: str, sizes: Mapping[str, int]) -> Mapping[str, Target]:
+        """Gives targets by path.
+
+        Raises:
+            FailedPreconditionError: The store cannot be used; the message says why.
+            RunSupersededError: A later run has taken over.
+        """
+        request = checkpoints.PresignUploadsRequest(
+            checkpoint_id=checkpoint_id,
+            files=[checkpoint.File(path=path, size=size) for path, size in sizes.items()],
+        )
+        response = self._session.patiently(
+            lambda: self._session.checkpoints.PresignUploads(request), purpose="uploading a checkpoint"
+        )
+        return {
+            upload.path: Target(upload.path, tuple(upload.urls), upload.part_size, upload.upload_id)
+            for upload in response.uploads
+        }
+
+    def downloads(self, checkpoint_id: str, paths: Sequence[str]) -> Mapping[str, str]:
+        """Gives URLs by path."""
+        request = checkpoints.PresignDownloadsRequest(checkpoint_id=checkpoint_id, paths=paths)
+        response = self._session.patiently(
+            lambda: self._session.checkpoints.PresignDownloads(request), purpose="downloading a checkpoint"
+        )
+        return {download.file.path: download.url for download in response.downloads}
+
+    def sizes(self, checkpoint_id: str) -> dict[str, int]:
+        """Gives bytes by path."""
+        request = checkpoints.GetCheckpointRequest(checkpoint_id=checkpoint_id)
+        found = self._session.patiently(
+            lambda: self._session.checkpoints.GetCheckpoint(request), purpose="asking for a checkpoint"
+        ).checkpoint
+        return {file.path: file.size for file in found.files}
+
+    def delete(self, checkpoint_id: str) -> None:
+        """Removes a checkpoint."""
+        request = checkpoints.DeleteCheckpointsRequest(checkpoint_ids=[checkpoint_id])
+        self._session.patiently(
+            lambda: self._session.checkpoints.DeleteCheckpoints(request), purpose="deleting a checkpoint"
+        )
+
+
+def open_remote_store(storage: Storage, session: Session) -> CheckpointStore:
+    """Returns the store of a storage, as a trial on a cluster reaches it.
+
+    Raises:
+        UnimplementedError: This release has none for it.
+    """
+    if isinstance(storage, BucketStorage) and storage.kind == "s3":
+        return BucketStore(RemoteLinks(session), patience=session.patience)
+    return open_store(storage)

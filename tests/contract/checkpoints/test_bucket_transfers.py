@@ -1,0 +1,260 @@
+"""The SDK's store over a real S3 server: what is sent comes back, and whatever goes wrong is told."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from support.links import DirectLinks
+from support.s3 import S3Server, own_s3_server
+
+from resolute.core.checkpoint.bucket import BucketStore, Target
+from resolute.core.checkpoint.manifest import FileEntry, list_directory
+from resolute.errors import DataLossError, FailedPreconditionError, UnavailableError
+from resolute.trial_errors import CheckpointNotFound
+from resolute_checkpoints.blobs.s3 import MULTIPART_BYTES
+
+CONTENT = {"model.pt": b"weights" * 1000, "d/e/模型 +&%?#": b"x", "empty": b"", "metadata.json": b"{}"}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    with own_s3_server(tmp_path_factory.mktemp("s3")) as running:
+        yield running
+
+
+@pytest.fixture
+def links(server: S3Server) -> DirectLinks:
+    return DirectLinks(server, server.new_bucket())
+
+
+@pytest.fixture
+def store(links: DirectLinks) -> BucketStore:
+    return BucketStore(links, patience=0.5)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return fill(tmp_path / "source", CONTENT)
+
+
+@pytest.fixture
+def checkpoint_id() -> str:
+    return str(uuid.uuid4())
+
+
+def fill(directory: Path, content: Mapping[str, bytes]) -> Path:
+    for path, data in content.items():
+        target = directory / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+    return directory
+
+
+def test_what_is_sent_comes_back_and_is_summed_up_on_the_way(
+    store: BucketStore, source: Path, tmp_path: Path, checkpoint_id: str
+) -> None:
+    entries = store.write(checkpoint_id, source, list_directory(source))
+    expected = {path: f"sha256:{hashlib.sha256(data).hexdigest()}" for path, data in CONTENT.items()}
+    assert {entry.path: entry.digest for entry in entries if not entry.is_directory} == expected
+    assert {entry.path for entry in entries if entry.is_directory} == {"d/", "d/e/"}
+    paths = [entry.path for entry in entries]
+    store.read(checkpoint_id, tmp_path / "target", paths, expected=entries)
+    assert list_directory(tmp_path / "target") == list_directory(source)
+    assert (tmp_path / "target" / "d/e/模型 +&%?#").read_bytes() == b"x"
+    assert store.in_place(checkpoint_id) is None
+
+
+def test_a_large_file_goes_in_parts_read_once(
+    store: BucketStore, links: DirectLinks, tmp_path: Path, checkpoint_id: str
+) -> None:
+    data = os.urandom(1 << 20) * (MULTIPART_BYTES >> 20) + b"end"
+    source = fill(tmp_path / "source", {"big": data})
+    entries = store.write(checkpoint_id, source, ["big"])
+    assert entries[0].digest == f"sha256:{hashlib.sha256(data).hexdigest()}"
+    assert len(entries[0].etags) == 3
+    links.finish(checkpoint_id, entries)
+    store.read(checkpoint_id, tmp_path / "target", ["big"], expected=entries)
+    assert (tmp_path / "target" / "big").read_bytes() == data
+
+
+def test_urls_that_ran_out_are_asked_for_again(
+    store: BucketStore, links: DirectLinks, source: Path, tmp_path: Path, checkpoint_id: str
+) -> None:
+    links.expired = 1
+    entries = store.write(checkpoint_id, source, ["model.pt"])
+    links.expired = 2
+    store.read(checkpoint_id, tmp_path / "target", ["model.pt"], expected=entries)
+    links.expired = 3
+    with pytest.raises(FailedPreconditionError, match="refuses a presigned URL"):
+        store.read(checkpoint_id, tmp_path / "target", ["model.pt"], expected=entries)
+
+
+def test_damaged_objects_are_named_with_what_is_wrong(
+    store: BucketStore, links: DirectLinks, source: Path, tmp_path: Path, checkpoint_id: str
+) -> None:
+    entries = store.write(checkpoint_id, source, CONTENT)
+    links.damage(checkpoint_id, "model.pt", b"Weights" + CONTENT["model.pt"][7:])
+    links.damage(checkpoint_id, "metadata.json", b"{")
+    with pytest.raises(DataLossError) as caught:
+        store.read(checkpoint_id, tmp_path / "target", CONTENT, expected=entries)
+    assert "model.pt has another content" in str(caught.value)
+    assert "metadata.json has 1 bytes instead of 2" in str(caught.value)
+    links.store.remove_files(checkpoint_id, ["empty"])
+    with pytest.raises(CheckpointNotFound, match=r"empty of checkpoint .* is gone from its bucket"):
+        store.read(checkpoint_id, tmp_path / "target", ["empty"], expected=entries)
+
+
+def test_a_store_that_is_down_is_waited_for(
+    links: DirectLinks, server: S3Server, source: Path, tmp_path: Path, checkpoint_id: str
+) -> None:
+    pauses: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 2:
+            server.start()
+
+    store = BucketStore(links, patience=60.0, sleep=sleep)
+    server.stop()
+    entries = store.write(checkpoint_id, source, ["model.pt"])
+    assert pauses[:2] == [0.1, 0.2]
+    assert store.list(checkpoint_id) == {"model.pt": 7000}
+    store.read(checkpoint_id, tmp_path / "target", ["model.pt"], expected=entries)
+
+
+def test_a_store_that_stays_down_fails_in_the_end(
+    store: BucketStore, server: S3Server, source: Path, checkpoint_id: str
+) -> None:
+    server.stop()
+    try:
+        with pytest.raises(UnavailableError, match="does not answer"):
+            store.write(checkpoint_id, source, CONTENT)
+    finally:
+        server.start()
+
+
+def test_files_that_shrink_or_grow_meanwhile_are_refused(
+    store: BucketStore, links: DirectLinks, source: Path, checkpoint_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signed = links.uploads
+
+    replacement = [b""]
+
+    def change(checkpoint_id: str, sizes: Mapping[str, int]) -> Mapping[str, Target]:
+        (source / "model.pt").write_bytes(replacement[0])
+        return signed(checkpoint_id, sizes)
+
+    monkeypatch.setattr(links, "uploads", change)
+    for replacement[0] in (b"short", b"long" * 10_000):
+        (source / "model.pt").write_bytes(CONTENT["model.pt"])
+        with pytest.raises(FailedPreconditionError, match=r"model\.pt changed while it was uploaded"):
+            store.write(checkpoint_id, source, ["model.pt"])
+
+
+class _Moody(BaseHTTPRequestHandler):
+    """Keeps objects in memory, and fails as often as it is told."""
+
+    protocol_version = "HTTP/1.1"
+    kept: dict[str, bytes]
+    busy: int
+    truncated: int
+
+    def do_PUT(self) -> None:
+        data = self.rfile.read(int(self.headers["Content-Length"]))
+        if not self._is_busy():
+            self.kept[self.path] = data
+            self._answer(200, b"")
+
+    def do_GET(self) -> None:
+        if self._is_busy():
+            return
+        data = self.kept[self.path]
+        if type(self).truncated:
+            type(self).truncated -= 1
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data[: len(data) // 2])
+            self.close_connection = True
+            return
+        self._answer(200, data)
+
+    def _is_busy(self) -> bool:
+        if not type(self).busy:
+            return False
+        type(self).busy -= 1
+        self._answer(503, b"<Error><Code>SlowDown</Code></Error>")
+        return True
+
+    def _answer(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None: ...  # noqa: A002 - the base class's name
+
+
+class PlainLinks:
+    """URLs of a server that checks none."""
+
+    def __init__(self, port: int) -> None:
+        self._base = f"http://127.0.0.1:{port}"
+
+    def uploads(self, checkpoint_id: str, sizes: Mapping[str, int]) -> Mapping[str, Target]:
+        return {path: Target(path, (f"{self._base}/{path}",)) for path in sizes}
+
+    def downloads(self, checkpoint_id: str, paths: Sequence[str]) -> Mapping[str, str]:
+        return {path: f"{self._base}/{path}" for path in paths}
+
+    def sizes(self, checkpoint_id: str) -> dict[str, int]:
+        return {}
+
+    def delete(self, checkpoint_id: str) -> None: ...
+
+
+@pytest.fixture
+def moody() -> Iterator[tuple[type[_Moody], PlainLinks]]:
+    handler = type("Handler", (_Moody,), {"kept": {}, "busy": 0, "truncated": 0})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, name="moody-store", kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield handler, PlainLinks(server.server_port)
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_a_busy_store_and_one_that_breaks_off_are_tried_again(
+    moody: tuple[type[_Moody], PlainLinks], tmp_path: Path, checkpoint_id: str
+) -> None:
+    handler, links = moody
+    source = fill(tmp_path / "source", {"a": b"a" * 100_000, "b": b"b"})
+    pauses: list[float] = []
+    store = BucketStore(links, patience=60.0, sleep=pauses.append)
+    handler.busy = 3
+    entries = store.write(checkpoint_id, source, ["a", "b"])
+    assert len(pauses) == 3
+    handler.busy, handler.truncated = 1, 1
+    store.read(checkpoint_id, tmp_path / "target", ["a", "b"], expected=entries)
+    assert len(pauses) == 5
+    assert (tmp_path / "target" / "a").read_bytes() == b"a" * 100_000
+
+
+def test_a_target_that_cannot_be_written_is_not_taken_for_a_store_that_is_away(
+    moody: tuple[type[_Moody], PlainLinks], tmp_path: Path, checkpoint_id: str
+) -> None:
+    handler, links = moody
+    handler.kept["/a"] = b"a"
+    (tmp_path / "a").mkdir()
+    store = BucketStore(links, patience=60.0)
+    with pytest.raises(IsADirectoryError):
+        store.read(checkpoint_id, tmp_path, ["a"], expected=[FileEntry("a", 1, "")])

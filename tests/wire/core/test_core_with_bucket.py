@@ -1,0 +1,93 @@
+"""The Core API of a trial whose checkpoints lie in a bucket: real services, a real S3 server."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.core_cluster import Trial, cluster
+from support.s3 import REGION, S3Server, s3_server
+
+from resolute import core
+from resolute.errors import FailedPreconditionError
+from resolute.trial_errors import CheckpointNotFound
+from resolute_checkpoints.blobs.s3 import MULTIPART_BYTES
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[S3Server]:
+    with s3_server(tmp_path / "s3") as running:
+        yield running
+
+
+@pytest.fixture
+def trial(tmp_path: Path, server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trial]:
+    """This process as a trial, beside services that are told the keys of the store."""
+    monkeypatch.setenv("RESOLUTE_CHECKPOINTS_S3_ACCESS_KEY", server.access_key)
+    monkeypatch.setenv("RESOLUTE_CHECKPOINTS_S3_SECRET_KEY", server.secret_key)
+    monkeypatch.setenv("RESOLUTE_CHECKPOINTS_S3_REGION", REGION)
+    with cluster(tmp_path) as running:
+        running.enter(monkeypatch)
+        yield running
+
+
+def storage(server: S3Server, bucket: str) -> dict[str, str]:
+    return {"type": "s3", "bucket": bucket, "prefix": "team", "endpoint_url": server.endpoint_url}
+
+
+def test_a_checkpoint_is_put_listed_and_got_by_a_trial_without_credentials(
+    trial: Trial, server: S3Server, tmp_path: Path
+) -> None:
+    bucket = server.new_bucket()
+    big = os.urandom(1 << 20) * (MULTIPART_BYTES >> 20)
+    with core.init(checkpoint_storage=storage(server, bucket)) as context:
+        with context.checkpoint.store_path({"steps_completed": 3}) as (path, checkpoint_id):
+            (path / "small").write_bytes(b"s")
+            (path / "big").write_bytes(big)
+            (path / "nothing").mkdir()
+        with context.checkpoint.restore_path(checkpoint_id) as restored:
+            assert (restored / "big").read_bytes() == big
+            assert (restored / "nothing").is_dir()
+            assert json.loads((restored / "metadata.json").read_text())["steps_completed"] == 3
+        found = server.client().list_objects(bucket, recursive=True)
+        assert sorted((item.object_name or "").removeprefix(f"team/{checkpoint_id}/") for item in found) == [
+            "big",
+            "metadata.json",
+            "small",
+        ]
+        context.checkpoint.download(checkpoint_id, tmp_path / "copy", selector=lambda name: name == "small")
+        assert [entry.name for entry in (tmp_path / "copy").iterdir()] == ["small"]
+        context.checkpoint.delete(checkpoint_id)
+        with pytest.raises(CheckpointNotFound):
+            context.checkpoint.download(checkpoint_id, tmp_path / "gone")
+    assert list(server.client().list_objects(bucket, recursive=True)) == []
+
+
+def test_a_failed_upload_leaves_nothing_and_says_why(trial: Trial, server: S3Server, tmp_path: Path) -> None:
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "a").write_bytes(b"a")
+    with (
+        core.init(checkpoint_storage=storage(server, "resolute-nowhere")) as context,
+        pytest.raises(FailedPreconditionError, match=r"'resolute-nowhere' .* make the bucket"),
+    ):
+        context.checkpoint.upload(tmp_path / "source", {"steps_completed": 1})
+
+
+def test_a_store_that_is_restarted_while_a_checkpoint_is_written_does_not_end_the_training(
+    trial: Trial, server: S3Server
+) -> None:
+    if server.process is None:
+        pytest.skip("the named MinIO is not ours to restart")
+    bucket = server.new_bucket()
+    with core.init(checkpoint_storage=storage(server, bucket)) as context:
+        with context.checkpoint.store_path({"steps_completed": 3}) as (path, checkpoint_id):
+            (path / "a").write_bytes(b"a")
+            server.stop()
+            trial.services.down()
+            server.start()
+            trial.services.up()
+        with context.checkpoint.restore_path(checkpoint_id) as restored:
+            assert (restored / "a").read_bytes() == b"a"
