@@ -29,6 +29,7 @@ from resolute.trial_errors import InvalidHP
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+_FORK_SUPPORT = "GRPC_ENABLE_FORK_SUPPORT"
 _log = logging.getLogger("resolute.core")
 
 
@@ -185,8 +186,7 @@ def init(
         distributed = DummyDistributedContext()
     if info.task_type != TRIAL:
         return Context(_local_parts(distributed, checkpoint_storage), info=info)
-    # gRPC's own support for forks makes workers hang, and says so at every fork where it does not.
-    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+    _keep_grpc_out_of_forks()
     from resolute.core.remote.assembly import assemble
 
     parts = assemble(
@@ -197,6 +197,12 @@ def init(
         tensorboard_mode=tensorboard_mode,
     )
     return Context(parts, info=info)
+
+
+def _keep_grpc_out_of_forks() -> None:
+    """Switches off gRPC's own support for forks, which makes workers hang; must come before its import."""
+    if os.environ.setdefault(_FORK_SUPPORT, "0").lower() not in {"0", "false"}:
+        _log.warning("%s is set: forked data loader workers may hang; unset it", _FORK_SUPPORT)
 
 
 def _dummy_init(

@@ -136,6 +136,16 @@ def test_a_bucket_cannot_be_used_directly() -> None:
         core.init(checkpoint_storage="s3://bucket")
 
 
+def test_support_for_forks_that_makes_workers_hang_is_warned_of(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(resolute, "get_cluster_info", info_of)
+    monkeypatch.setenv("GRPC_ENABLE_FORK_SUPPORT", "1")
+    with pytest.raises(FailedPreconditionError):
+        core.init()
+    assert "GRPC_ENABLE_FORK_SUPPORT is set: forked data loader workers may hang" in caplog.text
+
+
 def test_refused_hyperparameters_end_the_process_well(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     with pytest.raises(SystemExit) as exit_, core.init():

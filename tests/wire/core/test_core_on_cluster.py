@@ -16,6 +16,8 @@ from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints
 from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import CheckpointsServiceStub
 from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
 from resolute.api.metrics.v1.metrics_service_pb2_grpc import MetricsServiceStub
+from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
+from resolute.api.searcher.v1.searcher_service_pb2_grpc import SearcherServiceStub
 from resolute.errors import DataLossError, FailedPreconditionError, InvalidArgumentError, RunSupersededError
 from resolute.rpc.channel import open_channel
 from resolute.trial_errors import CheckpointNotFound
@@ -254,20 +256,30 @@ def test_an_operation_that_was_completed_otherwise_is_an_error(trial: Trial) -> 
             again.report_completed(2.0)
 
 
+def test_a_share_of_the_trial_is_told_in_the_units_of_its_search(trial: Trial) -> None:
+    with core.init() as context:
+        context.train.report_progress(0.5)
+    channel = open_channel(trial.services.address, token=trial.services.running.user_token)
+    request = searcher.GetOperationRequest(trial_id=trial.trial_id)
+    operation = SearcherServiceStub(channel).GetOperation(request).operation
+    channel.close()
+    assert operation.progress == 4
+
+
 def test_units_come_from_the_config(trial: Trial) -> None:
     with core.init() as context:
         assert context.searcher.get_configured_units() is core.Unit.BATCHES
 
 
-@pytest.mark.parametrize("searcher", [{"max_length": {"batches": 5}}, {}])
+@pytest.mark.parametrize("section", [{"max_length": {"batches": 5}}, {}])
 def test_a_search_that_validations_drive_gives_at_most_one_local_operation(
-    trial: Trial, monkeypatch: pytest.MonkeyPatch, searcher: dict[str, object]
+    trial: Trial, monkeypatch: pytest.MonkeyPatch, section: dict[str, object]
 ) -> None:
     trial.time_driven = True
-    trial.config = {"searcher": searcher}
+    trial.config = {"searcher": section}
     trial.enter(monkeypatch)
     with core.init() as context:
-        if not searcher:
+        if not section:
             with pytest.raises(ValueError, match=r"no searcher\.max_length"):
                 context.searcher.operations()
             return

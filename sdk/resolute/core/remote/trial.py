@@ -28,6 +28,7 @@ class RemoteTrialRecord:
         session: The services.
         run_directory: Where the supervisor looks for the reason of an early exit.
         flush: Waits until this process's reports have arrived, so that answers about metrics include them.
+        length: Length that the whole trial is counted in; 1 where the search has no lengths.
         clock: Decides when a status is tried again after a failure.
     """
 
@@ -37,11 +38,13 @@ class RemoteTrialRecord:
         *,
         run_directory: RunDirectory,
         flush: Callable[[], None],
+        length: int = 1,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._session = session
         self._run_directory = run_directory
         self._flush = flush
+        self._length = length
         self._clock = clock
         self._quiet_until = 0.0
 
@@ -77,7 +80,9 @@ class RemoteTrialRecord:
 
     def report_progress(self, progress: float) -> None:
         """Says which share of the trial is done."""
-        request = searcher.ReportProgressRequest(trial_id=self._trial_id, run=self._run, progress=progress)
+        request = searcher.ReportProgressRequest(
+            trial_id=self._trial_id, run=self._run, progress=progress * self._length
+        )
         self._session.patiently(
             lambda: self._session.searcher.ReportProgress(request), purpose="reporting progress"
         )
