@@ -2,8 +2,8 @@
 
     python benchmarks/run.py [NAME ...]
 
-A NAME is a folder (``metrics``) or a file (``metrics/queries``); without any, all of them run. Every benchmark
-prints ratios to a peer or a limit that it measures in the same run; absolute times say little.
+A NAME is a folder (``metrics``) or a file (``metrics/queries``); without any, all run. Every benchmark prints
+ratios to a peer or a limit that it measures in the same run; absolute times say little.
 """
 
 from __future__ import annotations

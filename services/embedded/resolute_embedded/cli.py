@@ -78,6 +78,45 @@ def status(as_json: bool) -> None:
     click.echo(json.dumps(report) if as_json else show_status(report))
 
 
+@click.group()
+def db() -> None:
+    """Look after the databases of the services."""
+
+
+@db.command("upgrade")
+@click.option("--url", default="", help="One PostgreSQL database for all services (the files of the home).")
+def db_upgrade(url: str) -> None:
+    """Bring the databases of all services to their newest schema."""
+    _check_installed()
+    from resolute_embedded.operations import upgrade_databases
+
+    names = upgrade_databases(url, _state())
+    click.echo(f"up to date: {', '.join(names)}")
+
+
+@click.command()
+@click.argument("directory", type=click.Path(path_type=Path))
+def backup(directory: Path) -> None:
+    """Copy the cluster of this machine, also while it runs; checkpoints stay where they are."""
+    _check_installed()
+    from resolute_embedded.operations import back_up
+
+    back_up(_state(), directory)
+    click.echo(f"{directory} holds the cluster; `resolute restore {directory}` makes a new home of it")
+
+
+@click.command()
+@click.argument("directory", type=click.Path(path_type=Path, exists=True, file_okay=False))
+def restore(directory: Path) -> None:
+    """Make a new home of a backup."""
+    _check_installed()
+    from resolute_embedded.operations import restore as restore_home
+
+    state = _state()
+    restore_home(directory, state.home)
+    click.echo(f"{state.home.path} holds the cluster; `resolute up` serves it")
+
+
 def _check_installed() -> None:
     missing = [name for name in _SERVER_MODULES if importlib.util.find_spec(name) is None]
     if missing:

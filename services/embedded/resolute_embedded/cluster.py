@@ -11,14 +11,10 @@ from dataclasses import dataclass
 import structlog
 
 from resolute.clock import SYSTEM_CLOCK
-from resolute_checkpoints.blueprint import BLUEPRINT as CHECKPOINTS
+from resolute_embedded.blueprints import OTHERS
 from resolute_embedded.state import State
 from resolute_experiments.blueprint import BLUEPRINT as EXPERIMENTS
 from resolute_experiments.service import ExperimentsService, ExperimentsSettings
-from resolute_logs.blueprint import BLUEPRINT as LOGS
-from resolute_metrics.blueprint import BLUEPRINT as METRICS
-from resolute_preemption.blueprint import BLUEPRINT as PREEMPTION
-from resolute_searcher.blueprint import BLUEPRINT as SEARCHER
 from resolute_serving.bootstrap import upgrade
 from resolute_serving.context import Role, ServiceAccount, User
 from resolute_serving.peers import Peers
@@ -26,7 +22,6 @@ from resolute_serving.server import Server, ServerSettings
 from resolute_serving.service import Blueprint, Environment, Service
 from resolute_serving.tokens import StaticKeys, TokenSigner, TokenVerifier, load_or_create_key
 
-_OTHERS = (SEARCHER, METRICS, LOGS, CHECKPOINTS, PREEMPTION)
 _OPERATOR_TOKEN_SECONDS = 365 * 86_400
 _SERVICE_TOKEN_SECONDS = 86_400.0
 _DRAIN_SECONDS = 30.0
@@ -66,7 +61,7 @@ async def serve(state: State, options: Options, *, ready: Callable[[str, int], N
     )
     peers = Peers({"*": address}, token=ServiceTokens(signer))
     experiments = _experiments(state, options, address=address, peers=peers, cluster_id=cluster_id)
-    others = [_create(blueprint, state, peers=peers, cluster_id=cluster_id) for blueprint in _OTHERS]
+    others = [_create(blueprint, state, peers=peers, cluster_id=cluster_id) for blueprint in OTHERS]
     verifier = TokenVerifier(
         StaticKeys({signer.key_id: signer.public_key}), cluster_id=cluster_id, clock=SYSTEM_CLOCK
     )

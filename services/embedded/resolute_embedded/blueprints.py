@@ -1,0 +1,16 @@
+"""Every service of the platform, in the order in which they start."""
+
+from __future__ import annotations
+
+from resolute_checkpoints.blueprint import BLUEPRINT as CHECKPOINTS
+from resolute_experiments.blueprint import BLUEPRINT as EXPERIMENTS
+from resolute_logs.blueprint import BLUEPRINT as LOGS
+from resolute_metrics.blueprint import BLUEPRINT as METRICS
+from resolute_preemption.blueprint import BLUEPRINT as PREEMPTION
+from resolute_searcher.blueprint import BLUEPRINT as SEARCHER
+from resolute_serving.service import Blueprint
+
+OTHERS: tuple[Blueprint, ...] = (SEARCHER, METRICS, LOGS, CHECKPOINTS, PREEMPTION)
+"""The services that the experiments service leads."""
+BLUEPRINTS: tuple[Blueprint, ...] = (*OTHERS, EXPERIMENTS)
+"""All of them."""
