@@ -60,11 +60,7 @@ def assemble(
         FailedPreconditionError: The process was not started by a supervisor.
     """
     connection, run_directory = _surroundings(info)
-    session = Session(
-        connection,
-        root_certificate=Path(info.master_cert_file).read_bytes() if info.master_cert_file else None,
-        fallback_token=info.session_token,
-    )
+    session = _open_session(info, connection)
     flags = Flags.create(run_directory.flags_file)
     reports = ReportWriter(
         run_directory.spool, name=f"rank{distributed.rank}", limit=limit_from_environment()
@@ -105,6 +101,14 @@ def _surroundings(info: ClusterInfo) -> tuple[Connection, RunDirectory]:
             "RESOLUTE_RUN_DIR or the key resolute of cluster.json is missing; start it through an experiment"
         )
     return info.connection, run_directory
+
+
+def _open_session(info: ClusterInfo, connection: Connection) -> Session:
+    return Session(
+        connection,
+        root_certificate=Path(info.master_cert_file).read_bytes() if info.master_cert_file else None,
+        fallback_token=info.session_token,
+    )
 
 
 def _searcher(
