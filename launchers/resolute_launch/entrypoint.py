@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +11,8 @@ from resolute.errors import InvalidArgumentError
 
 HARNESS = "resolute_launch.harness"
 """Runs a Trial class."""
+AUTOHOROVOD = "resolute_launch.autohorovod"
+"""Launches the workers of an entrypoint that names no launcher."""
 _TRIAL_CLASS = re.compile(r"[a-zA-Z0-9_.]*:[a-zA-Z0-9_.]+")
 
 
@@ -23,20 +24,23 @@ class Command:
     """Program and arguments."""
 
 
-def plan(entrypoint: Any, *, python: str) -> Command:
+def plan(entrypoint: Any, *, python: str, distributed: bool = False) -> Command:
     """Decides what an entrypoint runs.
 
     Args:
         entrypoint: A list is run as it is; text is run by a shell, unless it is ``module:Class``, which names
             a Trial class.
         python: Interpreter for Trial classes.
+        distributed: Whether the run has several slots, so that a Trial class needs a launcher around it.
 
     Raises:
-        InvalidArgumentError: It is missing or empty, or it names a Trial class where none can be run.
+        InvalidArgumentError: It is missing or empty.
     """
     if isinstance(entrypoint, str) and entrypoint.strip():
         text = entrypoint.strip()
-        return _trial_class(text, python) if is_trial_class(text) else Command(("sh", "-c", entrypoint))
+        if is_trial_class(text):
+            return _trial_class(text, python, distributed=distributed)
+        return Command(("sh", "-c", entrypoint))
     if isinstance(entrypoint, Sequence) and not isinstance(entrypoint, str) and entrypoint:
         return Command(tuple(str(word) for word in entrypoint))
     raise InvalidArgumentError(
@@ -50,10 +54,7 @@ def is_trial_class(entrypoint: str) -> bool:
     return _TRIAL_CLASS.fullmatch(entrypoint) is not None
 
 
-def _trial_class(entrypoint: str, python: str) -> Command:
-    if importlib.util.find_spec(HARNESS) is None:
-        raise InvalidArgumentError(
-            f"the entrypoint {entrypoint!r} names a Trial class, and Trial classes need resolute.pytorch, "
-            "which this release does not have; write a script for the Core API and run it with 'python3 FILE'"
-        )
+def _trial_class(entrypoint: str, python: str, *, distributed: bool) -> Command:
+    if distributed:
+        return Command((python, "-m", AUTOHOROVOD, "--trial", entrypoint))
     return Command((python, "-m", HARNESS, entrypoint))

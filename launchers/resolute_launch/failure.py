@@ -30,24 +30,32 @@ class RankFailure:
     """Its exit code; 128 + n when signal n ended it."""
     time: float
     """Unix time of its end."""
+    said: str = ""
+    """What it said last on standard error."""
 
 
-def record_rank_failure(run: RunDirectory, *, rank: int, exit_code: int) -> None:
+def record_rank_failure(run: RunDirectory, *, rank: int, exit_code: int, said: str = "") -> None:
     """Leaves word that a rank failed, for the supervisor to find who was first."""
     folder = _folder(run)
     folder.mkdir(mode=0o700, exist_ok=True)
-    failure = RankFailure(rank=rank, exit_code=exit_code, time=time.time())
+    failure = RankFailure(rank=rank, exit_code=exit_code, time=time.time(), said=said[-_LONGEST:])
     write_json(folder / f"rank{rank}.json", asdict(failure))
 
 
-def first_rank_failure(run: RunDirectory) -> RankFailure | None:
-    """Returns the rank that failed first, if any left word."""
+def first_rank_failure(run: RunDirectory, *, since: float = 0.0) -> RankFailure | None:
+    """Returns the rank that failed first, if any left word.
+
+    Args:
+        run: The run.
+        since: Unix time; failures before it belong to an earlier launch of the same run.
+    """
     failures = []
     for path in _folder(run).glob("rank*.json"):
         content = read_json(path)
         if content is not None:
             failures.append(RankFailure(**content))
-    return min(failures, key=lambda failure: failure.time, default=None)
+    recent = [failure for failure in failures if failure.time >= since]
+    return min(recent, key=lambda failure: failure.time, default=None)
 
 
 def _folder(run: RunDirectory) -> Path:
@@ -92,14 +100,15 @@ def describe(exit_code: int, words: LastWords, first: RankFailure | None) -> str
         first: The rank that failed first, if known.
     """
     if first is None:
-        title, rank = f"the entrypoint {_ended(exit_code)}", None
+        title, rank = f"the entrypoint {tell_end(exit_code)}", None
     else:
-        title, rank = f"rank {first.rank} {_ended(first.exit_code)}", first.rank
+        title, rank = f"rank {first.rank} {tell_end(first.exit_code)}", first.rank
     said = words.of(rank)
     return f"{title}\n{said}" if said else title
 
 
-def _ended(exit_code: int) -> str:
+def tell_end(exit_code: int) -> str:
+    """Says how a process ended: the end of a sentence about it."""
     if exit_code == 128 + signal.SIGKILL:
         return "was killed (SIGKILL); if nobody did that, the machine may have run out of memory"
     if exit_code > 128 and exit_code - 128 in set(signal.Signals):

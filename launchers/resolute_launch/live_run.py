@@ -111,7 +111,11 @@ class LiveRun:
 
     def _execute(self) -> ExitRecord:
         try:
-            command = entrypoint.plan(self._task.config.get("entrypoint"), python=self._task.order.python)
+            command = entrypoint.plan(
+                self._task.config.get("entrypoint"),
+                python=self._task.order.python,
+                distributed=self._task.distributed,
+            )
             self._fetch()
             child = self._start_child()
         except InterruptedError:

@@ -38,6 +38,11 @@ class Task:
         """Whether the run has this one container only."""
         return self.spec.container_count <= 1
 
+    @property
+    def distributed(self) -> bool:
+        """Whether the run has several workers: several containers, or several slots in its only one."""
+        return not self.alone or len(self.order.slot_ids) > 1
+
 
 @dataclass(frozen=True)
 class Link:

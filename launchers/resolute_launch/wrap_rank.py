@@ -15,13 +15,15 @@ import selectors
 import signal
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from resolute.run_directory import RunDirectory
 from resolute_launch import variables
-from resolute_launch.failure import record_rank_failure
+from resolute_launch.failure import KEPT_LINES, record_rank_failure
 from resolute_launch.lines import MAX_LINE, cut
+from resolute_launch.offspring import start_led
 
 FORWARDED = (
     signal.SIGINT,
@@ -46,9 +48,15 @@ def find_rank(text: str, environ: Mapping[str, str]) -> int | None:
 
 
 class Prefixer:
-    """Puts the rank before each piece of output that ends in a newline or a carriage return."""
+    """Puts the rank before each piece of output that ends in a newline or a carriage return.
 
-    def __init__(self, rank: int) -> None:
+    Args:
+        rank: The rank.
+        kept: How many of the latest pieces to remember.
+    """
+
+    def __init__(self, rank: int, *, kept: int = 0) -> None:
+        self.latest: deque[bytes] = deque(maxlen=kept)
         self._prefix = b"[rank=%d] " % rank
         self._rest = b""
 
@@ -60,11 +68,13 @@ class Prefixer:
         while len(self._rest) > MAX_LINE:
             piece, self._rest = cut(self._rest)
             pieces.append(piece + b"\n")
+        self.latest.extend(pieces)
         return b"".join(self._prefix + piece for piece in pieces)
 
     def finish(self) -> bytes:
         """Returns what is left when the output has ended."""
         rest, self._rest = self._rest, b""
+        self.latest.append(rest)
         return self._prefix + rest + b"\n" if rest else b""
 
 
@@ -83,32 +93,42 @@ class Target:
                 view = view[os.write(self.descriptor, view) :]
 
 
-def run(rank: int, command: Sequence[str], *, redirect: bool) -> int:
+@dataclass(frozen=True, slots=True)
+class End:
+    """How the script ended."""
+
+    exit_code: int
+    """128 + n when signal n ended it."""
+    said: str = ""
+    """What it said last on standard error."""
+
+
+def run(rank: int, command: Sequence[str], *, redirect: bool) -> End:
     """Runs a command as one rank.
 
     Args:
         rank: Its rank.
         command: Program and arguments.
         redirect: Whether output goes straight into the log of the run, past launchers that would rewrite it.
-
-    Returns:
-        Its exit code; 128 + n when signal n ended it.
     """
     try:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        # Launchers signal this process, its group, or all of its descendants: the script hears of it once.
+        process = start_led(command, at_our_death=signal.SIGKILL, pipes=True)
     except OSError as failure:
         sys.stderr.write(f"[rank={rank}] cannot run {command[0]!r}: {failure.strerror}\n")
-        return 127
+        return End(127)
     _forward_signals(process)
     assert process.stdout is not None
     assert process.stderr is not None
+    errors = Prefixer(rank, kept=KEPT_LINES)
     targets = {
         process.stdout.fileno(): Target(_descriptor(variables.STDOUT, 1, redirect), Prefixer(rank)),
-        process.stderr.fileno(): Target(_descriptor(variables.STDERR, 2, redirect), Prefixer(rank)),
+        process.stderr.fileno(): Target(_descriptor(variables.STDERR, 2, redirect), errors),
     }
     _copy(targets)
     code = process.wait()
-    return 128 - code if code < 0 else code
+    said = b"".join(errors.latest).decode("utf-8", "replace").strip()
+    return End(128 - code if code < 0 else code, said)
 
 
 def _forward_signals(process: subprocess.Popen[bytes]) -> None:
@@ -167,11 +187,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if rank is None:
         sys.stderr.write(f"none of the variables {options.rank} is set to a rank\n")
         return 1
-    code = run(rank, command, redirect=not options.no_redirect_stdio)
+    end = run(rank, command, redirect=not options.no_redirect_stdio)
     directory = RunDirectory.from_environment()
-    if code and directory is not None:
-        record_rank_failure(directory, rank=rank, exit_code=code)
-    return code
+    if end.exit_code and directory is not None:
+        record_rank_failure(directory, rank=rank, exit_code=end.exit_code, said=end.said)
+    return end.exit_code
 
 
 if __name__ == "__main__":

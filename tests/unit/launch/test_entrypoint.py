@@ -32,8 +32,13 @@ def test_text_is_run_by_a_shell(text: str) -> None:
 )
 def test_one_word_with_a_colon_names_a_trial_class(text: str) -> None:
     assert is_trial_class(text.strip())
-    with pytest.raises(InvalidArgumentError, match="Trial classes need"):
-        plan(text, python="py")
+    assert plan(text, python="py").argv == ("py", "-m", "resolute_launch.harness", text.strip())
+
+
+def test_a_trial_class_on_several_slots_gets_a_launcher_around_it() -> None:
+    command = plan("model_def:MyTrial", python="py", distributed=True)
+    assert command.argv == ("py", "-m", "resolute_launch.autohorovod", "--trial", "model_def:MyTrial")
+    assert plan("python3 x.py", python="py", distributed=True).argv == ("sh", "-c", "python3 x.py")
 
 
 @pytest.mark.parametrize("nothing", [None, "", "  ", [], (), 7, {"a": 1}])

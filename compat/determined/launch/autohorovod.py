@@ -1,0 +1,10 @@
+"""Starts the workers by Horovod where there are several: ``python3 -m determined.launch.autohorovod``."""
+
+import sys
+
+from resolute_launch import autohorovod
+
+if __name__ == "__main__":
+    sys.exit(autohorovod.main())
+
+sys.modules[__name__] = autohorovod

@@ -1,0 +1,10 @@
+"""Starts the workers by torch.distributed.run: ``python3 -m determined.launch.torch_distributed``."""
+
+import sys
+
+from resolute_launch import torch_distributed
+
+if __name__ == "__main__":
+    sys.exit(torch_distributed.main())
+
+sys.modules[__name__] = torch_distributed

@@ -1,0 +1,1 @@
+"""What the layers of a launch share: grammar, world, plan, and who carries the plan out."""

@@ -1,0 +1,71 @@
+"""A launch as plain data: what is to be started, in which environment, and how it is to be ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from resolute_launch.layers.grammar import Request
+from resolute_launch.layers.world import World
+
+WRAP_RANK = "resolute_launch.wrap_rank"
+_HEALING = {"max_restarts", "host_discovery_script", "elastic_training"}
+GRACE_SECONDS = 20.0
+"""Seconds between SIGTERM and SIGKILL; less than the supervisor of a run gives to all of it."""
+
+
+class LaunchRefusedError(Exception):
+    """This launch cannot be carried out here; the message says why and what to do instead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchPlan:
+    """One launch on one container. Two plans of the same request and world are equal."""
+
+    argv: tuple[str, ...]
+    """Program and arguments."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables that are set."""
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    """Variables that are set where nobody did."""
+    dropped: frozenset[str] = frozenset()
+    """Variables that would mislead the launcher."""
+    files: Mapping[Path, str] = field(default_factory=dict)
+    """Files that it reads."""
+    grace_seconds: float = GRACE_SECONDS
+    """Seconds between SIGTERM and SIGKILL."""
+    whole_group: bool = False
+    """Whether signals go to all of its process group, because the launcher itself does not pass them on."""
+    heals: bool = False
+    """Whether the launcher may start failed ranks again by itself."""
+    in_place: bool = False
+    """Whether it takes the place of this process: there are no workers to look after."""
+
+    def environ(self, base: Mapping[str, str]) -> dict[str, str]:
+        """Returns the whole environment.
+
+        Args:
+            base: What the layer itself was started with.
+        """
+        kept = {name: value for name, value in base.items() if name not in self.dropped}
+        return {**self.defaults, **kept, **self.environment}
+
+
+def direct(request: Request) -> LaunchPlan:
+    """The plan of a script that needs no launcher."""
+    return LaunchPlan(argv=request.script, in_place=True)
+
+
+def heals(request: Request) -> bool:
+    """Whether the overrides ask the launcher to start failed ranks again."""
+    asked = {word.partition("=")[0].lstrip("-").replace("-", "_") for word in request.overrides}
+    return not asked.isdisjoint(_HEALING)
+
+
+def thread_defaults(world: World) -> dict[str, str]:
+    """Keeps the workers of a machine from taking all of its cores each.
+
+    torchrun decides the same, with a warning; other launchers leave it open.
+    """
+    return {"OMP_NUM_THREADS": "1"} if world.workers_here > 1 else {}

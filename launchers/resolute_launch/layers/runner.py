@@ -1,0 +1,176 @@
+"""Carries out a plan: starts the launcher, passes signals on, ends what is left, says who failed first."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from resolute.clock import SYSTEM_CLOCK, Clock
+from resolute.processes import Family, ProcessIdentity
+from resolute.run_directory import RunDirectory, write_atomically
+from resolute_launch.escalation import Escalation, Step
+from resolute_launch.failure import RankFailure, first_rank_failure, tell_end
+from resolute_launch.layers.plan import LaunchPlan
+from resolute_launch.offspring import start_led
+
+MARK_VARIABLE = "RESOLUTE_LAUNCH"
+"""Marks every process of one launch, wherever its launcher may have put it."""
+STRAGGLER_SECONDS = 60.0
+"""How long a launcher may take to end the other ranks by itself once one has failed."""
+END_SECONDS = 30.0
+"""How long the kernel may take to end processes that were killed."""
+_ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_POLL_SECONDS = 0.2
+
+
+def run(plan: LaunchPlan, *, environ: Mapping[str, str], clock: Clock = SYSTEM_CLOCK) -> int:
+    """Carries out a plan, in the main thread.
+
+    Args:
+        plan: What is to be done.
+        environ: What the layer was started with.
+        clock: Decides when patience with the launcher ends.
+
+    Returns:
+        0 when the launcher succeeded; else the exit code of the rank that failed first, or the launcher's own
+        if no rank said anything; 128 + n where signal n ended it; 127 when the program does not exist.
+    """
+    for path, content in plan.files.items():
+        write_atomically(path, content)
+    variables = plan.environ(environ)
+    if plan.in_place:
+        return _become(plan, variables)
+    launch = _Launch(plan, environ=variables, clock=clock)
+    try:
+        return launch.conduct()
+    except OSError as failure:
+        return _cannot_run(plan, failure)
+
+
+def _become(plan: LaunchPlan, environ: Mapping[str, str]) -> int:
+    sys.stdout.flush()
+    try:
+        os.execvpe(plan.argv[0], plan.argv, environ)  # noqa: S606  # the point of a launcher
+    except OSError as failure:
+        return _cannot_run(plan, failure)
+
+
+def _cannot_run(plan: LaunchPlan, failure: OSError) -> int:
+    sys.stderr.write(f"cannot run {plan.argv[0]!r}: {failure.strerror}\n")
+    return 127
+
+
+class _Launch:
+    """One launcher's process, and everything that comes of it."""
+
+    def __init__(self, plan: LaunchPlan, *, environ: Mapping[str, str], clock: Clock) -> None:
+        self._plan = plan
+        mark = uuid.uuid4().hex
+        self._environ = {**environ, MARK_VARIABLE: mark}
+        self._mark = f"{MARK_VARIABLE}={mark}".encode()
+        self._clock = clock
+        self._escalation = Escalation(clock, grace=plan.grace_seconds)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._early: list[signal.Signals] = []
+        self._asked_to_end = False
+        self._started_at = 0.0
+        run_directory = environ.get("RESOLUTE_RUN_DIR")
+        self._run_directory = RunDirectory(run_directory) if run_directory else None
+        self._failure: RankFailure | None = None
+
+    def conduct(self) -> int:
+        with self._passing_signals_on():
+            self._started_at = time.time()
+            process = start_led(self._plan.argv, environ=self._environ, at_our_death=signal.SIGTERM)
+            identity = ProcessIdentity.of(process.pid)
+            family = Family(leader=identity, variable=self._mark)
+            self._process = process
+            for number in self._early:
+                self._pass_on(number)
+            code = self._stand_by(process, family)
+            self._see_off(family)
+        return self._conclude(128 - code if code < 0 else code)
+
+    @contextmanager
+    def _passing_signals_on(self) -> Iterator[None]:
+        def take(number: int, _frame: object) -> None:
+            self._take(signal.Signals(number))
+
+        # A dump of stacks, asked for with SIGUSR1, is for ranks; their launchers would die of it.
+        previous = {number: signal.signal(number, take) for number in _ENDING}
+        previous |= {
+            number: signal.signal(number, lambda *_: None) for number in (signal.SIGUSR1, signal.SIGUSR2)
+        }
+        try:
+            yield
+        finally:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+
+    def _take(self, number: signal.Signals) -> None:
+        self._asked_to_end = True
+        self._escalation.kill_in(self._plan.grace_seconds)
+        if self._process is None:
+            self._early.append(number)
+        else:
+            self._pass_on(number)
+
+    def _pass_on(self, number: signal.Signals) -> None:
+        process = self._process
+        if process is None or process.returncode is not None:
+            return
+        # Nobody has reaped it yet, so its number still is its own.
+        with contextlib.suppress(ProcessLookupError):
+            if self._plan.whole_group:
+                os.killpg(process.pid, number)
+            else:
+                os.kill(process.pid, number)
+
+    def _stand_by(self, process: subprocess.Popen[bytes], family: Family) -> int:
+        while True:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return process.wait(_POLL_SECONDS)
+            if self._failure is None:
+                self._failure = self._first_failure()
+                if self._failure is not None and not self._asked_to_end and not self._plan.heals:
+                    self._escalation.terminate_in(STRAGGLER_SECONDS)
+            step = self._escalation.due()
+            if step is Step.TERMINATE:
+                self._say("a rank has failed and its launcher does not end the others: ending them")
+                self._pass_on(signal.SIGTERM)
+            elif step is Step.KILL:
+                family.end(timeout=END_SECONDS)
+
+    def _see_off(self, family: Family) -> None:
+        """Waits for ranks that were asked to leave and whose launcher was faster; kills all others."""
+        while self._asked_to_end and family.members() and self._escalation.due() is not Step.KILL:
+            time.sleep(_POLL_SECONDS)
+        family.end(timeout=END_SECONDS)
+
+    def _first_failure(self) -> RankFailure | None:
+        if self._run_directory is None:
+            return None
+        return first_rank_failure(self._run_directory, since=self._started_at)
+
+    def _conclude(self, code: int) -> int:
+        if not code:
+            return 0
+        first = self._first_failure()
+        if first is None:
+            return code
+        said = f":\n{first.said}" if first.said else ""
+        self._say(f"rank {first.rank} failed first; it {tell_end(first.exit_code)}{said}")
+        return first.exit_code
+
+    @staticmethod
+    def _say(text: str) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()

@@ -1,0 +1,91 @@
+"""The containers that a launch spans, as one of them sees it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from resolute.info import ClusterInfo
+from resolute_launch import variables
+
+DEFAULT_TORCH_PORT = 29400
+"""Where ranks meet if the run has set no port aside."""
+_LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """Where the workers run. The default is one worker on this machine, as outside of any cluster."""
+
+    addresses: tuple[str, ...] = (_LOOPBACK,)
+    """Address of each container, by rank."""
+    slots: tuple[int, ...] = (1,)
+    """Workers of each container, by rank."""
+    node_rank: int = 0
+    """This container."""
+    port: int = DEFAULT_TORCH_PORT
+    """Free port of the first container."""
+    gpu: bool = False
+    """Whether slots are GPUs."""
+    visible_devices: str = ""
+    """The GPUs of this container, as ``CUDA_VISIBLE_DEVICES`` lists them."""
+    folder: Path = Path(tempfile.gettempdir())
+    """Takes the files of a launch."""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """The experiment's config."""
+    python: str = sys.executable
+    """Interpreter of the launchers."""
+
+    @property
+    def nodes(self) -> int:
+        """How many containers there are."""
+        return len(self.addresses)
+
+    @property
+    def alone(self) -> bool:
+        """Whether this is the only container."""
+        return self.nodes == 1
+
+    @property
+    def workers_here(self) -> int:
+        """Workers of this container."""
+        return self.slots[self.node_rank]
+
+    @property
+    def workers(self) -> int:
+        """Workers of all containers."""
+        return sum(self.slots)
+
+    @property
+    def chief(self) -> str:
+        """Address of the first container; of an only one the loopback, which every machine has."""
+        return _LOOPBACK if self.alone else self.addresses[0]
+
+
+def read_world(info: ClusterInfo | None, environ: Mapping[str, str]) -> World:
+    """Finds out where a launch takes place.
+
+    Args:
+        info: What the run knows of its cluster; None outside of any.
+        environ: The environment of the layer.
+    """
+    devices = environ.get("CUDA_VISIBLE_DEVICES", "")
+    if info is None:
+        return World(visible_devices=devices)
+    folder = environ.get("RESOLUTE_RUN_DIR") or tempfile.gettempdir()
+    return World(
+        addresses=tuple(info.container_addrs),
+        # A task without slots still has one worker.
+        slots=tuple(max(count, 1) for count in info.container_slot_counts),
+        node_rank=info.container_rank,
+        port=int(environ.get(variables.C10D_PORT) or DEFAULT_TORCH_PORT),
+        gpu=bool(info.gpu_uuids) or environ.get("DET_USE_GPU") == "true",
+        visible_devices=devices,
+        folder=Path(os.path.abspath(folder)),  # noqa: PTH100  # resolves no links, unlike pathlib
+        config=info.trial._config if info.task_type == "TRIAL" else {},  # noqa: SLF001 - documented name
+    )

@@ -1,0 +1,57 @@
+"""Starts processes that are led by this one: in a session of their own, and gone when it is gone."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+
+_PR_SET_PDEATHSIG = 1
+
+
+def start_led(
+    argv: Sequence[str],
+    *,
+    environ: Mapping[str, str] | None = None,
+    at_our_death: signal.Signals,
+    pipes: bool = False,
+) -> subprocess.Popen[bytes]:
+    """Starts a process in a session of its own, so that signals reach it by the hand of this process only.
+
+    Args:
+        argv: Program and arguments.
+        environ: Its environment; None for this process's own.
+        at_our_death: What it gets if this process is killed and can pass nothing on any more (Linux).
+        pipes: Whether to read its output.
+
+    Raises:
+        OSError: It cannot be started.
+    """
+    stream = subprocess.PIPE if pipes else None
+    return subprocess.Popen(
+        argv,
+        env=environ,
+        stdout=stream,
+        stderr=stream,
+        start_new_session=True,
+        preexec_fn=_mourner(at_our_death),  # noqa: PLW1509  # this process has one thread
+    )
+
+
+def _mourner(number: signal.Signals) -> Callable[[], None] | None:
+    try:
+        # Found before the fork: afterwards, nothing that takes a lock is safe.
+        prctl = ctypes.CDLL(None).prctl
+    except (AttributeError, OSError):
+        return None
+    leader = os.getpid()
+
+    def mourn() -> None:
+        prctl(_PR_SET_PDEATHSIG, int(number))
+        # It may have died before it could be watched.
+        if os.getppid() != leader:
+            os.kill(os.getpid(), number)
+
+    return mourn

@@ -1,0 +1,48 @@
+"""Starts workers by ``torch.distributed.run`` (torchrun) on every container of the run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from resolute_launch.layers.command import run_layer
+from resolute_launch.layers.grammar import Grammar, Request
+from resolute_launch.layers.plan import WRAP_RANK, LaunchPlan, heals, thread_defaults
+from resolute_launch.layers.world import World
+
+GRAMMAR = Grammar(
+    name="determined.launch.torch_distributed",
+    overrides="TORCH_OVERRIDES",
+    about="Launches a script under torch.distributed.run.",
+)
+
+
+def plan(request: Request, world: World) -> LaunchPlan:
+    """Plans the part of this container."""
+    return LaunchPlan(
+        argv=(
+            *(world.python, "-m", "torch.distributed.run"),
+            *("--nnodes", str(world.nodes)),
+            *("--nproc_per_node", str(world.workers_here)),
+            *("--node_rank", str(world.node_rank)),
+            # The run restarts as a whole, from its checkpoint, rather than some of its ranks.
+            *("--max_restarts", "0"),
+            *("--master_addr", world.chief),
+            *("--master_port", str(world.port)),
+            *request.overrides,
+            *("--module", WRAP_RANK, "RANK", "--"),
+            *request.script,
+        ),
+        environment={"USE_TORCH_DISTRIBUTED": "True", "DET_CHIEF_IP": world.chief},
+        defaults=thread_defaults(world),
+        heals=heals(request),
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line and returns its exit code."""
+    return run_layer(GRAMMAR, plan, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+"""Every usage line of the launch layers, and every way to get one wrong."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from resolute_launch import autohorovod, deepspeed, horovod, torch_distributed
+from resolute_launch.layers.grammar import Grammar, UsageError
+
+ALL = [torch_distributed.GRAMMAR, horovod.GRAMMAR, deepspeed.GRAMMAR, autohorovod.GRAMMAR]
+each_layer = pytest.mark.parametrize("grammar", ALL, ids=lambda grammar: grammar.name.rpartition(".")[2])
+
+
+def trial(name: str) -> tuple[str, ...]:
+    return ("py", "-m", "resolute_launch.harness", name)
+
+
+@each_layer
+@pytest.mark.parametrize(
+    ("line", "overrides", "script"),
+    [
+        ("--trial model_def:MyTrial", (), trial("model_def:MyTrial")),
+        ("--trial=model_def:MyTrial", (), trial("model_def:MyTrial")),
+        ("-- --trial model_def:MyTrial", (), trial("model_def:MyTrial")),
+        (
+            "--fusion-threshold-mb 1 --cycle-time-ms 2 -- --trial model_def:MyTrial",
+            ("--fusion-threshold-mb", "1", "--cycle-time-ms", "2"),
+            trial("model_def:MyTrial"),
+        ),
+        (
+            "--rdzv_endpoint=10.0.0.1:7 -- --trial model_def:MyTrial",
+            ("--rdzv_endpoint=10.0.0.1:7",),
+            trial("model_def:MyTrial"),
+        ),
+        ("script.py --lr 0.1", (), ("py", "script.py", "--lr", "0.1")),
+        ("python3 script.py --trial x", (), ("python3", "script.py", "--trial", "x")),
+        ("--x -- script.py a", ("--x",), ("py", "script.py", "a")),
+        ("-- script -- arg", (), ("script", "--", "arg")),
+        ("-- ./run.sh 'a b'", (), ("./run.sh", "a b")),
+        # Whatever stands before the first separator is the launcher's, also without a dash.
+        ("run.sh -- arg", ("run.sh",), ("arg",)),
+    ],
+)
+def test_a_usage_line_is_understood(
+    grammar: Grammar, line: str, overrides: tuple[str, ...], script: tuple[str, ...]
+) -> None:
+    request = grammar.parse(shlex.split(line), python="py")
+    assert (request.overrides, request.script) == (overrides, script)
+
+
+@each_layer
+@pytest.mark.parametrize(
+    ("line", "message", "exit_code"),
+    [
+        ("", "error: empty script is not allowed", 1),
+        ("--x --", "error: empty script is not allowed", 1),
+        ("--trial a:B train.py --lr 1", "error: extra arguments to --trial: ['train.py', '--lr', '1']", 1),
+        ("--trial=a:B c", "error: extra arguments to --trial: ['c']", 1),
+        ("--trial", "error: argument --trial: expected one argument", 2),
+        ("--nproc 3 train.py", "error: unrecognized arguments: --nproc", 2),
+    ],
+)
+def test_a_wrong_line_says_what_is_wrong(grammar: Grammar, line: str, message: str, exit_code: int) -> None:
+    with pytest.raises(UsageError) as caught:
+        grammar.parse(shlex.split(line))
+    assert caught.value.message.startswith(message)
+    assert caught.value.exit_code == exit_code
+
+
+def test_the_usage_names_the_words_of_the_launcher_underneath() -> None:
+    assert horovod.GRAMMAR.usage == (
+        "usage: determined.launch.horovod [[HVD_OVERRIDES...] --] (--trial TRIAL)|(SCRIPT...)"
+    )
+    assert "[[TORCH_OVERRIDES...] --]" in torch_distributed.GRAMMAR.usage
+    assert "[[DEEPSPEED_ARGS...] --]" in deepspeed.GRAMMAR.usage
+
+
+def test_the_hidden_flag_asks_for_no_launcher_where_one_worker_runs() -> None:
+    request = horovod.GRAMMAR.parse(["--autohorovod", "--trial", "m:T"], python="py")
+    assert request.auto
+    assert request.script == trial("m:T")
+    assert horovod.GRAMMAR.parse(["--x", "--", "--autohorovod", "a"], python="py").auto
+
+
+def test_autohorovod_takes_a_trial_class_as_a_bare_word() -> None:
+    assert autohorovod.GRAMMAR.parse(["model_def:MNistTrial"], python="py").script == trial(
+        "model_def:MNistTrial"
+    )
+    assert horovod.GRAMMAR.parse(["model_def:MNistTrial"], python="py").script == ("model_def:MNistTrial",)
+
+
+@pytest.mark.parametrize("layer", ["torch_distributed", "horovod", "deepspeed", "autohorovod"])
+def test_a_layer_is_a_command(layer: str) -> None:
+    command = [sys.executable, "-m", f"resolute_launch.{layer}"]
+    wrong = subprocess.run([*command, "--trial", "a:B", "c"], capture_output=True, text=True, check=False)
+    assert wrong.returncode == 1
+    assert wrong.stderr.splitlines()[0].startswith(f"usage: determined.launch.{layer} [[")
+    assert wrong.stderr.splitlines()[1] == "error: extra arguments to --trial: ['c']"
+    helped = subprocess.run([*command, "--help"], capture_output=True, text=True, check=False)
+    assert helped.returncode == 0
+    assert "--trial TRIAL  a Trial class" in helped.stdout

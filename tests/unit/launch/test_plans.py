@@ -1,0 +1,158 @@
+"""What each layer starts: plans are plain data of a request and a world."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from resolute_launch import autohorovod, deepspeed, horovod, torch_distributed
+from resolute_launch.layers.grammar import Request
+from resolute_launch.layers.plan import LaunchRefusedError
+from resolute_launch.layers.world import World, read_world
+
+SCRIPT = ("python3", "train.py")
+REQUEST = Request(script=SCRIPT, overrides=("--x", "1"))
+ONE = World(python="py")
+TWO = World(slots=(2,), python="py", port=3000)
+NODES = World(
+    addresses=("10.0.0.1", "10.0.0.2"),
+    slots=(2, 1),
+    node_rank=1,
+    port=3000,
+    python="py",
+    folder=Path("/run/x"),
+)
+
+
+def words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+def test_torch_distributed_on_one_container() -> None:
+    plan = torch_distributed.plan(REQUEST, TWO)
+    assert plan.argv == words(
+        "py -m torch.distributed.run --nnodes 1 --nproc_per_node 2 --node_rank 0 --max_restarts 0 "
+        "--master_addr 127.0.0.1 --master_port 3000 --x 1 "
+        "--module resolute_launch.wrap_rank RANK -- python3 train.py"
+    )
+    assert plan.environment == {"USE_TORCH_DISTRIBUTED": "True", "DET_CHIEF_IP": "127.0.0.1"}
+    assert plan == torch_distributed.plan(REQUEST, TWO)
+
+
+def test_torch_distributed_on_several_containers_meets_at_the_first() -> None:
+    plan = torch_distributed.plan(REQUEST, NODES)
+    assert "--nnodes 2 --nproc_per_node 1 --node_rank 1" in " ".join(plan.argv)
+    assert "--master_addr 10.0.0.1 --master_port 3000" in " ".join(plan.argv)
+    assert plan.environment["DET_CHIEF_IP"] == "10.0.0.1"
+
+
+def test_overrides_stand_behind_what_they_override() -> None:
+    request = Request(script=SCRIPT, overrides=("--rdzv_endpoint=h:1", "--nproc_per_node", "7"))
+    argv = torch_distributed.plan(request, TWO).argv
+    assert argv.index("--rdzv_endpoint=h:1") > argv.index("--master_addr")
+    assert argv.index("7") > argv.index("--nproc_per_node")
+
+
+def test_horovod_on_one_container() -> None:
+    plan = horovod.plan(
+        Request(script=SCRIPT, overrides=words("--fusion-threshold-mb 1 --cycle-time-ms 2")), TWO
+    )
+    assert plan.argv == words(
+        "py -m horovod.runner.launch -np 2 -H localhost:2 --start-timeout 1200 --gloo-timeout-seconds 240 "
+        "--fusion-threshold-mb 64 --cycle-time-ms 1 --cache-capacity 1024 --no-hierarchical-allreduce "
+        "--no-hierarchical-allgather --fusion-threshold-mb 1 --cycle-time-ms 2 -- "
+        "py -m resolute_launch.wrap_rank HOROVOD_RANK,OMPI_COMM_WORLD_RANK,PMI_RANK -- python3 train.py"
+    )
+    assert plan.environment == {"USE_HOROVOD": "1", "DET_CHIEF_IP": "127.0.0.1"}
+    assert "SLURM_JOBID" not in plan.environ({"SLURM_JOBID": "1", "A": "b"})
+
+
+def test_the_config_tunes_horovod() -> None:
+    world = dataclasses.replace(
+        TWO,
+        config={
+            "optimizations": {"tensor_fusion_threshold": 32 * 1024 * 1024, "tensor_fusion_cycle_time": 5},
+            "data": {"__det_dtrain_args": ["--num-nccl-streams", 2]},
+            "debug": True,
+        },
+    )
+    line = " ".join(horovod.plan(REQUEST, world).argv)
+    assert "--fusion-threshold-mb 32 --cycle-time-ms 5" in line
+    assert "--verbose --num-nccl-streams 2 --x 1 --" in line
+    tuned = dataclasses.replace(TWO, config={"optimizations": {"auto_tune_tensor_fusion": True}})
+    line = " ".join(horovod.plan(REQUEST, tuned).argv)
+    assert "--autotune" in line
+    assert "--fusion-threshold-mb" not in line
+
+
+def test_horovod_names_the_layer_that_spans_containers() -> None:
+    with pytest.raises(LaunchRefusedError, match="torch_distributed"):
+        horovod.plan(REQUEST, NODES)
+
+
+def test_deepspeed_on_one_container() -> None:
+    plan = deepspeed.plan(REQUEST, TWO)
+    head = words("py -m deepspeed.launcher.runner --hostfile")
+    tail = words(
+        "--num_gpus 2 --master_addr 127.0.0.1 --master_port 3000 --no_python --no_local_rank --x 1 "
+        "py -m resolute_launch.wrap_rank RANK -- python3 train.py"
+    )
+    assert plan.argv == (*head, "", *tail)
+    assert plan.environment == {"USE_DEEPSPEED": "1", "DET_CHIEF_IP": "127.0.0.1"}
+    assert plan.defaults == {"OMP_NUM_THREADS": "1", "DS_ACCELERATOR": "cpu"}
+    assert plan.files == {}
+
+
+def test_deepspeed_on_several_containers_needs_no_ssh() -> None:
+    plan = deepspeed.plan(REQUEST, NODES)
+    line = " ".join(plan.argv)
+    assert "--hostfile /run/x/deepspeed-hostfile --no_ssh --node_rank 1 --master_addr 10.0.0.1" in line
+    assert plan.files == {Path("/run/x/deepspeed-hostfile"): "10.0.0.1 slots=2\n10.0.0.2 slots=1\n"}
+    assert plan.environment["DET_DEEPSPEED_HOSTFILE_PATH"] == "/run/x/deepspeed-hostfile"
+
+
+def test_containers_of_one_machine_have_names_of_their_own() -> None:
+    world = dataclasses.replace(NODES, addresses=("127.0.0.1", "127.0.0.1"))
+    assert list(deepspeed.plan(REQUEST, world).files.values()) == ["node0 slots=2\nnode1 slots=1\n"]
+
+
+def test_workers_of_deepspeed_keep_the_gpus_of_their_container() -> None:
+    world = dataclasses.replace(TWO, gpu=True, visible_devices="GPU-a,GPU-b")
+    plan = deepspeed.plan(REQUEST, world)
+    assert "env CUDA_VISIBLE_DEVICES=GPU-a,GPU-b py -m resolute_launch.wrap_rank" in " ".join(plan.argv)
+    assert "DS_ACCELERATOR" not in plan.defaults
+
+
+def test_one_slot_needs_no_launcher() -> None:
+    for has_horovod in (True, False):
+        plan = autohorovod.plan(REQUEST, ONE, has_horovod=has_horovod)
+        assert (plan.argv, plan.in_place) == (SCRIPT, True)
+    assert horovod.plan(dataclasses.replace(REQUEST, auto=True), ONE).in_place
+    assert not horovod.plan(REQUEST, ONE).in_place
+
+
+def test_several_slots_go_by_horovod_or_without_it_by_torch_distributed() -> None:
+    assert autohorovod.plan(REQUEST, TWO, has_horovod=True) == horovod.plan(REQUEST, TWO)
+    without = autohorovod.plan(REQUEST, TWO, has_horovod=False)
+    # Words for horovodrun mean nothing to torchrun.
+    assert without == torch_distributed.plan(Request(script=SCRIPT), TWO)
+
+
+def test_threads_are_shared_unless_somebody_chose() -> None:
+    plan = torch_distributed.plan(REQUEST, TWO)
+    assert plan.environ({})["OMP_NUM_THREADS"] == "1"
+    assert plan.environ({"OMP_NUM_THREADS": "4"})["OMP_NUM_THREADS"] == "4"
+    assert "OMP_NUM_THREADS" not in torch_distributed.plan(REQUEST, ONE).environ({})
+
+
+@pytest.mark.parametrize("word", ["--max_restarts", "--max-restarts=3"])
+def test_a_launcher_that_may_restart_ranks_is_left_to_it(word: str) -> None:
+    assert torch_distributed.plan(Request(script=SCRIPT, overrides=(word,)), TWO).heals
+    assert not torch_distributed.plan(REQUEST, TWO).heals
+
+
+def test_outside_of_a_cluster_the_world_is_this_machine() -> None:
+    world = read_world(None, {})
+    assert (world.addresses, world.slots, world.workers) == (("127.0.0.1",), (1,), 1)
