@@ -37,6 +37,11 @@ class Collector:
         self._clock = clock
         self._settings = settings
         self._task: asyncio.Task[None] | None = None
+        self._wanted = asyncio.Event()
+
+    def wake(self) -> None:
+        """Makes the next pass begin at once: there is something to remove."""
+        self._wanted.set()
 
     def start(self) -> None:
         """Begins to make passes."""
@@ -70,7 +75,9 @@ class Collector:
                 await self.collect()
             except Exception as error:  # noqa: BLE001 - the next pass may succeed
                 _log.warning("a pass failed", reason=str(error), exc_info=True)
-            await asyncio.sleep(self._settings.collect_seconds)
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._wanted.wait(), self._settings.collect_seconds)
+            self._wanted.clear()
 
     def _give_up(self, connection: Connection) -> list[str]:
         now = self._clock.time()

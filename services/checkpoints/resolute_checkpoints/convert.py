@@ -20,9 +20,11 @@ from resolute_checkpoints.checkpoint import (
     State,
     Storage,
 )
+from resolute_checkpoints.expiry import Validation, Wish
 from resolute_checkpoints.identifiers import parse_optional_uuid, parse_uuid
 from resolute_checkpoints.manifest import Manifest, check_file
 from resolute_checkpoints.registry import Begin, Commit
+from resolute_checkpoints.retention import RetentionPolicy
 
 MAX_IDS = 1000
 """Most checkpoints or files that one request may name."""
@@ -75,6 +77,26 @@ def to_commit(request: requests.CommitCheckpointRequest) -> Commit:
             FinishedUpload(path=part.path, upload_id=part.upload_id, etags=tuple(part.etags))
             for part in request.multiparts
         ),
+    )
+
+
+def to_wish(request: requests.ApplyRetentionRequest) -> Wish:
+    """Reads an ApplyRetentionRequest.
+
+    Raises:
+        InvalidArgumentError: A field is wrong.
+    """
+    return Wish(
+        experiment_id=parse_uuid(request.experiment_id, field="experiment_id"),
+        policy=RetentionPolicy(
+            request.save_experiment_best, request.save_trial_best, request.save_trial_latest
+        ),
+        smaller_is_better=request.smaller_is_better,
+        validations={
+            (validation.trial_id, validation.steps): Validation(validation.value, validation.time)
+            for validation in request.validations
+        },
+        pinned=frozenset(request.pinned_checkpoint_ids),
     )
 
 

@@ -43,8 +43,8 @@ class Candidate:
     steps_completed: int
     metric: float | None = None
     """The searcher's metric, validated at the same step; None when there is none, and NaN counts as that."""
-    validation_order: int = 0
-    """Order of the validations; the earlier of two equal ones is the better."""
+    validation_order: float = 0
+    """Order of the validations, such as their time; the earlier of two equal ones is the better."""
     commit_time: float = 0.0
     """Seconds since 1970; the later of two at the same step is the latest."""
 

@@ -13,6 +13,7 @@ from resolute.values import to_mapping
 from resolute_checkpoints import access, convert
 from resolute_checkpoints.checkpoint import READABLE
 from resolute_checkpoints.deletion import Deletions
+from resolute_checkpoints.expiry import Expiry
 from resolute_checkpoints.identifiers import parse_optional_uuid, parse_uuid
 from resolute_checkpoints.reading import Reading
 from resolute_checkpoints.registry import Registry
@@ -28,12 +29,14 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         registry: Begins, commits, lists.
         reading: Reads files.
         deletions: Deletes.
+        expiry: Deletes what is not kept.
     """
 
-    def __init__(self, *, registry: Registry, reading: Reading, deletions: Deletions) -> None:
+    def __init__(self, *, registry: Registry, reading: Reading, deletions: Deletions, expiry: Expiry) -> None:
         self._registry = registry
         self._reading = reading
         self._deletions = deletions
+        self._expiry = expiry
 
     async def BeginCheckpoint(
         self, request: messages.BeginCheckpointRequest, context: Any
@@ -163,6 +166,14 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         trial_id = parse_uuid(request.trial_id, field="trial_id")
         latest = await self._registry.seal(trial_id, min_run=request.min_run)
         return messages.SealResponse(latest=None if latest is None else convert.from_checkpoint(latest))
+
+    async def ApplyRetention(
+        self, request: messages.ApplyRetentionRequest, context: Any
+    ) -> messages.ApplyRetentionResponse:
+        """Deletes what a policy does not keep."""
+        wish = convert.to_wish(request)
+        deleted = await (self._expiry.preview(wish) if request.preview else self._expiry.apply(wish))
+        return messages.ApplyRetentionResponse(deleted_checkpoint_ids=deleted)
 
     async def DeleteExperimentCheckpoints(
         self, request: messages.DeleteExperimentCheckpointsRequest, context: Any

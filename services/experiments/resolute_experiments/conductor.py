@@ -25,6 +25,7 @@ from resolute_experiments.ending import Sealed, write_decision
 from resolute_experiments.lifecycle import Moment
 from resolute_experiments.notifier import Notifier
 from resolute_experiments.removal import remove_everywhere
+from resolute_experiments.retention import apply_retention
 from resolute_experiments.searchspec import search_spec, works_by_operations
 from resolute_experiments.settle import EarlyExit, Exit, Operation, Situation, settle
 from resolute_experiments.states import STOPPING_EXPERIMENTS, ExperimentState
@@ -228,6 +229,10 @@ class Conductor:
     async def _finish(self, experiment: Experiment) -> bool:
         if experiment.state not in STOPPING_EXPERIMENTS:
             return False
+        if not await self._database.read(self._nothing_runs):
+            return False
+        # Before the end is told, so that whoever waits for it finds the checkpoints that stay.
+        await apply_retention(experiment, database=self._database, clients=self._clients)
 
         def work(connection: Connection) -> bool:
             if outbox.pending(connection, self._id, limit=1):
@@ -241,6 +246,11 @@ class Conductor:
         if finished:
             _log.info("experiment ended", experiment=experiment.number)
         return finished
+
+    def _nothing_runs(self, connection: Connection) -> bool:
+        return not trials.unfinished(connection, self._id) and not outbox.pending(
+            connection, self._id, limit=1
+        )
 
     async def _follow_forever(self) -> None:
         failures = 0

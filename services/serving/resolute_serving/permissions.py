@@ -168,6 +168,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "UpdateMetadata": _trial(checked_by_handler, role=Role.EDITOR),
         "DeleteCheckpoints": _trial(checked_by_handler, role=Role.EDITOR),
         "Seal": _SERVICE,
+        "ApplyRetention": _SERVICE,
         "DeleteExperimentCheckpoints": _SERVICE,
     },
     "resolute.api.preemption.v1.PreemptionService": {

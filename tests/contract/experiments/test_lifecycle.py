@@ -350,3 +350,18 @@ def test_lists_are_filtered_and_paged_newest_first(store: Store) -> None:
     ):
         found = store.run(partial(experiments.page, wanted=wanted, before=None, limit=9))
         assert [experiment.name for experiment in found] == ["two"]
+
+
+def test_checkpoints_that_trials_began_from_are_found(store: Store) -> None:
+    source, other = str(uuid.uuid4()), str(uuid.uuid4())
+    create = search_pb2.Action.CreateTrial(
+        request_id=str(uuid.uuid4()),
+        trial_id=str(uuid.uuid4()),
+        hparams=to_value({}),
+        trial_seed=7,
+        checkpoint_id=source,
+    )
+    store.act(create_trial=create)
+    store.create_trial()
+    assert store.run(lambda c: trials.sources(c, [other, source, *map(str, range(1200))])) == {source}
+    assert store.run(lambda c: trials.sources(c, [])) == set()

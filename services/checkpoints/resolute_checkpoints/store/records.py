@@ -12,8 +12,9 @@ from sqlalchemy.engine import Connection
 from resolute.errors import NotFoundError
 from resolute_checkpoints import manifest as manifest_rules
 from resolute_checkpoints import metadata as metadata_rules
-from resolute_checkpoints.checkpoint import Checkpoint, State
+from resolute_checkpoints.checkpoint import READABLE, Checkpoint, State
 from resolute_checkpoints.manifest import Manifest
+from resolute_checkpoints.retention import Candidate
 from resolute_checkpoints.schema import checkpoints, files
 from resolute_checkpoints.store import rows
 from resolute_checkpoints.store.inserts import insert_if_absent
@@ -127,6 +128,25 @@ def latest(connection: Connection, trial_id: str) -> Checkpoint | None:
     )
     found = connection.execute(query).scalar()
     return None if found is None else rows.load(connection, [found]).get(found)
+
+
+def candidates(connection: Connection, experiment_id: str) -> list[Candidate]:
+    """The committed checkpoints of an experiment's trials, as retention sees them; no ranks yet."""
+    columns = (
+        checkpoints.c.checkpoint_id,
+        checkpoints.c.trial_id,
+        checkpoints.c.steps_completed,
+        checkpoints.c.commit_time,
+    )
+    query = sa.select(*columns).where(
+        checkpoints.c.experiment_id == experiment_id,
+        checkpoints.c.trial_id != "",
+        checkpoints.c.state.in_([state.value for state in READABLE]),
+    )
+    return [
+        Candidate(checkpoint_id=id_, trial_id=trial_id, steps_completed=steps, commit_time=commit_time or 0.0)
+        for id_, trial_id, steps, commit_time in connection.execute(query.order_by(columns[0]))
+    ]
 
 
 def page(connection: Connection, query: Query, *, after: Position | None, size: int) -> Page:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,9 @@ from resolute.errors import NotFoundError
 from resolute_experiments.schema import experiments, trials
 from resolute_experiments.states import ENDED_TRIALS, ExperimentState, TrialState
 from resolute_experiments.store import experiments as experiment_store
+
+_BATCH = 500
+"""Parameters of one statement."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +123,16 @@ def queued_count(connection: Connection) -> int:
     """Counts the trials that wait for slots."""
     query = sa.select(sa.func.count()).where(trials.c.state == TrialState.QUEUED.value)
     return int(connection.execute(query).scalar_one())
+
+
+def sources(connection: Connection, checkpoint_ids: Collection[str]) -> set[str]:
+    """Finds which of some checkpoints trials of any experiment began from."""
+    ids, found = sorted(checkpoint_ids), set[str]()
+    for start in range(0, len(ids), _BATCH):
+        column = trials.c.source_checkpoint_id
+        query = sa.select(column).where(column.in_(ids[start : start + _BATCH])).distinct()
+        found.update(connection.execute(query).scalars())
+    return found
 
 
 def update(connection: Connection, trial: Trial, **values: Any) -> None:

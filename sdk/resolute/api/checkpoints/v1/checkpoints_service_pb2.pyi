@@ -607,6 +607,104 @@ class SealResponse(google.protobuf.message.Message):
 global___SealResponse = SealResponse
 
 @typing.final
+class ApplyRetentionRequest(google.protobuf.message.Message):
+    """Request of ApplyRetention."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    @typing.final
+    class Validation(google.protobuf.message.Message):
+        """One validation."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        TRIAL_ID_FIELD_NUMBER: builtins.int
+        STEPS_FIELD_NUMBER: builtins.int
+        VALUE_FIELD_NUMBER: builtins.int
+        TIME_FIELD_NUMBER: builtins.int
+        trial_id: builtins.str
+        """UUID of the trial."""
+        steps: builtins.int
+        """Steps completed."""
+        value: builtins.float
+        """Value of the searcher's metric."""
+        time: builtins.float
+        """When it was reported, Unix time in seconds: the earlier of two equal values is the better."""
+        def __init__(
+            self,
+            *,
+            trial_id: builtins.str = ...,
+            steps: builtins.int = ...,
+            value: builtins.float = ...,
+            time: builtins.float = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["steps", b"steps", "time", b"time", "trial_id", b"trial_id", "value", b"value"]) -> None: ...
+
+    EXPERIMENT_ID_FIELD_NUMBER: builtins.int
+    SAVE_EXPERIMENT_BEST_FIELD_NUMBER: builtins.int
+    SAVE_TRIAL_BEST_FIELD_NUMBER: builtins.int
+    SAVE_TRIAL_LATEST_FIELD_NUMBER: builtins.int
+    SMALLER_IS_BETTER_FIELD_NUMBER: builtins.int
+    VALIDATIONS_FIELD_NUMBER: builtins.int
+    PINNED_CHECKPOINT_IDS_FIELD_NUMBER: builtins.int
+    PREVIEW_FIELD_NUMBER: builtins.int
+    experiment_id: builtins.str
+    """UUID of the experiment."""
+    save_experiment_best: builtins.int
+    """Best checkpoints of the whole experiment to keep."""
+    save_trial_best: builtins.int
+    """Best checkpoints of each trial to keep."""
+    save_trial_latest: builtins.int
+    """Latest checkpoints of each trial to keep."""
+    smaller_is_better: builtins.bool
+    """Whether a smaller value is better."""
+    preview: builtins.bool
+    """Whether to only say what would be deleted."""
+    @property
+    def validations(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ApplyRetentionRequest.Validation]:
+        """The searcher's metric where checkpoints are; those without one have no rank."""
+
+    @property
+    def pinned_checkpoint_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """UUIDs of checkpoints to keep whatever the policy says, such as sources of warm starts; others are ignored."""
+
+    def __init__(
+        self,
+        *,
+        experiment_id: builtins.str = ...,
+        save_experiment_best: builtins.int = ...,
+        save_trial_best: builtins.int = ...,
+        save_trial_latest: builtins.int = ...,
+        smaller_is_better: builtins.bool = ...,
+        validations: collections.abc.Iterable[global___ApplyRetentionRequest.Validation] | None = ...,
+        pinned_checkpoint_ids: collections.abc.Iterable[builtins.str] | None = ...,
+        preview: builtins.bool = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["experiment_id", b"experiment_id", "pinned_checkpoint_ids", b"pinned_checkpoint_ids", "preview", b"preview", "save_experiment_best", b"save_experiment_best", "save_trial_best", b"save_trial_best", "save_trial_latest", b"save_trial_latest", "smaller_is_better", b"smaller_is_better", "validations", b"validations"]) -> None: ...
+
+global___ApplyRetentionRequest = ApplyRetentionRequest
+
+@typing.final
+class ApplyRetentionResponse(google.protobuf.message.Message):
+    """Response of ApplyRetention."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    DELETED_CHECKPOINT_IDS_FIELD_NUMBER: builtins.int
+    @property
+    def deleted_checkpoint_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """UUIDs of the checkpoints that are deleted, or would be."""
+
+    def __init__(
+        self,
+        *,
+        deleted_checkpoint_ids: collections.abc.Iterable[builtins.str] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["deleted_checkpoint_ids", b"deleted_checkpoint_ids"]) -> None: ...
+
+global___ApplyRetentionResponse = ApplyRetentionResponse
+
+@typing.final
 class DeleteExperimentCheckpointsRequest(google.protobuf.message.Message):
     """Request of DeleteExperimentCheckpoints."""
 

@@ -90,6 +90,11 @@ class CheckpointsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.SealRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.SealResponse.FromString,
                 _registered_method=True)
+        self.ApplyRetention = channel.unary_unary(
+                '/resolute.api.checkpoints.v1.CheckpointsService/ApplyRetention',
+                request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ApplyRetentionRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ApplyRetentionResponse.FromString,
+                _registered_method=True)
         self.DeleteExperimentCheckpoints = channel.unary_unary(
                 '/resolute.api.checkpoints.v1.CheckpointsService/DeleteExperimentCheckpoints',
                 request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.DeleteExperimentCheckpointsRequest.SerializeToString,
@@ -179,6 +184,14 @@ class CheckpointsServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ApplyRetention(self, request, context):
+        """Deletes the checkpoints of an ended experiment that its policy does not keep: marked here, files removed in the
+        background. Idempotent: what was kept is kept again.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def DeleteExperimentCheckpoints(self, request, context):
         """Removes every checkpoint of an experiment, files first; leaves a tombstone.
         """
@@ -243,6 +256,11 @@ def add_CheckpointsServiceServicer_to_server(servicer, server):
                     servicer.Seal,
                     request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.SealRequest.FromString,
                     response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.SealResponse.SerializeToString,
+            ),
+            'ApplyRetention': grpc.unary_unary_rpc_method_handler(
+                    servicer.ApplyRetention,
+                    request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ApplyRetentionRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ApplyRetentionResponse.SerializeToString,
             ),
             'DeleteExperimentCheckpoints': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteExperimentCheckpoints,
@@ -548,6 +566,33 @@ class CheckpointsService(object):
             '/resolute.api.checkpoints.v1.CheckpointsService/Seal',
             resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.SealRequest.SerializeToString,
             resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.SealResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ApplyRetention(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.checkpoints.v1.CheckpointsService/ApplyRetention',
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ApplyRetentionRequest.SerializeToString,
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ApplyRetentionResponse.FromString,
             options,
             channel_credentials,
             insecure,

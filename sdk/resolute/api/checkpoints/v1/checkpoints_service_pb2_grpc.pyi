@@ -89,6 +89,14 @@ class CheckpointsServiceStub:
     ]
     """Raises the smallest run whose authority counts, and gives the latest checkpoint at that instant."""
 
+    ApplyRetention: grpc.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.ApplyRetentionRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.ApplyRetentionResponse,
+    ]
+    """Deletes the checkpoints of an ended experiment that its policy does not keep: marked here, files removed in the
+    background. Idempotent: what was kept is kept again.
+    """
+
     DeleteExperimentCheckpoints: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteExperimentCheckpointsRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteExperimentCheckpointsResponse,
@@ -165,6 +173,14 @@ class CheckpointsServiceAsyncStub:
         resolute.api.checkpoints.v1.checkpoints_service_pb2.SealResponse,
     ]
     """Raises the smallest run whose authority counts, and gives the latest checkpoint at that instant."""
+
+    ApplyRetention: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.ApplyRetentionRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.ApplyRetentionResponse,
+    ]
+    """Deletes the checkpoints of an ended experiment that its policy does not keep: marked here, files removed in the
+    background. Idempotent: what was kept is kept again.
+    """
 
     DeleteExperimentCheckpoints: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteExperimentCheckpointsRequest,
@@ -264,6 +280,16 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.SealResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.SealResponse]]:
         """Raises the smallest run whose authority counts, and gives the latest checkpoint at that instant."""
+
+    @abc.abstractmethod
+    def ApplyRetention(
+        self,
+        request: resolute.api.checkpoints.v1.checkpoints_service_pb2.ApplyRetentionRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.ApplyRetentionResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.ApplyRetentionResponse]]:
+        """Deletes the checkpoints of an ended experiment that its policy does not keep: marked here, files removed in the
+        background. Idempotent: what was kept is kept again.
+        """
 
     @abc.abstractmethod
     def DeleteExperimentCheckpoints(

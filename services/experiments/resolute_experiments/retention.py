@@ -1,0 +1,101 @@
+"""At the end of an experiment: has the checkpoints deleted that its config does not keep."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+import structlog
+from sqlalchemy.engine import Connection
+
+from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints_pb2
+from resolute.api.metrics.v1 import metrics_service_pb2
+from resolute.errors import NotFoundError, ResoluteError, UnavailableError
+from resolute_experiments.clients import Clients
+from resolute_experiments.store import experiments, trials
+from resolute_experiments.store.experiments import Experiment
+from resolute_serving.database import Database
+
+_PAGE = 1000
+_DEADLINE = 60.0
+_POLICY = ("save_experiment_best", "save_trial_best", "save_trial_latest")
+_log = structlog.get_logger("retention")
+
+
+async def apply_retention(experiment: Experiment, *, database: Database, clients: Clients) -> None:
+    """Has checkpoints deleted by the policy of an experiment all of whose trials have ended. Safe to repeat.
+
+    A refusal is logged and keeps everything: the end of an experiment does not hang on it.
+
+    Raises:
+        UnavailableError: A service is away; to be repeated.
+    """
+    try:
+        deleted = await _apply(experiment, database, clients)
+    except UnavailableError:
+        raise
+    except ResoluteError as error:
+        _log.warning("checkpoints are all kept", experiment=experiment.number, reason=str(error))
+        return
+    if deleted:
+        _log.info("checkpoints expire", experiment=experiment.number, checkpoints=deleted)
+
+
+async def _apply(experiment: Experiment, database: Database, clients: Clients) -> int:
+    ids, steps = await _checkpoints(experiment, clients)
+    if not ids:
+        return 0
+    storage, searcher = experiment.config["checkpoint_storage"], experiment.config["searcher"]
+    request = checkpoints_pb2.ApplyRetentionRequest(
+        experiment_id=experiment.id,
+        smaller_is_better=searcher["smaller_is_better"],
+        pinned_checkpoint_ids=await database.read(lambda c: _sources(c, ids)),
+        **{name: storage[name] for name in _POLICY},
+    )
+    for trial_id, wanted in steps.items():
+        request.validations.extend(await _validations(trial_id, searcher["metric"], wanted, clients))
+    response = await clients.checkpoints.ApplyRetention(request, timeout=_DEADLINE)
+    return len(response.deleted_checkpoint_ids)
+
+
+async def _checkpoints(experiment: Experiment, clients: Clients) -> tuple[set[str], Mapping[str, set[int]]]:
+    """The experiment's checkpoints, and the steps at which each trial has some."""
+    ids: set[str] = set()
+    steps: defaultdict[str, set[int]] = defaultdict(set)
+    request = checkpoints_pb2.ListCheckpointsRequest(experiment_id=experiment.id, page_size=_PAGE)
+    while True:
+        response = await clients.checkpoints.ListCheckpoints(request, timeout=_DEADLINE)
+        for checkpoint in response.checkpoints:
+            ids.add(checkpoint.checkpoint_id)
+            if checkpoint.trial_id:
+                steps[checkpoint.trial_id].add(checkpoint.steps_completed)
+        if not response.next_page_token:
+            return ids, steps
+        request.page_token = response.next_page_token
+
+
+async def _validations(
+    trial_id: str, metric: str, steps: set[int], clients: Clients
+) -> Iterable[checkpoints_pb2.ApplyRetentionRequest.Validation]:
+    request = metrics_service_pb2.GetSeriesRequest(trial_id=trial_id, group="validation", name=metric)
+    try:
+        series = await clients.metrics.GetSeries(request, timeout=_DEADLINE)
+    except NotFoundError:
+        return []
+    points = zip(series.steps, series.values, series.times, strict=True)
+    return [
+        checkpoints_pb2.ApplyRetentionRequest.Validation(
+            trial_id=trial_id, steps=step, value=value, time=time
+        )
+        for step, value, time in points
+        if step in steps
+    ]
+
+
+def _sources(connection: Connection, ids: set[str]) -> list[str]:
+    """Those checkpoints that trials of any experiment began from, or are going to."""
+    announced = {
+        str(live.config["searcher"].get("source_checkpoint_uuid") or "")
+        for live in experiments.live(connection)
+    }
+    return sorted(trials.sources(connection, ids) | (announced & ids))

@@ -1,0 +1,100 @@
+"""Checkpoints of an experiment in a bucket: no secret in its trials, and at its end only what it keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.embedded import EmbeddedCluster, embedded, eventually
+from support.s3 import REGION, S3Server, s3_server
+
+SCRIPT = """
+import os
+import determined as det
+
+LOSSES = {1: 0.5, 2: 0.1, 3: 0.3, 4: 0.2, 5: 0.4}
+info = det.get_cluster_info()
+with det.core.init() as core:
+    for op in core.searcher.operations():
+        for step in range(1, op.length + 1):
+            core.train.report_validation_metrics(steps_completed=step, metrics={"loss": LOSSES[step]})
+            with core.checkpoint.store_path({"steps_completed": step}) as (path, _):
+                (path / "step").write_text(str(step))
+                (path / "environment").write_text(repr(dict(os.environ)) + repr(info.trial._config))
+        op.report_completed(LOSSES[op.length])
+"""
+CONFIG = """
+name: {name}
+entrypoint: python3 train.py
+searcher: {{name: single, metric: loss, max_length: 5}}
+checkpoint_storage:
+  {storage}
+"""
+
+
+def submit(cluster: EmbeddedCluster, folder: Path, *, storage: str) -> str:
+    folder.mkdir(exist_ok=True)
+    (folder / "train.py").write_text(SCRIPT)
+    (folder / "config.yaml").write_text(CONFIG.format(name="kept", storage=storage))
+    said = cluster.det("e", "create", "config.yaml", ".", cwd=folder)
+    number = said.stdout.split("experiment ")[1].split()[0]
+    cluster.det("e", "wait", number, timeout=120)
+    return said.stdout + said.stderr
+
+
+def kept(cluster: EmbeddedCluster, experiment: int) -> dict[int, str]:
+    found = [entry["checkpoint"] for entry in cluster.json("e", "list-checkpoints", str(experiment))]
+    return {each["steps_completed"]: each["uuid"] for each in found if each["state"] == "COMPLETED"}
+
+
+def test_a_bucket_keeps_the_best_and_the_latest_and_trials_hold_no_secret(tmp_path: Path) -> None:
+    with s3_server(tmp_path / "s3") as server:
+        bucket = server.new_bucket()
+        with embedded(
+            tmp_path / "home",
+            RESOLUTE_CHECKPOINTS_S3_ACCESS_KEY=server.access_key,
+            RESOLUTE_CHECKPOINTS_S3_SECRET_KEY=server.secret_key,
+            RESOLUTE_CHECKPOINTS_S3_REGION=REGION,
+        ) as cluster:
+            storage = (
+                f"{{type: s3, bucket: {bucket}, prefix: team/a, endpoint_url: '{server.endpoint_url}', "
+                f"access_key: {server.access_key}, secret_key: {server.secret_key}}}"
+            )
+            said = submit(cluster, tmp_path / "project", storage=storage)
+            assert "checkpoint_storage.secret_key has no effect" in said
+            checkpoints = kept(cluster, 1)
+            assert sorted(checkpoints) == [2, 5]
+            eventually(lambda: len(stored(server, bucket)) == 2, what="the others' objects to go")
+            assert stored(server, bucket) == set(checkpoints.values())
+            cluster.det("checkpoint", "download", checkpoints[2], "-o", str(tmp_path / "best"))
+            assert (tmp_path / "best" / "step").read_text() == "2"
+            assert server.secret_key not in (tmp_path / "best" / "environment").read_text()
+            runs = (tmp_path / "home" / "runs").rglob("*")
+            for path in runs:
+                if path.is_file():
+                    assert server.secret_key.encode() not in path.read_bytes(), path
+
+
+def stored(server: S3Server, bucket: str) -> set[str]:
+    """Identifiers of the checkpoints that have objects."""
+    found = server.client().list_objects(bucket, prefix="team/a/", recursive=True)
+    return {(item.object_name or "").split("/")[2] for item in found}
+
+
+@pytest.mark.parametrize(("best", "steps"), [(0, []), (3, [2, 3, 4])])
+def test_a_directory_keeps_what_the_config_says(
+    cluster: EmbeddedCluster, tmp_path: Path, best: int, steps: list[int]
+) -> None:
+    storage = (
+        f"{{type: shared_fs, host_path: {tmp_path}, storage_path: kept, save_experiment_best: {best}, "
+        "save_trial_best: 0, save_trial_latest: 0}"
+    )
+    said = submit(cluster, tmp_path / "project", storage=storage)
+    number = int(said.split("experiment ")[1].split()[0])
+    checkpoints = kept(cluster, number)
+    assert sorted(checkpoints) == steps
+    kept_ids = set(checkpoints.values())
+    eventually(
+        lambda: {path.parent.name for path in (tmp_path / "kept").glob("*/step")} == kept_ids,
+        what="the others' directories to go",
+    )
