@@ -1,0 +1,148 @@
+"""Runs a Trial class that an experiment's config names: ``python -m resolute_launch.harness module:Class``.
+
+On a cluster the config and the search decide how it is trained; without one (``resolute experiment create
+--local --test-mode``) one batch is trained, as a test.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import resolute
+from resolute.errors import InvalidArgumentError
+from resolute.experiment_config import ExperimentConfig
+from resolute.info import TRIAL, ClusterInfo
+
+if TYPE_CHECKING:
+    from resolute.pytorch import Trainer, TrainUnit
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the class; returns the exit code.
+
+    Args:
+        arguments: The command line; default this process's own.
+    """
+    parser = argparse.ArgumentParser(description="Runs a Trial class.")
+    parser.add_argument("train_entrypoint", metavar="MODULE:CLASS")
+    entrypoint: str = parser.parse_args(arguments).train_entrypoint
+    info = resolute.get_cluster_info()
+    managed = info is not None and info.task_type == TRIAL
+    managed_config = info.trial._config if info is not None and managed else None  # noqa: SLF001 - documented
+    config = ExperimentConfig(_local_config() if managed_config is None else managed_config)
+    _log_as(debug=config.debug_enabled())
+    sys.path.insert(0, str(Path.cwd()))  # as an interpreter that runs a script there would have it
+    trial_class = load_class(entrypoint)
+    if info is not None and managed:
+        _train(trial_class, info, config)
+    else:
+        _test(trial_class, config)
+    return 0
+
+
+def load_class(entrypoint: str) -> Any:
+    """Imports a Trial class.
+
+    Args:
+        entrypoint: ``module:Class``, where the module may be in a package, and the class in another; without
+            a module the package of the working directory's ``__init__.py`` is meant.
+
+    Raises:
+        InvalidArgumentError: There is no such module or class.
+    """
+    from resolute.pytorch.imports import import_class
+
+    module_name = entrypoint.partition(":")[0]
+    # A module of the same name that something imported before is not the model definition's.
+    sys.modules.pop(module_name, None)
+    try:
+        return import_class(entrypoint, Path.cwd())
+    except ModuleNotFoundError as failure:
+        if failure.name is None or failure.name not in {module_name, module_name.partition(".")[0]}:
+            raise
+        names = sorted(path.name for path in Path.cwd().iterdir())
+        raise InvalidArgumentError(
+            f"the entrypoint {entrypoint!r} names the module {module_name}, which is not in the model "
+            f"definition: that holds {', '.join(names) or 'nothing'}"
+        ) from failure
+    except AttributeError as failure:
+        if failure.name not in entrypoint.partition(":")[2].split("."):
+            raise
+        raise InvalidArgumentError(
+            f"the entrypoint {entrypoint!r} names a class that {module_name or 'the model definition'} "
+            "does not have"
+        ) from failure
+
+
+def _train(trial_class: Any, info: ClusterInfo, config: ExperimentConfig) -> None:
+    from resolute import pytorch
+
+    optimizations = config.get_optimizations_config()
+    size = info.trial.hparams.get("global_batch_size")
+    with pytorch.init(
+        hparams=info.trial.hparams,
+        exp_conf=config,
+        aggregation_frequency=int(optimizations.get("aggregation_frequency", 1)),
+    ) as context:
+        if context.distributed.rank and not config.debug_enabled():
+            logging.getLogger().setLevel(logging.WARNING)
+        context._average_aggregated_gradients = bool(  # noqa: SLF001 - what only a config can say
+            optimizations.get("average_aggregated_gradients", True)
+        )
+        trainer = _trainer(trial_class, context)
+        trainer.fit(
+            checkpoint_period=_period(config, "min_checkpoint_period", size),
+            validation_period=_period(config, "min_validation_period", size),
+            reporting_period=pytorch.Batch(config.scheduling_unit()),
+            checkpoint_policy=str(config.get("checkpoint_policy", "best")),
+            latest_checkpoint=info.latest_checkpoint,
+            step_zero_validation=bool(config.get("perform_initial_validation", False)),
+            profiling_enabled=config.profiling_enabled(),
+        )
+
+
+def _test(trial_class: Any, config: ExperimentConfig) -> None:
+    from resolute import pytorch
+
+    hparams = json.loads(os.environ.get("DET_HPARAMS", "{}"))
+    with pytorch.init(hparams=hparams, exp_conf=config) as context:
+        _trainer(trial_class, context).fit(max_length=pytorch.Batch(1), test_mode=True)
+
+
+def _trainer(trial_class: Any, context: Any) -> Trainer:
+    from resolute import pytorch
+
+    trainer = pytorch.Trainer(trial_class(context), context)
+    trainer._from_trainer = False  # noqa: SLF001 - the class can be made again from a config alone
+    return trainer
+
+
+def _period(config: Mapping[str, Any], name: str, global_batch_size: Any) -> TrainUnit | None:
+    from resolute import pytorch
+
+    length = config.get(name)
+    if isinstance(length, int):
+        length = {"batches": length}
+    if not length or not any(length.values()):
+        return None
+    return pytorch.TrainUnit.from_config(length, global_batch_size)
+
+
+def _local_config() -> Mapping[str, Any]:
+    config: Mapping[str, Any] = json.loads(os.environ.get("DET_EXPERIMENT_CONFIG", "{}"))
+    return config
+
+
+def _log_as(*, debug: bool) -> None:
+    logging.basicConfig(level=logging.DEBUG if debug else logging.INFO, format=resolute.LOG_FORMAT)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,21 @@
+"""Which device a rank trains on."""
+
+from __future__ import annotations
+
+import torch
+
+
+def choose_device(local_rank: int) -> torch.device:
+    """Returns this rank's device: its GPU, else Apple's, else the CPU.
+
+    Args:
+        local_rank: Index of the rank on its machine; decides among the GPUs that the process may see.
+    """
+    if torch.cuda.is_available():
+        device = torch.device("cuda", local_rank % torch.cuda.device_count())
+        torch.cuda.set_device(device)
+        return device
+    mps = getattr(torch.backends, "mps", None)
+    if mps is not None and mps.is_available():
+        return torch.device("mps")
+    return torch.device("cpu")

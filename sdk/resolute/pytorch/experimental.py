@@ -1,0 +1,9 @@
+"""What may still change."""
+
+from resolute.pytorch.batch_process import (
+    TorchBatchProcessor,
+    TorchBatchProcessorContext,
+    torch_batch_process,
+)
+
+__all__ = ["TorchBatchProcessor", "TorchBatchProcessorContext", "torch_batch_process"]

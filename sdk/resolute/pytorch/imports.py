@@ -1,0 +1,64 @@
+"""Importing a trial's class from the directory of a model definition."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+PACKAGE = "model_definition"
+"""Name under which the directory itself is a package, for modules that import their neighbours relatively."""
+
+
+def import_class(spec: str, directory: Path) -> Any:
+    """Imports what ``module:Class`` names.
+
+    Args:
+        spec: Module and class. Without a module the ``__init__.py`` of the directory is meant.
+        directory: Holds the code; it must be on ``sys.path``.
+
+    Raises:
+        ImportError: There is no such module.
+        AttributeError: The module has no such class.
+    """
+    module_name, _, class_name = spec.partition(":")
+    found: Any = _import_module(module_name, directory)
+    for part in class_name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def _import_module(name: str, directory: Path) -> ModuleType:
+    if name.partition(".")[0] in {"", PACKAGE}:
+        _make_package(directory)
+        return importlib.import_module(name or PACKAGE)
+    try:
+        return importlib.import_module(name)
+    except ImportError as failure:
+        if "relative import" not in str(failure):
+            raise
+        _make_package(directory)
+        return importlib.import_module(f"{PACKAGE}.{name}")
+
+
+def _make_package(directory: Path) -> None:
+    """Makes the directory a package, so that its modules have a parent to import from."""
+    for name in [name for name in sys.modules if name == PACKAGE or name.startswith(f"{PACKAGE}.")]:
+        del sys.modules[name]
+    initial = directory / "__init__.py"
+    if initial.exists():
+        spec = importlib.util.spec_from_file_location(
+            PACKAGE, initial, submodule_search_locations=[str(directory)]
+        )
+        assert spec is not None
+        assert spec.loader is not None
+        package = importlib.util.module_from_spec(spec)
+        sys.modules[PACKAGE] = package
+        spec.loader.exec_module(package)
+        return
+    package = ModuleType(PACKAGE, "A model definition.")
+    package.__path__ = [str(directory)]
+    sys.modules[PACKAGE] = package

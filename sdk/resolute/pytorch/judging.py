@@ -1,0 +1,56 @@
+"""Which validation is the best, by the metric that the experiment decides by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from resolute import core
+
+
+@dataclass(frozen=True, slots=True)
+class SearcherMetric:
+    """The metric that the experiment decides by."""
+
+    name: str
+    smaller_is_better: bool
+
+    @classmethod
+    def of(cls, context: core.Context) -> SearcherMetric | None:
+        """Returns the metric; None off cluster."""
+        info = context.info
+        if info is None:
+            return None
+        searcher = (info.trial._config or {}).get("searcher") or {}
+        connection = info.connection
+        if connection is not None and connection.searcher_metric:
+            return cls(connection.searcher_metric, connection.smaller_is_better)
+        return cls(str(searcher.get("metric", "")), bool(searcher.get("smaller_is_better", True)))
+
+    def pick(self, metrics: Mapping[str, Any]) -> float:
+        """Returns the value of the metric.
+
+        Raises:
+            RuntimeError: It is missing, or no number.
+        """
+        if self.name not in metrics:
+            raise RuntimeError(
+                f"Search method is configured to use metric '{self.name}', but the validation gave "
+                f"{', '.join(sorted(metrics)) or 'none'}: return it from the evaluation, or name another "
+                "one as "
+                "searcher.metric in the config"
+            )
+        value = metrics[self.name]
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise RuntimeError(  # noqa: TRY004 - the documented class
+                f"Search method is configured to use metric '{self.name}', which must be a scalar, not "
+                f"a {type(value).__name__}: {value!r}"
+            )
+        return float(value)
+
+    def improves(self, value: float, best: float | None) -> bool:
+        """Whether a value is better than the best one before; anything is better than none, or than NaN."""
+        if best is None or best != best:  # noqa: PLR0124 - NaN is the number that differs from itself
+            return True
+        return value < best if self.smaller_is_better else value > best

@@ -1,0 +1,60 @@
+"""The code of a trial, kept with its checkpoints."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+_MAX_FILE = 1 << 20
+_MAX_FILES = 1000
+_SKIPPED = frozenset({"__pycache__", "site-packages", "node_modules", "checkpoints"})
+
+
+def copy_code(trial_class: type, destination: Path, *, on_cluster: bool) -> None:
+    """Copies the code that a trial's class needs to be imported again.
+
+    Large files are data and stay behind; so does what is hidden.
+
+    Args:
+        trial_class: The class.
+        destination: Directory to copy to; created.
+        on_cluster: Whether the working directory holds the experiment's code, and nothing else.
+    """
+    destination.mkdir(parents=True, exist_ok=True)
+    root = Path.cwd() if on_cluster else _directory_of(trial_class)
+    if root is None:
+        return
+    for number, path in enumerate(_files(root, python_only=not on_cluster)):
+        if number >= _MAX_FILES:
+            break
+        target = destination / path.relative_to(root)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+
+
+def _directory_of(trial_class: type) -> Path | None:
+    """Directory from which the module, or the package that it belongs to, is imported."""
+    module = sys.modules.get(trial_class.__module__)
+    file = getattr(module, "__file__", None)
+    if file is None:
+        return None
+    depth = trial_class.__module__.count(".")
+    return Path(file).resolve().parents[depth]
+
+
+def _files(root: Path, *, python_only: bool) -> Iterator[Path]:
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if _belongs(Path(folder, name)))
+        for name in sorted(names):
+            path = Path(folder, name)
+            wanted = name.endswith(".py") or not python_only
+            if wanted and path.is_file() and path.stat().st_size <= _MAX_FILE:
+                yield path
+
+
+def _belongs(folder: Path) -> bool:
+    hidden = folder.name.startswith(".") or folder.name in _SKIPPED
+    return not hidden and not folder.is_symlink() and not (folder / "pyvenv.cfg").exists()

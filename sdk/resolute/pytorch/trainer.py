@@ -1,0 +1,334 @@
+"""``Trainer.fit``: what is asked for is checked, the parts are made, the loop runs."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from torch.utils.data import DataLoader as TorchDataLoader
+
+from resolute import core
+from resolute.pytorch import checkpoints
+from resolute.pytorch.callbacks import Callbacks
+from resolute.pytorch.context import PyTorchTrialContext
+from resolute.pytorch.data import DataLoader
+from resolute.pytorch.display import choose_display
+from resolute.pytorch.goals import Goals, LocalGoal, OneBatch, SearchGoals, TimedGoal
+from resolute.pytorch.legacy import adapt_trial
+from resolute.pytorch.loop import CheckpointPolicy, Parts, TrainingLoop
+from resolute.pytorch.metrics import TrainingMetrics
+from resolute.pytorch.progress import Intervals, Progress
+from resolute.pytorch.reporting import Reports
+from resolute.pytorch.segment import SegmentTrainer
+from resolute.pytorch.stopping import Stopping
+from resolute.pytorch.units import NEVER, Batch, TrainUnit
+from resolute.pytorch.validation import Validator, check_evaluation, evaluates_whole
+
+_log = logging.getLogger("resolute.pytorch")
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What ``fit`` was asked for."""
+
+    intervals: Intervals
+    goals: Goals
+    policy: CheckpointPolicy
+    latest_checkpoint: str | None
+    step_zero_validation: bool
+    test_mode: bool
+    profiling: bool
+
+
+class Trainer:
+    """Trains a trial.
+
+    Args:
+        trial: The trial.
+        context: The context that it was made with.
+
+    Raises:
+        TypeError: The trial is no ``PyTorchTrial``.
+        InvalidExperimentException: It is not clear how it validates.
+    """
+
+    def __init__(self, trial: Any, context: PyTorchTrialContext) -> None:
+        self._trial_class = type(trial)
+        self._trial = adapt_trial(trial, context)
+        self._context = context
+        self._core = context._core
+        self._from_trainer = True
+        check_evaluation(self._trial)
+
+    def configure_profiler(
+        self,
+        sync_timings: bool = True,
+        enabled: bool = False,
+        begin_on_batch: int = 0,
+        end_after_batch: int | None = None,
+    ) -> None:
+        """Older way to switch profiling on; it has no effect: use ``fit(profiling_enabled=True)``."""
+        _log.error("Trainer.configure_profiler() has no effect: use fit(profiling_enabled=True)")
+
+    def fit(  # noqa: PLR0913, PLR0917 - the documented signature
+        self,
+        checkpoint_period: TrainUnit | None = None,
+        validation_period: TrainUnit | None = None,
+        max_length: TrainUnit | None = None,
+        reporting_period: TrainUnit = Batch(100),  # noqa: B008 - an immutable value
+        checkpoint_policy: str = "best",
+        latest_checkpoint: str | None = None,
+        step_zero_validation: bool = False,
+        test_mode: bool = False,
+        profiling_enabled: bool = False,
+    ) -> None:
+        """Trains until the end, or until the platform or the trial asks to stop.
+
+        Args:
+            checkpoint_period: How often to make a checkpoint; default only at the end, and as the policy
+            says.
+            validation_period: How often to validate; default only at the end.
+            max_length: How long to train off cluster; on cluster the search decides.
+            reporting_period: How often to report training metrics.
+            checkpoint_policy: ``best``, ``all`` or ``none``: which validations are followed by a checkpoint.
+            latest_checkpoint: Checkpoint to go on from; on cluster ``get_cluster_info().latest_checkpoint``.
+            step_zero_validation: Whether to validate before the first batch.
+            test_mode: Whether to train one batch, validate with one, make a checkpoint, and end.
+            profiling_enabled: Whether to sample use of the machine, on cluster.
+
+        Raises:
+            ValueError: Something is missing or cannot be combined with something else; the message says what.
+            TypeError: Something is of a wrong type.
+        """
+        policy = _parse_policy(checkpoint_policy)
+        for name, unit in (
+            ("checkpoint_period", checkpoint_period),
+            ("validation_period", validation_period),
+            ("reporting_period", reporting_period),
+        ):
+            if unit is not None and not isinstance(unit, TrainUnit):
+                raise TypeError(f"{name} is {unit!r}; pytorch.Batch(...) or pytorch.Epoch(...) was expected")
+        local = self._core.info is None
+        if local and policy is CheckpointPolicy.BEST:
+            _log.warning("checkpoint_policy 'best' is for a cluster; off cluster it means 'all'")
+            policy = CheckpointPolicy.ALL
+        if local and profiling_enabled:
+            _log.warning("profiling_enabled has no effect off cluster")
+        intervals = Intervals(reporting_period, validation_period or NEVER, checkpoint_period or NEVER)
+        goals: Goals = (
+            _local_goals(max_length) if local else self._cluster_goals(max_length, test_mode=test_mode)
+        )
+        if test_mode:
+            intervals = Intervals(Batch(1), NEVER, NEVER)
+            goals = OneBatch(self._context.get_initial_batch)
+        if not local and latest_checkpoint is None and self._core.info and self._core.info.latest_checkpoint:
+            _log.warning(
+                "this trial has a checkpoint, and fit() was called without it: training begins anew. Pass "
+                "latest_checkpoint=get_cluster_info().latest_checkpoint to go on instead"
+            )
+        self._run(
+            _Request(
+                intervals=intervals,
+                goals=goals,
+                policy=policy,
+                latest_checkpoint=latest_checkpoint,
+                step_zero_validation=step_zero_validation and not test_mode,
+                test_mode=test_mode,
+                profiling=profiling_enabled and not local,
+            )
+        )
+
+    def _run(self, request: _Request) -> None:
+        callbacks = Callbacks(self._trial.build_callbacks())
+        with contextlib.ExitStack() as stack:
+            stack.callback(callbacks.shut_down)
+            loop = stack.enter_context(self._prepared(request, callbacks))
+            for callback in callbacks:
+                callback.on_training_start()
+            loop.run(request.goals)
+
+    @contextlib.contextmanager
+    def _prepared(self, request: _Request, callbacks: Callbacks) -> Iterator[TrainingLoop]:
+        """Builds loaders and parts, and loads the checkpoint."""
+        context = self._context
+        metrics = TrainingMetrics(context.distributed.allgather, average=_average(context))
+        saved = checkpoints.Checkpoints(
+            self._trial_class, context, callbacks=callbacks, metrics=metrics, from_trainer=self._from_trainer
+        )
+        with contextlib.ExitStack() as stack:
+            with checkpoints.opened(context, request.latest_checkpoint) as directory:
+                for callback in callbacks:
+                    callback.on_trial_startup(context.get_initial_batch(), request.latest_checkpoint)
+                loader, epoch_length = self._training_loader()
+                progress = Progress(epoch_length, step=context.get_initial_batch())
+                context._epoch_length = epoch_length
+                validator = Validator(
+                    self._trial,
+                    context,
+                    callbacks=callbacks,
+                    loader=self._validation_loader(),
+                    batches=1 if request.test_mode else None,
+                )
+                segments = SegmentTrainer(
+                    self._trial,
+                    context,
+                    callbacks=callbacks,
+                    loader=loader,
+                    progress=progress,
+                    metrics=metrics,
+                )
+                stack.callback(segments.close)
+                context.reset_reducers()
+                if directory is not None:
+                    saved.load(directory, progress)
+            context._backend.spread(context.models, context.optimizers)
+            timed = _is_timed(self._core)
+            reports = Reports(context, callbacks=callbacks, metrics=metrics, count_progress=timed)
+            stack.callback(reports.close)
+            display = choose_display(on_cluster=self._core.info is not None, rank=context.distributed.rank)
+            stack.callback(display.close)
+            if request.profiling:
+                self._core.profiler.on()
+                stack.callback(self._core.profiler.off)
+            if context.profiler is not None:
+                stack.enter_context(context.profiler)
+            parts = Parts(
+                context=context,
+                callbacks=callbacks,
+                segments=segments,
+                validator=validator,
+                reports=reports,
+                checkpoints=saved,
+                stopping=Stopping(self._core, context.get_stop_requested),
+                display=display,
+            )
+            yield TrainingLoop(
+                parts,
+                progress=progress,
+                intervals=request.intervals,
+                policy=request.policy,
+                validate_first=request.step_zero_validation,
+            )
+
+    def _training_loader(self) -> tuple[Any, int]:
+        """Returns the loader of this rank, and how many batches an epoch has: as many as the chief's."""
+        context, dist = self._context, self._context.distributed
+        built: Any = self._trial.build_training_data_loader()
+        loader = built
+        if isinstance(built, DataLoader):
+            loader = built.get_data_loader(
+                repeat=True,
+                skip=context.get_initial_batch(),
+                num_replicas=dist.size,
+                rank=dist.rank,
+                seed=context.get_trial_seed(),
+            )
+        else:
+            _check_loader(context, built, "build_training_data_loader")
+        try:
+            length: int | None = len(loader)
+        except TypeError:
+            length = None
+        length = dist.broadcast(length)
+        if length == 0:
+            raise RuntimeError(
+                "the training loader is empty: build_training_data_loader() must return at least one batch; "
+                "a batch "
+                "size above the number of records with drop_last leaves none"
+            )
+        return loader, sys.maxsize if length is None else length
+
+    def _validation_loader(self) -> Any:
+        context, dist = self._context, self._context.distributed
+        if evaluates_whole(self._trial) and dist.rank:
+            return ()
+        built: Any = self._trial.build_validation_data_loader()
+        if not isinstance(built, DataLoader):
+            if not evaluates_whole(self._trial):
+                _check_loader(context, built, "build_validation_data_loader")
+            return built
+        replicas, rank = (1, 0) if evaluates_whole(self._trial) else (dist.size, dist.rank)
+        return built.get_data_loader(num_replicas=replicas, rank=rank, seed=context.get_trial_seed())
+
+    def _cluster_goals(self, max_length: TrainUnit | None, *, test_mode: bool) -> Goals:
+        if test_mode:
+            raise ValueError(
+                "test_mode is for training off cluster; on cluster the search decides how long to train"
+            )
+        if _is_timed(self._core):
+            return TimedGoal(self._timed_length(max_length), self._core.train)
+        if max_length is not None:
+            _log.warning("max_length has no effect on a cluster: searcher.max_length of the config decides")
+        unit = self._core.searcher.get_configured_units()
+        if unit is None:
+            raise ValueError(
+                "Searcher units must be configured for training with PyTorchTrial: give searcher.max_length "
+                "as "
+                "{batches: N}, {epochs: N} or {records: N}"
+            )
+        return SearchGoals(self._core.searcher, unit, self._context._global_batch_size)
+
+    def _timed_length(self, max_length: TrainUnit | None) -> TrainUnit:
+        if max_length is not None:
+            return max_length
+        config = self._core.info.trial._config if self._core.info else {}
+        configured = (config.get("searcher") or {}).get("max_length")
+        if not isinstance(configured, dict):
+            raise ValueError(  # noqa: TRY004 - nothing is there
+                "max_length is missing: this search is driven by time, so that "
+                "fit(max_length=pytorch.Epoch(...)) "
+                "must say how long to train at most"
+            )
+        warnings.warn(
+            "searcher.max_length of the config is deprecated here: pass fit(max_length=...)",
+            FutureWarning,
+            stacklevel=4,
+        )
+        return TrainUnit.from_config(configured, self._context._global_batch_size)
+
+
+def _local_goals(max_length: TrainUnit | None) -> Goals:
+    if max_length is None:
+        raise ValueError(
+            "max_length must be given off cluster, such as fit(max_length=pytorch.Epoch(1)): no search "
+            "decides there"
+        )
+    if not isinstance(max_length, TrainUnit) or not isinstance(max_length.value, int):
+        raise TypeError(
+            f"max_length is {max_length!r}; pytorch.Batch(number) or pytorch.Epoch(number) was expected"
+        )
+    return LocalGoal(max_length)
+
+
+def _parse_policy(policy: str) -> CheckpointPolicy:
+    try:
+        return CheckpointPolicy(policy)
+    except ValueError:
+        raise ValueError(f"checkpoint_policy is {policy!r}; 'best', 'all' or 'none' was expected") from None
+
+
+def _check_loader(context: PyTorchTrialContext, loader: object, method: str) -> None:
+    if context.experimental.reproducibility_checks:
+        raise RuntimeError(
+            f"{method}() returned a {type(loader).__module__}.{type(loader).__qualname__}: return a "
+            "resolute.pytorch.DataLoader, which takes the same arguments; or, if the trial shards, shuffles "
+            "and "
+            "skips its data itself, call context.experimental.disable_dataset_reproducibility_checks()"
+        )
+    if not isinstance(loader, TorchDataLoader) and not hasattr(loader, "__iter__"):
+        raise RuntimeError(f"{method}() returned a {type(loader).__qualname__}, which yields no batches")
+
+
+def _average(context: PyTorchTrialContext) -> bool:
+    config = context._exp_conf
+    return True if config is None else config.average_training_metrics_enabled()
+
+
+def _is_timed(context: core.Context) -> bool:
+    connection = None if context.info is None else context.info.connection
+    return connection is not None and connection.time_driven
