@@ -11,7 +11,7 @@ from resolute_launch.layers.world import World
 
 WRAP_RANK = "resolute_launch.wrap_rank"
 _HEALING = {"max_restarts", "host_discovery_script", "elastic_training"}
-GRACE_SECONDS = 20.0
+GRACE_SECONDS = 10.0
 """Seconds between SIGTERM and SIGKILL; less than the supervisor of a run gives to all of it."""
 
 
