@@ -112,6 +112,18 @@ class Fleet:
         """Finds out, after a start of this service, what became of every run that was under way."""
         for run in await self._database.read(runs.unsettled):
             await self._recover_one(run)
+        for allocation_id in await self._manager.leftovers():
+            await self._release_leftover(allocation_id)
+
+    async def _release_leftover(self, allocation_id: str) -> None:
+        """Releases a run that was settled in the last moment of an earlier life of this service."""
+        try:
+            run = await self._database.read(lambda c: runs.get(c, allocation_id))
+        except NotFoundError:
+            _log.warning("something is left of a run that nobody knows", allocation=allocation_id)
+            return
+        if run.ended:
+            await self.release(run)
 
     async def _recover_one(self, run: runs.Run) -> None:
         reports = await self._manager.inspect(run.allocation_id)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from faults.victims import Role, processes_of
 from support.control_plane import ControlPlane, control_plane
 
 from resolute.processes import ProcessIdentity
@@ -335,6 +336,55 @@ def test_what_a_lost_run_left_undelivered_is_sent_before_it_is_removed(tmp_path:
                 async with managing(tmp_path):
                     await seen(plane, lambda: "written in its last moment" in plane.text())
                     await come_true(lambda: not list((tmp_path / "runs").iterdir()))
+
+    scenario(body)
+
+
+def senders(tmp_path: Path) -> list[ProcessIdentity]:
+    return [one.identity for one in processes_of(tmp_path) if one.role is Role.SALVAGE]
+
+
+def test_what_is_left_is_sent_even_when_its_sender_is_killed(tmp_path: Path) -> None:
+    async def body() -> None:
+        with control_plane("echo done") as plane:
+            async with cleared(tmp_path), managing(tmp_path) as (manager, reports):
+                await manager.launch(spec(plane))
+                await reports.get()
+                writer = LineWriter(run_of(tmp_path).spool, name="late")
+                writer.append_lines([Line(1.0, Stdtype.STDOUT, b"written in its last moment")])
+                plane.stop()
+                await manager.release(ALLOCATION)
+                await come_true(lambda: senders(tmp_path))
+                senders(tmp_path)[0].send(signal.SIGKILL)
+                plane.start()
+                await seen(plane, lambda: "written in its last moment" in plane.text())
+                await come_true(lambda: not list((tmp_path / "runs").iterdir()))
+
+    scenario(body)
+
+
+def test_a_removal_that_was_cut_short_is_finished_by_the_next_manager(tmp_path: Path) -> None:
+    async def body() -> None:
+        half = run_of(tmp_path).path.with_name("0.removed")
+        half.mkdir(parents=True)
+        (half / "spool").touch()
+        (half.parent / "released").touch()
+        async with managing(tmp_path):
+            await come_true(lambda: not list((tmp_path / "runs").iterdir()))
+
+    scenario(body)
+
+
+def test_what_was_not_released_can_be_found(tmp_path: Path) -> None:
+    async def body() -> None:
+        with control_plane("echo done") as plane:
+            async with cleared(tmp_path), managing(tmp_path) as (manager, reports):
+                assert await manager.leftovers() == []
+                await manager.launch(spec(plane))
+                await reports.get()
+                assert await manager.leftovers() == [ALLOCATION]
+                await manager.release(ALLOCATION)
+                assert await manager.leftovers() == []
 
     scenario(body)
 

@@ -107,6 +107,9 @@ class ResourceManager(Protocol):
             token: A fresh token of the run, for when its own may have expired in a long outage.
         """
 
+    async def leftovers(self) -> Sequence[str]:
+        """Names every allocation of which something is left here and which was not released."""
+
     def watch(self) -> AsyncIterator[ContainerReport]:
         """Reports each container whose supervisor ended, until ``close``. One consumer."""
 

@@ -172,7 +172,11 @@ class LocalContainer:
 
     def remove(self) -> None:
         """Removes everything that it left on disk."""
-        shutil.rmtree(self.run.path, ignore_errors=True)
+        # Half a directory would look like one whose spools were never sent: it goes by another name first.
+        gone = self.run.path.with_name(f"{self.rank}.removed")
+        with contextlib.suppress(FileNotFoundError):
+            self.run.path.rename(gone)
+        shutil.rmtree(gone, ignore_errors=True)
 
     def _exit_record(self) -> ExitRecord | None:
         try:

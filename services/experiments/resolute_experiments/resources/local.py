@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import shutil
 import socket
 import subprocess
 import sys
@@ -21,6 +21,9 @@ from resolute_experiments.resources.waiting import POLL_SECONDS, until_ended
 
 _RELEASED = "released"
 """Marks the folder of an allocation that nobody needs any more; its content says nothing."""
+_FIRST_PAUSE_SECONDS = 1.0
+_LONGEST_PAUSE_SECONDS = 300.0
+"""Between two attempts to send what a run left: the first pause, and the longest."""
 _log = structlog.get_logger("local")
 
 
@@ -96,6 +99,11 @@ class LocalResourceManager:
             (folder / _RELEASED).touch()
             self._clean_later(allocation_id, token)
 
+    async def leftovers(self) -> Sequence[str]:
+        """Names every allocation of which something lies on disk and which was not released."""
+        folders = self._runs.iterdir() if self._runs.is_dir() else ()
+        return [folder.name for folder in folders if folder.is_dir() and not (folder / _RELEASED).exists()]
+
     async def watch(self) -> AsyncIterator[ContainerReport]:
         """Reports each container whose supervisor ended, until ``close``."""
         for marker in self._runs.glob(f"*/{_RELEASED}"):
@@ -145,22 +153,24 @@ class LocalResourceManager:
         folder = self._runs / allocation_id
         for container in containers_in(self._runs, allocation_id):
             await self._until_unlocked(container)
-            if await asyncio.to_thread(container.undelivered):
-                await self._salvage(container, token)
-            if not await asyncio.to_thread(container.undelivered):
-                await asyncio.to_thread(container.remove)
-            else:
-                _log.warning("a run's history still waits on disk", run=str(container.run.path))
-        if not containers_in(self._runs, allocation_id):
-            (folder / _RELEASED).unlink(missing_ok=True)
-            with contextlib.suppress(OSError):
-                folder.rmdir()
+            await self._until_delivered(container, token)
+            await asyncio.to_thread(container.remove)
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
-    async def _salvage(self, container: LocalContainer, token: str) -> None:
-        process = await asyncio.to_thread(container.salvage, token)
-        self._keep(process)
-        while process.poll() is None:
-            await until_ended(ProcessIdentity.of(process.pid))
+    async def _until_delivered(self, container: LocalContainer, token: str) -> None:
+        """Sends what a container left, again and again: a sender can be killed, or be another life's."""
+        pause = _FIRST_PAUSE_SECONDS
+        while await asyncio.to_thread(container.undelivered):
+            process = await asyncio.to_thread(container.salvage, token)
+            self._keep(process)
+            while process.poll() is None:
+                await until_ended(ProcessIdentity.of(process.pid))
+            # What the sender did not count as undelivered is torn, and nobody can read it.
+            if process.returncode == 0:
+                return
+            _log.warning("a run's history still waits on disk", run=str(container.run.path))
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
 
     def _start_task(
         self, tasks: dict[str, asyncio.Task[None]], name: str, work: Coroutine[None, None, None]
