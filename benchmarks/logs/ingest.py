@@ -92,26 +92,21 @@ def _send(service: Standalone, texts: list[str]) -> float:
 
 
 def _batch(service: Standalone, texts: list[str], *, first: int) -> api.IngestLinesRequest:
-    lines = [
-        api.Line(
-            sequence=sequence,
-            message=text,
-            level=api.LEVEL_INFO,
-            rank=0,
-            stdtype="stdout",
-            origin="task",
-        )
-        for sequence, text in enumerate(texts, first)
-    ]
-    for line in lines:
-        line.time.FromMicroseconds(1_700_000_000_000_000 + line.sequence)
+    count = len(texts)
     return api.IngestLinesRequest(
         trial_id=service.run.trial_id,
         run=service.run.run,
         source="ready",
         experiment_id=service.run.experiment_id,
         first_sequence=first,
-        lines=lines,
+        lines=api.LineColumns(
+            messages=texts,
+            times=range(1_700_000_000_000_000_000, 1_700_000_000_000_000_000 + count),
+            levels=[api.LEVEL_INFO] * count,
+            ranks=[0] * count,
+            writer_indexes=[0] * count,
+            writers=[api.LineColumns.Writer(stdtype="stdout", origin="task")],
+        ),
     )
 
 

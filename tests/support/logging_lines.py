@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -25,6 +25,19 @@ def line(message: str, *, seconds: float = 0.0, **fields: Any) -> api.Line:
     """One line of a trial's output."""
     made = api.Line(message=message, **{"stdtype": "stdout", "origin": "task", **fields})
     made.time.FromNanoseconds(round(seconds * 1e9))
+    return made
+
+
+def columns(lines: Iterable[api.Line]) -> api.LineColumns:
+    """Packs lines as a batch carries them, with a writer for each."""
+    made = api.LineColumns()
+    for index, one in enumerate(lines):
+        made.messages.append(one.message)
+        made.times.append(one.time.seconds * 1_000_000_000 + one.time.nanos)
+        made.levels.append(one.level)
+        made.ranks.append(one.rank if one.HasField("rank") else -1)
+        made.writer_indexes.append(index)
+        made.writers.add(stdtype=one.stdtype, origin=one.origin, container=one.container)
     return made
 
 
@@ -63,17 +76,14 @@ class Logs:
         **keys: str,
     ) -> api.IngestLinesRequest:
         """Packs lines into a batch."""
-        request = api.IngestLinesRequest(
+        return api.IngestLinesRequest(
             trial_id=keys.get("trial", self.trial),
             run=run,
             source=source,
             experiment_id=keys.get("experiment", self.experiment),
             first_sequence=first,
-            lines=[line(one) if isinstance(one, str) else one for one in lines],
+            lines=columns(line(one) if isinstance(one, str) else one for one in lines),
         )
-        for sequence, one in enumerate(request.lines, first):
-            one.sequence = sequence
-        return request
 
     def send(self, *lines: api.Line | str, **options: Any) -> int:
         """Sends lines as one batch; gives the next sequence."""

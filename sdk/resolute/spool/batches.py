@@ -127,12 +127,14 @@ def validations_request(
     identity: RunIdentity, *, source: str, chunk: Chunk
 ) -> searcher.ReportValidationsRequest | None:
     """Picks the validations out of a chunk, for searches that they drive; None if there are none."""
+    if not identity.time_metric:
+        return None
     validations = [
         _validation(identity, sequence, record)
         for sequence, record in enumerate(chunk.records, chunk.first_sequence)
         if _group(record) == VALIDATION_GROUP
     ]
-    if not identity.time_metric or not validations:
+    if not validations:
         return None
     return searcher.ReportValidationsRequest(
         trial_id=identity.trial_id, run=identity.run, source=source, validations=validations
@@ -159,34 +161,52 @@ def _validation(
 def lines_request(
     identity: RunIdentity, *, source: str, first_sequence: int, records: Iterable[Row | Report | Line]
 ) -> logs.IngestLinesRequest:
-    """Packs consecutive lines, with the rank and the severity that their texts tell."""
+    """Packs consecutive lines into columns, with the rank and the severity that their texts tell."""
+    messages: list[str] = []
+    times: list[int] = []
+    levels: list[logs.Level.ValueType] = []
+    ranks: list[int] = []
+    stdtypes: list[Stdtype] = []
+    for line in records:
+        assert isinstance(line, Line)
+        rank, text = _split_rank(line.text.decode("utf-8", "replace").rstrip("\r\n"))
+        messages.append(_shorten(text))
+        times.append(round(line.time * 1e6) * 1000)
+        levels.append(level_of(text))
+        ranks.append(rank)
+        stdtypes.append(line.stdtype)
+    writers = sorted(set(stdtypes))
+    places = {stdtype: place for place, stdtype in enumerate(writers)}
     return logs.IngestLinesRequest(
         trial_id=identity.trial_id,
         run=identity.run,
         source=source,
         experiment_id=identity.experiment_id,
         first_sequence=first_sequence,
-        lines=[_line(identity, number, line) for number, line in enumerate(records, first_sequence)],
+        lines=logs.LineColumns(
+            messages=messages,
+            times=times,
+            levels=levels,
+            ranks=ranks,
+            writer_indexes=[places[stdtype] for stdtype in stdtypes],
+            writers=[_writer(identity, stdtype) for stdtype in writers],
+        ),
     )
 
 
-def _line(identity: RunIdentity, sequence: int, line: Row | Report | Line) -> logs.Line:
-    assert isinstance(line, Line)
-    text = line.text.decode("utf-8", "replace").rstrip("\r\n")
-    rank = _RANK.match(text)
-    if rank:
-        text = text[rank.end() :]
-    message = logs.Line(
-        sequence=sequence,
-        message=_shorten(text),
-        level=level_of(text),
-        rank=int(rank[1]) if rank else None,
-        stdtype=_STDTYPES[line.stdtype],
-        origin=_TRIAL_ORIGIN if line.stdtype else _PLATFORM_ORIGIN,
+def _split_rank(text: str) -> tuple[int, str]:
+    """Parts the mark of a rank from a line; the rank is -1 without one."""
+    if text.startswith("[rank=") and (found := _RANK.match(text)):
+        return int(found[1]), text[found.end() :]
+    return -1, text
+
+
+def _writer(identity: RunIdentity, stdtype: Stdtype) -> logs.LineColumns.Writer:
+    return logs.LineColumns.Writer(
+        stdtype=_STDTYPES[stdtype],
+        origin=_TRIAL_ORIGIN if stdtype else _PLATFORM_ORIGIN,
         container=identity.container,
     )
-    message.time.FromNanoseconds(round(line.time * 1e6) * 1000)
-    return message
 
 
 def _shorten(text: str) -> str:
@@ -199,5 +219,7 @@ def _shorten(text: str) -> str:
 def level_of(text: str) -> logs.Level.ValueType:
     """Returns the severity that a line begins with, as ``resolute.LOG_FORMAT`` writes it."""
     start = text[:40]
-    found = _LEVEL.match(_ANSI.sub("", start) if "\x1b" in start else start)
+    if "\x1b" in start:
+        start = _ANSI.sub("", start)
+    found = _LEVEL.match(start)
     return _LEVELS[found[1] or found[2]] if found else logs.LEVEL_UNSPECIFIED

@@ -151,6 +151,13 @@ class LineDelivery:
                 source=source,
                 experiment_id=self._identity.experiment_id,
                 first_sequence=sequence,
-                lines=[logs.Line(sequence=sequence)],
+                lines=logs.LineColumns(
+                    messages=[""],
+                    times=[0],
+                    levels=[logs.LEVEL_UNSPECIFIED],
+                    ranks=[-1],
+                    writer_indexes=[0],
+                    writers=[logs.LineColumns.Writer()],
+                ),
             )
         )

@@ -23,7 +23,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 MAGIC = b"RSLSPOOL"
 VERSION = 1
@@ -57,6 +57,10 @@ class Stdtype(IntEnum):
     STDERR = 2
 
 
+_STDTYPES = {int(member): member for member in Stdtype}
+"""Looked up for each line, which is faster than the enum's own search."""
+
+
 @dataclass(frozen=True, slots=True)
 class Schema:
     """What the numbers of a row mean."""
@@ -65,9 +69,8 @@ class Schema:
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One report whose values are all numbers."""
+class Row(NamedTuple):
+    """One report whose values are all numbers. A tuple: a drain makes hundreds of thousands a second."""
 
     schema: Schema
     steps: int
@@ -85,9 +88,8 @@ class Report:
     values: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of a log."""
+class Line(NamedTuple):
+    """One line of a log. A tuple, as a row is."""
 
     time: float
     stdtype: Stdtype
@@ -138,4 +140,4 @@ def decode_report(payload: bytes) -> Report:
 def decode_line(payload: bytes) -> Line:
     """Returns the content of a LINE payload."""
     _, time, stdtype = LINE_HEADER.unpack_from(payload)
-    return Line(time=time, stdtype=Stdtype(stdtype), text=payload[LINE_HEADER.size :])
+    return Line(time, _STDTYPES[stdtype], payload[LINE_HEADER.size :])

@@ -130,6 +130,7 @@ class SpoolReader:
 
     def _parse(self, data: bytes, start: int, chunk: Chunk) -> None:
         position, size = 0, len(data)
+        records, ends = chunk.records, chunk.ends
         while position + RECORD_HEADER.size <= size:
             length, checksum = RECORD_HEADER.unpack_from(data, position)
             body = position + RECORD_HEADER.size
@@ -140,13 +141,15 @@ class SpoolReader:
             if kind == RecordType.ROW:
                 schema_id = int.from_bytes(data[body + 1 : body + 5], "little")
                 schema, layout = self._schemas[schema_id]
-                _, _, steps, time, *values = layout.unpack_from(data, body)
-                chunk.records.append(Row(schema, steps, time, tuple(values)))
+                fields = layout.unpack_from(data, body)
+                records.append(Row(schema, fields[2], fields[3], fields[4:]))
+            elif kind == RecordType.LINE:
+                records.append(decode_line(data[body:position]))
             else:
                 self._parse_other(kind, data[body:position], chunk)
             chunk.end = start + position
-            if len(chunk.ends) < len(chunk.records):
-                chunk.ends.append(chunk.end)
+            if len(ends) < len(records):
+                ends.append(chunk.end)
 
     def _parse_other(self, kind: int, payload: bytes, chunk: Chunk) -> None:
         if kind == RecordType.SCHEMA:
@@ -155,8 +158,6 @@ class SpoolReader:
             self._schemas[schema_id] = (schema, layout)
         elif kind == RecordType.REPORT:
             chunk.records.append(decode_report(payload))
-        elif kind == RecordType.LINE:
-            chunk.records.append(decode_line(payload))
         elif kind == RecordType.END:
             chunk.complete = True
         else:

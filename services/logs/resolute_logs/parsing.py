@@ -11,9 +11,9 @@ from resolute_serving.intake import Origin, invalid, parse_origin, parse_sequenc
 
 MAX_MESSAGE_BYTES = 8 << 10
 MAX_NAME_LENGTH = 200
-_MAX_NANOSECONDS = 2**63 - 1
 _STDTYPES = frozenset(("", "stdout", "stderr"))
 _LEVELS = frozenset(api.Level.values())
+_COLUMNS = ("times", "levels", "ranks", "writer_indexes")
 
 ParsedLine = tuple[int, int, "int | None", str, str, str, str]
 """Time in nanoseconds, level, rank, stdtype, origin, container, message: columns of ``lines``, in order."""
@@ -39,43 +39,41 @@ def parse_batch(request: api.IngestLinesRequest) -> Batch:
     Raises:
         InvalidArgumentError: A field is wrong.
     """
-    first = parse_sequence(request.first_sequence)
-    batch = Batch(
-        parse_origin(request),
-        first,
-        [
-            (
-                line.time.seconds * 1_000_000_000 + line.time.nanos,
-                line.level,
-                line.rank if line.HasField("rank") else None,
-                line.stdtype,
-                line.origin,
-                line.container,
-                # PostgreSQL cannot store the character, and no terminal shows it.
-                line.message.replace("\0", "\ufffd"),
+    columns = request.lines
+    messages = list(columns.messages)
+    for field in _COLUMNS:
+        if (length := len(getattr(columns, field))) != len(messages):
+            raise invalid(
+                f"lines.{field}", f"the column {field} has {length} entries for {len(messages)} messages"
             )
-            for line in request.lines
-        ],
-    )
-    if [line.sequence for line in request.lines] != list(range(first, batch.end)):
-        raise invalid("lines", f"the lines must have the sequences from {first} on, without a gap")
-    _check(batch.lines)
-    return batch
+    _check(columns, messages)
+    # PostgreSQL cannot store the character, and no terminal shows it.
+    texts = [text.replace("\0", "\ufffd") for text in messages]
+    ranks = [None if rank < 0 else rank for rank in columns.ranks]
+    writers = [(writer.stdtype, writer.origin, writer.container) for writer in columns.writers]
+    written = [writers[index] for index in columns.writer_indexes]
+    stdtypes, origins, containers = zip(*written, strict=True) if written else ((), (), ())
+    lines = zip(columns.times, columns.levels, ranks, stdtypes, origins, containers, texts, strict=True)
+    return Batch(parse_origin(request), parse_sequence(request.first_sequence), list(lines))
 
 
-def _check(lines: Sequence[ParsedLine]) -> None:
+def _check(columns: api.LineColumns, messages: Sequence[str]) -> None:
     """Looks at each distinct value once: a batch has thousands of lines and few of those."""
-    if not lines:
+    if not messages:
         return
-    times, levels, _, stdtypes, origins, containers, messages = zip(*lines, strict=True)
-    if min(times) < -_MAX_NANOSECONDS or max(times) > _MAX_NANOSECONDS:
-        raise invalid("lines.time", "a line has a time that is not within the years 1678 to 2262")
-    if not _LEVELS.issuperset(levels):
-        raise invalid("lines.level", f"a line has a level that is none of {sorted(_LEVELS)}")
-    if not _STDTYPES.issuperset(stdtypes):
-        raise invalid("lines.stdtype", "a line has a stdtype that is neither stdout, stderr nor empty")
-    _check_names("origin", set(origins))
-    _check_names("container", set(containers))
+    if not _LEVELS.issuperset(columns.levels):
+        raise invalid("lines.levels", f"a line has a level that is none of {sorted(_LEVELS)}")
+    if min(columns.writer_indexes) < 0 or max(columns.writer_indexes) >= len(columns.writers):
+        raise invalid("lines.writer_indexes", f"a line has a writer that is none of {len(columns.writers)}")
+    if not _STDTYPES.issuperset(writer.stdtype for writer in columns.writers):
+        raise invalid("lines.writers", "a line has a stdtype that is neither stdout, stderr nor empty")
+    _check_names("origin", {writer.origin for writer in columns.writers})
+    _check_names("container", {writer.container for writer in columns.writers})
+    if max(map(len, messages)) * 4 > MAX_MESSAGE_BYTES:
+        _check_lengths(messages)
+
+
+def _check_lengths(messages: Sequence[str]) -> None:
     for number, message in enumerate(messages):
         if len(message) * 4 > MAX_MESSAGE_BYTES and len(message.encode()) > MAX_MESSAGE_BYTES:
             raise _too_long(number, message)
@@ -84,12 +82,14 @@ def _check(lines: Sequence[ParsedLine]) -> None:
 def _check_names(field: str, names: Iterable[str]) -> None:
     for name in names:
         if len(name) > MAX_NAME_LENGTH or "\0" in name:
-            raise invalid(f"lines.{field}", f"{field} {name[:40]!r} is over {MAX_NAME_LENGTH} characters")
+            raise invalid(
+                f"lines.writers.{field}", f"{field} {name[:40]!r} is over {MAX_NAME_LENGTH} characters"
+            )
 
 
 def _too_long(number: int, message: str) -> InvalidArgumentError:
     return invalid(
-        f"lines[{number}].message",
+        f"lines.messages[{number}]",
         f"line {number} of the batch has {len(message.encode())} bytes and may have {MAX_MESSAGE_BYTES}; "
         "split it",
     )

@@ -108,7 +108,6 @@ def test_a_longer_line_is_refused(logs: Logs, text: str) -> None:
         (line("a", level=99), "level that is none of"),
         (line("a", stdtype="stdfoo"), "neither stdout, stderr nor empty"),
         (line("a", origin="x" * 201), "origin 'x+' is over 200 characters"),
-        (line("a", seconds=1e10), "years 1678 to 2262"),
     ],
 )
 def test_a_wrong_line_is_an_error_that_says_what_is_wrong(logs: Logs, wrong: api.Line, message: str) -> None:
@@ -116,10 +115,17 @@ def test_a_wrong_line_is_an_error_that_says_what_is_wrong(logs: Logs, wrong: api
         logs.send(wrong)
 
 
-def test_sequences_must_be_contiguous(logs: Logs) -> None:
+def test_every_column_has_an_entry_for_each_line(logs: Logs) -> None:
     request = logs.request(["a", "b"])
-    request.lines[1].sequence = 7
-    with pytest.raises(InvalidArgumentError, match="sequences from 0 on, without a gap"):
+    request.lines.ranks.append(1)
+    with pytest.raises(InvalidArgumentError, match="the column ranks has 3 entries for 2 messages"):
+        logs.call("IngestLines", request)
+
+
+def test_a_line_of_an_unknown_writer_is_refused(logs: Logs) -> None:
+    request = logs.request(["a", "b"])
+    request.lines.writer_indexes[1] = 2
+    with pytest.raises(InvalidArgumentError, match="a writer that is none of 2"):
         logs.call("IngestLines", request)
 
 

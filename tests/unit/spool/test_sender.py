@@ -363,7 +363,7 @@ def test_lines_carry_rank_severity_stream_and_time(tmp_path: Path) -> None:
 
     def ingest(request: logs.IngestLinesRequest) -> logs.IngestLinesResponse:
         requests.append(request)
-        return logs.IngestLinesResponse(next_sequence=request.first_sequence + len(request.lines))
+        return logs.IngestLinesResponse(next_sequence=request.first_sequence + len(request.lines.messages))
 
     writer, clock = LineWriter(tmp_path), Clock()
     writer.append_lines(
@@ -375,29 +375,28 @@ def test_lines_carry_rank_severity_stream_and_time(tmp_path: Path) -> None:
     )
     pump_all(SpoolSender(tmp_path, LineDelivery(IDENTITY, ingest=ingest), clock=clock), clock)
 
-    first, second, third = requests[0].lines
-    assert (first.message, first.rank, first.level) == ("WARNING: [12] root: careful", 3, logs.LEVEL_WARNING)
-    assert (first.stdtype, first.origin, first.time.ToMicroseconds()) == ("stderr", "task", 1_500_000)
-    assert (second.message, second.HasField("rank"), second.level) == (
-        "plain � text",
-        False,
-        logs.LEVEL_UNSPECIFIED,
-    )
-    assert (third.origin, third.stdtype) == ("supervisor", "")
+    lines = requests[0].lines
+    written = [lines.writers[index] for index in lines.writer_indexes]
+    assert list(lines.messages) == ["WARNING: [12] root: careful", "plain � text", "the supervisor says so"]
+    assert list(lines.ranks) == [3, -1, -1]
+    assert list(lines.levels) == [logs.LEVEL_WARNING, logs.LEVEL_UNSPECIFIED, logs.LEVEL_UNSPECIFIED]
+    assert list(lines.times) == [1_500_000_000, 2_000_000_000, 3_000_000_000]
+    assert [writer.stdtype for writer in written] == ["stderr", "stdout", ""]
+    assert [writer.origin for writer in written] == ["task", "task", "supervisor"]
     assert not SpoolReader(writer.path).peek().complete
 
 
 def test_a_line_stays_under_its_limit_even_if_its_bytes_are_no_text(tmp_path: Path) -> None:
-    sent: list[logs.Line] = []
+    sent: list[str] = []
 
     def ingest(request: logs.IngestLinesRequest) -> logs.IngestLinesResponse:
-        sent.extend(request.lines)
-        return logs.IngestLinesResponse(next_sequence=request.first_sequence + len(request.lines))
+        sent.extend(request.lines.messages)
+        return logs.IngestLinesResponse(next_sequence=request.first_sequence + len(request.lines.messages))
 
     writer, clock = LineWriter(tmp_path), Clock()
     writer.append_lines([Line(1.0, Stdtype.STDOUT, b"\xff" * MAX_LINE)])
     pump_all(SpoolSender(tmp_path, LineDelivery(IDENTITY, ingest=ingest), clock=clock), clock)
-    assert len(sent[0].message.encode()) <= MAX_LINE
+    assert len(sent[0].encode()) <= MAX_LINE
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 import grpc
 import pytest
-from support.logging_lines import line
+from support.logging_lines import columns, line
 from support.serving import Running, serving
 
 from resolute.api.logs.v1 import logs_service_pb2 as api
@@ -80,14 +80,13 @@ def _on_a_server(tmp_path: Path, scenario: Scenario) -> None:
 
 
 def _batch(*texts: str, first: int = 0) -> api.IngestLinesRequest:
-    lines = [line(text, sequence=sequence) for sequence, text in enumerate(texts, first)]
     return api.IngestLinesRequest(
         trial_id=RUN.trial_id,
         run=1,
         source="logs",
         experiment_id=RUN.experiment_id,
         first_sequence=first,
-        lines=lines,
+        lines=columns(line(text) for text in texts),
     )
 
 

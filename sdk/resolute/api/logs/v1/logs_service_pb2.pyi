@@ -66,7 +66,6 @@ class Line(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    SEQUENCE_FIELD_NUMBER: builtins.int
     TIME_FIELD_NUMBER: builtins.int
     MESSAGE_FIELD_NUMBER: builtins.int
     LEVEL_FIELD_NUMBER: builtins.int
@@ -77,8 +76,6 @@ class Line(google.protobuf.message.Message):
     TRIAL_ID_FIELD_NUMBER: builtins.int
     ORIGIN_FIELD_NUMBER: builtins.int
     CONTAINER_FIELD_NUMBER: builtins.int
-    sequence: builtins.int
-    """Position in its source; set on input."""
     message: builtins.str
     """The text, without its newline and without the prefix that named its rank; at most 8 KiB."""
     level: global___Level.ValueType
@@ -104,7 +101,6 @@ class Line(google.protobuf.message.Message):
     def __init__(
         self,
         *,
-        sequence: builtins.int = ...,
         time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
         message: builtins.str = ...,
         level: global___Level.ValueType = ...,
@@ -117,7 +113,7 @@ class Line(google.protobuf.message.Message):
         container: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_rank", b"_rank", "rank", b"rank", "time", b"time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_rank", b"_rank", "container", b"container", "level", b"level", "line_id", b"line_id", "message", b"message", "origin", b"origin", "rank", b"rank", "run", b"run", "sequence", b"sequence", "stdtype", b"stdtype", "time", b"time", "trial_id", b"trial_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_rank", b"_rank", "container", b"container", "level", b"level", "line_id", b"line_id", "message", b"message", "origin", b"origin", "rank", b"rank", "run", b"run", "stdtype", b"stdtype", "time", b"time", "trial_id", b"trial_id"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_rank", b"_rank"]) -> typing.Literal["rank"] | None: ...
 
 global___Line = Line
@@ -145,7 +141,7 @@ class IngestLinesRequest(google.protobuf.message.Message):
     first_sequence: builtins.int
     """First sequence of the batch; the batch is contiguous from here."""
     @property
-    def lines(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Line]:
+    def lines(self) -> global___LineColumns:
         """The lines, in order."""
 
     def __init__(
@@ -156,11 +152,86 @@ class IngestLinesRequest(google.protobuf.message.Message):
         source: builtins.str = ...,
         experiment_id: builtins.str = ...,
         first_sequence: builtins.int = ...,
-        lines: collections.abc.Iterable[global___Line] | None = ...,
+        lines: global___LineColumns | None = ...,
     ) -> None: ...
+    def HasField(self, field_name: typing.Literal["lines", b"lines"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["experiment_id", b"experiment_id", "first_sequence", b"first_sequence", "lines", b"lines", "run", b"run", "source", b"source", "trial_id", b"trial_id"]) -> None: ...
 
 global___IngestLinesRequest = IngestLinesRequest
+
+@typing.final
+class LineColumns(google.protobuf.message.Message):
+    """Consecutive lines, column by column: every column has one entry a line, and entries of one place belong together."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    @typing.final
+    class Writer(google.protobuf.message.Message):
+        """Where lines come from."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        STDTYPE_FIELD_NUMBER: builtins.int
+        ORIGIN_FIELD_NUMBER: builtins.int
+        CONTAINER_FIELD_NUMBER: builtins.int
+        stdtype: builtins.str
+        """As in Line.stdtype."""
+        origin: builtins.str
+        """As in Line.origin."""
+        container: builtins.str
+        """As in Line.container."""
+        def __init__(
+            self,
+            *,
+            stdtype: builtins.str = ...,
+            origin: builtins.str = ...,
+            container: builtins.str = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["container", b"container", "origin", b"origin", "stdtype", b"stdtype"]) -> None: ...
+
+    MESSAGES_FIELD_NUMBER: builtins.int
+    TIMES_FIELD_NUMBER: builtins.int
+    LEVELS_FIELD_NUMBER: builtins.int
+    RANKS_FIELD_NUMBER: builtins.int
+    WRITER_INDEXES_FIELD_NUMBER: builtins.int
+    WRITERS_FIELD_NUMBER: builtins.int
+    @property
+    def messages(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """The texts, as in Line.message."""
+
+    @property
+    def times(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """When each was written, in nanoseconds since the epoch."""
+
+    @property
+    def levels(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[global___Level.ValueType]:
+        """Severities parsed from the texts."""
+
+    @property
+    def ranks(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Ranks of the processes that wrote them; -1 where it is unknown."""
+
+    @property
+    def writer_indexes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Index of each line's writer in the next field."""
+
+    @property
+    def writers(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___LineColumns.Writer]:
+        """The distinct writers of these lines."""
+
+    def __init__(
+        self,
+        *,
+        messages: collections.abc.Iterable[builtins.str] | None = ...,
+        times: collections.abc.Iterable[builtins.int] | None = ...,
+        levels: collections.abc.Iterable[global___Level.ValueType] | None = ...,
+        ranks: collections.abc.Iterable[builtins.int] | None = ...,
+        writer_indexes: collections.abc.Iterable[builtins.int] | None = ...,
+        writers: collections.abc.Iterable[global___LineColumns.Writer] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["levels", b"levels", "messages", b"messages", "ranks", b"ranks", "times", b"times", "writer_indexes", b"writer_indexes", "writers", b"writers"]) -> None: ...
+
+global___LineColumns = LineColumns
 
 @typing.final
 class IngestLinesResponse(google.protobuf.message.Message):
