@@ -25,7 +25,7 @@ HOME = BUILD / "home"
 RESOLUTE = str(Path(sys.executable).parent / "resolute")
 
 GOAL = 0.95
-PATIENCE_SECONDS = 900.0
+PATIENCE_SECONDS = 600.0
 POLL_SECONDS = 2.0
 ROWS = 10
 

@@ -16,9 +16,8 @@ class DigitsNet(nn.Module):
         self.layers = nn.Sequential(
             nn.Conv2d(1, 16, kernel_size=3, padding=1),
             nn.ReLU(),
-            nn.Conv2d(16, 32, kernel_size=3, padding=1),
+            nn.Conv2d(16, 32, kernel_size=3, stride=2, padding=1),
             nn.ReLU(),
-            nn.MaxPool2d(2),
             nn.Flatten(),
             nn.Linear(32 * 4 * 4, hidden),
             nn.ReLU(),

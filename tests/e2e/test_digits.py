@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,17 +10,19 @@ from pathlib import Path
 import pytest
 from support.embedded import EmbeddedCluster, embedded, eventually
 
+import resolute
 from resolute.client import Determined, ExperimentState, Trial
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-digits"), pytest.mark.timeout(180)]
 
-DIGITS = Path(__file__).parents[2] / "examples" / "digits"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+DIGITS = EXAMPLES / "digits"
 BATCHES_PER_EPOCH = 23
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
-    with embedded(tmp_path_factory.mktemp("home"), slots=1) as started:
+    with embedded(tmp_path_factory.mktemp("home"), slots=2) as started:
         yield started
 
 
@@ -32,8 +35,8 @@ def client(cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch) -> Iterato
         yield connected
 
 
-def create(cluster: EmbeddedCluster, *options: str) -> int:
-    said = cluster.det("e", "create", "const.yaml", ".", *options, cwd=DIGITS, timeout=120).stdout
+def create(cluster: EmbeddedCluster, *options: str, config: str = "const.yaml") -> int:
+    said = cluster.det("e", "create", config, ".", *options, cwd=DIGITS, timeout=120).stdout
     found = re.search(r"Created experiment (\d+)", said)
     assert found, said
     return int(found[1])
@@ -56,14 +59,16 @@ def test_const_trains_well_and_keeps_a_checkpoint_of_every_validation(
 def test_a_pause_in_mid_training_checkpoints_and_frees_the_slot_and_activate_goes_on(
     cluster: EmbeddedCluster, client: Determined
 ) -> None:
-    epochs = 40
+    epochs = 25
     number = create(cluster, "--config", f"searcher.max_length.epochs={epochs}")
     experiment = client.get_experiment(number)
     trial = experiment.await_first_trial()
     eventually(lambda: reported(trial, "validation"), what="the first validation")
 
     cluster.det("e", "pause", str(number))
-    eventually(lambda: cluster.json("status")["slots"][0]["trial"] is None, what="the slot")
+    eventually(
+        lambda: all(slot["trial"] is None for slot in cluster.json("status")["slots"]), what="the slot"
+    )
     experiment.reload()
     assert experiment.state is ExperimentState.PAUSED
     newest = trial.select_checkpoint(latest=True)
@@ -79,3 +84,26 @@ def test_a_pause_in_mid_training_checkpoints_and_frees_the_slot_and_activate_goe
     assert reported(trial, "training") == list(range(10, steps + 1, 10))
     runs = cluster.json("t", "describe", str(trial.id))[0]["trial"]["runs"]
     assert [(run["outcome"], run["exit_code"]) for run in runs] == [("PREEMPTED", 0), ("COMPLETED", 0)]
+
+
+def test_the_demo_follows_a_search_ranks_its_trials_and_fetches_the_best(
+    cluster: EmbeddedCluster,
+    client: Determined,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shorter = ("--config", "searcher.max_trials=4", "--config", "searcher.max_length.epochs=4")
+    experiment = client.get_experiment(create(cluster, *shorter, config="adaptive.yaml"))
+    with resolute.import_from_path(str(EXAMPLES)):
+        demo = importlib.import_module("demo")
+    monkeypatch.setattr(demo, "BUILD", tmp_path)
+    demo.follow(experiment)
+    code = demo.report(experiment)
+    said = capsys.readouterr().out
+    assert "4 of 4 done; best accuracy 0." in said
+    assert "The best 4 of 4 trials" in said
+    best = demo.standings_of(experiment)[0]
+    assert f"Best: trial {best.trial.id} with a validation accuracy of {best.best:.4f}" in said
+    assert code == (0 if best.best >= 0.95 else 1)
+    assert (tmp_path / "best" / "model.pt").is_file()
