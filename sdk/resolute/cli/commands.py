@@ -64,6 +64,11 @@ CHECKPOINT_COMMANDS = (
     ),
     LazyCommand("describe", "Show checkpoints with their files.", f"{_CHECKPOINT}.describe:describe"),
     LazyCommand("download", "Fetch the files of a checkpoint.", f"{_CHECKPOINT}.download:download"),
+    LazyCommand(
+        "verify", "Compare the files of checkpoints with their digests.", f"{_CHECKPOINT}.verify:verify"
+    ),
+    LazyCommand("delete", "Remove checkpoints.", f"{_CHECKPOINT}.delete:delete"),
+    LazyCommand("rm", "Remove checkpoints, or some of their files.", f"{_CHECKPOINT}.delete:rm"),
 )
 """Commands of ``resolute checkpoint``."""
 

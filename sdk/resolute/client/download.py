@@ -9,12 +9,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import socket
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path, PurePosixPath
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from resolute.client.disk import naming_full_disk
 from resolute.client.records import CheckpointRecord, DirectoryStorage, FileRecord
@@ -26,6 +28,8 @@ METADATA_FILE = "metadata.json"
 """Written last: a directory that has it is complete."""
 _PIECE = 1 << 20
 _HTTP_TIMEOUT = 60.0
+_CONNECT_TIMEOUT = 3.0
+_URLS_AT_ONCE = 1000
 
 
 class DownloadMode(Enum):
@@ -39,7 +43,7 @@ class DownloadMode(Enum):
     """From the store if it can be reached, else through the service."""
 
 
-class _Source(Protocol):
+class Source(Protocol):
     """Gives the bytes of a checkpoint's files."""
 
     def read(self, path: str, offset: int) -> Iterator[bytes]:
@@ -74,7 +78,7 @@ def download(
         raise FailedPreconditionError(
             f"checkpoint {checkpoint.uuid} is {checkpoint.state.value}; only committed ones can be downloaded"
         )
-    source = _choose(checkpoint, registry, mode)
+    source = choose_source(checkpoint, registry, mode)
     destination.mkdir(parents=True, exist_ok=True)
     last = None
     for file in checkpoint.files:
@@ -110,7 +114,7 @@ def _inside(destination: Path, path: str, uuid: str) -> Path:
     return target
 
 
-def _fetch(source: _Source, file: FileRecord, path: Path) -> None:
+def _fetch(source: Source, file: FileRecord, path: Path) -> None:
     if path.is_file() and path.stat().st_size == file.size and _matches(path, file.digest):
         return
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -137,21 +141,37 @@ def _fetch(source: _Source, file: FileRecord, path: Path) -> None:
 
 
 def _matches(path: Path, digest: str) -> bool:
-    algorithm, _, expected = digest.partition(":")
-    if not algorithm:
+    computed = digester(digest)
+    if computed is None:
         return True
+    with path.open("rb") as content:
+        while piece := content.read(_PIECE):
+            computed.update(piece)
+    return computed.hexdigest() == digest.partition(":")[2]
+
+
+def digester(digest: str) -> hashlib._Hash | None:
+    """Gives what computes digests of the kind of ``digest``; None when that is empty.
+
+    Raises:
+        FailedPreconditionError: The kind is not known here.
+    """
+    algorithm = digest.partition(":")[0]
+    if not algorithm:
+        return None
     if algorithm not in hashlib.algorithms_available or algorithm.startswith("shake"):
         raise FailedPreconditionError(
             f"digests of the kind {algorithm!r} are unknown here; upgrade this client"
         )
-    computed = hashlib.new(algorithm, usedforsecurity=False)
-    with path.open("rb") as content:
-        while piece := content.read(_PIECE):
-            computed.update(piece)
-    return computed.hexdigest() == expected
+    return hashlib.new(algorithm, usedforsecurity=False)
 
 
-def _choose(checkpoint: CheckpointRecord, registry: Checkpoints, mode: DownloadMode) -> _Source:
+def choose_source(checkpoint: CheckpointRecord, registry: Checkpoints, mode: DownloadMode) -> Source:
+    """Finds the way to the bytes of a checkpoint.
+
+    Raises:
+        FailedPreconditionError: The store cannot be reached directly, and ``mode`` wants that.
+    """
     if mode is not DownloadMode.MASTER:
         direct = _direct(checkpoint, registry)
         if direct is not None:
@@ -164,15 +184,33 @@ def _choose(checkpoint: CheckpointRecord, registry: Checkpoints, mode: DownloadM
     return _ThroughService(checkpoint.uuid, registry)
 
 
-def _direct(checkpoint: CheckpointRecord, registry: Checkpoints) -> _Source | None:
+def _direct(checkpoint: CheckpointRecord, registry: Checkpoints) -> Source | None:
     if isinstance(checkpoint.storage, DirectoryStorage):
         directory = Path(checkpoint.storage.path) / checkpoint.uuid
         with contextlib.suppress(OSError):
             next(directory.iterdir(), None)
             return _FromDirectory(directory)
         return None
-    urls = {item.path: item.url for item in registry.presigned(checkpoint.uuid)}
+    files = [file.path for file in checkpoint.files if not file.path.endswith("/")]
+    urls: dict[str, str] = {}
+    for start in range(0, len(files), _URLS_AT_ONCE):
+        found = registry.presigned(checkpoint.uuid, files[start : start + _URLS_AT_ONCE])
+        urls.update((item.path, item.url) for item in found)
+        if not urls or not _reachable(next(iter(urls.values()))):
+            return None
     return _FromUrls(urls) if urls else None
+
+
+def _reachable(url: str) -> bool:
+    """Whether somebody listens where a URL leads: the store may be known inside of the cluster only."""
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    with (
+        contextlib.suppress(OSError),
+        socket.create_connection((parts.hostname or "", port), _CONNECT_TIMEOUT),
+    ):
+        return True
+    return False
 
 
 class _ThroughService:

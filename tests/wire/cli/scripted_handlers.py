@@ -291,6 +291,7 @@ class Handlers:
 
     async def DeleteCheckpoints(self, request: Any, _context: Any) -> Any:
         self._enter("DeleteCheckpoints")
+        self.state.globs += request.globs
         for message in self.state.checkpoints:
             if message.checkpoint_id in request.checkpoint_ids:
                 message.state = checkpoint_pb2.CHECKPOINT_STATE_DELETED

@@ -39,6 +39,7 @@ class State:
         self.checkpoints: list[checkpoint_pb2.Checkpoint] = []
         self.files: dict[tuple[str, str], bytes] = {}
         self.served_files: list[tuple[str, int]] = []
+        self.globs: list[str] = []
         self.templates: dict[str, str] = {}
         self.callers: list[str] = []
         self.faults: dict[str, list[Exception | None]] = defaultdict(list)

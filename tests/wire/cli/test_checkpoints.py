@@ -190,3 +190,30 @@ def test_a_trial_without_checkpoints_has_nothing_to_download(
 ) -> None:
     cluster.state.add_trial(cluster.state.add_experiment())
     assert resolute("t", "download", "1", "--best").err == "error: trial 1 has no checkpoint yet\n"
+
+
+def test_checkpoints_are_deleted_after_a_question(cluster: ScriptedCluster, resolute: CommandLine) -> None:
+    trained(cluster)
+    first, second, third = (each.checkpoint_id for each in cluster.state.checkpoints)
+    assert resolute("c", "delete", first).code != 0
+    assert cluster.state.checkpoints[0].state == checkpoint_pb2.CHECKPOINT_STATE_COMPLETED
+    said = resolute("c", "delete", f"{first},{second}", "--yes")
+    assert said.out.splitlines() == [f"checkpoint {first} is DELETED", f"checkpoint {second} is DELETED"]
+    assert resolute("c", "rm", third, "--glob", "sub/**", "--glob", "*.txt", "-y").code == 0
+    assert cluster.state.globs == ["sub/**", "*.txt"]
+
+
+def test_sound_checkpoints_are_verified_and_damaged_files_are_named(
+    cluster: ScriptedCluster, resolute: CommandLine
+) -> None:
+    trained(cluster)
+    uuid = cluster.state.checkpoints[0].checkpoint_id
+    sound = resolute("c", "verify", uuid, "--mode", "master")
+    assert (sound.code, sound.out) == (0, f"checkpoint {uuid} (4.9 KiB): 2 files are sound\n")
+    cluster.state.files[uuid, "model.pt"] = b"M" + b"m" * 4999
+    cluster.state.files[uuid, "sub/extra.txt"] = b"ext"
+    damaged = resolute("c", "verify", uuid, "--mode", "master")
+    assert damaged.code == 1
+    assert "2 of 2 files are damaged" in damaged.out
+    assert "model.pt has another content than was committed" in damaged.err
+    assert "sub/extra.txt has 3 bytes instead of 5" in damaged.err

@@ -51,9 +51,9 @@ class Checkpoints:
         """Yields the committed checkpoints of an experiment, newest first."""
         return self._list(_pb.ListCheckpointsRequest(experiment_id=experiment_uuid))
 
-    def presigned(self, key: str) -> list[Presigned]:
-        """Gives URLs of all files; none when the store gives no URLs."""
-        response = self._stub.PresignDownloads(_pb.PresignDownloadsRequest(checkpoint_id=key))
+    def presigned(self, key: str, paths: Sequence[str]) -> list[Presigned]:
+        """Gives URLs of at most 1000 files; none when the store gives no URLs."""
+        response = self._stub.PresignDownloads(_pb.PresignDownloadsRequest(checkpoint_id=key, paths=paths))
         return [Presigned(download.file.path, download.url) for download in response.downloads]
 
     def read(self, key: str, path: str, *, offset: int = 0) -> Iterator[bytes]:

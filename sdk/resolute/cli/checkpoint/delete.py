@@ -1,0 +1,45 @@
+"""``resolute checkpoint delete`` and ``resolute checkpoint rm``."""
+
+from __future__ import annotations
+
+import click
+
+from resolute.cli.identifiers import CHECKPOINTS
+from resolute.cli.settings import Settings
+
+
+@click.command()
+@click.argument("uuids", metavar="UUID[,UUID...]", type=CHECKPOINTS)
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def delete(settings: Settings, uuids: tuple[str, ...], yes: bool) -> None:
+    """Remove checkpoints with all their files. Either all are marked or none."""
+    _remove(settings, uuids, globs=(), yes=yes)
+
+
+@click.command()
+@click.argument("uuids", metavar="UUID[,UUID...]", type=CHECKPOINTS)
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option(
+    "--glob",
+    "globs",
+    multiple=True,
+    metavar="PATTERN",
+    help="Remove only files whose path within the checkpoint matches; ** spans directories. Repeatable.",
+)
+@click.pass_obj
+def rm(settings: Settings, uuids: tuple[str, ...], yes: bool, globs: tuple[str, ...]) -> None:
+    """Remove checkpoints, or with --glob some of their files."""
+    _remove(settings, uuids, globs=globs, yes=yes)
+
+
+def _remove(settings: Settings, uuids: tuple[str, ...], *, globs: tuple[str, ...], yes: bool) -> None:
+    what = f"the files that match {' or '.join(globs)} from" if globs else "all files of"
+    if not yes:
+        names = f"checkpoint {uuids[0]}" if len(uuids) == 1 else f"{len(uuids)} checkpoints"
+        click.confirm(f"Remove {what} {names}?", abort=True, err=True)
+    services = settings.services()
+    services.checkpoints.delete(uuids, globs=globs)
+    for uuid in uuids:
+        record = services.checkpoints.get(uuid)
+        click.echo(f"checkpoint {uuid} is {record.state.value}")

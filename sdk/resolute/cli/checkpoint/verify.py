@@ -1,0 +1,48 @@
+"""``resolute checkpoint verify``."""
+
+from __future__ import annotations
+
+import click
+
+from resolute.cli.identifiers import CHECKPOINTS
+from resolute.cli.settings import Settings
+from resolute.client.download import DownloadMode
+from resolute.client.tree import human_size
+from resolute.client.verify import verify as read_files
+
+
+@click.command()
+@click.argument("uuids", metavar="UUID[,UUID...]", type=CHECKPOINTS)
+@click.option("-v", "--verbose", is_flag=True, help="Print every file, not only the damaged ones.")
+@click.option(
+    "--mode",
+    type=click.Choice([mode.value for mode in DownloadMode]),
+    default=DownloadMode.AUTO.value,
+    show_default=True,
+    help="Read straight from the store, through the service, or whichever works.",
+)
+@click.pass_context
+def verify(ctx: click.Context, uuids: tuple[str, ...], verbose: bool, mode: str) -> None:
+    """Read checkpoints where they lie and compare every byte with what was committed.
+
+    Exits with 1 when a file is damaged or missing.
+    """
+    services = ctx.ensure_object(Settings).services()
+    damaged = False
+    for uuid in uuids:
+        record = services.checkpoints.get(uuid)
+        files = bytes_ = faults = unknown = 0
+        for checked in read_files(record, registry=services.checkpoints, mode=DownloadMode(mode)):
+            files, bytes_ = files + 1, bytes_ + checked.size
+            unknown += not checked.compared
+            if checked.fault:
+                faults += 1
+                click.echo(f"{checked.path} {checked.fault}", err=True)
+            elif verbose:
+                click.echo(f"{checked.path} is as it was committed")
+        damaged = damaged or faults > 0
+        verdict = f"{faults} of {files} files are damaged" if faults else f"{files} files are sound"
+        note = f", {unknown} of them by size only: they have no digest" if unknown else ""
+        click.echo(f"checkpoint {uuid} ({human_size(bytes_)}): {verdict}{note}")
+    if damaged:
+        ctx.exit(1)

@@ -1,0 +1,68 @@
+"""Reads every byte of a checkpoint where it lies, and says which files are not what was committed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from resolute.client.download import DownloadMode, choose_source, digester
+from resolute.client.records import CheckpointRecord
+from resolute.client.remote.checkpoints import Checkpoints
+from resolute.client.states import CheckpointState
+from resolute.errors import DataLossError, FailedPreconditionError, NotFoundError
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One file that was read."""
+
+    path: str
+    size: int
+    """Bytes that were committed."""
+    fault: str = ""
+    """What is wrong, as the end of a sentence; empty when nothing is."""
+    compared: bool = True
+    """Whether there was a digest to compare with."""
+
+
+def verify(
+    checkpoint: CheckpointRecord, *, registry: Checkpoints, mode: DownloadMode = DownloadMode.AUTO
+) -> Iterator[Checked]:
+    """Reads the files of a checkpoint one after the other and compares them with their digests.
+
+    Args:
+        checkpoint: The checkpoint.
+        registry: The checkpoints service.
+        mode: Which way the bytes come.
+
+    Yields:
+        Each file, once it was read.
+
+    Raises:
+        FailedPreconditionError: The checkpoint is not committed, or its store is out of reach of ``mode``.
+        UnavailableError: The service, or the store, cannot be reached.
+    """
+    if checkpoint.state not in {CheckpointState.COMPLETED, CheckpointState.PARTIALLY_DELETED}:
+        raise FailedPreconditionError(
+            f"checkpoint {checkpoint.uuid} is {checkpoint.state.value}; only committed ones can be verified"
+        )
+    source = choose_source(checkpoint, registry, mode)
+    for file in checkpoint.files:
+        if file.path.endswith("/"):
+            continue
+        summed = digester(file.digest)
+        size = 0
+        try:
+            for piece in source.read(file.path, 0):
+                size += len(piece)
+                if summed is not None:
+                    summed.update(piece)
+        except (NotFoundError, DataLossError) as failure:
+            yield Checked(file.path, file.size, fault=f"cannot be read: {failure}")
+            continue
+        fault = ""
+        if size != file.size:
+            fault = f"has {size} bytes instead of {file.size}"
+        elif summed is not None and summed.hexdigest() != file.digest.partition(":")[2]:
+            fault = "has another content than was committed"
+        yield Checked(file.path, file.size, fault=fault, compared=summed is not None)
