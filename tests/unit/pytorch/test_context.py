@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from support.trials import local_context
+from torch import nn
+
+from resolute import pytorch
+from resolute.core import DummyDistributedContext
+from resolute.pytorch import LRScheduler
+from resolute.pytorch.backends import Alone, choose_backend, import_horovod
+from resolute.trial_errors import InternalException, InvalidExperimentException
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> pytorch.PyTorchTrialContext:
+    return local_context(tmp_path)[0]
+
+
+def test_hyperparameters_are_those_given(context: pytorch.PyTorchTrialContext) -> None:
+    assert context.get_hparams() == {"global_batch_size": 8}
+    assert context.get_global_batch_size() == context.get_per_slot_batch_size() == 8
+    with pytest.raises(ValueError, match="no hyperparameter 'lr'"):
+        context.get_hparam("lr")
+
+
+def test_the_batch_of_all_slots_is_not_for_a_loader(
+    context: pytorch.PyTorchTrialContext, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert context.get_hparam("global_batch_size") == 8
+    assert "get_per_slot_batch_size" in caplog.text
+
+
+def test_what_was_not_given_says_how_to_give_it(tmp_path: Path) -> None:
+    context, _ = local_context(tmp_path, hparams=None)
+    for ask in (context.get_hparams, context.get_global_batch_size, context.get_per_slot_batch_size):
+        with pytest.raises(ValueError, match=r"pytorch\.init\(hparams=...\)"):
+            ask()
+    with pytest.raises(ValueError, match=r"pytorch\.init\(exp_conf=...\)"):
+        context.get_experiment_config()
+    configured, _ = local_context(tmp_path, exp_conf={"data": {"url": "x"}})
+    assert configured.get_data_config() == {"url": "x"}
+
+
+def test_every_slot_needs_a_record(tmp_path: Path) -> None:
+    class Two(DummyDistributedContext):
+        def __init__(self) -> None:
+            super().__init__()
+            self.size = 2
+
+    with pytest.raises(InvalidExperimentException, match="is 1, and the trial has 2 slots"):
+        local_context(tmp_path, hparams={"global_batch_size": 1}, distributed=Two(), backend=Alone())
+    with pytest.raises(ValueError, match="USE_TORCH_DISTRIBUTED"):
+        choose_backend(Two(), {})
+    with pytest.raises(ValueError, match="init_process_group"):
+        choose_backend(Two(), {"USE_TORCH_DISTRIBUTED": "true"})
+
+
+@pytest.mark.skipif(importlib.util.find_spec("horovod") is not None, reason="Horovod is installed here")
+def test_a_missing_horovod_is_named() -> None:
+    with pytest.raises(ImportError, match="USE_HOROVOD asks for Horovod"):
+        import_horovod()
+
+
+def test_there_is_no_current_batch_before_training(context: pytorch.PyTorchTrialContext) -> None:
+    for ask in (
+        context.current_train_batch,
+        context.current_train_epoch,
+        context.is_epoch_start,
+        context.is_epoch_end,
+    ):
+        with pytest.raises(InternalException, match="training has not begun"):
+            ask()
+    assert context.get_initial_batch() == 0
+
+
+def test_schedulers_need_wrapped_optimizers(context: pytorch.PyTorchTrialContext) -> None:
+    optimizer = torch.optim.SGD(nn.Linear(1, 1).parameters(), lr=1.0)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+    with pytest.raises(InvalidExperimentException, match="wrap_optimizer"):
+        context.wrap_lr_scheduler(scheduler, LRScheduler.StepMode.STEP_EVERY_BATCH)
+    context.wrap_optimizer(optimizer)
+    assert context.wrap_lr_scheduler(scheduler, LRScheduler.StepMode.STEP_EVERY_BATCH) is scheduler
+    with pytest.raises(InvalidExperimentException, match="at least 1"):
+        context.wrap_optimizer(optimizer, backward_passes_per_step=0)
+
+
+def batch_of(context: pytorch.PyTorchTrialContext, number: int) -> None:
+    context._batch_idx = number
+
+
+def test_aggregated_gradients_are_averaged_clipped_and_reset(tmp_path: Path) -> None:
+    context, _ = local_context(tmp_path, aggregation_frequency=2)
+    model = context.wrap_model(nn.Linear(1, 1, bias=False))
+    nn.init.zeros_(model.weight)
+    optimizer = context.wrap_optimizer(torch.optim.SGD(model.parameters(), lr=1.0))
+    seen: list[float] = []
+
+    def clip(parameters: Any) -> None:
+        for parameter in parameters:
+            seen.append(parameter.grad.item())
+            parameter.grad.clamp_(max=1.5)
+
+    for number, scale in enumerate((1.0, 3.0)):
+        batch_of(context, number)
+        context.backward((model(torch.ones(1, 1)) * scale).sum())
+        context.step_optimizer(optimizer, clip_grads=clip)
+    assert seen == [2.0]
+    assert model.weight.item() == -1.5
+    assert model.weight.grad is None
+    with pytest.raises(InvalidExperimentException, match="auto_zero_grads"):
+        context.step_optimizer(optimizer, auto_zero_grads=False)
+
+
+def test_mixed_precision_casts_the_forward_pass(context: pytorch.PyTorchTrialContext) -> None:
+    context.experimental.use_amp()
+    model = context.wrap_model(nn.Linear(2, 2))
+    expected = torch.float16 if context.device.type == "cuda" else torch.bfloat16
+    assert model(torch.ones(1, 2, device=context.device)).dtype is expected
+
+
+def test_ways_of_mixed_precision_exclude_each_other_and_come_first(tmp_path: Path) -> None:
+    context, _ = local_context(tmp_path)
+    context.wrap_model(nn.Linear(1, 1))
+    for late in (context.experimental.use_amp, lambda: context.wrap_scaler(torch.amp.GradScaler("cpu"))):
+        with pytest.raises(InvalidExperimentException, match=r"before the first wrap_model\(\)"):
+            late()
+    twice, _ = local_context(tmp_path)
+    twice.experimental.use_amp()
+    with pytest.raises(InvalidExperimentException, match="one only"):
+        twice.wrap_scaler(torch.amp.GradScaler("cpu"))
+    with pytest.raises(InvalidExperimentException, match="cannot be combined"):
+        twice.configure_apex_amp([], [])
+
+
+def test_a_missing_apex_names_what_there_is_instead(context: pytorch.PyTorchTrialContext) -> None:
+    with pytest.raises(InvalidExperimentException, match=r"experimental\.use_amp\(\)"):
+        context.configure_apex_amp([], [])
+
+
+def test_a_scaler_of_the_trial_steps_the_optimizer(tmp_path: Path) -> None:
+    context, _ = local_context(tmp_path)
+    scaler = context.wrap_scaler(torch.amp.GradScaler("cpu", init_scale=8.0))
+    model = context.wrap_model(nn.Linear(1, 1, bias=False))
+    optimizer = context.wrap_optimizer(torch.optim.SGD(model.parameters(), lr=1.0))
+    before = model.weight.item()
+    batch_of(context, 0)
+    seen: list[float] = []
+    context.backward(scaler.scale(model(torch.ones(1, 1)).sum()))
+    context.step_optimizer(
+        optimizer,
+        clip_grads=lambda ps: seen.extend(p.grad.item() for p in ps if p.grad is not None),
+        scaler=scaler,
+    )
+    scaler.update()
+    assert seen == [1.0]
+    assert model.weight.item() == pytest.approx(before - 1.0)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU: none is here")
+def test_a_gpu_is_chosen_and_losses_are_scaled(tmp_path: Path) -> None:
+    context, _ = local_context(tmp_path)
+    assert context.device.type == "cuda"
+    context.experimental.use_amp()
+    model = context.wrap_model(nn.Linear(1, 1))
+    optimizer = context.wrap_optimizer(torch.optim.SGD(model.parameters(), lr=0.1))
+    batch_of(context, 0)
+    context.backward(model(torch.ones(1, 1, device=context.device)).sum())
+    context.step_optimizer(optimizer)
+    context._precision.end_batch()
+    assert context._precision.scaler.get_scale() > 1
+
+
+def test_asking_to_stop_takes_a_bool(context: pytorch.PyTorchTrialContext) -> None:
+    context.set_stop_requested(True)
+    assert context.get_stop_requested()
+    with pytest.raises(AssertionError):
+        context.set_stop_requested("yes")  # type: ignore[arg-type]
+
+
+def test_init_off_cluster_needs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    with pytorch.init(hparams={"lr": 1.0}, aggregation_frequency=2) as context:
+        assert context.get_hparam("lr") == 1.0
+        assert context.distributed.size == 1
+        assert context.get_trial_id() == 0
+        assert context.get_tensorboard_path().is_dir()

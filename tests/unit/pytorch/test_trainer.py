@@ -1,0 +1,316 @@
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from support.trials import LineTrial, local_context, newest_checkpoint
+from torch import nn
+
+from resolute import InvalidHP, pytorch
+from resolute.pytorch import Batch, Epoch, PyTorchCallback, Trainer
+from resolute.trial_errors import InvalidCheckpointException, InvalidExperimentException
+
+
+def fit(directory: Path, trial_class: Any = LineTrial, **options: Any) -> Any:
+    context, recorder = local_context(directory, aggregation_frequency=options.pop("aggregation", 1))
+    trial = trial_class(context)
+    options.setdefault("max_length", Batch(2))
+    Trainer(trial, context).fit(**options)
+    trial.reports = recorder
+    return trial
+
+
+class Diary(PyTorchCallback):
+    def __init__(self) -> None:
+        self.lines: list[Any] = []
+
+    def __getattribute__(self, name: str) -> Any:
+        found = super().__getattribute__(name)
+        if not name.startswith("on_"):
+            return found
+
+        def noted(*args: Any) -> Any:
+            shown = [arg for arg in args if isinstance(arg, int)]
+            self.lines.append((name.removeprefix("on_"), *shown))
+            return found(*args)
+
+        return noted
+
+    def on_training_epoch_start(self, epoch_idx: int) -> None: ...
+
+
+class Told(LineTrial):
+    def __init__(self, context: Any) -> None:
+        super().__init__(context)
+        self.diary = Diary()
+
+    def build_callbacks(self) -> dict[str, PyTorchCallback]:
+        return {"diary": self.diary}
+
+
+@pytest.mark.filterwarnings("ignore:on_checkpoint_end")
+def test_callbacks_are_called_in_order(tmp_path: Path) -> None:
+    trial = fit(tmp_path, Told, max_length=Batch(6), checkpoint_policy="none", validation_period=Batch(6))
+    names = [" ".join(map(str, line)) for line in trial.diary.lines if line[0] != "checkpoint_end"]
+    assert names == [
+        "trial_startup 0",
+        "training_start",
+        "training_epoch_start 0",
+        "training_epoch_end 0",
+        "training_epoch_start 1",
+        "training_workload_end",
+        "validation_start",
+        "validation_epoch_start",
+        "validation_epoch_end",
+        "validation_end",
+        "checkpoint_save_start",
+        "checkpoint_write_end",
+        "checkpoint_upload_end",
+        "trial_shutdown",
+    ]
+
+
+def test_reports_validations_and_checkpoints_come_when_asked_for(tmp_path: Path) -> None:
+    trial = fit(
+        tmp_path,
+        max_length=Epoch(2),
+        reporting_period=Batch(4),
+        validation_period=Batch([3, 7]),
+        checkpoint_period=Epoch(1),
+        checkpoint_policy="none",
+        step_zero_validation=True,
+    )
+    training = trial.reports.of("training")
+    assert [steps for steps, _ in training] == [3, 4, 5, 7, 8, 10]
+    assert [steps for steps, _ in trial.reports.of("validation")] == [0, 3, 7, 10]
+    assert set(training[0][1]) == {"loss", "absolute"}
+    assert training[0][1]["loss"] == pytest.approx(training[0][1]["absolute"])
+    steps = [json.loads(path.read_text())["steps_completed"] for path in tmp_path.glob("*/metadata.json")]
+    assert sorted(steps) == [5, 10]
+
+
+def test_a_checkpoint_has_the_documented_files(tmp_path: Path) -> None:
+    fit(tmp_path)
+    directory = tmp_path / newest_checkpoint(tmp_path)
+    names = {path.name for path in directory.iterdir()}
+    documented = {"state_dict.pth", "trial_state.pkl", "load_data.json", "metadata.json", "code"}
+    assert names == documented | {"rank_state_0.pth"}
+    state = torch.load(directory / "state_dict.pth", weights_only=False)
+    assert set(state) == {
+        "models_state_dict",
+        "optimizers_state_dict",
+        "lr_schedulers_state_dict",
+        "callbacks",
+        "rng_state",
+    }
+    assert (
+        json.loads((directory / "load_data.json").read_text())["trial_cls_spec"] == "support.trials:LineTrial"
+    )
+    metadata = json.loads((directory / "metadata.json").read_text())
+    assert metadata["steps_completed"] == metadata["latest_batch"] == 2
+    assert metadata["framework"].startswith("torch-")
+
+
+def test_test_mode_trains_one_batch_validates_one_and_makes_a_checkpoint(tmp_path: Path) -> None:
+    trial = fit(tmp_path, max_length=Epoch(9), test_mode=True)
+    assert trial.seen == [0]
+    assert [steps for steps, _ in trial.reports.of("validation")] == [1]
+    assert newest_checkpoint(tmp_path)
+
+
+def test_a_trial_can_ask_to_stop(tmp_path: Path) -> None:
+    class Enough(LineTrial):
+        def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
+            self.context.set_stop_requested(batch_idx >= 2)
+            return super().train_batch(batch, epoch_idx, batch_idx)
+
+    assert fit(tmp_path, Enough, max_length=Batch(50), reporting_period=Batch(4)).seen == [0, 1, 2, 3]
+    assert newest_checkpoint(tmp_path)
+
+
+def test_refused_hyperparameters_leave_a_checkpoint_and_end_callbacks(tmp_path: Path) -> None:
+    ended: list[str] = []
+
+    class Ending(PyTorchCallback):
+        def on_trial_shutdown(self) -> None:
+            ended.append("ended")
+
+    class Refusing(LineTrial):
+        def build_callbacks(self) -> dict[str, PyTorchCallback]:
+            return {"ending": Ending()}
+
+        def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
+            if batch_idx == 3:
+                raise InvalidHP("no good")
+            return super().train_batch(batch, epoch_idx, batch_idx)
+
+    with pytest.raises(InvalidHP):
+        fit(tmp_path, Refusing, max_length=Batch(9))
+    assert newest_checkpoint(tmp_path)
+    assert ended == ["ended"]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"max_length": None}, ValueError, "max_length must be given"),
+        ({"max_length": 3}, TypeError, r"pytorch\.Batch\(number\)"),
+        ({"max_length": Batch([1, 2])}, TypeError, r"pytorch\.Batch\(number\)"),
+        ({"checkpoint_period": 10}, TypeError, "checkpoint_period is 10"),
+        ({"checkpoint_policy": "some"}, ValueError, "'best', 'all' or 'none'"),
+    ],
+)
+def test_arguments_that_make_no_sense_are_refused(
+    tmp_path: Path, options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        fit(tmp_path, **options)
+
+
+def test_best_means_all_off_cluster(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        fit(tmp_path, validation_period=Batch(1))
+    assert "off cluster it means 'all'" in caplog.text
+    assert len(list(tmp_path.glob("*/metadata.json"))) == 2
+
+
+def variant(**members: Any) -> Any:
+    return type("Variant", (LineTrial,), members)
+
+
+PAIRS: Any = [(torch.ones(2), torch.ones(1))] * 8
+CHECKS = "disable_dataset_reproducibility_checks"
+
+
+def plain_loader(trial: Any) -> Any:
+    return torch.utils.data.DataLoader(PAIRS, batch_size=4)
+
+
+def empty_loader(trial: Any) -> Any:
+    return pytorch.DataLoader(PAIRS, batch_size=9, drop_last=True)
+
+
+def returning(value: Any) -> Any:
+    """A method that returns a value whatever it is given."""
+    return lambda *_: value
+
+
+def renaming(*arguments: Any) -> Any:
+    """A method whose metrics have the number of the batch in their names."""
+    return {f"loss{arguments[-1]}": 1}
+
+
+@pytest.mark.parametrize(
+    ("members", "error", "message"),
+    [
+        (
+            {"build_training_data_loader": plain_loader},
+            RuntimeError,
+            "disable_dataset_reproducibility_checks",
+        ),
+        (
+            {"build_validation_data_loader": plain_loader},
+            RuntimeError,
+            "disable_dataset_reproducibility_checks",
+        ),
+        ({"build_training_data_loader": empty_loader}, RuntimeError, "training loader is empty"),
+        ({"build_validation_data_loader": empty_loader}, RuntimeError, "validation_loader is empty"),
+        ({"evaluate_batch": pytorch.PyTorchTrial.evaluate_batch}, InvalidExperimentException, "neither"),
+        ({"evaluate_full_dataset": plain_loader}, InvalidExperimentException, "and not both"),
+        ({"train_batch": renaming}, ValueError, "the same names"),
+        ({"train_batch": returning(None)}, TypeError, "train_batch"),
+        ({"evaluate_batch": renaming}, ValueError, "names must match"),
+        ({"evaluate_batch": returning(1.0)}, TypeError, "must return a dict"),
+        ({"build_callbacks": returning({"a": 1})}, TypeError, "PyTorchCallback"),
+    ],
+)
+def test_trials_that_make_no_sense_are_refused(
+    tmp_path: Path, members: dict[str, Any], error: type[BaseException], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        fit(tmp_path, variant(**members))
+
+
+def test_a_trial_without_the_required_methods_cannot_be_made() -> None:
+    class Half(pytorch.PyTorchTrial):
+        def __init__(self, context: Any) -> None: ...
+
+    with pytest.raises(TypeError, match="build_training_data_loader"):
+        Half(None)  # type: ignore[abstract]
+
+
+def test_what_is_no_trial_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="derived from"):
+        Trainer(object(), local_context(tmp_path)[0])
+
+
+def test_a_loader_of_torch_is_taken_when_checks_are_off(tmp_path: Path) -> None:
+    class Own(LineTrial):
+        def __init__(self, context: Any) -> None:
+            super().__init__(context)
+            context.experimental.disable_dataset_reproducibility_checks()
+
+        build_training_data_loader = plain_loader
+
+    assert fit(tmp_path, Own, max_length=Epoch(3)).seen == list(range(6))
+
+
+def test_a_whole_data_set_can_be_evaluated_at_once(tmp_path: Path) -> None:
+    class Whole(LineTrial):
+        evaluate_batch = pytorch.PyTorchTrial.evaluate_batch  # type: ignore[assignment]
+
+        def evaluate_full_dataset(self, data_loader: Any) -> dict[str, Any]:
+            return {"batches": len(list(data_loader))}
+
+    assert fit(tmp_path, Whole).reports.of("validation") == [(2, {"batches": 5})]
+
+
+def test_a_checkpoint_of_another_trial_is_refused(tmp_path: Path) -> None:
+    class Wider(LineTrial):
+        def __init__(self, context: Any) -> None:
+            super().__init__(context)
+            context.models = [nn.Linear(3, 3)]
+
+    class Two(LineTrial):
+        def __init__(self, context: Any) -> None:
+            super().__init__(context)
+            context.wrap_model(nn.Linear(3, 3))
+
+    fit(tmp_path)
+    checkpoint = newest_checkpoint(tmp_path)
+    for other, message in ((Wider, "does not fit this trial's Linear"), (Two, "has 1 models")):
+        with pytest.raises(InvalidCheckpointException, match=message):
+            fit(tmp_path, other, latest_checkpoint=checkpoint)
+
+
+def test_a_model_that_is_compiled_trains_and_its_checkpoint_fits_one_that_is_not(tmp_path: Path) -> None:
+    class Compiled(LineTrial):
+        def __init__(self, context: Any) -> None:
+            super().__init__(context)
+            context.models = []
+            compiled = torch.compile(self.model, backend="eager")
+            self.model = context.wrap_model(compiled)
+
+    fit(tmp_path, Compiled)
+    resumed = fit(tmp_path, max_length=Batch(3), latest_checkpoint=newest_checkpoint(tmp_path))
+    assert resumed.seen == [2]
+
+
+def test_the_profiler_of_torch_is_stepped_with_each_batch(tmp_path: Path) -> None:
+    traces: list[int] = []
+
+    class Profiled(LineTrial):
+        def __init__(self, context: Any) -> None:
+            super().__init__(context)
+            context.set_profiler(
+                activities=[torch.profiler.ProfilerActivity.CPU],
+                schedule=torch.profiler.schedule(wait=1, warmup=1, active=1, repeat=1),
+                on_trace_ready=lambda profiler: traces.append(profiler.step_num),
+            )
+
+    fit(tmp_path, Profiled, max_length=Batch(4))
+    assert traces == [3]
