@@ -90,6 +90,7 @@ ROOT_COMMANDS = (
     LazyCommand(
         "preview-search", "Show what a config's search would run.", "resolute.cli.preview:preview_search"
     ),
+    LazyCommand("sync", "Send runs that were recorded off cluster.", "resolute.cli.sync:sync"),
     LazyCommand(
         "completion", "Print a script that completes commands in a shell.", "resolute.cli.shell:completion"
     ),

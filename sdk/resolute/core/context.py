@@ -7,7 +7,8 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from resolute.core.checkpoint.storage import default_storage, open_store, parse_
 from resolute.core.distributed import DistributedContext, DummyDistributedContext
 from resolute.core.early_exit import EarlyExitReason
 from resolute.core.experimental import ExperimentalCoreContext
+from resolute.core.offline import OFFLINE_DIRECTORY, record_offline
 from resolute.core.preempt import DummyPreemptContext, PreemptContext, PreemptMode
 from resolute.core.profiler import DummyProfilerContext, ProfilerContext
 from resolute.core.searcher import DummySearcherContext, SearcherContext
@@ -159,11 +161,13 @@ def init(
     checkpoint_storage: str | Mapping[str, Any] | None = None,
     preempt_mode: PreemptMode = PreemptMode.WorkersAskChief,
     tensorboard_mode: TensorboardMode = TensorboardMode.AUTO,
+    offline_dir: str | os.PathLike[str] | None = None,
 ) -> Context:
     """Makes the context of a training script; use it in a ``with`` statement.
 
     Off cluster every part works without a server: reports are logged, checkpoints go to a directory, nobody
-    preempts, and the search asks for one operation of length 1.
+    preempts, and the search asks for one operation of length 1. With an offline directory, reports and
+    metadata are recorded there too, and ``resolute sync`` sends them to a cluster later.
 
     Args:
         distributed: The other processes; needed as soon as the trial has more than one slot.
@@ -172,6 +176,8 @@ def init(
             directory of the user's.
         preempt_mode: Which processes ask whether to stop.
         tensorboard_mode: Who writes and copies TensorBoard files.
+        offline_dir: Off cluster, the directory that gets a directory for this run. Default: what
+            RESOLUTE_OFFLINE_DIR says; without either nothing is recorded. On cluster it has no effect.
 
     Raises:
         ValueError: The trial has several slots and there is no ``distributed``; or the storage is malformed.
@@ -179,7 +185,7 @@ def init(
     """
     info = resolute.get_cluster_info()
     if info is None:
-        return _dummy_init(distributed=distributed, checkpoint_storage=checkpoint_storage)
+        return _init_off_cluster(distributed or DummyDistributedContext(), checkpoint_storage, offline_dir)
     if distributed is None:
         if len(info.container_addrs) > 1 or len(info.slot_ids) > 1:
             raise ValueError("you must provide a valid DistributedContext for a multi-slot task")
@@ -203,6 +209,22 @@ def _keep_grpc_out_of_forks() -> None:
     """Switches off gRPC's own support for forks, which makes workers hang; must come before its import."""
     if os.environ.setdefault(_FORK_SUPPORT, "0").lower() not in {"0", "false"}:
         _log.warning("%s is set: forked data loader workers may hang; unset it", _FORK_SUPPORT)
+
+
+def _init_off_cluster(
+    distributed: DistributedContext,
+    checkpoint_storage: str | Mapping[str, Any] | None,
+    offline_dir: str | os.PathLike[str] | None,
+) -> Context:
+    parts = _local_parts(distributed, checkpoint_storage)
+    directory = os.fspath(offline_dir or os.environ.get(OFFLINE_DIRECTORY, ""))
+    if directory:
+        recorder = record_offline(Path(directory), distributed)
+        train = TrainContext(
+            reporter=recorder.reporter, record=recorder.record, tensorboard=parts.tensorboard
+        )
+        parts = replace(parts, train=train, closers=(recorder.reporter.close,))
+    return Context(parts)
 
 
 def _dummy_init(

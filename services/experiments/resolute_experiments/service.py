@@ -126,7 +126,10 @@ class ExperimentsService:
         experiments_service_pb2_grpc.add_ExperimentsServiceServicer_to_server(
             ExperimentsServicer(self._core, submissions=submissions, adopt=self._adopt), server
         )
-        trials_service_pb2_grpc.add_TrialsServiceServicer_to_server(TrialsServicer(self._core), server)
+        trials_service_pb2_grpc.add_TrialsServiceServicer_to_server(
+            TrialsServicer(self._core, signer=self._signer, cluster_defaults=self._settings.cluster_defaults),
+            server,
+        )
         allocations_service_pb2_grpc.add_AllocationsServiceServicer_to_server(
             AllocationsServicer(
                 self._core, signer=self._signer, leases=self._leases, token_ttl=self._token_ttl

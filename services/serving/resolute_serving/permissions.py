@@ -98,6 +98,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "ListTrials": _VIEW,
         "KillTrial": _EDIT,
         "SetTrialStatus": _trial(own_trial),
+        "RecordTrial": _EDIT,
     },
     "resolute.api.experiments.v1.AllocationsService": {
         "GetLaunchSpec": _trial(own_allocation),

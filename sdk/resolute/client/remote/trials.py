@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from resolute.api.experiments.v1 import trials_service_pb2, trials_service_pb2_grpc
 from resolute.client import convert
 from resolute.client.records import TrialRecord
 from resolute.client.remote.paging import all_items
 from resolute.client.session import Session
+from resolute.offline_run import OfflineRun
+from resolute.values import to_value
+
+
+@dataclass(frozen=True)
+class RecordedTrial:
+    """A trial that ran elsewhere, as the cluster keeps it."""
+
+    trial: TrialRecord
+    token: str
+    """Lets its history be sent, for an hour."""
 
 
 class Trials:
@@ -40,3 +52,13 @@ class Trials:
         """Ends a trial at once; its experiment goes on."""
         request = trials_service_pb2.KillTrialRequest(trial=convert.trial_key(key))
         return convert.trial(self._stub.KillTrial(request).trial)
+
+    def record(self, run: OfflineRun) -> RecordedTrial:
+        """Keeps a run that was recorded off cluster as an ended trial; once, however often it is called."""
+        request = trials_service_pb2.RecordTrialRequest(
+            request_id=run.run_id, name=run.name, metadata=to_value(run.metadata)
+        )
+        request.started_at.FromMicroseconds(round(run.started_at * 1e6))
+        request.ended_at.FromMicroseconds(round(run.ended_at() * 1e6))
+        response = self._stub.RecordTrial(request)
+        return RecordedTrial(convert.trial(response.trial), response.token)

@@ -22,36 +22,41 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from resolute.api.common.v1 import value_pb2 as resolute_dot_api_dot_common_dot_v1_dot_value__pb2
 from resolute.api.experiments.v1 import experiment_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_experiment__pb2
 from resolute.api.experiments.v1 import experiments_service_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n0resolute/api/experiments/v1/trials_service.proto\x12\x1bresolute.api.experiments.v1\x1a\"resolute/api/common/v1/value.proto\x1a,resolute/api/experiments/v1/experiment.proto\x1a\x35resolute/api/experiments/v1/experiments_service.proto\"7\n\x08TrialKey\x12\x10\n\x06number\x18\x01 \x01(\x03H\x00\x12\x12\n\x08trial_id\x18\x02 \x01(\tH\x00\x42\x05\n\x03key\"G\n\x0fGetTrialRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\"E\n\x10GetTrialResponse\x12\x31\n\x05trial\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial\"z\n\x11ListTrialsRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"a\n\x12ListTrialsResponse\x12\x32\n\x06trials\x18\x01 \x03(\x0b\x32\".resolute.api.experiments.v1.Trial\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"H\n\x10KillTrialRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\"F\n\x11KillTrialResponse\x12\x31\n\x05trial\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial\"\x89\x01\n\x15SetTrialStatusRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\x05\x12\x0e\n\x06status\x18\x03 \x01(\t\x12\x34\n\x08metadata\x18\x04 \x01(\x0b\x32\x1d.resolute.api.common.v1.ValueH\x00\x88\x01\x01\x42\x0b\n\t_metadata\"I\n\x16SetTrialStatusResponse\x12/\n\x08metadata\x18\x01 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value2\xce\x03\n\rTrialsService\x12g\n\x08GetTrial\x12,.resolute.api.experiments.v1.GetTrialRequest\x1a-.resolute.api.experiments.v1.GetTrialResponse\x12m\n\nListTrials\x12..resolute.api.experiments.v1.ListTrialsRequest\x1a/.resolute.api.experiments.v1.ListTrialsResponse\x12j\n\tKillTrial\x12-.resolute.api.experiments.v1.KillTrialRequest\x1a..resolute.api.experiments.v1.KillTrialResponse\x12y\n\x0eSetTrialStatus\x12\x32.resolute.api.experiments.v1.SetTrialStatusRequest\x1a\x33.resolute.api.experiments.v1.SetTrialStatusResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n0resolute/api/experiments/v1/trials_service.proto\x12\x1bresolute.api.experiments.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\"resolute/api/common/v1/value.proto\x1a,resolute/api/experiments/v1/experiment.proto\x1a\x35resolute/api/experiments/v1/experiments_service.proto\"7\n\x08TrialKey\x12\x10\n\x06number\x18\x01 \x01(\x03H\x00\x12\x12\n\x08trial_id\x18\x02 \x01(\tH\x00\x42\x05\n\x03key\"G\n\x0fGetTrialRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\"E\n\x10GetTrialResponse\x12\x31\n\x05trial\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial\"z\n\x11ListTrialsRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"a\n\x12ListTrialsResponse\x12\x32\n\x06trials\x18\x01 \x03(\x0b\x32\".resolute.api.experiments.v1.Trial\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"H\n\x10KillTrialRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\"F\n\x11KillTrialResponse\x12\x31\n\x05trial\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial\"\x89\x01\n\x15SetTrialStatusRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\x05\x12\x0e\n\x06status\x18\x03 \x01(\t\x12\x34\n\x08metadata\x18\x04 \x01(\x0b\x32\x1d.resolute.api.common.v1.ValueH\x00\x88\x01\x01\x42\x0b\n\t_metadata\"I\n\x16SetTrialStatusResponse\x12/\n\x08metadata\x18\x01 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value\"\xc5\x01\n\x12RecordTrialRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12/\n\x08metadata\x18\x03 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value\x12.\n\nstarted_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nded_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"W\n\x13RecordTrialResponse\x12\x31\n\x05trial\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial\x12\r\n\x05token\x18\x02 \x01(\t2\xc0\x04\n\rTrialsService\x12g\n\x08GetTrial\x12,.resolute.api.experiments.v1.GetTrialRequest\x1a-.resolute.api.experiments.v1.GetTrialResponse\x12m\n\nListTrials\x12..resolute.api.experiments.v1.ListTrialsRequest\x1a/.resolute.api.experiments.v1.ListTrialsResponse\x12j\n\tKillTrial\x12-.resolute.api.experiments.v1.KillTrialRequest\x1a..resolute.api.experiments.v1.KillTrialResponse\x12y\n\x0eSetTrialStatus\x12\x32.resolute.api.experiments.v1.SetTrialStatusRequest\x1a\x33.resolute.api.experiments.v1.SetTrialStatusResponse\x12p\n\x0bRecordTrial\x12/.resolute.api.experiments.v1.RecordTrialRequest\x1a\x30.resolute.api.experiments.v1.RecordTrialResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'resolute.api.experiments.v1.trials_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_TRIALKEY']._serialized_start=218
-  _globals['_TRIALKEY']._serialized_end=273
-  _globals['_GETTRIALREQUEST']._serialized_start=275
-  _globals['_GETTRIALREQUEST']._serialized_end=346
-  _globals['_GETTRIALRESPONSE']._serialized_start=348
-  _globals['_GETTRIALRESPONSE']._serialized_end=417
-  _globals['_LISTTRIALSREQUEST']._serialized_start=419
-  _globals['_LISTTRIALSREQUEST']._serialized_end=541
-  _globals['_LISTTRIALSRESPONSE']._serialized_start=543
-  _globals['_LISTTRIALSRESPONSE']._serialized_end=640
-  _globals['_KILLTRIALREQUEST']._serialized_start=642
-  _globals['_KILLTRIALREQUEST']._serialized_end=714
-  _globals['_KILLTRIALRESPONSE']._serialized_start=716
-  _globals['_KILLTRIALRESPONSE']._serialized_end=786
-  _globals['_SETTRIALSTATUSREQUEST']._serialized_start=789
-  _globals['_SETTRIALSTATUSREQUEST']._serialized_end=926
-  _globals['_SETTRIALSTATUSRESPONSE']._serialized_start=928
-  _globals['_SETTRIALSTATUSRESPONSE']._serialized_end=1001
-  _globals['_TRIALSSERVICE']._serialized_start=1004
-  _globals['_TRIALSSERVICE']._serialized_end=1466
+  _globals['_TRIALKEY']._serialized_start=251
+  _globals['_TRIALKEY']._serialized_end=306
+  _globals['_GETTRIALREQUEST']._serialized_start=308
+  _globals['_GETTRIALREQUEST']._serialized_end=379
+  _globals['_GETTRIALRESPONSE']._serialized_start=381
+  _globals['_GETTRIALRESPONSE']._serialized_end=450
+  _globals['_LISTTRIALSREQUEST']._serialized_start=452
+  _globals['_LISTTRIALSREQUEST']._serialized_end=574
+  _globals['_LISTTRIALSRESPONSE']._serialized_start=576
+  _globals['_LISTTRIALSRESPONSE']._serialized_end=673
+  _globals['_KILLTRIALREQUEST']._serialized_start=675
+  _globals['_KILLTRIALREQUEST']._serialized_end=747
+  _globals['_KILLTRIALRESPONSE']._serialized_start=749
+  _globals['_KILLTRIALRESPONSE']._serialized_end=819
+  _globals['_SETTRIALSTATUSREQUEST']._serialized_start=822
+  _globals['_SETTRIALSTATUSREQUEST']._serialized_end=959
+  _globals['_SETTRIALSTATUSRESPONSE']._serialized_start=961
+  _globals['_SETTRIALSTATUSRESPONSE']._serialized_end=1034
+  _globals['_RECORDTRIALREQUEST']._serialized_start=1037
+  _globals['_RECORDTRIALREQUEST']._serialized_end=1234
+  _globals['_RECORDTRIALRESPONSE']._serialized_start=1236
+  _globals['_RECORDTRIALRESPONSE']._serialized_end=1323
+  _globals['_TRIALSSERVICE']._serialized_start=1326
+  _globals['_TRIALSSERVICE']._serialized_end=1902
 # @@protoc_insertion_point(module_scope)

@@ -8,6 +8,7 @@ import collections.abc
 import google.protobuf.descriptor
 import google.protobuf.internal.containers
 import google.protobuf.message
+import google.protobuf.timestamp_pb2
 import resolute.api.common.v1.value_pb2
 import resolute.api.experiments.v1.experiment_pb2
 import resolute.api.experiments.v1.experiments_service_pb2
@@ -230,3 +231,69 @@ class SetTrialStatusResponse(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["metadata", b"metadata"]) -> None: ...
 
 global___SetTrialStatusResponse = SetTrialStatusResponse
+
+@typing.final
+class RecordTrialRequest(google.protobuf.message.Message):
+    """Request of RecordTrial."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    REQUEST_ID_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
+    METADATA_FIELD_NUMBER: builtins.int
+    STARTED_AT_FIELD_NUMBER: builtins.int
+    ENDED_AT_FIELD_NUMBER: builtins.int
+    request_id: builtins.str
+    """UUID that the trial was given where it ran; makes the request repeatable."""
+    name: builtins.str
+    """Name of its experiment."""
+    @property
+    def metadata(self) -> resolute.api.common.v1.value_pb2.Value:
+        """Free metadata: a map."""
+
+    @property
+    def started_at(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """When it began."""
+
+    @property
+    def ended_at(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """When it ended."""
+
+    def __init__(
+        self,
+        *,
+        request_id: builtins.str = ...,
+        name: builtins.str = ...,
+        metadata: resolute.api.common.v1.value_pb2.Value | None = ...,
+        started_at: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        ended_at: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["ended_at", b"ended_at", "metadata", b"metadata", "started_at", b"started_at"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["ended_at", b"ended_at", "metadata", b"metadata", "name", b"name", "request_id", b"request_id", "started_at", b"started_at"]) -> None: ...
+
+global___RecordTrialRequest = RecordTrialRequest
+
+@typing.final
+class RecordTrialResponse(google.protobuf.message.Message):
+    """Response of RecordTrial."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TRIAL_FIELD_NUMBER: builtins.int
+    TOKEN_FIELD_NUMBER: builtins.int
+    token: builtins.str
+    """Lets the holder send reports and lines of its run 1, for an hour."""
+    @property
+    def trial(self) -> resolute.api.experiments.v1.experiment_pb2.Trial:
+        """The trial."""
+
+    def __init__(
+        self,
+        *,
+        trial: resolute.api.experiments.v1.experiment_pb2.Trial | None = ...,
+        token: builtins.str = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["trial", b"trial"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["token", b"token", "trial", b"trial"]) -> None: ...
+
+global___RecordTrialResponse = RecordTrialResponse

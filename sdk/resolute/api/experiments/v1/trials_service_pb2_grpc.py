@@ -55,6 +55,11 @@ class TrialsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.SetTrialStatusRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.SetTrialStatusResponse.FromString,
                 _registered_method=True)
+        self.RecordTrial = channel.unary_unary(
+                '/resolute.api.experiments.v1.TrialsService/RecordTrial',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.RecordTrialRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.RecordTrialResponse.FromString,
+                _registered_method=True)
 
 
 class TrialsServiceServicer(object):
@@ -89,6 +94,14 @@ class TrialsServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RecordTrial(self, request, context):
+        """Keeps a trial that ran elsewhere and has ended, in an experiment of its own, and lets its history be sent. Nothing is
+        ever scheduled for it. A repeated request gives the same trial with a new token.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_TrialsServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -111,6 +124,11 @@ def add_TrialsServiceServicer_to_server(servicer, server):
                     servicer.SetTrialStatus,
                     request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.SetTrialStatusRequest.FromString,
                     response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.SetTrialStatusResponse.SerializeToString,
+            ),
+            'RecordTrial': grpc.unary_unary_rpc_method_handler(
+                    servicer.RecordTrial,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.RecordTrialRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.RecordTrialResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -222,6 +240,33 @@ class TrialsService(object):
             '/resolute.api.experiments.v1.TrialsService/SetTrialStatus',
             resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.SetTrialStatusRequest.SerializeToString,
             resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.SetTrialStatusResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RecordTrial(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.TrialsService/RecordTrial',
+            resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.RecordTrialRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.RecordTrialResponse.FromString,
             options,
             channel_credentials,
             insecure,

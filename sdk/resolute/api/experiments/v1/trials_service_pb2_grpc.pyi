@@ -45,6 +45,14 @@ class TrialsServiceStub:
     ]
     """Says what a trial is doing, for display, and keeps free metadata with it. From the trial's own code."""
 
+    RecordTrial: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.trials_service_pb2.RecordTrialRequest,
+        resolute.api.experiments.v1.trials_service_pb2.RecordTrialResponse,
+    ]
+    """Keeps a trial that ran elsewhere and has ended, in an experiment of its own, and lets its history be sent. Nothing is
+    ever scheduled for it. A repeated request gives the same trial with a new token.
+    """
+
 class TrialsServiceAsyncStub:
     """Shows trials and takes the few requests that concern one."""
 
@@ -71,6 +79,14 @@ class TrialsServiceAsyncStub:
         resolute.api.experiments.v1.trials_service_pb2.SetTrialStatusResponse,
     ]
     """Says what a trial is doing, for display, and keeps free metadata with it. From the trial's own code."""
+
+    RecordTrial: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.trials_service_pb2.RecordTrialRequest,
+        resolute.api.experiments.v1.trials_service_pb2.RecordTrialResponse,
+    ]
+    """Keeps a trial that ran elsewhere and has ended, in an experiment of its own, and lets its history be sent. Nothing is
+    ever scheduled for it. A repeated request gives the same trial with a new token.
+    """
 
 class TrialsServiceServicer(metaclass=abc.ABCMeta):
     """Shows trials and takes the few requests that concern one."""
@@ -106,5 +122,15 @@ class TrialsServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.SetTrialStatusResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.SetTrialStatusResponse]]:
         """Says what a trial is doing, for display, and keeps free metadata with it. From the trial's own code."""
+
+    @abc.abstractmethod
+    def RecordTrial(
+        self,
+        request: resolute.api.experiments.v1.trials_service_pb2.RecordTrialRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.RecordTrialResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.RecordTrialResponse]]:
+        """Keeps a trial that ran elsewhere and has ended, in an experiment of its own, and lets its history be sent. Nothing is
+        ever scheduled for it. A repeated request gives the same trial with a new token.
+        """
 
 def add_TrialsServiceServicer_to_server(servicer: TrialsServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

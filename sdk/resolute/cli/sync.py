@@ -1,0 +1,41 @@
+"""``resolute sync``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from resolute.cli.settings import Settings
+
+
+@click.command()
+@click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=1),
+    default=600.0,
+    show_default=True,
+    help="Seconds that each run may take.",
+)
+@click.pass_obj
+def sync(settings: Settings, directory: Path, timeout: float) -> None:
+    """Send runs that were recorded off cluster.
+
+    DIRECTORY is what core.init got as offline_dir, or one run in it. Each run becomes an ended trial in an
+    experiment of its own. What has arrived is remembered in the directory, so this can be repeated.
+    """
+    from resolute.client.syncing import sync as send
+    from resolute.offline_run import find_runs
+
+    runs = list(find_runs(directory))
+    if not runs:
+        raise click.ClickException(
+            f"no recorded run lies in {directory}; give the directory that core.init recorded in"
+        )
+    services = settings.services()
+    for run in runs:
+        done = send(services, run, timeout=timeout)
+        click.echo(f"{run.directory.name}: trial {done.trial.id} of experiment {done.trial.experiment_id}")
+        for refusal in done.refusals:
+            click.echo(f"  not kept: {refusal}", err=True)

@@ -1,0 +1,109 @@
+"""A run that was recorded off cluster, as a directory.
+
+``run.json`` says what it is, ``spool/`` holds its reports. Whoever records it writes, and ``resolute sync``
+reads and sends, any number of times, also while it is still being recorded.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from resolute.errors import DataLossError
+
+_FILE = "run.json"
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class OfflineRun:
+    """What is known of a run besides its reports."""
+
+    directory: Path
+    """Where it lies."""
+    run_id: str
+    """UUID that it got when it began."""
+    name: str
+    """What a cluster is to call its experiment."""
+    started_at: float
+    """Unix time."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """Free metadata."""
+
+    @classmethod
+    def create(cls, parent: Path, *, run_id: str, name: str, now: float) -> OfflineRun:
+        """Makes the directory of a run that begins.
+
+        Args:
+            parent: Where runs lie; created if missing.
+            run_id: UUID of the run.
+            name: What a cluster is to call its experiment.
+            now: Unix time.
+        """
+        run = cls(directory_of(parent, run_id), run_id, name, now)
+        run.spool.mkdir(parents=True, exist_ok=True)
+        run.save()
+        return run
+
+    @classmethod
+    def load(cls, directory: Path) -> OfflineRun:
+        """Reads a run.
+
+        Raises:
+            DataLossError: The directory holds none, or one of a newer release.
+        """
+        path = directory / _FILE
+        try:
+            content = json.loads(path.read_text())
+            version = content.pop("version")
+            if version != _VERSION:
+                raise DataLossError(
+                    f"{path} has version {version}; this release reads version {_VERSION}: use a newer one"
+                )
+            return cls(directory=directory, **{**content, "run_id": str(uuid.UUID(content["run_id"]))})
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise DataLossError(f"{path} does not describe a recorded run: {error}") from error
+
+    @property
+    def spool(self) -> Path:
+        """Where its reports lie."""
+        return self.directory / "spool"
+
+    def with_metadata(self, metadata: Mapping[str, Any]) -> OfflineRun:
+        """The same run with other metadata, saved."""
+        changed = replace(self, metadata=dict(metadata))
+        changed.save()
+        return changed
+
+    def ended_at(self) -> float:
+        """Unix time of the last thing that was recorded."""
+        times = [path.stat().st_mtime for path in (self.directory / _FILE, *self.spool.glob("*"))]
+        return max(self.started_at, *times)
+
+    def save(self) -> None:
+        """Writes what is known of the run; a crash leaves the old or the new, never a part."""
+        content = {**asdict(self), "version": _VERSION}
+        del content["directory"]
+        partial = self.directory / f".{_FILE}.{os.getpid()}"
+        partial.write_text(json.dumps(content))
+        partial.replace(self.directory / _FILE)
+
+
+def directory_of(parent: Path, run_id: str) -> Path:
+    """Where a run lies below the directory that was given to record in."""
+    return parent / run_id
+
+
+def find_runs(directory: Path) -> Iterator[OfflineRun]:
+    """Finds the run that a directory is, or the runs that lie in it, oldest first.
+
+    Raises:
+        DataLossError: One of them cannot be read.
+    """
+    places = [directory] if (directory / _FILE).exists() else [f.parent for f in directory.glob(f"*/{_FILE}")]
+    yield from sorted(map(OfflineRun.load, places), key=lambda run: (run.started_at, run.run_id))
