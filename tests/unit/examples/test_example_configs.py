@@ -27,7 +27,9 @@ def test_every_example_is_accepted_without_a_warning(path: Path) -> None:
 def test_every_example_runs_a_script_that_lies_beside_its_config(path: Path) -> None:
     entrypoint = parse_config(path.read_text(), layers=[CLUSTER]).entrypoint
     assert isinstance(entrypoint, str)
-    assert (path.parent / entrypoint.split()[-1]).is_file()
+    script = entrypoint.split()[-1]
+    module, is_trial_class, _ = script.partition(":")
+    assert (path.parent / (f"{module}.py" if is_trial_class else script)).is_file()
 
 
 def test_the_demo_searches_at_least_sixteen_trials_adaptively() -> None:

@@ -150,6 +150,10 @@ def test_a_scaler_of_the_trial_steps_the_optimizer(tmp_path: Path) -> None:
     before = model.weight.item()
     batch_of(context, 0)
     seen: list[float] = []
+
+    def clip(parameters: Any) -> None:
+        seen.extend(parameter.grad.item() for parameter in parameters)
+
     context.backward(scaler.scale(model(torch.ones(1, 1)).sum()))
     context.step_optimizer(
         optimizer,
