@@ -62,7 +62,7 @@ def test_the_record_is_on_disk_and_every_line_has_arrived_before_the_exit_is_rep
         assert known is not None
         assert known.exit_code == 3
         assert count == 5000
-        assert [line.sequence for line in plane.all_lines()] == list(range(5000))
+        assert [line.message for line in plane.all_lines()] == [f"line {i}" for i in range(1, 5001)]
 
 
 def test_a_failure_is_told_by_its_last_words(tmp_path: Path) -> None:
