@@ -47,7 +47,7 @@ worlds: $(STAMP)
 	$(BIN)/python -m pytest -m world tests/worlds
 
 chaos: $(STAMP)
-	$(BIN)/python -m tests.faults.chaos --seeds $(SEEDS)
+	PYTHONPATH=tests $(BIN)/python -m faults.chaos --seeds $(SEEDS)
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache

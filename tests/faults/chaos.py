@@ -82,13 +82,19 @@ class Outcome:
     seed: int
     kills: Counter[Role] = field(default_factory=Counter)
     seconds: float = 0.0
+    runs: int = 0
+    reports: int = 0
+    checkpoints: int = 0
     violations: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         kills = ", ".join(f"{self.kills[role]} {role.value}" for role in Role)
         verdict = "; ".join(self.violations) or "every invariant holds"
         total = sum(self.kills.values())
-        return f"seed {self.seed}: {total} kills ({kills}) in {self.seconds:.0f} s: {verdict}"
+        return (
+            f"seed {self.seed}: {total} kills ({kills}) in {self.seconds:.0f} s, {self.runs} runs that made "
+            f"{self.reports} reports and {self.checkpoints} checkpoints: {verdict}"
+        )
 
 
 class Fire:
@@ -264,6 +270,9 @@ def besiege(seed: int, home: Path, *, kills: int = 100) -> Outcome:
         siege.run(experiment, course)
         cluster.det("e", "wait", "1", timeout=120)
         journals = read_journals(folder / "journals")
+        outcome.runs = len(journals)
+        outcome.reports = sum(sum(journal.made.values()) for journal in journals.values())
+        outcome.checkpoints = sum(len(journal.stored) for journal in journals.values())
         evidence = Evidence(cluster=cluster, experiment=experiment, course=course, journals=journals)
         outcome.violations += invariants.violations(evidence)
     except AssertionError as failure:

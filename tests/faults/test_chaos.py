@@ -1,0 +1,18 @@
+"""One seed of the fault harness; `make chaos SEEDS=n` runs more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from faults.chaos import besiege
+
+
+@pytest.mark.integration
+@pytest.mark.timeout(300)
+def test_a_search_under_fire_loses_nothing_and_decides_as_if_undisturbed(tmp_path: Path) -> None:
+    outcome = besiege(1, tmp_path, kills=100)
+    print(outcome)
+    assert not outcome.violations
+    assert sum(outcome.kills.values()) >= 100
+    assert outcome.reports > 300
