@@ -7,11 +7,12 @@ Every rank works on data of its own; gradients are averaged, so all ranks hold t
 import logging
 import time
 
-import determined as det
 import torch
 from torch import distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
+
+import determined as det
 
 REPORT_EVERY = 10
 BATCH = 32
@@ -21,7 +22,7 @@ log = logging.getLogger("train")
 
 
 def batch_of(step, rank, seed):
-    """The batch of one rank at one step: a function of both, so that a resumed run sees what it would have."""
+    """The batch of one rank at one step, by both alone: a resumed run sees what it would have seen."""
     generator = torch.Generator().manual_seed(seed * 1_000_003 + step * 101 + rank)
     inputs = torch.randn(BATCH, INPUTS, generator=generator)
     return inputs, torch.sin(inputs.sum(dim=1, keepdim=True))
