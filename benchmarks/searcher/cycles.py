@@ -8,7 +8,7 @@ sides, and each server runs in a process of its own.
 
 - ``ours``: actions followed on a stream; created, three completions, closed: five calls a trial
 - ``empty``: as many calls that do nothing, through the same interceptors on the same channel
-- ``optuna``: ``ask``, three times ``report`` and ``should_prune``, ``tell``, in 16 threads, on ``GrpcStorageProxy``
+- ``optuna``: ``ask``, three times ``report`` and ``should_prune``, ``tell``, in 16 threads, on its proxy
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.standalone import Standalone, say, standalone
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from benchmarks.standalone import Standalone, say, standalone
 from resolute.api.searcher.v1 import search_pb2 as pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.api.searcher.v1.searcher_service_pb2_grpc import SearcherServiceStub

@@ -210,7 +210,9 @@ class Player:
 
     async def _close(self, trial_id: str) -> None:
         closed = pb.Event.TrialClosed(request_id=self._requests[trial_id])
-        await self._report(pb.Event(event_id=f"{trial_id}/ended", trial_closed=closed))
+        # A search that is extended can let a trial run, and end, again.
+        event_id = f"{trial_id}/{self._runs.get(trial_id, 0)}/ended"
+        await self._report(pb.Event(event_id=event_id, trial_closed=closed))
 
     async def _report(self, event: pb.Event) -> None:
         await self.client.ReportEvents(

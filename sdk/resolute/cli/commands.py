@@ -14,6 +14,7 @@ _EXPERIMENT = "resolute.cli.experiment"
 _TRIAL = "resolute.cli.trial"
 _CHECKPOINT = "resolute.cli.checkpoint"
 _TEMPLATE = "resolute.cli.template"
+_SEARCH = "resolute.cli.search"
 
 EXPERIMENT_COMMANDS = (
     LazyCommand(
@@ -41,6 +42,7 @@ EXPERIMENT_COMMANDS = (
         f"{_EXPERIMENT}.checkpoints:list_checkpoints",
         ("lc",),
     ),
+    LazyCommand("compare", "Put trials of experiments side by side.", f"{_EXPERIMENT}.compare:compare"),
     LazyCommand("config", "Print the whole config of an experiment.", f"{_EXPERIMENT}.config:config"),
     LazyCommand(
         "download-model-def",
@@ -55,6 +57,8 @@ TRIAL_COMMANDS = (
     LazyCommand("logs", "Show the logs of a trial.", f"{_TRIAL}.logs:logs"),
     LazyCommand("kill", "End trials at once; their experiments go on.", f"{_TRIAL}.kill:kill"),
     LazyCommand("download", "Fetch a checkpoint of a trial.", f"{_TRIAL}.download:download"),
+    LazyCommand("plot", "Draw a metric of a trial.", f"{_TRIAL}.plot:plot"),
+    LazyCommand("export", "Write what trials reported as CSV or Parquet.", f"{_TRIAL}.export:export"),
 )
 """Commands of ``resolute trial``."""
 
@@ -80,16 +84,31 @@ TEMPLATE_COMMANDS = (
 )
 """Commands of ``resolute template``."""
 
+SEARCH_COMMANDS = (
+    LazyCommand("preview", "Show what a config's search would run.", f"{_SEARCH}.preview:preview"),
+    LazyCommand("simulate", "Play a config's search in virtual time.", f"{_SEARCH}.simulate:simulate"),
+    LazyCommand("replay", "Decide a search again from its log and compare.", f"{_SEARCH}.replay:replay"),
+)
+"""Commands of ``resolute search``."""
+
+STORAGE_COMMANDS = (
+    LazyCommand("doctor", "Try a store of checkpoints out.", "resolute.cli.storage.doctor:doctor"),
+)
+"""Commands of ``resolute storage``."""
+
 ROOT_COMMANDS = (
     LazyCommand(
         "experiment", "Submit experiments and lead them.", "resolute.cli.commands:experiment", ("e",)
     ),
     LazyCommand("trial", "Look at the trials of experiments.", "resolute.cli.commands:trial", ("t",)),
     LazyCommand("checkpoint", "Find and fetch checkpoints.", "resolute.cli.commands:checkpoint", ("c",)),
+    LazyCommand("storage", "Look at stores of checkpoints.", "resolute.cli.commands:storage"),
     LazyCommand("template", "Keep parts of configs to share.", "resolute.cli.commands:template", ("tpl",)),
+    LazyCommand("search", "Try searches out, and check them.", "resolute.cli.commands:search"),
     LazyCommand(
-        "preview-search", "Show what a config's search would run.", "resolute.cli.preview:preview_search"
+        "preview-search", "Show what a config's search would run.", f"{_SEARCH}.preview:preview_search"
     ),
+    LazyCommand("tensorboard", "Start TensorBoard on experiments.", "resolute.cli.tensorboard:tensorboard"),
     LazyCommand("sync", "Send runs that were recorded off cluster.", "resolute.cli.sync:sync"),
     LazyCommand(
         "completion", "Print a script that completes commands in a shell.", "resolute.cli.shell:completion"
@@ -136,6 +155,16 @@ def checkpoint() -> None:
     """Find and fetch checkpoints."""
 
 
+@click.group(cls=LazyGroup, entries=STORAGE_COMMANDS)
+def storage() -> None:
+    """Look at stores of checkpoints."""
+
+
 @click.group(cls=LazyGroup, entries=TEMPLATE_COMMANDS)
 def template() -> None:
     """Keep parts of configs to share."""
+
+
+@click.group(cls=LazyGroup, entries=SEARCH_COMMANDS)
+def search() -> None:
+    """Try searches out, and check them."""

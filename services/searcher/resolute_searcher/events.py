@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
+from resolute_searcher.operations import PostedOperation
+from resolute_searcher.space import Json
+
 
 class ExitReason(Enum):
     """Why a trial left before the search closed it."""
@@ -98,9 +101,62 @@ class Sealed:
     min_run: int
 
 
-MethodEvent: TypeAlias = (
-    Started | TrialCreated | ValidationCompleted | ValidationReported | TrialExited | TrialClosed
+@dataclass(frozen=True, slots=True)
+class OperationsPosted:
+    """The client of a custom search answered events.
+
+    Attributes:
+        operations: What it decided, in order.
+        answers: Position of the event that it answers, and with it all before.
+    """
+
+    operations: tuple[PostedOperation, ...]
+    answers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Suggested:
+    """Somebody outside of the search chose the hyperparameters of a trial that it wants.
+
+    Attributes:
+        number: Which of the search's suggestions it is, from 1.
+        hparams: The choice; None when it failed, and the search draws them itself.
+        notes: What the chooser wants to know when it chooses again.
+        failure: Why the choice failed; empty when it did not.
+    """
+
+    number: int
+    hparams: dict[str, Json] | None
+    notes: Json = None
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Extended:
+    """A search that was over was given more to do.
+
+    Attributes:
+        max_trials: Trials from now on; None for as many as before.
+        max_length: Length (or time) from now on; None for the one before.
+    """
+
+    max_trials: int | None = None
+    max_length: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retried:
+    """A trial that failed is tried again, from its newest checkpoint."""
+
+    request_id: str
+
+
+TrialEvent: TypeAlias = (
+    TrialCreated | ValidationCompleted | ValidationReported | TrialExited | TrialClosed | Retried
 )
+"""Events of one trial that a search method hears of."""
+
+MethodEvent: TypeAlias = Started | TrialEvent | OperationsPosted | Suggested | Extended
 """Events that a search method hears of."""
 
 Event: TypeAlias = MethodEvent | Sealed

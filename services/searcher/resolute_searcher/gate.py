@@ -8,14 +8,21 @@ from typing import TYPE_CHECKING
 from resolute.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from resolute_searcher.events import (
     Event,
+    Extended,
+    OperationsPosted,
+    Retried,
     Sealed,
     Started,
+    Suggested,
     TrialClosed,
     TrialCreated,
+    TrialEvent,
     TrialExited,
     ValidationCompleted,
     ValidationReported,
 )
+from resolute_searcher.posting import admits_post
+from resolute_searcher.renewal import admits_extension, admits_retry
 from resolute_searcher.trial import TrialState
 
 if TYPE_CHECKING:
@@ -45,9 +52,20 @@ def admits(search: Search, event: Event) -> bool:
         FailedPreconditionError: It cannot happen now.
         InvalidArgumentError: Its values mean nothing.
     """
-    if isinstance(event, Started):
-        return search.sequence == 0
-    trial = known(search.trials, event.request_id)
+    match event:
+        case Started():
+            return search.sequence == 0
+        case OperationsPosted():
+            return admits_post(search, event)
+        case Suggested():
+            return _admits_suggestion(search, event)
+        case Extended():
+            return admits_extension(search, event)
+        case _:
+            return _admits_of_trial(search, known(search.trials, event.request_id), event)
+
+
+def _admits_of_trial(search: Search, trial: TrialState, event: TrialEvent | Sealed) -> bool:
     match event:
         case TrialCreated():
             return not trial.created
@@ -62,7 +80,19 @@ def admits(search: Search, event: Event) -> bool:
             return _admits_close(trial, request_id)
         case Sealed(_, min_run):
             return min_run > trial.min_run or trial.idle == trial.pending
-    raise AssertionError(event)
+        case Retried(request_id):
+            return admits_retry(trial, request_id)
+
+
+def _admits_suggestion(search: Search, event: Suggested) -> bool:
+    if event.number <= search.suggested:
+        return False
+    question = search.question()
+    if question is None or event.number != search.suggested + 1:
+        raise FailedPreconditionError(
+            f"the search waits for suggestion {search.suggested + 1}, if any; {event.number} is too early"
+        )
+    return True
 
 
 def _admits_completion(trial: TrialState, event: ValidationCompleted) -> bool:

@@ -95,6 +95,7 @@ class LiveSearches:
         clock: Dates entries.
         owners: Told of new trials.
         watchers: Told of each search that has new entries.
+        asked: Told of each search that waits for a suggestion.
         shared: Whether other processes write to the database, so that what is in memory may be behind.
         capacity: Searches kept in memory while nothing happens to them.
     """
@@ -107,8 +108,10 @@ class LiveSearches:
         owners: Owners,
         watchers: Watchers,
         shared: bool,
+        asked: Callable[[str], None] = lambda _: None,
         capacity: int = 2048,
     ) -> None:
+        self._asked = asked
         self._storage = storage
         self._owners = owners
         self._clock = clock
@@ -137,6 +140,8 @@ class LiveSearches:
 
         await self._storage.write(work)
         self._watchers.notify(search_id)
+        if search.asks:
+            self._asked(search_id)
 
     async def change(self, search_id: str, act: Callable[[Change], T]) -> T:
         """Changes a search, or just looks at it.
@@ -236,6 +241,8 @@ class LiveSearches:
             self._complete(search_id, live)
         self._live[search_id] = live
         self._evict()
+        if search.asks:
+            self._asked(search_id)
         return live
 
     def _complete(self, search_id: str, live: LiveSearch) -> None:
@@ -271,6 +278,8 @@ class LiveSearches:
             raise
         self._owners.learn(search_id, appended.trials)
         self._watchers.notify(search_id, appended.actions)
+        if live.search.asks:
+            self._asked(search_id)
 
     def _drop(self, search_id: str, live: LiveSearch) -> None:
         """Forgets a search whose state in memory may not be that of its log."""

@@ -8,13 +8,17 @@ from typing import Any
 from resolute.api.searcher.v1 import search_pb2 as pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.errors import InvalidArgumentError
-from resolute.values import to_mapping, to_value
+from resolute.values import from_value, to_mapping, to_value
 from resolute_searcher.actions import Action, CloseTrial, CreateTrial, EndSearch, RunTrial, StopTrial
 from resolute_searcher.events import (
     Event,
     ExitReason,
+    Extended,
+    OperationsPosted,
+    Retried,
     Sealed,
     Started,
+    Suggested,
     TrialClosed,
     TrialCreated,
     TrialExited,
@@ -22,7 +26,17 @@ from resolute_searcher.events import (
     ValidationReported,
 )
 from resolute_searcher.names import trial_id
-from resolute_searcher.operations import Close, Create, Operation, Promote, Shutdown, Stop, ValidateAfter
+from resolute_searcher.operations import (
+    Close,
+    Create,
+    Operation,
+    PostedOperation,
+    Progress,
+    Promote,
+    Shutdown,
+    Stop,
+    ValidateAfter,
+)
 from resolute_searcher.search import Entry
 
 _REASONS: Mapping[int, ExitReason] = {
@@ -57,7 +71,7 @@ def event_from(message: pb.Event) -> Event:
             return TrialClosed(message.trial_closed.request_id)
         case "sealed":
             return Sealed(message.sealed.request_id, message.sealed.min_run)
-    raise InvalidArgumentError(f"event {message.event_id!r} is of no kind that this version knows")
+    return _outside_from(message)
 
 
 def event_to(event: Event) -> pb.Event:
@@ -79,6 +93,8 @@ def event_to(event: Event) -> pb.Event:
             return pb.Event(trial_closed=pb.Event.TrialClosed(request_id=request_id))
         case Sealed(request_id, min_run):
             return pb.Event(sealed=pb.Event.Sealed(request_id=request_id, min_run=min_run))
+        case _:
+            return _outside_to(event)
 
 
 def operation_from(message: pb.Operation) -> Operation:
@@ -90,7 +106,13 @@ def operation_from(message: pb.Operation) -> Operation:
     match message.WhichOneof("kind"):
         case "create":
             made = message.create
-            return Create(made.request_id, to_mapping(made.hparams), made.trial_seed, made.bracket)
+            return Create(
+                made.request_id,
+                to_mapping(made.hparams),
+                made.trial_seed,
+                bracket=made.bracket,
+                checkpoint_id=made.checkpoint_id,
+            )
         case "validate_after":
             return ValidateAfter(message.validate_after.request_id, message.validate_after.length)
         case "close":
@@ -101,18 +123,23 @@ def operation_from(message: pb.Operation) -> Operation:
             return Promote(message.promote.request_id, message.promote.rung)
         case "shutdown":
             return Shutdown(cancel=message.shutdown.cancel, failure=message.shutdown.failure)
+        case "progress":
+            return Progress(message.progress.progress)
     raise InvalidArgumentError("an operation is of no kind that this version knows")
 
 
 def operation_to(operation: Operation) -> pb.Operation:
     """Writes an operation."""
     match operation:
-        case Create(request_id, hparams, trial_seed, bracket):
-            return pb.Operation(
-                create=pb.Operation.Create(
-                    request_id=request_id, hparams=to_value(hparams), trial_seed=trial_seed, bracket=bracket
-                )
+        case Create(request_id, hparams, trial_seed, bracket, checkpoint_id):
+            created = pb.Operation.Create(
+                request_id=request_id,
+                hparams=to_value(hparams),
+                trial_seed=trial_seed,
+                bracket=bracket,
+                checkpoint_id=checkpoint_id,
             )
+            return pb.Operation(create=created)
         case ValidateAfter(request_id, length):
             return pb.Operation(
                 validate_after=pb.Operation.ValidateAfter(request_id=request_id, length=length)
@@ -125,6 +152,8 @@ def operation_to(operation: Operation) -> pb.Operation:
             return pb.Operation(promote=pb.Operation.Promote(request_id=request_id, rung=rung))
         case Shutdown(cancel, failure):
             return pb.Operation(shutdown=pb.Operation.Shutdown(cancel=cancel, failure=failure))
+        case Progress(progress):
+            return pb.Operation(progress=pb.Operation.Progress(progress=progress))
 
 
 def action_to(action: Action, *, search_id: str) -> pb.Action:
@@ -181,20 +210,21 @@ def entry_from(message: service_pb.LoggedEvent, *, search_id: str, last_action: 
         last_action: Position of the last of all actions up to this entry.
         draws: Random words that the search had taken after it.
     """
+    event = event_from(message.event)
     operations = tuple(operation_from(operation) for operation in message.operations)
-    # Actions name trials as everyone else does; each is of a trial that an operation beside it names.
+    # Actions name trials as everyone else does; each is of a trial that the event or an operation names.
     requests = (
         {
-            trial_id(search_id, operation.request_id): operation.request_id
-            for operation in operations
-            if not isinstance(operation, Shutdown)
+            trial_id(search_id, one.request_id): one.request_id
+            for one in (event, *operations)
+            if hasattr(one, "request_id")
         }
         if message.actions
         else {}
     )
     return Entry(
         sequence=message.event.sequence,
-        event=event_from(message.event),
+        event=event,
         operations=operations,
         actions=tuple(_action_from(action, requests) for action in message.actions),
         last_action=last_action,
@@ -216,6 +246,81 @@ def _action_from(message: pb.Action, requests: Mapping[str, str]) -> Action:
         case "shutdown":
             return EndSearch(cancel=message.shutdown.cancel, failure=message.shutdown.failure)
     raise InvalidArgumentError("an action is of no kind that this version knows")
+
+
+def _outside_from(message: pb.Event) -> Event:
+    """Reads an event by which somebody outside of the search decided."""
+    match message.WhichOneof("kind"):
+        case "operations_posted":
+            posted = message.operations_posted
+            operations = tuple(posted_from(operation) for operation in posted.operations)
+            return OperationsPosted(operations, posted.triggered_by_sequence)
+        case "suggested":
+            return _suggestion_from(message.suggested)
+        case "extended":
+            return extension_from(message.extended)
+        case "retried":
+            return Retried(message.retried.request_id)
+    raise InvalidArgumentError(f"event {message.event_id!r} is of no kind that this version knows")
+
+
+def _outside_to(event: OperationsPosted | Suggested | Extended | Retried) -> pb.Event:
+    """Writes an event by which somebody outside of the search decided."""
+    match event:
+        case OperationsPosted(operations, answers):
+            posted = pb.Event.OperationsPosted(
+                operations=[operation_to(operation) for operation in operations],
+                triggered_by_sequence=answers,
+            )
+            return pb.Event(operations_posted=posted)
+        case Suggested():
+            return pb.Event(suggested=_suggestion_to(event))
+        case Extended(max_trials, max_length):
+            extension = pb.Event.Extended(max_trials=max_trials, max_length=max_length)
+            return pb.Event(extended=extension)
+        case Retried(request_id):
+            return pb.Event(retried=pb.Event.Retried(request_id=request_id))
+
+
+def posted_from(message: pb.Operation) -> PostedOperation:
+    """Reads an operation that the client of a custom search posted.
+
+    Raises:
+        InvalidArgumentError: Clients cannot post this kind.
+    """
+    operation = operation_from(message)
+    if not isinstance(operation, Create | ValidateAfter | Close | Progress | Shutdown):
+        kind = type(operation).__name__.lower()
+        raise InvalidArgumentError(
+            f"{kind} operations cannot be posted; post create, validate_after, close, progress or shutdown"
+        )
+    return operation
+
+
+def extension_from(message: pb.Event.Extended) -> Extended:
+    """Reads what a search is given."""
+    return Extended(
+        max_trials=message.max_trials if message.HasField("max_trials") else None,
+        max_length=message.max_length if message.HasField("max_length") else None,
+    )
+
+
+def _suggestion_from(message: pb.Event.Suggested) -> Suggested:
+    return Suggested(
+        message.number,
+        to_mapping(message.hparams) if message.HasField("hparams") else None,
+        from_value(message.notes) if message.HasField("notes") else None,
+        message.failure,
+    )
+
+
+def _suggestion_to(event: Suggested) -> pb.Event.Suggested:
+    return pb.Event.Suggested(
+        number=event.number,
+        hparams=None if event.hparams is None else to_value(event.hparams),
+        notes=None if event.notes is None else to_value(event.notes),
+        failure=event.failure,
+    )
 
 
 def _report_from(message: pb.Event.ValidationReported) -> ValidationReported:

@@ -31,3 +31,9 @@ def canonical_uuid(text: str, *, field: str) -> str:
         raise InvalidArgumentError(
             f"{field} {problem}", violations=[Violation(field=field, description=problem)]
         ) from None
+
+
+def wrong(field: str, problem: str) -> InvalidArgumentError:
+    """Makes the error for a field of a request that is wrong."""
+    violation = Violation(field=field, description=problem)
+    return InvalidArgumentError(str(violation), violations=[violation])

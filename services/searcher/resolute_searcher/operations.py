@@ -17,12 +17,14 @@ class Create:
         hparams: Its hyperparameters by name.
         trial_seed: Seed for its own random numbers, from 0 to 2**31 - 1.
         bracket: Position of the bracket that asked for it; 0 in methods without brackets.
+        checkpoint_id: Checkpoint to start from; empty for the search's own, if it has one.
     """
 
     request_id: str
     hparams: dict[str, Json]
     trial_seed: int
     bracket: int = 0
+    checkpoint_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +74,21 @@ class Shutdown:
     failure: bool = False
 
 
-MethodOperation: TypeAlias = Create | ValidateAfter | Close | Stop | Promote
-"""Operations that a search method decides."""
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The client of a custom search tells how far the search is, from 0 to 1."""
 
-Operation: TypeAlias = MethodOperation | Shutdown
+    progress: float
+
+
+TrialOperation: TypeAlias = Create | ValidateAfter | Close | Stop | Promote
+"""Operations about one trial."""
+
+PostedOperation: TypeAlias = Create | ValidateAfter | Close | Progress | Shutdown
+"""Operations that the client of a custom search can post."""
+
+MethodOperation: TypeAlias = TrialOperation | Progress | Shutdown
+"""Operations that a search method decides. Only custom ones decide the last two themselves."""
+
+Operation: TypeAlias = MethodOperation
 """Every operation of a search's log."""

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from resolute.errors import FailedPreconditionError
 from resolute_searcher.methods.grid import Grid
 from resolute_searcher.methods.halving import Halving
 from resolute_searcher.specs import (
     AdaptiveAshaSpec,
     AsyncHalvingSpec,
     GridSpec,
+    ModelSpec,
+    PluginSpec,
+    PostedSpec,
     RandomSpec,
     SearchSpec,
     SingleSpec,
@@ -64,6 +68,12 @@ def preview(spec: SearchSpec) -> Preview:
             brackets = [_halving(method.bracket(smaller_is_better=True), method)]
         case AdaptiveAshaSpec() as method:
             brackets = [_halving(bracket, method) for bracket in method.brackets(smaller_is_better=True)]
+        case ModelSpec() as method:
+            brackets = [_halving(method.bracket(smaller_is_better=True), method)]
+        case PostedSpec() | PluginSpec():
+            raise FailedPreconditionError(
+                "what this search would run is known to its method alone; it cannot be previewed"
+            )
     total = sum(length * trials for bracket in brackets for length, trials in bracket.endings)
     return Preview(brackets=tuple(brackets), total_units=total)
 
@@ -72,9 +82,9 @@ def _alike(trials: int, concurrent: int, max_length: int | None) -> BracketPrevi
     return BracketPreview(trials=trials, concurrent_trials=concurrent, endings=((max_length or 0, trials),))
 
 
-def _halving(bracket: Halving, method: AsyncHalvingSpec | AdaptiveAshaSpec) -> BracketPreview:
+def _halving(bracket: Halving, method: AsyncHalvingSpec | AdaptiveAshaSpec | ModelSpec) -> BracketPreview:
     # The first trial on a rung goes on when trials are judged as they arrive; it is not promoted alone.
-    at_least = 1 if method.stop_once or method.time_driven else 0
+    at_least = 1 if isinstance(method, ModelSpec) or method.stop_once or method.time_driven else 0
     endings: Counter[int] = Counter()
     here = bracket.max_trials
     for rung in range(bracket.top):

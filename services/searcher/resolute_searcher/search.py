@@ -11,21 +11,26 @@ from resolute_searcher.actions import Action, CloseTrial, CreateTrial, EndSearch
 from resolute_searcher.events import (
     Event,
     ExitReason,
+    Extended,
     MethodEvent,
+    OperationsPosted,
+    Retried,
     Sealed,
     Started,
+    Suggested,
     TrialClosed,
     TrialCreated,
     TrialExited,
     ValidationCompleted,
     ValidationReported,
 )
-from resolute_searcher.methods.base import Sampler
+from resolute_searcher.methods.base import ModelMethod, Question, Sampler
 from resolute_searcher.methods.registry import kind_of
 from resolute_searcher.operations import (
     Close,
     Create,
     Operation,
+    Progress,
     Promote,
     Shutdown,
     Stop,
@@ -72,12 +77,20 @@ class Search:
         self.requested = 0
         self.closed = 0
         self.over = False
+        # Last event that the client of a custom search answered, and last suggestion that was taken.
+        self.answered = 0
+        self.suggested = 0
+        # What extensions raise.
+        self.limits: dict[str, int | None] = {
+            field: getattr(spec.method, field, None) for field in ("max_trials", "max_length")
+        }
         self.trials: dict[str, TrialState] = {}
         self._failures = 0
         self._cancels = 0
         self._method = self.kind.build(spec)
         self._sampler = Sampler(spec.space, RandomStream(spec.seed))
         self._draws = 0
+        self._extensions: list[Extended] = []
         # Trials that were given the very length that they completed before.
         self._repeats: list[str] = []
         # How far open trials say they are. No state: nothing is decided by it.
@@ -131,6 +144,15 @@ class Search:
                 return ValidationCompleted(request_id, trial.done[1], trial.length)
         return None
 
+    @property
+    def asks(self) -> bool:
+        """Whether the search waits for a suggestion."""
+        return isinstance(self._method, ModelMethod) and self._method.asks
+
+    def question(self) -> Question | None:
+        """Gives what a `Suggested` event must answer next; None when the search waits for nothing."""
+        return self._method.question() if isinstance(self._method, ModelMethod) else None
+
     def apply(self, entry: Entry) -> None:
         """Takes over an entry of the log; decides nothing.
 
@@ -169,6 +191,10 @@ class Search:
         """Gives how far a trial said it is; 0 when it said nothing."""
         return self._reached.get(request_id, 0.0)
 
+    def all_reached(self) -> list[tuple[str, float]]:
+        """Gives how far the open trials say they are."""
+        return list(self._reached.items())
+
     def snapshot(self) -> dict[str, Any]:
         """Gives the whole state as JSON values; equal logs give equal snapshots."""
         return {
@@ -179,6 +205,9 @@ class Search:
             "failures": self._failures,
             "cancels": self._cancels,
             "over": self.over,
+            "answered": self.answered,
+            "suggested": self.suggested,
+            "extensions": [[one.max_trials, one.max_length] for one in self._extensions],
             "draws": self._draws,
             "trials": {request_id: trial.to_json() for request_id, trial in self.trials.items()},
             "method": self._method.snapshot(),
@@ -193,6 +222,11 @@ class Search:
         self._failures = state["failures"]
         self._cancels = state["cancels"]
         self.over = state["over"]
+        self.answered = state["answered"]
+        self.suggested = state["suggested"]
+        for max_trials, max_length in state["extensions"]:
+            self._extend(Extended(max_trials, max_length))
+            self._method.absorb(self._extensions[-1])
         self._draws = state["draws"]
         self.trials = {
             request_id: TrialState.from_json(fields) for request_id, fields in state["trials"].items()
@@ -207,7 +241,9 @@ class Search:
         self._sampler.random.advance_to(self._draws)
         for operation in self._method.decide(event, self._sampler):
             self._keep(operation, operations, actions)
-        if isinstance(event, TrialClosed) and self.closed == self.requested:
+        if isinstance(event, Retried):
+            self._hand_over(RunTrial(event.request_id, self.trials[event.request_id].length), actions)
+        if self._ends_with(event):
             self._keep(
                 Shutdown(
                     cancel=self._cancels >= self.requested,
@@ -224,18 +260,30 @@ class Search:
         action = self._action(operation)
         self._carry_out(operation)
         if action is not None:
-            self._hand_out(action)
-            self.last_action += 1
-            actions.append(action)
+            self._hand_over(action, actions)
+
+    def _hand_over(self, action: Action, actions: list[Action]) -> None:
+        self._hand_out(action)
+        self.last_action += 1
+        actions.append(action)
+
+    def _ends_with(self, event: MethodEvent) -> bool:
+        """Tells whether nothing remains to be done after an event."""
+        if self.over or self.kind.driven or not isinstance(event, TrialClosed | Extended):
+            return False
+        return self.closed == self.requested and not self.asks
 
     def _action(self, operation: Operation) -> Action | None:
         match operation:
-            case Create(request_id, hparams, trial_seed):
-                return CreateTrial(request_id, hparams, trial_seed, self.spec.source_checkpoint_id)
+            case Create(request_id, hparams, trial_seed, _, checkpoint_id):
+                source = checkpoint_id or self.spec.source_checkpoint_id
+                return CreateTrial(request_id, hparams, trial_seed, source)
             case ValidateAfter(request_id, length):
                 trial = self.trials[request_id]
-                if trial.idle and not trial.completed(length):
+                if (trial.idle or trial.closed) and not trial.completed(length):
                     return RunTrial(request_id, length)
+            case Promote(request_id) if self._reopens(request_id):
+                return RunTrial(request_id, 0)
             case Close(request_id):
                 return CloseTrial(request_id)
             case Stop(request_id):
@@ -269,7 +317,22 @@ class Search:
                 self.trials[request_id].closed = True
                 self.closed += 1
                 self._reached.pop(request_id, None)
+            case _:
+                self._absorb_decision(event)
         self._method.absorb(event)
+
+    def _absorb_decision(self, event: MethodEvent) -> None:
+        """Takes in what somebody outside decided."""
+        match event:
+            case OperationsPosted(_, answers):
+                self.answered = answers
+            case Suggested(number):
+                self.suggested = number
+            case Extended():
+                self._extend(event)
+                self.over = False
+            case Retried(request_id):
+                self._try_again(request_id)
 
     def _exit(self, request_id: str, reason: ExitReason) -> None:
         trial = self.trials[request_id]
@@ -280,6 +343,30 @@ class Search:
         if reason.invalid:
             self._reached.pop(request_id, None)
 
+    def _extend(self, event: Extended) -> None:
+        self._extensions.append(event)
+        for field, now in (("max_trials", event.max_trials), ("max_length", event.max_length)):
+            if now is not None:
+                self.limits[field] = now
+
+    def _try_again(self, request_id: str) -> None:
+        trial = self.trials[request_id]
+        self._failures -= trial.exit is ExitReason.ERRORED
+        self._cancels -= trial.exit is ExitReason.USER_CANCELED
+        trial.exit = None
+        trial.pending = trial.length > 0 and not trial.completed(trial.length)
+        self._reopen(trial)
+
+    def _reopen(self, trial: TrialState) -> None:
+        trial.closed = False
+        self.closed -= 1
+        self.over = False
+
+    def _reopens(self, request_id: str) -> bool:
+        """Tells whether a promotion lets a trial of a time-driven search run again."""
+        trial = self.trials[request_id]
+        return self.spec.time_metric is not None and trial.closed and trial.exit is None
+
     def _carry_out(self, operation: Operation) -> None:
         """Changes the state as an operation demands."""
         match operation:
@@ -288,13 +375,19 @@ class Search:
                 self.requested += 1
             case ValidateAfter(request_id, length):
                 trial = self.trials[request_id]
+                if trial.closed:
+                    self._reopen(trial)
+                    trial.closing = False
                 trial.length = length
                 trial.pending = True
                 if trial.repeats:
                     self._repeats.append(request_id)
             case Close(request_id) | Stop(request_id):
                 self.trials[request_id].closing = True
-            case Promote():
+            case Promote(request_id) if self._reopens(request_id):
+                self._reopen(self.trials[request_id])
+                self.trials[request_id].closing = False
+            case Promote() | Progress():
                 pass
             case Shutdown():
                 self.over = True

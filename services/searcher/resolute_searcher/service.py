@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -9,11 +10,13 @@ from sqlalchemy.engine import make_url
 
 from resolute.api.searcher.v1 import searcher_service_pb2
 from resolute.api.searcher.v1.searcher_service_pb2_grpc import add_SearcherServiceServicer_to_server
+from resolute_searcher.answering import Answering
 from resolute_searcher.live import LiveSearches
 from resolute_searcher.owners import Owners
-from resolute_searcher.servicers.searches import SearcherServicer
+from resolute_searcher.servicers.searcher import SearcherServicer
 from resolute_searcher.storage import Storage
 from resolute_searcher.watching import Watchers
+from resolute_searcher.workers import Workers
 from resolute_serving.service import Environment
 
 if TYPE_CHECKING:
@@ -39,15 +42,23 @@ class SearcherService:
         shared = make_url(environment.database_url).get_backend_name() != "sqlite"
         self._storage = Storage(environment.open_database(NAME))
         self._watchers = Watchers()
+        self._workers = Workers()
         owners = Owners(self._storage)
         searches = LiveSearches(
-            self._storage, clock=environment.clock, owners=owners, watchers=self._watchers, shared=shared
+            self._storage,
+            clock=environment.clock,
+            owners=owners,
+            watchers=self._watchers,
+            shared=shared,
+            asked=self._answer,
         )
+        self._answering = Answering(self._storage, searches, self._workers)
         self._servicer = SearcherServicer(
             storage=self._storage,
             searches=searches,
             owners=owners,
             watchers=self._watchers,
+            workers=self._workers,
             shared=shared,
         )
 
@@ -61,4 +72,9 @@ class SearcherService:
     async def stop(self) -> None:
         """Ends the streams, waits for what is on its way to the disk, closes the database."""
         self._watchers.close()
+        await self._answering.close()
+        await asyncio.to_thread(self._workers.close)
         await self._storage.close()
+
+    def _answer(self, search_id: str) -> None:
+        self._answering.look(search_id)

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from resolute.api.common.v1 import value_pb2
 from resolute.api.searcher.v1 import search_pb2 as pb
-from resolute.errors import InvalidArgumentError, UnimplementedError, Violation
+from resolute.errors import InvalidArgumentError, Violation
 from resolute.values import from_value
+from resolute_searcher.external import external_from
 from resolute_searcher.methods.adaptive import AdaptiveMode
 from resolute_searcher.space import (
     Categorical,
@@ -78,10 +79,7 @@ def _method_from(message: pb.SearchSpec) -> MethodSpec:
         case "adaptive_asha":
             return _adaptive_asha_from(message.adaptive_asha)
         case "external":
-            raise UnimplementedError(
-                f"search method {message.external.name!r} is not known here; "
-                "use single, random, grid, async_halving or adaptive_asha"
-            )
+            return external_from(message.external)
     raise _wrong("searcher.name", "must name a search method")
 
 

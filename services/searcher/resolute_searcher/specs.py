@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -9,10 +10,12 @@ from resolute_searcher.faults import Faults
 from resolute_searcher.methods.adaptive import AdaptiveMode, AdaptivePlan
 from resolute_searcher.methods.grid import Grid, missing_counts
 from resolute_searcher.methods.halving import Halving
-from resolute_searcher.space import Space
+from resolute_searcher.space import Json, Space
 
 MAX_TRIALS = 1_000_000
 """Most trials of a search."""
+MAX_MODELLED_TRIALS = 10_000
+"""Most trials of a search by a model."""
 MAX_AT_START = 20_000
 """Most trials that a search begins with."""
 _MAX_RUNGS = 64
@@ -178,7 +181,89 @@ class AdaptiveAshaSpec:
         return plan.brackets()
 
 
-MethodSpec: TypeAlias = SingleSpec | RandomSpec | GridSpec | AsyncHalvingSpec | AdaptiveAshaSpec
+@dataclass(frozen=True, slots=True)
+class PostedSpec:
+    """A search that a client drives."""
+
+    def check(self, spec: SearchSpec, faults: Faults) -> None:
+        """Has nothing to check: the client knows what it wants."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """Samples that a model of the earlier results chooses, with Optuna's samplers.
+
+    Attributes:
+        max_length: Length to train to.
+        max_trials: Number of trials.
+        sampler: Name of the sampler.
+        settings: The sampler's own settings.
+        max_concurrent_trials: Trials alive at once; 0 is no limit.
+        num_rungs: Rungs at which trials are stopped that are not among the best; 1 for none.
+        divisor: One over the share that trains on, above 1.
+    """
+
+    max_length: int
+    max_trials: int
+    sampler: str = "tpe"
+    settings: Mapping[str, Json] = field(default_factory=dict)
+    max_concurrent_trials: int = 16
+    num_rungs: int = 1
+    divisor: float = 4.0
+
+    def check(self, spec: SearchSpec, faults: Faults) -> None:
+        """Adds what is wrong to the faults."""
+        _check_length(self.max_length, faults)
+        _check_trials(self.max_trials, self.max_concurrent_trials, faults)
+        _check_divisor(self.divisor, faults)
+        _check_rungs(self.num_rungs, "num_rungs", faults)
+        _check_time(spec, False, faults)
+        many = self.max_trials <= MAX_MODELLED_TRIALS
+        faults.require(
+            many,
+            "searcher.max_trials",
+            f"must be at most {MAX_MODELLED_TRIALS} in a search by a model, which weighs all earlier trials "
+            f"for each new one; not {self.max_trials}",
+        )
+
+    def bracket(self, *, smaller_is_better: bool) -> Halving:
+        """Gives the bracket."""
+        return Halving(
+            num_rungs=self.num_rungs,
+            max_length=self.max_length,
+            max_trials=self.max_trials,
+            divisor=self.divisor,
+            max_concurrent_trials=self.max_concurrent_trials or self.max_trials,
+            smaller_is_better=smaller_is_better,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PluginSpec:
+    """A search by a method that another distribution brings.
+
+    Attributes:
+        name: Name of its entry point.
+        settings: What only the method understands.
+    """
+
+    name: str
+    settings: Mapping[str, Json] = field(default_factory=dict)
+
+    def check(self, spec: SearchSpec, faults: Faults) -> None:
+        """Leaves the checks to the method."""
+
+
+MethodSpec: TypeAlias = (
+    SingleSpec
+    | RandomSpec
+    | GridSpec
+    | AsyncHalvingSpec
+    | AdaptiveAshaSpec
+    | PostedSpec
+    | ModelSpec
+    | PluginSpec
+)
 
 
 @dataclass(frozen=True, slots=True)

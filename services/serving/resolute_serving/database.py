@@ -136,6 +136,9 @@ class Database:
     def _commit(self, group: list[_Item[Any]]) -> None:
         # A caller that has gone away wants nothing written; from here on it can no longer cancel.
         group = [item for item in group if item.future.set_running_or_notify_cancel()]
+        if len(group) == 1:
+            self._commit_alone(group[0])
+            return
         try:
             with _typed_errors(self.name), self._writer_engine.begin() as connection:
                 outcomes = [self._attempt(connection, item) for item in group]
@@ -148,6 +151,16 @@ class Database:
                 item.future.set_result(result)
             else:
                 item.future.set_exception(failure)
+
+    def _commit_alone(self, item: _Item[Any]) -> None:
+        # Nobody shares the transaction, so it need not outlive a failure: no savepoint.
+        try:
+            with _typed_errors(self.name), self._writer_engine.begin() as connection:
+                result = item.work(connection)
+        except BaseException as error:  # noqa: BLE001 - whoever waits must hear of any failure
+            item.future.set_exception(error)
+        else:
+            item.future.set_result(result)
 
     def _attempt(
         self, connection: Connection, item: _Item[Any]

@@ -15,7 +15,7 @@ from resolute.cli import commands, plugins
 from resolute.cli.lazy import LazyCommand, LazyGroup
 from resolute.cli.main import cli, run
 
-GROUPS = (cli, commands.experiment, commands.trial, commands.checkpoint, commands.template)
+GROUPS = (cli, commands.experiment, commands.trial, commands.checkpoint, commands.template, commands.search)
 OWN = [(group, entry) for group in GROUPS for entry in group.entries()]
 
 
@@ -45,6 +45,7 @@ def test_every_command_can_be_loaded_and_has_help(group: LazyGroup, entry: LazyC
         (("c", "down"), "resolute checkpoint download"),
         (("temp", "set"), "resolute template set"),
         (("prev",), "resolute preview-search"),
+        (("search", "sim"), "resolute search simulate"),
     ],
 )
 def test_names_can_be_shortened(

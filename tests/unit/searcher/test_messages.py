@@ -11,7 +11,7 @@ from support.searching import adaptive, spec
 from resolute.api.common.v1 import value_pb2
 from resolute.api.searcher.v1 import search_pb2 as pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
-from resolute.errors import InvalidArgumentError, ResoluteError, UnimplementedError
+from resolute.errors import InvalidArgumentError, ResoluteError
 from resolute.values import to_value
 from resolute_searcher.messages import entry_to, event_from, operation_from
 from resolute_searcher.methods.adaptive import AdaptiveMode
@@ -128,7 +128,18 @@ def nested(depth: int) -> pb.Space:
             "a value without a kind",
         ),
         (spec(single=pb.SingleMethod(), space=nested(26)), InvalidArgumentError, "nests deeper than 24"),
-        (spec(external=pb.ExternalMethod(name="optuna")), UnimplementedError, "'optuna' is not known here"),
+        (spec(external=pb.ExternalMethod(name="optuna")), InvalidArgumentError, "max_length: must be given"),
+        (
+            spec(external=pb.ExternalMethod(name="optuna", settings=to_value({"max_length": "1"}))),
+            InvalidArgumentError,
+            "max_length: is of the wrong kind",
+        ),
+        (
+            spec(external=pb.ExternalMethod(name="optuna", settings=to_value({"prior": 1}))),
+            InvalidArgumentError,
+            "prior: is unknown",
+        ),
+        (spec(external=pb.ExternalMethod()), InvalidArgumentError, "must name a search method"),
         (
             spec(
                 grid=pb.GridMethod(max_length=1),

@@ -1,21 +1,30 @@
-"""Random searches, played in random order with exits, repeats and crashes: what must hold for all of them."""
+"""Random searches, played in random order with exits, repeats and crashes: what must hold for all of them.
+
+RESOLUTE_PROPERTY_CASES sets how many searches are played; 2000 unless told.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import random
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
+from resolute.errors import FailedPreconditionError
 from resolute_searcher.actions import CloseTrial, CreateTrial, EndSearch, RunTrial, StopTrial
 from resolute_searcher.events import (
     Event,
     ExitReason,
+    Extended,
+    Retried,
     Sealed,
     Started,
+    Suggested,
     TrialClosed,
     TrialCreated,
     TrialExited,
@@ -24,7 +33,9 @@ from resolute_searcher.events import (
 )
 from resolute_searcher.messages import entry_from, entry_to
 from resolute_searcher.methods.adaptive import AdaptiveMode
+from resolute_searcher.renewal import admits_retry
 from resolute_searcher.replay import replay
+from resolute_searcher.rng import RandomStream
 from resolute_searcher.search import Entry, Search, fold
 from resolute_searcher.space import Categorical, DoubleRange, IntRange, LogRange, Space
 from resolute_searcher.specs import (
@@ -32,11 +43,14 @@ from resolute_searcher.specs import (
     AsyncHalvingSpec,
     GridSpec,
     MethodSpec,
+    ModelSpec,
     RandomSpec,
     SearchSpec,
     SingleSpec,
 )
 
+PARTS = 5
+CASES = int(os.environ.get("RESOLUTE_PROPERTY_CASES", "2000")) // PARTS
 SEARCH = "0d9f8d0e-6d64-4c0a-9f4b-0c3e7f1c2b11"
 SPACE = Space(
     {
@@ -80,6 +94,14 @@ methods: st.SearchStrategy[MethodSpec] = st.one_of(
         stop_once=st.booleans(),
         time_driven=st.booleans(),
     ),
+    st.builds(
+        ModelSpec,
+        max_length=lengths,
+        max_trials=trial_counts,
+        max_concurrent_trials=concurrency,
+        num_rungs=st.integers(1, 4),
+        divisor=divisors,
+    ),
 )
 
 
@@ -107,19 +129,57 @@ class Chaos:
     resting: set[str] = field(default_factory=set)
     times: dict[str, float] = field(default_factory=dict)
     refused: int = 0
+    renewals: int = 0
 
     def __post_init__(self) -> None:
         self.search = Search(self.spec)
 
     def play(self) -> None:
         self.feed(Started())
-        while not self.search.over:
+        while not self.search.over or self.renew():
             if self.choice.random() < 0.1:
                 self.crash()
             # Whoever rests does nothing until the search tells it to run, or to end.
             running = [one for one in self.alive if one not in self.resting or self.search.trial(one).closing]
+            if self.search.asks and (not running or self.choice.random() < 0.5):
+                self.suggest()
+                continue
             assert running, "nobody can go on, and yet the search is not over"
             self.step(self.choice.choice(running))
+
+    def suggest(self) -> None:
+        question = self.search.question()
+        assert question is not None
+        hparams = SPACE.sample(RandomStream(question.number)) if self.choice.random() < 0.9 else None
+        self.feed(Suggested(question.number, hparams, {"note": question.number}))
+
+    def renew(self) -> bool:
+        """Extends the search, or tries a failed trial again; tells whether there is more to do."""
+        if self.renewals == 2 or self.choice.random() < 0.5:
+            return False
+        self.renewals += 1
+        for request_id, trial in self.search.trials.items():
+            try:
+                admits_retry(trial, request_id)
+            except FailedPreconditionError:
+                continue
+            self.once(Retried(request_id))
+            return True
+        raised = {
+            field: before + self.choice.randint(1, 2 * before)
+            for field, before in self.search.limits.items()
+            if field in self.search.kind.extends and before is not None and self.choice.random() < 0.7
+        }
+        if not raised:
+            return False
+        self.once(Extended(**raised))
+        return not self.search.over
+
+    def once(self, event: Event) -> None:
+        entry = self.search.record(event)
+        assert entry is not None
+        self.entries.append(entry)
+        self.obey(entry)
 
     def crash(self) -> None:
         before = self.search.snapshot()
@@ -148,9 +208,11 @@ class Chaos:
                     assert request_id not in self.alive
                     self.alive[request_id] = 1
                 case RunTrial(request_id):
-                    assert request_id in self.resting
+                    assert request_id in self.resting or request_id not in self.alive
                     self.resting.discard(request_id)
-                    self.alive[request_id] += 1
+                    self.alive[request_id] = (
+                        self.alive.get(request_id, self.search.trial(request_id).min_run) + 1
+                    )
                 case CloseTrial(request_id) | StopTrial(request_id):
                     assert self.search.trial(request_id).closing
                 case EndSearch():
@@ -207,12 +269,13 @@ class Chaos:
         self.resting.discard(request_id)
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.parametrize("part", range(PARTS))
+@settings(max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(methods, st.booleans(), st.integers(0, 2**32 - 1), st.integers(0, 10**9))
 def test_every_search_ends_and_its_log_is_its_state(
-    method: MethodSpec, smaller: bool, seed: int, order: int
+    part: int, method: MethodSpec, smaller: bool, seed: int, order: int
 ) -> None:
-    chaos = Chaos(spec_of(method, smaller=smaller, seed=seed), random.Random(order))
+    chaos = Chaos(spec_of(method, smaller=smaller, seed=seed), random.Random(order * PARTS + part))
     chaos.play()
     search, entries = chaos.search, chaos.entries
     assert fold(chaos.spec, entries).snapshot() == search.snapshot()

@@ -1,11 +1,18 @@
-"""The searcher, as far as people ask it: what a search would run."""
+"""The searcher, as far as people ask it: what a search would run, and whether its log is right."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from google.protobuf import text_format
 
 from resolute.api.searcher.v1 import search_pb2, searcher_service_pb2, searcher_service_pb2_grpc
 from resolute.client.session import Session
+
+_LONG_SECONDS = 300.0  # of calls that calculate
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,62 @@ class Plan:
     """Training units of the whole search."""
 
 
+@dataclass(frozen=True)
+class Curve:
+    """A learning curve: metrics at ascending lengths."""
+
+    lengths: tuple[float, ...]
+    metrics: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class SimulatedRung:
+    """How many trials came to one length in one bracket."""
+
+    bracket: int
+    length: int
+    reached: int
+    ended: int
+
+
+@dataclass(frozen=True)
+class SimulatedTrial:
+    """A trial that was played."""
+
+    bracket: int
+    length: int
+    metric: float
+    start: float
+    end: float
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What came of a simulation; one unit of training takes one unit of virtual time."""
+
+    rungs: tuple[SimulatedRung, ...]
+    trials: tuple[SimulatedTrial, ...]
+    """In the order of creation."""
+    total_units: int
+    duration: float
+    events: int
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What came of deciding a log again."""
+
+    equal: bool
+    first_difference: int
+    detail: str
+    event: str
+    """The last event that was replayed, for people."""
+    decisions: tuple[str, ...]
+    """What was decided upon it, for people."""
+    state: dict[str, Any]
+    """The search after it."""
+
+
 class Searches:
     """Calls of the searcher.
 
@@ -58,3 +121,63 @@ class Searches:
             for bracket in response.brackets
         )
         return Plan(brackets, response.total_units)
+
+    def simulate(
+        self, spec: search_pb2.SearchSpec, *, curves: Sequence[Curve] = (), slots: int = 0
+    ) -> Simulated:
+        """Plays a search in virtual time, without creating it.
+
+        Args:
+            spec: What to search.
+            curves: Recorded learning curves, taken in turn; empty for synthetic ones.
+            slots: Trials that train at once; 0 for as many as the search asks for.
+        """
+        recorded = [
+            searcher_service_pb2.SimulateSearchRequest.Curve(lengths=curve.lengths, metrics=curve.metrics)
+            for curve in curves
+        ]
+        told = self._stub.SimulateSearch(
+            searcher_service_pb2.SimulateSearchRequest(spec=spec, curves=recorded, slots=slots),
+            timeout=_LONG_SECONDS,
+        )
+        columns = zip(
+            told.trial_brackets,
+            told.trial_lengths,
+            told.trial_metrics,
+            told.trial_starts,
+            told.trial_ends,
+            strict=True,
+        )
+        return Simulated(
+            rungs=tuple(
+                SimulatedRung(rung.bracket, rung.length, rung.reached, rung.ended) for rung in told.rungs
+            ),
+            trials=tuple(SimulatedTrial(*row) for row in columns),
+            total_units=told.total_units,
+            duration=told.duration,
+            events=told.events,
+        )
+
+    def replay(self, search_id: str, *, until: int = 0) -> Replayed:
+        """Decides the log of a search again and compares.
+
+        Args:
+            search_id: UUID of the search, which is the experiment's.
+            until: Last event to replay; 0 for all.
+        """
+        told = self._stub.ReplaySearch(
+            searcher_service_pb2.ReplaySearchRequest(search_id=search_id, until_sequence=until),
+            timeout=_LONG_SECONDS,
+        )
+        return Replayed(
+            equal=told.equal,
+            first_difference=told.first_difference,
+            detail=told.detail,
+            event=_line(told.last.event),
+            decisions=tuple(map(_line, told.last.operations)),
+            state=json.loads(told.state_json),
+        )
+
+
+def _line(message: Any) -> str:
+    return text_format.MessageToString(message, as_one_line=True)

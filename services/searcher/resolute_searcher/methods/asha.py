@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping
 from typing import Any
 
-from resolute_searcher.events import MethodEvent, Started, TrialClosed, TrialExited, ValidationCompleted
+from resolute_searcher.events import (
+    Extended,
+    MethodEvent,
+    Retried,
+    Started,
+    TrialClosed,
+    TrialExited,
+    ValidationCompleted,
+)
 from resolute_searcher.methods.base import Sampler
 from resolute_searcher.methods.halving import Halving
 from resolute_searcher.methods.ladder import Ladder
@@ -39,6 +47,11 @@ class AsyncHalvingSearch:
                 self._ladder.fall(request_id)
             case TrialClosed():
                 self._ladder.ended += 1
+            case Retried(request_id):
+                self._ladder.revive(request_id)
+                self._closed_out = 0
+            case Extended(max_trials, max_length):
+                self._extend(max_trials, max_length)
 
     def decide(self, event: MethodEvent, sampler: Sampler) -> Iterator[MethodOperation]:
         """Promotes, or else begins another trial; closes what can rise no more."""
@@ -54,6 +67,8 @@ class AsyncHalvingSearch:
                 yield from self._trial(sampler)
             case TrialExited(request_id) if self._ladder.climbers[request_id].fell:
                 yield from self._climb(request_id, sampler)
+            case Extended():
+                yield from self._go_on(sampler)
 
     def apply(self, operation: MethodOperation) -> None:
         """Moves trials."""
@@ -123,11 +138,34 @@ class AsyncHalvingSearch:
         climber = self._ladder.climbers[risen]
         # A rung can reopen after it was closed out, when a refused trial is replaced; who left then stays
         # out.
-        return None if climber.closed and not climber.exited else risen
+        return None if climber.out else risen
+
+    def _extend(self, max_trials: int | None, max_length: int | None) -> None:
+        before = self._halving
+        self._halving = before.extended(max_trials=max_trials, max_length=max_length)
+        above = self._halving.top - before.top
+        if above:
+            # However few stand there, the best of the old top trains on.
+            self._ladder.rungs[before.top].require(1)
+        self._ladder.extend([Rung(before.divisor) for _ in range(above)])
+        self._closed_out = 0
+
+    def _go_on(self, sampler: Sampler) -> Iterator[MethodOperation]:
+        """Promotes whom the extension makes room for, and begins trials up to the concurrency."""
+        for number in range(self._halving.top):
+            for entry in self._ladder.rungs[number].best():
+                climber = self._ladder.climbers[entry.request_id]
+                if climber.rung == number and climber.parked:
+                    yield ValidateAfter(entry.request_id, self._halving.length(number + 1))
+        while (
+            sum(self._ladder.outstanding) < self._halving.at_start
+            and self._ladder.counted < self._halving.max_trials
+        ):
+            yield from self._trial(sampler)
 
     def _close_out(self) -> Iterator[MethodOperation]:
         """Closes the trials that rest on rungs where no report can change anything any more."""
-        for number in range(self._closed_out, self._halving.num_rungs):
+        for number in range(self._closed_out, self._halving.top + 1):
             if self._ladder.outstanding[number]:
                 return
             for entry in self._ladder.rungs[number]:

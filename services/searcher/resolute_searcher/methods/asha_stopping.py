@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping
 from typing import Any
 
-from resolute_searcher.events import MethodEvent, Started, TrialClosed, TrialExited, ValidationCompleted
+from resolute_searcher.events import (
+    Extended,
+    MethodEvent,
+    Retried,
+    Started,
+    TrialClosed,
+    TrialExited,
+    ValidationCompleted,
+)
 from resolute_searcher.methods.base import Sampler
 from resolute_searcher.methods.halving import Halving
 from resolute_searcher.methods.ladder import Ladder
@@ -23,9 +31,9 @@ class StoppingHalvingSearch:
     def __init__(self, halving: Halving) -> None:
         self._halving = halving
         # The first report on a rung always goes on, and the newest of equals stands first.
-        self._ladder = Ladder(
-            [Rung(halving.divisor, at_least=1, newest_first=True) for _ in range(halving.num_rungs)]
-        )
+        self._ladder = Ladder([self._rung() for _ in range(halving.num_rungs)])
+        # The top rung before the newest extension. No state: it serves to decide upon that alone.
+        self._old_top = halving.top
 
     def absorb(self, event: MethodEvent) -> None:
         """Puts metrics on rungs."""
@@ -38,6 +46,10 @@ class StoppingHalvingSearch:
                 self._ladder.fall(request_id)
             case TrialClosed():
                 self._ladder.ended += 1
+            case Retried(request_id):
+                self._ladder.revive(request_id)
+            case Extended(max_trials, max_length):
+                self._extend(max_trials, max_length)
 
     def decide(self, event: MethodEvent, sampler: Sampler) -> Iterator[MethodOperation]:
         """Continues or closes the trial that reported; one that ends makes room for another."""
@@ -55,6 +67,8 @@ class StoppingHalvingSearch:
             case TrialExited(request_id) if self._ladder.climbers[request_id].fell:
                 # Unlike with promotion, a trial that exited never rises.
                 yield from self._next_trial(sampler)
+            case Extended():
+                yield from self._go_on(sampler)
 
     def apply(self, operation: MethodOperation) -> None:
         """Moves trials."""
@@ -78,6 +92,26 @@ class StoppingHalvingSearch:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Takes over the rungs and the trials."""
         self._ladder.restore(state)
+
+    def _rung(self) -> Rung:
+        return Rung(self._halving.divisor, at_least=1, newest_first=True)
+
+    def _extend(self, max_trials: int | None, max_length: int | None) -> None:
+        self._old_top = self._halving.top
+        self._halving = self._halving.extended(max_trials=max_trials, max_length=max_length)
+        self._ladder.extend([self._rung() for _ in range(self._halving.top - self._old_top)])
+
+    def _go_on(self, sampler: Sampler) -> Iterator[MethodOperation]:
+        """Lets the best of the old top train on, and begins trials up to the concurrency."""
+        if self._old_top < self._halving.top:
+            for entry in self._ladder.rungs[self._old_top].best():
+                if self._ladder.climbers[entry.request_id].parked:
+                    yield ValidateAfter(entry.request_id, self._halving.length(self._old_top + 1))
+        while (
+            sum(self._ladder.outstanding) < self._halving.at_start
+            and self._ladder.counted < self._halving.max_trials
+        ):
+            yield from self._trial(sampler)
 
     def _continue(self, request_id: str) -> Generator[MethodOperation, None, bool]:
         rung = self._ladder.climbers[request_id].rung

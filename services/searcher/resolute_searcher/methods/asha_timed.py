@@ -6,7 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from resolute_searcher.events import MethodEvent, Started, TrialClosed, TrialExited, ValidationReported
+from resolute_searcher.events import (
+    Extended,
+    MethodEvent,
+    Retried,
+    Started,
+    TrialClosed,
+    TrialExited,
+    ValidationReported,
+)
 from resolute_searcher.methods.base import Sampler
 from resolute_searcher.methods.halving import WORST, Halving
 from resolute_searcher.methods.rung import Rung
@@ -44,7 +52,9 @@ class TimedHalvingSearch:
 
     def __init__(self, halving: Halving) -> None:
         self._halving = halving
-        self._rungs = [Rung(halving.divisor, at_least=1, newest_first=True) for _ in range(halving.num_rungs)]
+        self._rungs = [self._rung() for _ in range(halving.num_rungs)]
+        # The top rung before the newest extension. No state: it serves to decide upon that alone.
+        self._old_top = halving.top
         self._runners: dict[str, _Runner] = {}
         self._invalid = 0
         self._ended = 0
@@ -63,6 +73,10 @@ class TimedHalvingSearch:
                 self._exit(request_id, invalid=reason.invalid)
             case TrialClosed():
                 self._ended += 1
+            case Retried(request_id):
+                self._revive(request_id)
+            case Extended(max_trials, max_length):
+                self._extend(max_trials, max_length)
 
     def decide(self, event: MethodEvent, sampler: Sampler) -> Iterator[MethodOperation]:
         """Stops the trial that reported, if it must stop; one that ends makes room for another."""
@@ -79,6 +93,8 @@ class TimedHalvingSearch:
             case TrialClosed(request_id) if not self._runners[request_id].over:
                 # It was done with its training before a rung ended it.
                 yield from self._next_trial(sampler)
+            case Extended():
+                yield from self._go_on(sampler)
 
     def apply(self, operation: MethodOperation) -> None:
         """Moves trials."""
@@ -86,7 +102,11 @@ class TimedHalvingSearch:
             case Create(request_id):
                 self._runners[request_id] = _Runner()
             case Promote(request_id, rung):
-                self._runners[request_id].rung = rung
+                runner = self._runners[request_id]
+                runner.rung = rung
+                if runner.stopped:
+                    runner.stopped = False
+                    self._ended -= 1
                 if self._report is not None:
                     self._arrive(self._report)
             case Stop(request_id):
@@ -119,6 +139,33 @@ class TimedHalvingSearch:
         }
         self._invalid = state["invalid"]
         self._ended = state["ended"]
+
+    def _rung(self) -> Rung:
+        return Rung(self._halving.divisor, at_least=1, newest_first=True)
+
+    def _extend(self, max_trials: int | None, max_length: int | None) -> None:
+        self._old_top = self._halving.top
+        self._halving = self._halving.extended(max_trials=max_trials, max_length=max_length)
+        self._rungs += [self._rung() for _ in range(self._halving.top - self._old_top)]
+
+    def _go_on(self, sampler: Sampler) -> Iterator[MethodOperation]:
+        """Lets the best of the old top run on, and begins trials up to the concurrency."""
+        if self._old_top < self._halving.top:
+            for entry in self._rungs[self._old_top].best():
+                runner = self._runners[entry.request_id]
+                if runner.stopped and not runner.exited:
+                    yield Promote(entry.request_id, self._old_top + 1)
+        open_trials = sum(not runner.over for runner in self._runners.values())
+        counted = len(self._runners) - self._invalid
+        new = min(self._halving.at_start - open_trials, self._halving.max_trials - counted)
+        for _ in range(new):
+            yield sampler.create()
+
+    def _revive(self, request_id: str) -> None:
+        runner = self._runners[request_id]
+        self._rungs[runner.rung].remove(request_id)
+        runner.exited = False
+        self._ended -= 1
 
     def _arrive(self, report: ValidationReported) -> None:
         rung = self._runners[report.request_id].rung

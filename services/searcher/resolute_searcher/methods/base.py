@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 from uuid import UUID
 
 from resolute_searcher.events import MethodEvent
 from resolute_searcher.operations import Create, MethodOperation
 from resolute_searcher.rng import RandomStream
 from resolute_searcher.space import Json, Space
+
+Fact: TypeAlias = tuple[int, int, float] | tuple[int, None, str]
+"""A metric at a length, or an end, of the trial of a suggestion."""
 
 _TRIAL_SEEDS = 1 << 31
 _ID_WORDS = 4
@@ -26,6 +30,10 @@ class Sampler:
     def __init__(self, space: Space, random: RandomStream) -> None:
         self.space = space
         self.random = random
+
+    def trial_seed(self) -> int:
+        """Draws a seed for a trial that was not made here."""
+        return self.random.bounded(_TRIAL_SEEDS)
 
     def create(self, hparams: dict[str, Json] | None = None) -> Create:
         """Makes a trial.
@@ -76,6 +84,43 @@ class SearchMethod(Protocol):
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Replaces the state by a snapshot's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a search wants to be told from outside: hyperparameters for its next trial.
+
+    It says all that the answer may rest on, so that equal questions have equal answers, wherever and whenever
+    they are asked.
+
+    Attributes:
+        number: Which of the search's suggestions it is, from 1.
+        seed: Seed of the random numbers behind the answer.
+        chooser: Who is to answer, and how; as the method understands it.
+        smaller_is_better: Whether smaller metrics are better.
+        earlier: Hyperparameters and notes of the earlier suggestions, in order.
+        facts: What is known of their trials, in order: position of the suggestion from 0, length and metric;
+            or position, None and how it ended.
+    """
+
+    number: int
+    seed: int
+    chooser: dict[str, Json]
+    smaller_is_better: bool
+    earlier: tuple[tuple[dict[str, Json], Json], ...]
+    facts: tuple[Fact, ...]
+
+
+@runtime_checkable
+class ModelMethod(Protocol):
+    """A search method that leaves the choice of hyperparameters to somebody else."""
+
+    @property
+    def asks(self) -> bool:
+        """Whether it waits for a choice."""
+
+    def question(self) -> Question | None:
+        """Gives the choice that it waits for; None when it waits for none."""
 
 
 def decide_and_apply(method: SearchMethod, event: MethodEvent, sampler: Sampler) -> list[MethodOperation]:

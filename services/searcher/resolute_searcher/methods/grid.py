@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from resolute_searcher.events import MethodEvent, Started, TrialClosed
+from resolute_searcher.events import Extended, MethodEvent, Retried, Started, TrialClosed, TrialExited
 from resolute_searcher.methods.base import Sampler
+from resolute_searcher.methods.lengthening import Lengthening
 from resolute_searcher.operations import Close, Create, MethodOperation, ValidateAfter
 from resolute_searcher.space import (
     Categorical,
@@ -40,12 +41,24 @@ class GridSearch:
         self._created = 0
         self._finished = 0
         self._open: dict[str, None] = {}
+        self._lengthening = Lengthening()
 
     def absorb(self, event: MethodEvent) -> None:
         """Counts ends."""
-        if isinstance(event, TrialClosed) and event.request_id in self._open:
-            del self._open[event.request_id]
-            self._finished += 1
+        match event:
+            case TrialExited(request_id):
+                self._lengthening.leave(request_id)
+            case TrialClosed(request_id) if request_id in self._open:
+                del self._open[request_id]
+                self._finished += 1
+                self._lengthening.end(request_id)
+            case Retried(request_id):
+                self._open[request_id] = None
+                self._finished -= 1
+                self._lengthening.come_back(request_id)
+            case Extended(_, max_length):
+                self._max_length = max_length
+                self._lengthening.lengthen()
 
     def decide(self, event: MethodEvent, sampler: Sampler) -> Iterator[MethodOperation]:
         """Fills the concurrency at the start; afterwards each end makes room for the next point."""
@@ -53,14 +66,20 @@ class GridSearch:
             case Started():
                 for _ in range(self._at_start):
                     yield from self._trial(sampler)
-            case TrialClosed() if self._created < self._grid.size:
-                yield from self._trial(sampler)
+            case TrialClosed():
+                yield from self._next(sampler)
+            case Extended():
+                while len(self._open) < self._at_start and self._lengthening.waits:
+                    yield from self._next(sampler)
 
     def apply(self, operation: MethodOperation) -> None:
         """Counts points."""
         if isinstance(operation, Create):
             self._created += 1
             self._open[operation.request_id] = None
+        elif isinstance(operation, ValidateAfter) and self._lengthening.began(operation.request_id):
+            self._open[operation.request_id] = None
+            self._finished -= 1
 
     def progress(self, reached: Mapping[str, float]) -> float:
         """Gives trained over planned units; refused points count as complete."""
@@ -70,13 +89,24 @@ class GridSearch:
 
     def snapshot(self) -> dict[str, Any]:
         """Gives the counts and the open trials."""
-        return {"created": self._created, "finished": self._finished, "open": list(self._open)}
+        return {
+            "created": self._created,
+            "finished": self._finished,
+            "open": list(self._open),
+        } | self._lengthening.snapshot()
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Takes over the counts and the open trials."""
         self._created = state["created"]
         self._finished = state["finished"]
         self._open = dict.fromkeys(state["open"])
+        self._lengthening.restore(state)
+
+    def _next(self, sampler: Sampler) -> Iterator[MethodOperation]:
+        if self._lengthening.waits and self._max_length is not None:
+            yield from self._lengthening.next(self._max_length)
+        elif self._created < self._grid.size:
+            yield from self._trial(sampler)
 
     def _trial(self, sampler: Sampler) -> Iterator[MethodOperation]:
         created = sampler.create(self._grid.point(self._grid.size - 1 - self._created))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 WORST = sys.float_info.max
 """The worst metric: that of trials that exited, and of those that reported no number."""
@@ -21,6 +21,7 @@ class Halving:
         divisor: One over the share that goes up, above 1.
         max_concurrent_trials: Trials alive at once; 0 lets the method choose.
         smaller_is_better: Whether smaller metrics are better.
+        further: Lengths of the rungs that extensions put on top.
     """
 
     num_rungs: int
@@ -29,15 +30,41 @@ class Halving:
     divisor: float = 4.0
     max_concurrent_trials: int = 16
     smaller_is_better: bool = True
+    further: tuple[int, ...] = ()
 
     def length(self, rung: int) -> int:
         """Gives the absolute length that is trained to at a rung, counted from 0 at the bottom."""
+        if rung >= self.num_rungs:
+            return self.further[rung - self.num_rungs]
         return max(int(self.max_length / self.divisor ** (self.num_rungs - 1 - rung)), 1)
 
     @property
     def top(self) -> int:
         """The top rung's number."""
-        return self.num_rungs - 1
+        return self.num_rungs - 1 + len(self.further)
+
+    def extended(self, *, max_trials: int | None, max_length: int | None) -> Halving:
+        """Gives the bracket with more to do.
+
+        What is there stays: rungs keep their lengths, and new ones go on top, each `divisor` times as long as
+        the one below, the last as long as asked.
+
+        Args:
+            max_trials: Number of trials; None for as many as before.
+            max_length: Length at the top rung; None for the one before.
+        """
+        further = list(self.further)
+        if max_length is not None:
+            above = self._above(self.length(self.top))
+            while above < max_length:
+                further.append(above)
+                above = self._above(above)
+            further.append(max_length)
+        trials = max(self.max_trials, max_trials or 0)
+        return replace(self, max_trials=trials, further=tuple(further))
+
+    def _above(self, length: int) -> int:
+        return max(int(length * self.divisor), length + 1)
 
     @property
     def at_start(self) -> int:
@@ -45,7 +72,7 @@ class Halving:
         if self.max_concurrent_trials:
             return min(self.max_concurrent_trials, self.max_trials)
         # Enough for one of them to climb to the top.
-        return min(max(int(self.divisor**self.top), 1), self.max_trials)
+        return min(max(int(self.divisor ** (self.num_rungs - 1)), 1), self.max_trials)
 
     def badness(self, metric: float) -> float:
         """Turns a metric into one of which smaller values are better and which JSON can hold.

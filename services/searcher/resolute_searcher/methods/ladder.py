@@ -20,6 +20,8 @@ class Climber:
         exited: It left before it was closed.
         fell: It left while it had work.
         closed: It gets no more work.
+        parked: It was closed, but an extension may give it work again.
+        fell_at: The rung of the work that it left; -1 when it left none.
     """
 
     rung: int = -1
@@ -27,6 +29,13 @@ class Climber:
     exited: bool = False
     fell: bool = False
     closed: bool = False
+    parked: bool = False
+    fell_at: int = -1
+
+    @property
+    def out(self) -> bool:
+        """Whether it can rise no more, unless it has exited and takes the worst metric along."""
+        return self.closed and not self.exited and not self.parked
 
 
 class Ladder:
@@ -62,6 +71,9 @@ class Ladder:
         climber = self.climbers[request_id]
         climber.rung += 1
         climber.pending = True
+        if climber.parked:
+            climber.parked = climber.closed = False
+            self.ended -= 1
         self.outstanding[climber.rung] += 1
 
     def report(self, request_id: str, badness: float) -> None:
@@ -69,6 +81,24 @@ class Ladder:
         climber = self.climbers[request_id]
         self._settle(climber)
         self.rungs[climber.rung].insert(request_id, badness)
+
+    def extend(self, rungs: Sequence[Rung]) -> None:
+        """Puts rungs on top; whoever was closed may rise again."""
+        self.rungs += rungs
+        self.outstanding += [0] * len(rungs)
+        for climber in self.climbers.values():
+            climber.parked = climber.closed and not climber.exited
+
+    def revive(self, request_id: str) -> None:
+        """Gives a trial that left the work back that it left."""
+        climber = self.climbers[request_id]
+        for rung in self.rungs[climber.fell_at :]:
+            rung.remove(request_id)
+        climber.rung, climber.fell_at = climber.fell_at, -1
+        climber.exited = climber.fell = climber.closed = False
+        climber.pending = True
+        self.outstanding[climber.rung] += 1
+        self.ended -= 1
 
     def lift(self, request_id: str, rung: int) -> None:
         """Puts a trial that has exited on a higher rung."""
@@ -85,6 +115,7 @@ class Ladder:
         climber.exited = climber.closed = True
         climber.fell = climber.pending
         if climber.pending:
+            climber.fell_at = climber.rung
             self.report(request_id, WORST)
 
     def forget(self, request_id: str) -> None:
@@ -102,7 +133,11 @@ class Ladder:
         return {
             "rungs": [rung.snapshot() for rung in self.rungs],
             "trials": {
-                request_id: [trial.rung, *map(int, (trial.pending, trial.exited, trial.fell, trial.closed))]
+                request_id: [
+                    trial.rung,
+                    trial.fell_at,
+                    *map(int, (trial.pending, trial.exited, trial.fell, trial.closed, trial.parked)),
+                ]
                 for request_id, trial in self.climbers.items()
             },
             "invalid": self.invalid,
@@ -114,8 +149,8 @@ class Ladder:
         for rung, entries in zip(self.rungs, state["rungs"], strict=True):
             rung.restore(entries)
         self.climbers = {
-            request_id: Climber(rung, *map(bool, flags))
-            for request_id, (rung, *flags) in state["trials"].items()
+            request_id: _climber(rung, fell_at, flags)
+            for request_id, (rung, fell_at, *flags) in state["trials"].items()
         }
         self.invalid = state["invalid"]
         self.ended = state["ended"]
@@ -127,3 +162,8 @@ class Ladder:
     def _settle(self, climber: Climber) -> None:
         climber.pending = False
         self.outstanding[climber.rung] -= 1
+
+
+def _climber(rung: int, fell_at: int, flags: Sequence[int]) -> Climber:
+    pending, exited, fell, closed, parked = map(bool, flags)
+    return Climber(rung, pending, exited, fell, closed, parked, fell_at)

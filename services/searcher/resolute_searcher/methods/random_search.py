@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from resolute_searcher.events import MethodEvent, Started, TrialClosed, TrialExited
+from resolute_searcher.events import Extended, MethodEvent, Retried, Started, TrialClosed, TrialExited
 from resolute_searcher.methods.base import Sampler
+from resolute_searcher.methods.lengthening import Lengthening
 from resolute_searcher.operations import Close, Create, MethodOperation, ValidateAfter
 
 
@@ -35,6 +36,8 @@ class RandomSearch:
         self._counted = 0
         self._finished = 0
         self._open: dict[str, None] = {}
+        self._concurrency = max_concurrent_trials
+        self._lengthening = Lengthening()
 
     def absorb(self, event: MethodEvent) -> None:
         """Counts ends."""
@@ -43,9 +46,22 @@ class RandomSearch:
                 del self._open[request_id]
                 if self._replace_invalid:
                     self._counted -= 1
+            case TrialExited(request_id):
+                self._lengthening.leave(request_id)
             case TrialClosed(request_id) if request_id in self._open:
                 del self._open[request_id]
                 self._finished += 1
+                self._lengthening.end(request_id)
+            case Retried(request_id):
+                self._open[request_id] = None
+                self._finished -= 1
+                self._lengthening.come_back(request_id)
+            case Extended(max_trials, max_length):
+                self._max_trials = max_trials or self._max_trials
+                self._at_start = min(self._max_trials, self._concurrency or self._max_trials)
+                if max_length is not None:
+                    self._max_length = max_length
+                    self._lengthening.lengthen()
 
     def decide(self, event: MethodEvent, sampler: Sampler) -> Iterator[MethodOperation]:
         """Fills the concurrency at the start; afterwards each end makes room for one more."""
@@ -53,14 +69,20 @@ class RandomSearch:
             case Started():
                 for _ in range(self._at_start):
                     yield from self._trial(sampler)
-            case TrialClosed() if self._counted < self._max_trials:
-                yield from self._trial(sampler)
+            case TrialClosed():
+                yield from self._next(sampler)
+            case Extended():
+                while len(self._open) < self._at_start and self._has_more:
+                    yield from self._next(sampler)
 
     def apply(self, operation: MethodOperation) -> None:
         """Counts trials."""
         if isinstance(operation, Create):
             self._counted += 1
             self._open[operation.request_id] = None
+        elif isinstance(operation, ValidateAfter) and self._lengthening.began(operation.request_id):
+            self._open[operation.request_id] = None
+            self._finished -= 1
 
     def progress(self, reached: Mapping[str, float]) -> float:
         """Gives trained over planned units; refused trials have none."""
@@ -70,13 +92,28 @@ class RandomSearch:
 
     def snapshot(self) -> dict[str, Any]:
         """Gives the counts and the open trials."""
-        return {"counted": self._counted, "finished": self._finished, "open": list(self._open)}
+        return {
+            "counted": self._counted,
+            "finished": self._finished,
+            "open": list(self._open),
+        } | self._lengthening.snapshot()
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Takes over the counts and the open trials."""
         self._counted = state["counted"]
         self._finished = state["finished"]
         self._open = dict.fromkeys(state["open"])
+        self._lengthening.restore(state)
+
+    @property
+    def _has_more(self) -> bool:
+        return self._lengthening.waits or self._counted < self._max_trials
+
+    def _next(self, sampler: Sampler) -> Iterator[MethodOperation]:
+        if self._lengthening.waits and self._max_length is not None:
+            yield from self._lengthening.next(self._max_length)
+        elif self._counted < self._max_trials:
+            yield from self._trial(sampler)
 
     def _trial(self, sampler: Sampler) -> Iterator[MethodOperation]:
         created = sampler.create()

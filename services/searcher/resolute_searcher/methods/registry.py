@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import entry_points
 
+from resolute.errors import FailedPreconditionError
+from resolute_searcher.methods.adaptive import split_trials
 from resolute_searcher.methods.asha import AsyncHalvingSearch
 from resolute_searcher.methods.asha_stopping import StoppingHalvingSearch
 from resolute_searcher.methods.asha_timed import TimedHalvingSearch
 from resolute_searcher.methods.base import SearchMethod
 from resolute_searcher.methods.grid import GridSearch
 from resolute_searcher.methods.halving import Halving
+from resolute_searcher.methods.model import ModelSearch
+from resolute_searcher.methods.posted import PostedSearch
 from resolute_searcher.methods.random_search import RandomSearch
 from resolute_searcher.methods.tournament import TournamentSearch
 from resolute_searcher.specs import (
@@ -18,10 +24,16 @@ from resolute_searcher.specs import (
     AsyncHalvingSpec,
     GridSpec,
     MethodSpec,
+    ModelSpec,
+    PluginSpec,
+    PostedSpec,
     RandomSpec,
     SearchSpec,
     SingleSpec,
 )
+
+ENTRY_POINTS = "resolute.search_methods"
+"""Group of the entry points by which other distributions bring search methods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +44,15 @@ class MethodKind:
         name: What configs call it.
         version: Grows whenever equal events could give other operations than before; logs carry it.
         build: Makes the method for a spec that was checked.
+        driven: Whether a client decides, by posting operations.
+        extends: What extensions can raise: `max_trials`, `max_length`.
     """
 
     name: str
     version: int
     build: Callable[[SearchSpec], SearchMethod]
+    driven: bool = False
+    extends: frozenset[str] = frozenset()
 
     @property
     def label(self) -> str:
@@ -45,8 +61,33 @@ class MethodKind:
 
 
 def kind_of(spec: SearchSpec) -> MethodKind:
-    """Gives the method that serves a spec."""
+    """Gives the method that serves a spec.
+
+    Raises:
+        FailedPreconditionError: It is of another distribution, which is not installed here.
+    """
+    if isinstance(spec.method, PluginSpec):
+        return plugin_kind(spec.method.name)
     return _KINDS[type(spec.method)]
+
+
+@lru_cache(maxsize=64)
+def plugin_kind(name: str) -> MethodKind:
+    """Finds a method by its entry point, which leads to a `MethodKind`.
+
+    Raises:
+        FailedPreconditionError: There is none of this name, or it is no `MethodKind`.
+    """
+    for point in entry_points(group=ENTRY_POINTS, name=name):
+        kind = point.load()
+        if not isinstance(kind, MethodKind):
+            raise FailedPreconditionError(f"{point.value}, the search method {name!r}, is no MethodKind")
+        return kind
+    known = sorted({kind.name for kind in _KINDS.values()} | entry_points(group=ENTRY_POINTS).names)
+    raise FailedPreconditionError(
+        f"no search method {name!r} is installed here; there are {', '.join(known)}. Install the "
+        f"distribution that brings it (entry point group {ENTRY_POINTS})"
+    )
 
 
 def _single(spec: SearchSpec) -> SearchMethod:
@@ -83,7 +124,26 @@ def _adaptive_asha(spec: SearchSpec) -> SearchMethod:
     assert isinstance(spec.method, AdaptiveAshaSpec)
     build = _bracket_kind(spec.method)
     brackets = spec.method.brackets(smaller_is_better=spec.smaller_is_better)
-    return TournamentSearch([build(bracket) for bracket in brackets])
+
+    def split(max_trials: int) -> list[int]:
+        rungs = [bracket.num_rungs for bracket in brackets]
+        return split_trials(max_trials, divisor=brackets[0].divisor, rungs=rungs)
+
+    return TournamentSearch([build(bracket) for bracket in brackets], split=split)
+
+
+def _posted(_: SearchSpec) -> SearchMethod:
+    return PostedSearch()
+
+
+def _model(spec: SearchSpec) -> SearchMethod:
+    method = spec.method
+    assert isinstance(method, ModelSpec)
+    return ModelSearch(
+        method.bracket(smaller_is_better=spec.smaller_is_better),
+        chooser={"sampler": method.sampler, "settings": dict(method.settings)},
+        seed=spec.seed,
+    )
 
 
 def _bracket_kind(method: AsyncHalvingSpec | AdaptiveAshaSpec) -> Callable[[Halving], SearchMethod]:
@@ -92,10 +152,14 @@ def _bracket_kind(method: AsyncHalvingSpec | AdaptiveAshaSpec) -> Callable[[Halv
     return StoppingHalvingSearch if method.stop_once else AsyncHalvingSearch
 
 
+_BOTH = frozenset({"max_trials", "max_length"})
+_LENGTH = frozenset({"max_length"})
 _KINDS: dict[type[MethodSpec], MethodKind] = {
-    SingleSpec: MethodKind("single", 1, _single),
-    RandomSpec: MethodKind("random", 1, _random),
-    GridSpec: MethodKind("grid", 1, _grid),
-    AsyncHalvingSpec: MethodKind("async_halving", 1, _async_halving),
-    AdaptiveAshaSpec: MethodKind("adaptive_asha", 1, _adaptive_asha),
+    SingleSpec: MethodKind("single", 1, _single, extends=_LENGTH),
+    RandomSpec: MethodKind("random", 1, _random, extends=_BOTH),
+    GridSpec: MethodKind("grid", 1, _grid, extends=_LENGTH),
+    AsyncHalvingSpec: MethodKind("async_halving", 1, _async_halving, extends=_BOTH),
+    AdaptiveAshaSpec: MethodKind("adaptive_asha", 1, _adaptive_asha, extends=_BOTH),
+    PostedSpec: MethodKind("custom", 1, _posted, driven=True),
+    ModelSpec: MethodKind("optuna", 1, _model, extends=_BOTH),
 }

@@ -74,6 +74,15 @@ class Rung:
         heapq.heapify(self._rest)
         self._balance()
 
+    def require(self, at_least: int) -> None:
+        """Sets the smallest size of the top of a rung that is not empty."""
+        self._at_least = at_least
+        self._balance()
+
+    def best(self) -> list[Entry]:
+        """Gives the top, best first."""
+        return sorted(map(_negated, self._top))
+
     def in_top(self, request_id: str) -> bool:
         """Tells whether a trial is among the best."""
         if not self._top:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from resolute_searcher.events import MethodEvent, Started
+from resolute_searcher.events import Extended, MethodEvent, OperationsPosted, Started, Suggested
 from resolute_searcher.methods.base import Sampler, SearchMethod
-from resolute_searcher.operations import Create, MethodOperation
+from resolute_searcher.operations import Create, MethodOperation, Progress, Shutdown
 
 
 class TournamentSearch:
@@ -16,24 +16,33 @@ class TournamentSearch:
 
     Args:
         brackets: The searches; at least one, none of them a tournament.
+        split: Splits a number of trials over the brackets.
     """
 
-    def __init__(self, brackets: Sequence[SearchMethod]) -> None:
+    def __init__(self, brackets: Sequence[SearchMethod], *, split: Callable[[int], Sequence[int]]) -> None:
         self._brackets = list(brackets)
+        self._split = split
         self._owners: dict[str, int] = {}
 
     def absorb(self, event: MethodEvent) -> None:
         """Tells the bracket that it concerns."""
-        if isinstance(event, Started):
-            for bracket in self._brackets:
-                bracket.absorb(event)
-        else:
-            self._brackets[self._owners[event.request_id]].absorb(event)
+        match event:
+            case Started():
+                for bracket in self._brackets:
+                    bracket.absorb(event)
+            case Extended(max_trials, max_length):
+                shares = [None] * len(self._brackets) if max_trials is None else self._split(max_trials)
+                for bracket, share in zip(self._brackets, shares, strict=True):
+                    bracket.absorb(Extended(share, max_length))
+            case OperationsPosted() | Suggested():
+                pass
+            case _:
+                self._brackets[self._owners[event.request_id]].absorb(event)
 
     def decide(self, event: MethodEvent, sampler: Sampler) -> Iterator[MethodOperation]:
-        """Asks the bracket that it concerns; at the start, all."""
+        """Asks the bracket that it concerns; at the start and when there is more to do, all."""
         deciding = range(len(self._brackets))
-        if not isinstance(event, Started):
+        if not isinstance(event, Started | Extended | OperationsPosted | Suggested):
             owner = self._owners[event.request_id]
             deciding = range(owner, owner + 1)
         for number in deciding:
@@ -42,6 +51,8 @@ class TournamentSearch:
 
     def apply(self, operation: MethodOperation) -> None:
         """Lets the owner of the trial apply it."""
+        if isinstance(operation, Progress | Shutdown):
+            return
         if isinstance(operation, Create):
             self._owners[operation.request_id] = operation.bracket
         self._brackets[self._owners[operation.request_id]].apply(operation)

@@ -6,7 +6,6 @@ from typing import Any
 
 from resolute.api.searcher.v1 import search_pb2 as pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
-from resolute.api.searcher.v1.searcher_service_pb2_grpc import SearcherServiceServicer
 from resolute.errors import InvalidArgumentError, RunSupersededError, Violation
 from resolute_searcher.events import (
     Sealed,
@@ -16,29 +15,17 @@ from resolute_searcher.events import (
     ValidationCompleted,
     ValidationReported,
 )
-from resolute_searcher.live import Change, LiveSearches
+from resolute_searcher.live import Change
 from resolute_searcher.messages import event_from
-from resolute_searcher.names import canonical_uuid
-from resolute_searcher.owners import Owners
+from resolute_searcher.names import canonical_uuid, wrong
 from resolute_searcher.search import Search
-from resolute_searcher.storage import Storage
+from resolute_searcher.servicers.calls import Calls
 from resolute_searcher.store import trials
 from resolute_searcher.store.log import OWN_EVENT_PREFIX
 
 
-class TrialCalls(SearcherServiceServicer):
-    """Answers the calls about single trials; those about whole searches are left to a subclass.
-
-    Args:
-        storage: Where progress is written.
-        searches: The searches.
-        owners: Know the searches of trials.
-    """
-
-    def __init__(self, *, storage: Storage, searches: LiveSearches, owners: Owners) -> None:
-        self._storage = storage
-        self._searches = searches
-        self._owners = owners
+class TrialCalls(Calls):
+    """Answers the calls about single trials."""
 
     async def ReportEvents(
         self, request: service_pb.ReportEventsRequest, context: Any
@@ -55,86 +42,85 @@ class TrialCalls(SearcherServiceServicer):
                     change.record(TrialClosed(event.request_id), event_id=f"{event_id}/closed")
             return change.search.sequence
 
-        return service_pb.ReportEventsResponse(
-            last_event_sequence=await self._searches.change(search_id, act)
-        )
+        return service_pb.ReportEventsResponse(last_event_sequence=await self.searches.change(search_id, act))
 
     async def GetOperation(
         self, request: service_pb.GetOperationRequest, context: Any
     ) -> service_pb.GetOperationResponse:
         """Gives a trial's current operation."""
-        search_id, request_id = await self._owners.find(request.trial_id)
+        search_id, request_id = await self.owners.find(request.trial_id)
 
         def act(change: Change) -> pb.TrialOperation:
             if request.run:
-                _authorize(change.search, request_id, request.run)
-            return _standing(change.search, request_id)
+                authorize(change.search, request_id, request.run)
+            return standing(change.search, request_id)
 
-        operation = await self._searches.change(search_id, act)
+        operation = await self.searches.change(search_id, act)
         return service_pb.GetOperationResponse(operation=operation)
 
     async def CompleteOperation(
         self, request: service_pb.CompleteOperationRequest, context: Any
     ) -> service_pb.CompleteOperationResponse:
         """Completes a trial's current operation."""
-        search_id, request_id = await self._owners.find(request.trial_id)
+        search_id, request_id = await self.owners.find(request.trial_id)
 
         def act(change: Change) -> pb.TrialOperation:
-            _authorize(change.search, request_id, request.run)
+            authorize(change.search, request_id, request.run)
             change.record(ValidationCompleted(request_id, request.metric, request.length))
-            return _standing(change.search, request_id)
+            return standing(change.search, request_id)
 
-        operation = await self._searches.change(search_id, act)
+        operation = await self.searches.change(search_id, act)
         return service_pb.CompleteOperationResponse(operation=operation)
 
     async def ReportProgress(
         self, request: service_pb.ReportProgressRequest, context: Any
     ) -> service_pb.ReportProgressResponse:
         """Notes how far a trial is."""
-        search_id, request_id = await self._owners.find(request.trial_id)
+        search_id, request_id = await self.owners.find(request.trial_id)
 
         def act(change: Change) -> float:
-            _authorize(change.search, request_id, request.run)
+            authorize(change.search, request_id, request.run)
             change.search.reach(request_id, request.progress)
             return change.search.reached(request_id)
 
-        reached = await self._searches.change(search_id, act)
-        await self._storage.write(lambda c: trials.write_progress(c, request.trial_id, reached))
+        reached = await self.searches.change(search_id, act)
+        await self.storage.write(lambda c: trials.write_progress(c, request.trial_id, reached))
         return service_pb.ReportProgressResponse()
 
     async def ReportValidations(
         self, request: service_pb.ReportValidationsRequest, context: Any
     ) -> service_pb.ReportValidationsResponse:
         """Takes validations of a time-driven search; tells whether the trial must stop."""
-        search_id, request_id = await self._owners.find(request.trial_id)
+        search_id, request_id = await self.owners.find(request.trial_id)
         if not request.source:
-            raise _wrong("source", "must name the spool that the reports come from")
+            raise wrong("source", "must name the spool that the reports come from")
 
         def act(change: Change) -> bool:
-            _authorize(change.search, request_id, request.run)
+            authorize(change.search, request_id, request.run)
             for report in _validations(change.search, request_id, request):
                 change.record(report)
             return change.search.trial(request_id).closing
 
-        return service_pb.ReportValidationsResponse(stop=await self._searches.change(search_id, act))
+        return service_pb.ReportValidationsResponse(stop=await self.searches.change(search_id, act))
 
     async def Seal(self, request: service_pb.SealRequest, context: Any) -> service_pb.SealResponse:
         """Raises the smallest run that has authority; tells where the trial stands at that instant."""
-        search_id, request_id = await self._owners.find(request.trial_id)
+        search_id, request_id = await self.owners.find(request.trial_id)
         if request.min_run < 1:
-            raise _wrong("min_run", f"must be a run, from 1, not {request.min_run}")
+            raise wrong("min_run", f"must be a run, from 1, not {request.min_run}")
 
         def act(change: Change) -> pb.TrialOperation:
             change.record(Sealed(request_id, request.min_run))
-            return _standing(change.search, request_id)
+            return standing(change.search, request_id)
 
-        return service_pb.SealResponse(operation=await self._searches.change(search_id, act))
+        return service_pb.SealResponse(operation=await self.searches.change(search_id, act))
 
 
-def _authorize(search: Search, request_id: str, run: int) -> None:
+def authorize(search: Search, request_id: str, run: int) -> None:
+    """Refuses runs that were superseded."""
     floor = search.trial(request_id).min_run
     if run < 1:
-        raise _wrong("run", f"must be the run that speaks, from 1, not {run}")
+        raise wrong("run", f"must be the run that speaks, from 1, not {run}")
     if run < floor:
         raise RunSupersededError(
             f"run {run} of the trial was superseded: only run {floor} and later ones may speak for it",
@@ -142,7 +128,8 @@ def _authorize(search: Search, request_id: str, run: int) -> None:
         )
 
 
-def _standing(search: Search, request_id: str) -> pb.TrialOperation:
+def standing(search: Search, request_id: str) -> pb.TrialOperation:
+    """Tells where a trial stands."""
     trial = search.trial(request_id)
     return pb.TrialOperation(
         length=trial.length,
@@ -155,11 +142,11 @@ def _standing(search: Search, request_id: str) -> pb.TrialOperation:
 def _reported(position: int, message: pb.Event) -> tuple[str, TrialCreated | TrialClosed | TrialExited]:
     event = event_from(message)
     if not isinstance(event, TrialCreated | TrialClosed | TrialExited):
-        raise _wrong(f"events[{position}]", "must be trial_created, trial_closed or trial_exited")
+        raise wrong(f"events[{position}]", "must be trial_created, trial_closed or trial_exited")
     if not message.event_id:
-        raise _wrong(f"events[{position}].event_id", "must identify the event across retries")
+        raise wrong(f"events[{position}].event_id", "must identify the event across retries")
     if message.event_id.startswith(OWN_EVENT_PREFIX):
-        raise _wrong(f"events[{position}].event_id", f"must not begin with {OWN_EVENT_PREFIX!r}")
+        raise wrong(f"events[{position}].event_id", f"must not begin with {OWN_EVENT_PREFIX!r}")
     return message.event_id, event
 
 
@@ -190,8 +177,3 @@ def _validations(
         )
         for report in request.validations
     ]
-
-
-def _wrong(field: str, problem: str) -> InvalidArgumentError:
-    violation = Violation(field=field, description=problem)
-    return InvalidArgumentError(str(violation), violations=[violation])

@@ -20,6 +20,7 @@ from resolute_searcher.names import trial_id
 from resolute_searcher.operations import Create
 from resolute_searcher.schema import entries, searches, trials
 from resolute_searcher.search import Entry, Search
+from resolute_searcher.store.inserts import insert_many
 from resolute_searcher.store.rows import no_search, read_search
 
 OWN_EVENT_PREFIX = "#"
@@ -143,7 +144,7 @@ def append(connection: Connection, search_id: str, batch: Sequence[Append]) -> A
             raise EventTakenError(taken)
     messages = [_message(search_id, new) for new in batch]
     rows = [_entry_row(search_id, new, message) for new, message in zip(batch, messages, strict=True)]
-    connection.execute(_INSERT_ENTRY, rows)
+    insert_many(connection, entries, rows)
     created = [
         operation.request_id
         for new in batch
@@ -151,9 +152,15 @@ def append(connection: Connection, search_id: str, batch: Sequence[Append]) -> A
         if isinstance(operation, Create)
     ]
     if created:
-        connection.execute(_INSERT_TRIAL, [_trial_row(search_id, request_id) for request_id in created])
+        insert_many(connection, trials, [_trial_row(search_id, request_id) for request_id in created])
     actions = [action for message in messages for action in message.actions]
     return Appended(actions=actions, trials=created)
+
+
+def is_taken(connection: Connection, search_id: str, event_id: str) -> bool:
+    """Tells whether an event is in the log."""
+    taken = connection.execute(_TAKEN, {"which": search_id, "events": [event_id]})
+    return taken.scalars().first() is not None
 
 
 def _message(search_id: str, new: Append) -> service_pb.LoggedEvent:
@@ -297,8 +304,6 @@ _TAKEN = (
     )
     .order_by(entries.c.sequence)
 )
-_INSERT_ENTRY = sa.insert(entries)
-_INSERT_TRIAL = sa.insert(trials)
 
 
 def _until_full(

@@ -585,6 +585,7 @@ class ReplaySearchResponse(google.protobuf.message.Message):
     FIRST_DIFFERENCE_FIELD_NUMBER: builtins.int
     DETAIL_FIELD_NUMBER: builtins.int
     STATE_JSON_FIELD_NUMBER: builtins.int
+    LAST_FIELD_NUMBER: builtins.int
     equal: builtins.bool
     """Whether every decision came out as recorded."""
     first_difference: builtins.int
@@ -593,6 +594,10 @@ class ReplaySearchResponse(google.protobuf.message.Message):
     """What differs, for people."""
     state_json: builtins.str
     """The method's state after the last replayed event, as JSON text for people and tests."""
+    @property
+    def last(self) -> global___LoggedEvent:
+        """The last entry that was replayed, as recorded: what happened, and what the search decided upon it."""
+
     def __init__(
         self,
         *,
@@ -600,8 +605,10 @@ class ReplaySearchResponse(google.protobuf.message.Message):
         first_difference: builtins.int = ...,
         detail: builtins.str = ...,
         state_json: builtins.str = ...,
+        last: global___LoggedEvent | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["detail", b"detail", "equal", b"equal", "first_difference", b"first_difference", "state_json", b"state_json"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["last", b"last"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["detail", b"detail", "equal", b"equal", "first_difference", b"first_difference", "last", b"last", "state_json", b"state_json"]) -> None: ...
 
 global___ReplaySearchResponse = ReplaySearchResponse
 

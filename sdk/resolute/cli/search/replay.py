@@ -1,0 +1,89 @@
+"""``resolute search replay``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from resolute.cli.identifiers import EXPERIMENT
+from resolute.cli.output import Column, Format, format_option, print_facts, print_items, print_json
+from resolute.cli.settings import Settings
+from resolute.client.remote.searches import Replayed
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A trial on a rung."""
+
+    bracket: int
+    rung: int
+    place: int
+    trial: str
+    metric: float
+
+
+_COLUMNS: tuple[Column[_Place], ...] = (
+    Column("Bracket", lambda row: row.bracket, right=True),
+    Column("Rung", lambda row: row.rung, right=True),
+    Column("Place", lambda row: row.place, right=True),
+    Column("Trial", lambda row: row.trial),
+    Column("Metric", lambda row: row.metric, right=True),
+)
+
+
+@click.command(name="replay")
+@click.argument("experiment_id", metavar="ID", type=EXPERIMENT)
+@click.option("--until", type=click.IntRange(min=1), help="Stop after this event of the log.")
+@format_option
+@click.pass_context
+def replay(ctx: click.Context, experiment_id: str, until: int | None, output: Format) -> None:
+    """Decide the search of experiment ID again from its log, and compare with what was decided then.
+
+    Fails if anything comes out otherwise. With --until, shows the rungs as they stood after that event, and
+    what the search decided upon it.
+    """
+    settings: Settings = ctx.obj
+    services = settings.services()
+    experiment = services.experiments.get(experiment_id)
+    told = services.searches.replay(experiment.uuid, until=until or 0)
+    if output is Format.JSON:
+        print_json(told)
+    elif output is Format.CSV:
+        print_items(_places(told.state), _COLUMNS, output=output)
+    else:
+        _show(told, in_full=until is not None)
+    if not told.equal:
+        ctx.exit(1)
+
+
+def _show(told: Replayed, *, in_full: bool) -> None:
+    state = told.state
+    if told.equal:
+        click.echo(f"{state['sequence']} events decided again: every decision came out as recorded")
+    else:
+        click.echo(f"event {told.first_difference} comes out otherwise: {told.detail}", err=True)
+    if not in_full and told.equal:
+        return
+    print_facts(
+        [
+            ("Event", told.event),
+            ("Decided", "; ".join(told.decisions) or "nothing"),
+            ("Trials", f"{state['requested']} asked for, {state['closed']} closed"),
+            ("Over", state["over"]),
+        ]
+    )
+    places = list(_places(state))
+    if places:
+        click.echo()
+        print_items(places, _COLUMNS, output=Format.TABLE, title="Rungs")
+
+
+def _places(state: Mapping[str, Any]) -> Iterator[_Place]:
+    method = state["method"]
+    for bracket, one in enumerate(method.get("brackets", [method]), start=1):
+        for number, rung in enumerate(one.get("rungs", []), start=1):
+            for place, (trial, metric, _) in enumerate(rung["entries"], start=1):
+                yield _Place(bracket, number, place, trial, metric)

@@ -1,0 +1,60 @@
+"""``resolute tensorboard``."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from resolute.cli.identifiers import EXPERIMENT
+from resolute.cli.settings import Settings
+
+
+@click.command()
+@click.argument("experiment_ids", metavar="EXPERIMENT...", nargs=-1, required=True, type=EXPERIMENT)
+@click.option("--port", type=click.IntRange(0, 65535), default=6006, show_default=True, help="0: a free one.")
+@click.pass_obj
+def tensorboard(settings: Settings, experiment_ids: tuple[str, ...], port: int) -> None:
+    """Start the real TensorBoard on what experiments wrote beside their checkpoints; Ctrl-C ends it.
+
+    It runs on this machine and reads the directory, which must be visible here. It needs the package
+    tensorboard.
+    """
+    if importlib.util.find_spec("tensorboard") is None:
+        raise click.ClickException("TensorBoard is not installed here: pip install tensorboard")
+    services = settings.services()
+    cluster = services.cluster.get().cluster_id
+    places = []
+    for key in experiment_ids:
+        experiment = services.experiments.get(key)
+        root = _root((experiment.config or {}).get("checkpoint_storage") or {}, label=f"{experiment.id}")
+        places.append(
+            (f"experiment{experiment.id}", root / cluster / f"tensorboard/experiment/{experiment.id}")
+        )
+    for name, path in places:
+        if not path.is_dir():
+            raise click.ClickException(f"{name} has no events here yet: {path} does not exist")
+    # Several directories have names of their own; one goes by --logdir, which also finds what comes later.
+    spec = ",".join(f"{name}:{path}" for name, path in places)
+    where = ["--logdir", str(places[0][1])] if len(places) == 1 else ["--logdir_spec", spec]
+    command = [sys.executable, "-m", "tensorboard.main", *where, "--port", str(port)]
+    try:
+        code = subprocess.run(command, check=False).returncode
+    except KeyboardInterrupt:
+        code = 0
+    raise click.exceptions.Exit(code)
+
+
+def _root(storage: dict[str, Any], *, label: str) -> Path:
+    """Where a storage that is a directory lies on this machine."""
+    if storage.get("type") == "shared_fs":
+        return Path(storage["host_path"]) / (storage.get("storage_path") or "")
+    if storage.get("type") == "directory":
+        return Path(storage["container_path"])
+    raise click.ClickException(
+        f"experiment {label} keeps its checkpoints in a {storage.get('type')} store, which has no event files"
+    )

@@ -1,0 +1,91 @@
+"""``resolute trial export``."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+
+from resolute.cli.identifiers import TRIALS
+from resolute.cli.output import plain
+from resolute.cli.settings import Settings
+from resolute.client.records import TrialMetrics
+
+_FIXED = ("trial_id", "run", "group", "steps_completed", "time")
+_PREFIX = "metrics."
+"""Begins the names of metrics' columns, so that a metric called ``time`` keeps its own."""
+
+
+@click.command()
+@click.argument("trial_ids", metavar="ID[,ID...]", type=TRIALS)
+@click.option("--group", default="", help="Only this group; else all of them.")
+@click.option(
+    "-o",
+    "--output",
+    "target",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to write, .csv or .parquet; without it, CSV is printed.",
+)
+@click.pass_obj
+def export(settings: Settings, trial_ids: tuple[str, ...], group: str, target: Path | None) -> None:
+    """Write what trials reported as a table: one row a report, one column a metric.
+
+    Parquet needs pyarrow: pip install 'resolute[export]'. In it a metric with other values than numbers is a
+    column of JSON texts.
+    """
+    if target is not None and target.suffix not in {".csv", ".parquet"}:
+        raise click.UsageError(f"{target.name} must end with .csv or .parquet.")
+    services = settings.services()
+    trials = [services.trials.get(key) for key in trial_ids]
+    summaries = services.metrics.summaries([trial.uuid for trial in trials], group=group)
+    names = sorted({item.name for item in summaries})
+    reports = (report for trial in trials for report in services.metrics.reports(trial, group=group))
+    rows = (_row(report, names) for report in reports)
+    header = [*_FIXED, *(_PREFIX + name for name in names)]
+    if target is None:
+        _write_csv(click.get_text_stream("stdout"), header, rows)
+    elif target.suffix == ".csv":
+        with target.open("w", newline="", encoding="utf-8") as file:
+            _write_csv(file, header, rows)
+    else:
+        _write_parquet(target, header, rows)
+
+
+def _row(report: TrialMetrics, names: Sequence[str]) -> list[Any]:
+    fixed = [report.trial_id, report.trial_run_id, report.group, report.steps_completed, report.end_time]
+    return [*fixed, *(report.metrics.get(name) for name in names)]
+
+
+def _write_csv(file: TextIO, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(header)
+    for row in rows:
+        writer.writerow([_json(value) if isinstance(value, (dict, list)) else plain(value) for value in row])
+
+
+def _write_parquet(target: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise click.ClickException(
+            "Parquet needs pyarrow: pip install 'resolute[export]', or write .csv"
+        ) from error
+    columns = list(zip(*rows, strict=True)) or [()] * len(header)
+    arrays = [pyarrow.array(column) for column in columns[: len(_FIXED)]]
+    for column in columns[len(_FIXED) :]:
+        if all(value is None or type(value) in {int, float} for value in column):
+            numbers = [None if value is None else float(value) for value in column]
+            arrays.append(pyarrow.array(numbers, pyarrow.float64()))
+        else:
+            texts = [None if value is None else _json(value) for value in column]
+            arrays.append(pyarrow.array(texts, pyarrow.string()))
+    pyarrow.parquet.write_table(pyarrow.table(arrays, names=list(header)), target)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(plain(value), ensure_ascii=False)

@@ -1,0 +1,94 @@
+"""The RPCs by which a client drives a custom search: hear of events, post operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy.engine import Connection
+
+from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
+from resolute.errors import FailedPreconditionError, UnavailableError
+from resolute_searcher.events import OperationsPosted
+from resolute_searcher.live import Change
+from resolute_searcher.messages import posted_from
+from resolute_searcher.names import canonical_uuid, wrong
+from resolute_searcher.search import Search
+from resolute_searcher.servicers.calls import Calls
+from resolute_searcher.store import log
+
+_HEARD = frozenset({"started", "trial_created", "validation_completed", "trial_closed", "trial_exited"})
+"""Events that the client answers."""
+_MOST_EVENTS = 500
+_MOST_BYTES = 2 * 1024 * 1024
+_MOST_SECONDS = 60.0
+_POLL_SECONDS = 1.0
+
+
+class DrivingCalls(Calls):
+    """Answers the clients of custom searches."""
+
+    async def PollEvents(
+        self, request: service_pb.PollEventsRequest, context: Any
+    ) -> service_pb.PollEventsResponse:
+        """Gives the events that wait for an answer; waits until there is one."""
+        search_id = canonical_uuid(request.search_id, field="search_id")
+        if not 0.0 <= request.wait_seconds <= _MOST_SECONDS:
+            raise wrong("wait_seconds", f"must be from 0 to {_MOST_SECONDS:g}, not {request.wait_seconds}")
+        left = request.wait_seconds
+        with self.watchers.watch(search_id) as watcher:
+            while True:
+                answered, over, reached = await self.searches.change(search_id, _standing)
+                events = [] if over else await self._heard(search_id, answered)
+                if events or over or left <= 0:
+                    return _response(events, over=over, reached=reached)
+                if self.watchers.closed:
+                    raise UnavailableError("the searcher stops; poll again")
+                pause = min(left, _POLL_SECONDS) if self.shared else left
+                left -= 0.0 if await watcher.wait(pause) else pause
+
+    async def PostOperations(
+        self, request: service_pb.PostOperationsRequest, context: Any
+    ) -> service_pb.PostOperationsResponse:
+        """Takes the operations by which the client answers events."""
+        search_id = canonical_uuid(request.search_id, field="search_id")
+        if request.triggered_by_sequence < 1:
+            raise wrong("triggered_by_sequence", "must name the event that the operations answer")
+        operations = tuple(posted_from(operation) for operation in request.operations)
+        event = OperationsPosted(operations, request.triggered_by_sequence)
+        await self.searches.change(search_id, lambda change: change.record(event))
+        return service_pb.PostOperationsResponse()
+
+    async def _heard(self, search_id: str, after: int) -> list[pb.Event]:
+        def work(connection: Connection) -> list[pb.Event]:
+            position = after
+            while True:
+                logged = log.read_logged(
+                    connection, search_id, after=position, limit=_MOST_EVENTS, most_bytes=_MOST_BYTES
+                )
+                heard = [one.event for one in logged if one.event.WhichOneof("kind") in _HEARD]
+                if heard or not logged:
+                    return heard
+                position = logged[-1].event.sequence
+
+        return await self.storage.read(work)
+
+
+def _standing(change: Change) -> tuple[int, bool, Sequence[tuple[str, float]]]:
+    search: Search = change.search
+    if not search.kind.driven:
+        raise FailedPreconditionError(
+            f"the search decides by itself ({search.kind.name}); only custom searches have a client"
+        )
+    return search.answered, search.over, search.all_reached()
+
+
+def _response(
+    events: list[pb.Event], *, over: bool, reached: Sequence[tuple[str, float]]
+) -> service_pb.PollEventsResponse:
+    progress = [
+        service_pb.PollEventsResponse.TrialProgress(request_id=request_id, progress=share)
+        for request_id, share in reached
+    ]
+    return service_pb.PollEventsResponse(events=events, progress=progress, over=over)

@@ -1,0 +1,101 @@
+"""The RPCs about searches that do not exist: what a spec would run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
+from resolute_searcher.curves import RecordedCurve, RecordedCurves, SyntheticCurves
+from resolute_searcher.names import wrong
+from resolute_searcher.preview import preview
+from resolute_searcher.servicers.calls import Calls
+from resolute_searcher.simulation import Simulation, simulate
+from resolute_searcher.spec_messages import spec_from
+from resolute_searcher.specs import SearchSpec
+
+MAX_SIMULATED_TRIALS = 50_000
+"""Most trials of a simulation over the network; the library has no limit."""
+
+
+class PlanningCalls(Calls):
+    """Answers the calls about searches that do not exist."""
+
+    async def PreviewSearch(
+        self, request: service_pb.PreviewSearchRequest, context: Any
+    ) -> service_pb.PreviewSearchResponse:
+        """Tells what a spec would run."""
+        told = preview(spec_from(request.spec))
+        brackets = [
+            service_pb.PreviewSearchResponse.Bracket(
+                trials=bracket.trials,
+                concurrent_trials=bracket.concurrent_trials,
+                endings=[
+                    service_pb.PreviewSearchResponse.Ending(length=length, trials=trials)
+                    for length, trials in bracket.endings
+                ],
+            )
+            for bracket in told.brackets
+        ]
+        return service_pb.PreviewSearchResponse(brackets=brackets, total_units=told.total_units)
+
+    async def SimulateSearch(
+        self, request: service_pb.SimulateSearchRequest, context: Any
+    ) -> service_pb.SimulateSearchResponse:
+        """Plays a spec in virtual time, in a process of its own."""
+        spec = spec_from(request.spec)
+        trials = sum(bracket.trials for bracket in preview(spec).brackets)
+        if trials > MAX_SIMULATED_TRIALS:
+            raise wrong(
+                "spec", f"has {trials} trials; up to {MAX_SIMULATED_TRIALS} can be simulated over the network"
+            )
+        if request.slots < 0:
+            raise wrong("slots", f"must not be below 0 as {request.slots} is")
+        curves = [RecordedCurve(tuple(curve.lengths), tuple(curve.metrics)) for curve in request.curves]
+        for number, curve in enumerate(curves):
+            curve.check(f"curves[{number}]")
+        message = request.spec.SerializeToString()
+        return _response(await self.workers.run(play, message, curves, request.slots))
+
+
+def play(message: bytes, recorded: list[RecordedCurve], slots: int) -> Simulation:
+    """Plays a spec; a function of its own so that another process can find it.
+
+    Args:
+        message: The spec, serialized.
+        recorded: Curves; empty for synthetic ones.
+        slots: Trials that train at once; 0 for as many as the search asks for.
+    """
+    spec = spec_from(pb.SearchSpec.FromString(message))
+    curves = RecordedCurves(recorded) if recorded else synthetic(spec)
+    return simulate(spec, curves, slots=slots)
+
+
+def synthetic(spec: SearchSpec) -> SyntheticCurves:
+    """Gives made-up curves that fit a spec."""
+    return SyntheticCurves(
+        space=spec.space,
+        smaller_is_better=spec.smaller_is_better,
+        max_length=float(getattr(spec.method, "max_length", None) or 1),
+        seed=spec.seed,
+    )
+
+
+def _response(told: Simulation) -> service_pb.SimulateSearchResponse:
+    rungs = [
+        service_pb.SimulateSearchResponse.Rung(
+            bracket=rung.bracket, length=rung.length, reached=rung.reached, ended=rung.ended
+        )
+        for rung in told.rungs
+    ]
+    return service_pb.SimulateSearchResponse(
+        rungs=rungs,
+        total_units=told.total_units,
+        duration=told.duration,
+        events=told.events,
+        trial_brackets=[trial.bracket for trial in told.trials],
+        trial_lengths=[trial.length for trial in told.trials],
+        trial_metrics=[trial.metric for trial in told.trials],
+        trial_starts=[trial.start for trial in told.trials],
+        trial_ends=[trial.end for trial in told.trials],
+    )
