@@ -14,6 +14,7 @@ from resolute_checkpoints.blobs.stores import Stores
 from resolute_checkpoints.blobs.workers import BlobWorkers
 from resolute_checkpoints.collector import Collector
 from resolute_checkpoints.deletion import Deletions
+from resolute_checkpoints.examination import Examiner
 from resolute_checkpoints.expiry import Expiry
 from resolute_checkpoints.reading import Reading
 from resolute_checkpoints.registry import Registry
@@ -54,6 +55,7 @@ class CheckpointsService:
             reading=Reading(database=self._database, stores=stores, workers=self._workers),
             deletions=Deletions(database=self._database, remover=remover, clock=clock),
             expiry=Expiry(database=self._database, clock=clock, wake=self.collector.wake),
+            examiner=Examiner(stores=stores, workers=self._workers, clock=clock),
         )
 
     def register(self, server: grpc.aio.Server) -> None:

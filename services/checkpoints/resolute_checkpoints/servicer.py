@@ -13,6 +13,7 @@ from resolute.values import to_mapping
 from resolute_checkpoints import access, convert
 from resolute_checkpoints.checkpoint import READABLE
 from resolute_checkpoints.deletion import Deletions
+from resolute_checkpoints.examination import Examiner
 from resolute_checkpoints.expiry import Expiry
 from resolute_checkpoints.identifiers import parse_optional_uuid, parse_uuid
 from resolute_checkpoints.reading import Reading
@@ -30,13 +31,23 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         reading: Reads files.
         deletions: Deletes.
         expiry: Deletes what is not kept.
+        examiner: Tries stores out.
     """
 
-    def __init__(self, *, registry: Registry, reading: Reading, deletions: Deletions, expiry: Expiry) -> None:
+    def __init__(
+        self,
+        *,
+        registry: Registry,
+        reading: Reading,
+        deletions: Deletions,
+        expiry: Expiry,
+        examiner: Examiner,
+    ) -> None:
         self._registry = registry
         self._reading = reading
         self._deletions = deletions
         self._expiry = expiry
+        self._examiner = examiner
 
     async def BeginCheckpoint(
         self, request: messages.BeginCheckpointRequest, context: Any
@@ -166,6 +177,20 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         trial_id = parse_uuid(request.trial_id, field="trial_id")
         latest = await self._registry.seal(trial_id, min_run=request.min_run)
         return messages.SealResponse(latest=None if latest is None else convert.from_checkpoint(latest))
+
+    async def ExamineStorage(
+        self, request: messages.ExamineStorageRequest, context: Any
+    ) -> messages.ExamineStorageResponse:
+        """Tries a store out."""
+        findings = await self._examiner.examine(convert.to_storage(request.storage))
+        return messages.ExamineStorageResponse(
+            findings=[
+                messages.ExamineStorageResponse.Finding(
+                    step=finding.step, passed=finding.passed, detail=finding.detail
+                )
+                for finding in findings
+            ]
+        )
 
     async def ApplyRetention(
         self, request: messages.ApplyRetentionRequest, context: Any

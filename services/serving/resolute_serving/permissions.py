@@ -169,6 +169,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "UpdateMetadata": _trial(checked_by_handler, role=Role.EDITOR),
         "DeleteCheckpoints": _trial(checked_by_handler, role=Role.EDITOR),
         "Seal": _SERVICE,
+        "ExamineStorage": _EDIT,
         "ApplyRetention": _SERVICE,
         "DeleteExperimentCheckpoints": _SERVICE,
     },

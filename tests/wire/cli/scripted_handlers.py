@@ -297,6 +297,17 @@ class Handlers:
                 message.state = checkpoint_pb2.CHECKPOINT_STATE_DELETED
         return checkpoints_service_pb2.DeleteCheckpointsResponse()
 
+    async def ExamineStorage(self, request: Any, _context: Any) -> Any:
+        self._enter("ExamineStorage")
+        storage = request.storage
+        bucket = f"bucket {storage.bucket.bucket}/{storage.bucket.prefix}"
+        finding = checkpoints_service_pb2.ExamineStorageResponse.Finding(
+            step="write",
+            passed=storage.HasField("directory"),
+            detail=f"directory {storage.directory.path}" if storage.HasField("directory") else bucket,
+        )
+        return checkpoints_service_pb2.ExamineStorageResponse(findings=[finding])
+
     # cluster, access, searcher
 
     async def GetCluster(self, _request: Any, _context: Any) -> Any:

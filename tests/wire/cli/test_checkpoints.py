@@ -217,3 +217,12 @@ def test_sound_checkpoints_are_verified_and_damaged_files_are_named(
     assert "2 of 2 files are damaged" in damaged.out
     assert "model.pt has another content than was committed" in damaged.err
     assert "sub/extra.txt has 3 bytes instead of 5" in damaged.err
+
+
+def test_a_store_is_examined_by_the_cluster(cluster: ScriptedCluster, resolute: CommandLine) -> None:
+    sound = resolute("storage", "doctor", "--directory", "/data")
+    assert (sound.code, sound.out) == (0, "ok      write: directory /data\n")
+    broken = resolute("storage", "doctor", "--bucket", "broken", "--prefix", "/a/", "--json")
+    assert broken.code == 1
+    assert json.loads(broken.out) == [{"step": "write", "passed": False, "detail": "bucket broken/a"}]
+    assert resolute("storage", "doctor").code == 2

@@ -6,14 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from resolute.api.checkpoints.v1 import checkpoints_service_pb2, checkpoints_service_pb2_grpc
+from resolute.api.checkpoints.v1 import (
+    checkpoint_pb2,
+    checkpoints_service_pb2,
+    checkpoints_service_pb2_grpc,
+)
 from resolute.client import convert
-from resolute.client.records import CheckpointRecord
+from resolute.client.records import BucketStorage, CheckpointRecord, DirectoryStorage
 from resolute.client.remote.paging import all_items
 from resolute.client.session import Session
 from resolute.values import to_value
 
 _pb = checkpoints_service_pb2
+_EXAMINATION_DEADLINE = 300.0
 
 
 @dataclass(frozen=True)
@@ -22,6 +27,15 @@ class Presigned:
 
     path: str
     url: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """How one step of an examination went."""
+
+    step: str
+    passed: bool
+    detail: str
 
 
 class Checkpoints:
@@ -70,6 +84,21 @@ class Checkpoints:
     def delete(self, keys: Sequence[str], *, globs: Sequence[str] = ()) -> None:
         """Removes checkpoints, or only their files that match one of ``globs``."""
         self._stub.DeleteCheckpoints(_pb.DeleteCheckpointsRequest(checkpoint_ids=keys, globs=globs))
+
+    def examine(self, storage: DirectoryStorage | BucketStorage) -> list[Finding]:
+        """Has the service try a store out."""
+        if isinstance(storage, DirectoryStorage):
+            message = checkpoint_pb2.Storage(directory=checkpoint_pb2.Storage.Directory(path=storage.path))
+        else:
+            message = checkpoint_pb2.Storage(
+                bucket=checkpoint_pb2.Storage.Bucket(
+                    bucket=storage.bucket, prefix=storage.prefix, endpoint_url=storage.endpoint_url
+                )
+            )
+        response = self._stub.ExamineStorage(
+            _pb.ExamineStorageRequest(storage=message), timeout=_EXAMINATION_DEADLINE
+        )
+        return [Finding(item.step, item.passed, item.detail) for item in response.findings]
 
     def _list(self, request: checkpoints_service_pb2.ListCheckpointsRequest) -> Iterator[CheckpointRecord]:
         for message in all_items(self._stub.ListCheckpoints, request, "checkpoints"):

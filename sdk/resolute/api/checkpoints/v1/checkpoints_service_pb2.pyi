@@ -607,6 +607,71 @@ class SealResponse(google.protobuf.message.Message):
 global___SealResponse = SealResponse
 
 @typing.final
+class ExamineStorageRequest(google.protobuf.message.Message):
+    """Request of ExamineStorage."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    STORAGE_FIELD_NUMBER: builtins.int
+    @property
+    def storage(self) -> resolute.api.checkpoints.v1.checkpoint_pb2.Storage:
+        """The store."""
+
+    def __init__(
+        self,
+        *,
+        storage: resolute.api.checkpoints.v1.checkpoint_pb2.Storage | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["storage", b"storage"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["storage", b"storage"]) -> None: ...
+
+global___ExamineStorageRequest = ExamineStorageRequest
+
+@typing.final
+class ExamineStorageResponse(google.protobuf.message.Message):
+    """Response of ExamineStorage."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    @typing.final
+    class Finding(google.protobuf.message.Message):
+        """How one step went."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        STEP_FIELD_NUMBER: builtins.int
+        PASSED_FIELD_NUMBER: builtins.int
+        DETAIL_FIELD_NUMBER: builtins.int
+        step: builtins.str
+        """Short name, such as "write"."""
+        passed: builtins.bool
+        """Whether it went well."""
+        detail: builtins.str
+        """What was seen; for a failure, what is wrong and the remedy."""
+        def __init__(
+            self,
+            *,
+            step: builtins.str = ...,
+            passed: builtins.bool = ...,
+            detail: builtins.str = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["detail", b"detail", "passed", b"passed", "step", b"step"]) -> None: ...
+
+    FINDINGS_FIELD_NUMBER: builtins.int
+    @property
+    def findings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ExamineStorageResponse.Finding]:
+        """The steps that were made, in order; a failed one ends them, but for the removal."""
+
+    def __init__(
+        self,
+        *,
+        findings: collections.abc.Iterable[global___ExamineStorageResponse.Finding] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["findings", b"findings"]) -> None: ...
+
+global___ExamineStorageResponse = ExamineStorageResponse
+
+@typing.final
 class ApplyRetentionRequest(google.protobuf.message.Message):
     """Request of ApplyRetention."""
 

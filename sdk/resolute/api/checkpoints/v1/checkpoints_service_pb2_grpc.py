@@ -90,6 +90,11 @@ class CheckpointsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.SealRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.SealResponse.FromString,
                 _registered_method=True)
+        self.ExamineStorage = channel.unary_unary(
+                '/resolute.api.checkpoints.v1.CheckpointsService/ExamineStorage',
+                request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ExamineStorageRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ExamineStorageResponse.FromString,
+                _registered_method=True)
         self.ApplyRetention = channel.unary_unary(
                 '/resolute.api.checkpoints.v1.CheckpointsService/ApplyRetention',
                 request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ApplyRetentionRequest.SerializeToString,
@@ -184,6 +189,13 @@ class CheckpointsServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ExamineStorage(self, request, context):
+        """Tries a store out: writes, reads and removes a file of its own there, and says how each step went.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ApplyRetention(self, request, context):
         """Deletes the checkpoints of an ended experiment that its policy does not keep: marked here, files removed in the
         background. Idempotent: what was kept is kept again.
@@ -256,6 +268,11 @@ def add_CheckpointsServiceServicer_to_server(servicer, server):
                     servicer.Seal,
                     request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.SealRequest.FromString,
                     response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.SealResponse.SerializeToString,
+            ),
+            'ExamineStorage': grpc.unary_unary_rpc_method_handler(
+                    servicer.ExamineStorage,
+                    request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ExamineStorageRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ExamineStorageResponse.SerializeToString,
             ),
             'ApplyRetention': grpc.unary_unary_rpc_method_handler(
                     servicer.ApplyRetention,
@@ -566,6 +583,33 @@ class CheckpointsService(object):
             '/resolute.api.checkpoints.v1.CheckpointsService/Seal',
             resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.SealRequest.SerializeToString,
             resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.SealResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ExamineStorage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.checkpoints.v1.CheckpointsService/ExamineStorage',
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ExamineStorageRequest.SerializeToString,
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ExamineStorageResponse.FromString,
             options,
             channel_credentials,
             insecure,

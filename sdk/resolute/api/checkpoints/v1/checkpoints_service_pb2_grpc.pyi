@@ -89,6 +89,12 @@ class CheckpointsServiceStub:
     ]
     """Raises the smallest run whose authority counts, and gives the latest checkpoint at that instant."""
 
+    ExamineStorage: grpc.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.ExamineStorageRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.ExamineStorageResponse,
+    ]
+    """Tries a store out: writes, reads and removes a file of its own there, and says how each step went."""
+
     ApplyRetention: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ApplyRetentionRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ApplyRetentionResponse,
@@ -173,6 +179,12 @@ class CheckpointsServiceAsyncStub:
         resolute.api.checkpoints.v1.checkpoints_service_pb2.SealResponse,
     ]
     """Raises the smallest run whose authority counts, and gives the latest checkpoint at that instant."""
+
+    ExamineStorage: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.ExamineStorageRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.ExamineStorageResponse,
+    ]
+    """Tries a store out: writes, reads and removes a file of its own there, and says how each step went."""
 
     ApplyRetention: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ApplyRetentionRequest,
@@ -280,6 +292,14 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.SealResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.SealResponse]]:
         """Raises the smallest run whose authority counts, and gives the latest checkpoint at that instant."""
+
+    @abc.abstractmethod
+    def ExamineStorage(
+        self,
+        request: resolute.api.checkpoints.v1.checkpoints_service_pb2.ExamineStorageRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.ExamineStorageResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.ExamineStorageResponse]]:
+        """Tries a store out: writes, reads and removes a file of its own there, and says how each step went."""
 
     @abc.abstractmethod
     def ApplyRetention(

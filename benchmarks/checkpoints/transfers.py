@@ -1,0 +1,311 @@
+"""How fast checkpoints go to a bucket and come back, beside minio-py's loop and beside rclone as a client.
+
+    python benchmarks/checkpoints/transfers.py [--megabytes N] [--small N] [--warm N] [--json]
+
+All three talk to one S3 server on loopback (``rclone serve s3``) in one run, so that the ratios hold on any
+machine. Ours goes the whole way of a trial: the service in a process of its own signs the URLs, every byte is
+summed up on the way up and checked on the way down, and the commit looks at every file. The others do not.
+``cold`` is a pass with files dropped from the page cache, ``warm`` the best of some more; all take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from support.s3 import REGION, S3Server, own_s3_server, rclone
+
+from benchmarks.standalone import Standalone, say, seconds, standalone
+from resolute.api.checkpoints.v1 import checkpoint_pb2
+from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as api
+from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import CheckpointsServiceStub
+from resolute.core.checkpoint.bucket import BucketStore
+from resolute.core.checkpoint.manifest import FileEntry
+from resolute.core.remote.links import RemoteLinks
+from resolute.core.remote.session import Session
+from resolute.values import to_value
+
+T = TypeVar("T")
+_MEGABYTE = 1_000_000
+_COMMITS = 10
+_COMMIT_FILES = 100
+_LEAST_RATIO = 0.9
+_LONGEST_COMMIT = 0.05
+
+
+class Patient:
+    """The part of a session that links need."""
+
+    def __init__(self, stub: CheckpointsServiceStub) -> None:
+        self.checkpoints = stub
+
+    def patiently(self, call: Callable[[], T], *, purpose: str) -> T:
+        return call()
+
+
+class Ours:
+    """A trial."""
+
+    name = "ours"
+
+    def __init__(
+        self, service: Standalone, stub: CheckpointsServiceStub, storage: checkpoint_pb2.Storage
+    ) -> None:
+        self._run = service.run
+        self._stub = stub
+        self._storage = storage
+        self._store = BucketStore(RemoteLinks(cast("Session", Patient(stub))), patience=60.0)
+        self._last: tuple[str, list[FileEntry]] = ("", [])
+
+    def up(self, source: Path, paths: Sequence[str]) -> None:
+        checkpoint_id = self.begin()
+        entries = self._store.write(checkpoint_id, source, paths)
+        self.commit(checkpoint_id, entries)
+        self._last = (checkpoint_id, entries)
+
+    def down(self, target: Path, paths: Sequence[str]) -> None:
+        checkpoint_id, entries = self._last
+        self._store.read(checkpoint_id, target, paths, expected=entries)
+
+    def write(self, source: Path, paths: Sequence[str]) -> tuple[str, list[FileEntry]]:
+        checkpoint_id = self.begin()
+        return checkpoint_id, self._store.write(checkpoint_id, source, paths)
+
+    def begin(self) -> str:
+        checkpoint_id = str(uuid.uuid4())
+        self._stub.BeginCheckpoint(
+            api.BeginCheckpointRequest(
+                checkpoint_id=checkpoint_id,
+                trial_id=self._run.trial_id,
+                run=self._run.run,
+                experiment_id=self._run.experiment_id,
+                storage=self._storage,
+            )
+        )
+        return checkpoint_id
+
+    def commit(self, checkpoint_id: str, entries: Sequence[FileEntry]) -> None:
+        multiparts = [
+            api.CommitCheckpointRequest.MultipartUpload(
+                path=each.path, upload_id=each.upload_id, etags=each.etags
+            )
+            for each in entries
+            if each.upload_id
+        ]
+        self._stub.CommitCheckpoint(
+            api.CommitCheckpointRequest(
+                checkpoint_id=checkpoint_id,
+                run=self._run.run,
+                files=[
+                    checkpoint_pb2.File(path=each.path, size=each.size, digest=each.digest)
+                    for each in entries
+                ],
+                metadata=to_value({"steps_completed": 1}),
+                multiparts=multiparts,
+            ),
+            timeout=120,
+        )
+
+
+class MinioLoop:
+    """One fput or fget after the other."""
+
+    name = "minio"
+
+    def __init__(self, server: S3Server, bucket: str) -> None:
+        self._client = server.client()
+        self._bucket = bucket
+        self._prefix = ""
+
+    def up(self, source: Path, paths: Sequence[str]) -> None:
+        self._prefix = str(uuid.uuid4())
+        for path in paths:
+            self._client.fput_object(self._bucket, f"{self._prefix}/{path}", str(source / path))
+
+    def down(self, target: Path, paths: Sequence[str]) -> None:
+        for path in paths:
+            self._client.fget_object(self._bucket, f"{self._prefix}/{path}", str(target / path))
+
+
+class RcloneClient:
+    """``rclone copy`` with as many transfers at once as ours."""
+
+    name = "rclone"
+
+    def __init__(self, server: S3Server, bucket: str) -> None:
+        self._remote = (
+            f":s3,provider=Other,access_key_id={server.access_key},secret_access_key={server.secret_key},"
+            f"endpoint='{server.endpoint_url}',region={REGION},force_path_style=true:{bucket}"
+        )
+        self._prefix = ""
+
+    def up(self, source: Path, paths: Sequence[str]) -> None:
+        self._prefix = str(uuid.uuid4())
+        self._copy(str(source), f"{self._remote}/{self._prefix}")
+
+    def down(self, target: Path, paths: Sequence[str]) -> None:
+        self._copy(f"{self._remote}/{self._prefix}", str(target))
+
+    def _copy(self, source: str, target: str) -> None:
+        command = [rclone(), "copy", source, target, "--transfers", "8", "--config", os.devnull, "-q"]
+        subprocess.run([*command, "--s3-no-check-bucket", "--no-traverse"], check=True)
+
+
+@dataclass
+class Results:
+    """Seconds by ``layout/direction/temperature/who``."""
+
+    megabytes: int
+    seconds: dict[str, float] = field(default_factory=dict)
+    commit_seconds: float = 0.0
+
+    def ratio(self, key: str) -> float:
+        """How fast ours is beside the faster of the others."""
+        return min(self.seconds[f"{key}/minio"], self.seconds[f"{key}/rclone"]) / self.seconds[f"{key}/ours"]
+
+    def keys(self) -> list[str]:
+        return [key.removesuffix("/ours") for key in self.seconds if key.endswith("/ours")]
+
+    def missed(self) -> list[str]:
+        """The limits that were missed."""
+        missed = [key for key in self.keys() if self.ratio(key) < _LEAST_RATIO]
+        return missed + (["commit"] if self.commit_seconds > _LONGEST_COMMIT else [])
+
+    def describe(self) -> list[str]:
+        """What a person reads."""
+        lines = [f"{self.megabytes} MB; seconds of ours, minio-py, rclone; ours beside the faster"]
+        for key in self.keys():
+            ours, minio, rclone_ = (self.seconds[f"{key}/{who}"] for who in ("ours", "minio", "rclone"))
+            lines.append(f"{key:24} {ours:8.2f} {minio:8.2f} {rclone_:8.2f}   {self.ratio(key):5.2f} x")
+        lines.append(
+            f"commit of {_COMMIT_FILES} files {self.commit_seconds * 1000:8.1f} ms (best of {_COMMITS})"
+        )
+        return lines
+
+
+@contextmanager
+def world(folder: Path) -> Iterator[tuple[S3Server, Ours, str]]:
+    with own_s3_server(folder / "s3") as server:
+        os.environ |= {
+            "RESOLUTE_CHECKPOINTS_S3_ACCESS_KEY": server.access_key,
+            "RESOLUTE_CHECKPOINTS_S3_SECRET_KEY": server.secret_key,
+            "RESOLUTE_CHECKPOINTS_S3_REGION": REGION,
+        }
+        bucket = server.new_bucket()
+        storage = checkpoint_pb2.Storage(
+            bucket=checkpoint_pb2.Storage.Bucket(bucket=bucket, endpoint_url=server.endpoint_url)
+        )
+        with standalone("checkpoints") as service, service.trial_channel() as channel:
+            yield server, Ours(service, CheckpointsServiceStub(channel), storage), bucket
+
+
+def measure(*, megabytes: int, small: int, warm: int) -> Results:
+    """Measures everything."""
+    results = Results(megabytes)
+    with tempfile.TemporaryDirectory(prefix="resolute-bench-s3-") as text, world(Path(text)) as found:
+        server, ours, bucket = found
+        folder = Path(text)
+        results.commit_seconds = _commit(ours, folder)
+        contestants: list[Any] = [ours, MinioLoop(server, bucket), RcloneClient(server, bucket)]
+        for count in (1, 8, small):
+            source = folder / "source"
+            paths = _fill(source, count=count, size=megabytes * _MEGABYTE // count)
+            for temperature in ("cold", *["warm"] * warm):
+                for contestant in contestants:
+                    key = f"{count} files/{{}}/{temperature}/{contestant.name}"
+                    _pass(results, contestant, key=key, source=source, paths=paths)
+                _empty(folder / "s3")
+            shutil.rmtree(source)
+    return results
+
+
+def _pass(results: Results, contestant: Any, *, key: str, source: Path, paths: Sequence[str]) -> None:
+    target = source.parent / "target"
+    target.mkdir()
+    cold = "/cold/" in key
+    if cold:
+        _evict(source)
+    up = seconds(lambda: contestant.up(source, paths))
+    if cold:
+        _evict(source.parent / "s3")
+    down = seconds(lambda: contestant.down(target, paths))
+    for direction, taken in (("up", up), ("down", down)):
+        name = key.format(direction)
+        results.seconds[name] = min(taken, results.seconds.get(name, taken))
+    for path in (paths[0], paths[-1]):
+        assert (target / path).read_bytes() == (source / path).read_bytes()
+    shutil.rmtree(target)
+
+
+def _empty(buckets: Path) -> None:
+    """Makes room on the disk for the next round."""
+    for bucket in buckets.iterdir():
+        for entry in bucket.iterdir():
+            shutil.rmtree(entry)
+
+
+def _fill(folder: Path, *, count: int, size: int) -> list[str]:
+    folder.mkdir()
+    noise = os.urandom(min(size, _MEGABYTE))
+    paths = [f"part-{number:05}" for number in range(count)]
+    for number, path in enumerate(paths):
+        with (folder / path).open("wb") as file:
+            file.write(number.to_bytes(8, "big"))
+            left = size - 8
+            while left > 0:
+                left -= file.write(noise[:left])
+    return paths
+
+
+def _evict(folder: Path) -> None:
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def _commit(ours: Ours, folder: Path) -> float:
+    paths = _fill(folder / "commits", count=_COMMIT_FILES, size=1000)
+    taken = []
+    for _ in range(_COMMITS):
+        checkpoint_id, entries = ours.write(folder / "commits", paths)
+        began = time.perf_counter()
+        ours.commit(checkpoint_id, entries)
+        taken.append(time.perf_counter() - began)
+    return min(taken)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--megabytes", type=int, default=1000)
+    parser.add_argument("--small", type=int, default=10_000, help="files of the third layout")
+    parser.add_argument("--warm", type=int, default=3, help="passes with files in the page cache")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    results = measure(megabytes=options.megabytes, small=options.small, warm=options.warm)
+    if options.json:
+        say(json.dumps(asdict(results)))
+    else:
+        say("\n".join(results.describe()))
+    if results.missed():
+        sys.exit(f"missed the limit: {', '.join(results.missed())}")
+
+
+if __name__ == "__main__":
+    main()
