@@ -45,7 +45,7 @@ def draw(xs: Sequence[float], ys: Sequence[float], *, size: Size) -> list[str]:
             _line(canvas, before or here, here)
         before = here
     texts = ["".join(chr(_BLANK + cell) for cell in row) for row in canvas]
-    labels = [f"{high:.5g}", *[""] * (rows - 2), f"{low:.5g}"]
+    labels = [f"{high:.4g}", *[""] * (rows - 2), f"{low:.4g}"]
     picture = [f"{label:>{_LABEL_WIDTH}} ┤{text}" for label, text in zip(labels, texts, strict=True)]
     first, last = f"{xs[0]:g}", f"{xs[-1]:g}"
     axis = " " * (_LABEL_WIDTH + 1)

@@ -197,6 +197,16 @@ class MetricSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class SeriesPoint:
+    """One value of a metric."""
+
+    steps: int
+    value: float
+    time: float
+    """Unix time."""
+
+
+@dataclass(frozen=True, slots=True)
 class SlotRecord:
     """One slot of the cluster."""
 

@@ -24,7 +24,7 @@ from resolute.api.logs.v1 import logs_service_pb2
 from resolute.api.metrics.v1 import metrics_service_pb2
 from resolute.api.searcher.v1 import search_pb2, searcher_service_pb2
 from resolute.errors import IllegalTransitionError, NotFoundError
-from resolute.values import to_value
+from resolute.values import from_value, to_value
 from resolute_serving.context import actor
 from resolute_serving.pages import decode_token, encode_token, page_size
 
@@ -240,6 +240,16 @@ class Handlers:
         self._enter("ListSummaries")
         found = [item for item in self.state.summaries if item.trial_id in request.trial_ids]
         return metrics_service_pb2.ListSummariesResponse(summaries=found)
+
+    async def GetSeries(self, request: Any, _context: Any) -> Any:
+        self._enter("GetSeries")
+        points = [
+            (report.steps, from_value(report.metrics[request.name]), 1.0)
+            for report in self.state.reports[request.trial_id]
+            if report.group == request.group and request.name in report.metrics
+        ]
+        steps, values, times = zip(*points, strict=True) if points else ((), (), ())
+        return metrics_service_pb2.GetSeriesResponse(steps=steps, values=values, times=times)
 
     async def ListReports(self, request: Any, _context: Any) -> Any:
         self._enter("ListReports")

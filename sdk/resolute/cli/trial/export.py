@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TextIO
@@ -47,7 +48,7 @@ def export(settings: Settings, trial_ids: tuple[str, ...], group: str, target: P
     rows = (_row(report, names) for report in reports)
     header = [*_FIXED, *(_PREFIX + name for name in names)]
     if target is None:
-        _write_csv(click.get_text_stream("stdout"), header, rows)
+        _write_csv(sys.stdout, header, rows)
     elif target.suffix == ".csv":
         with target.open("w", newline="", encoding="utf-8") as file:
             _write_csv(file, header, rows)
@@ -69,22 +70,22 @@ def _write_csv(file: TextIO, header: Sequence[str], rows: Iterable[Sequence[Any]
 
 def _write_parquet(target: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     try:
-        import pyarrow
-        import pyarrow.parquet
+        import pyarrow as pa
+        from pyarrow import parquet
     except ImportError as error:
         raise click.ClickException(
             "Parquet needs pyarrow: pip install 'resolute[export]', or write .csv"
         ) from error
     columns = list(zip(*rows, strict=True)) or [()] * len(header)
-    arrays = [pyarrow.array(column) for column in columns[: len(_FIXED)]]
+    arrays = [pa.array(column) for column in columns[: len(_FIXED)]]
     for column in columns[len(_FIXED) :]:
         if all(value is None or type(value) in {int, float} for value in column):
             numbers = [None if value is None else float(value) for value in column]
-            arrays.append(pyarrow.array(numbers, pyarrow.float64()))
+            arrays.append(pa.array(numbers, pa.float64()))
         else:
             texts = [None if value is None else _json(value) for value in column]
-            arrays.append(pyarrow.array(texts, pyarrow.string()))
-    pyarrow.parquet.write_table(pyarrow.table(arrays, names=list(header)), target)
+            arrays.append(pa.array(texts, pa.string()))
+    parquet.write_table(pa.table(arrays, names=list(header)), target)
 
 
 def _json(value: Any) -> str:

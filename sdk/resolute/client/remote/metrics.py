@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from resolute.api.metrics.v1 import metrics_service_pb2, metrics_service_pb2_grpc
 from resolute.client import convert
-from resolute.client.records import BestRecord, MetricSummary, TrialMetrics, TrialRecord
+from resolute.client.records import BestRecord, MetricSummary, SeriesPoint, TrialMetrics, TrialRecord
 from resolute.client.remote.paging import all_items
 from resolute.client.session import Session
 
@@ -58,6 +58,14 @@ class Metrics:
             )
             found += [convert.summary(item) for item in self._stub.ListSummaries(request).summaries]
         return found
+
+    def series(self, trial_uuid: str, *, group: str, name: str, max_points: int = 0) -> list[SeriesPoint]:
+        """Gives the values of one metric by steps; with ``max_points`` thinned so that extremes stay."""
+        request = metrics_service_pb2.GetSeriesRequest(
+            trial_id=trial_uuid, group=group, name=name, max_points=max_points
+        )
+        found = self._stub.GetSeries(request)
+        return list(map(SeriesPoint, found.steps, found.values, found.times))
 
     def reports(self, trial: TrialRecord, *, group: str = "") -> Iterator[TrialMetrics]:
         """Yields the reports of a trial by group and steps; ``group`` is empty for all."""
