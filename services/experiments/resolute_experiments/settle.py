@@ -57,6 +57,11 @@ class Operation:
     closed: bool
     """Whether the search closed the trial."""
 
+    @property
+    def stopped(self) -> bool:
+        """Whether the search stopped the trial by a signal."""
+        return self.closed and not self.driven
+
 
 @dataclass(frozen=True, kw_only=True)
 class Situation:
@@ -102,6 +107,9 @@ def settle(exit_: Exit, operation: Operation, situation: Situation) -> Decision:
     if exit_.early_exit is not EarlyExit.NONE and not exit_.lost:
         return _ended_early(exit_.early_exit)
     outcome = _outcome(exit_, operation)
+    if operation.stopped:
+        # However it left, it is not to train any more: a failure on the way out is no reason to begin again.
+        return Decision(outcome=outcome, trial=TrialState.COMPLETED, search_event=SearchEvent.CLOSED)
     finished = outcome is RunOutcome.COMPLETED and not (operation.driven and not operation.closed)
     if finished and (operation.completed or not operation.driven):
         return Decision(outcome=outcome, trial=TrialState.COMPLETED, search_event=SearchEvent.CLOSED)
@@ -134,7 +142,6 @@ def _outcome(exit_: Exit, operation: Operation) -> RunOutcome:
         return RunOutcome.LOST
     if exit_.exit_code != 0:
         return RunOutcome.FAILED
-    stopped_by_search = operation.closed and not operation.driven
-    if exit_.acknowledged and not operation.completed and not stopped_by_search:
+    if exit_.acknowledged and not operation.completed and not operation.stopped:
         return RunOutcome.PREEMPTED
     return RunOutcome.COMPLETED

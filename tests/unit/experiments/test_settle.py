@@ -126,3 +126,15 @@ def test_without_operations_an_acknowledged_exit_is_a_preemption() -> None:
 def test_trial_that_its_search_stopped_by_a_signal_is_completed() -> None:
     decision = settle(Exit(acknowledged=True), STOPPED_BY_SEARCH, situation())
     assert (decision.trial, decision.search_event) == (TrialState.COMPLETED, SearchEvent.CLOSED)
+
+
+@pytest.mark.parametrize(
+    ("exit_", "outcome"), [(Exit(exit_code=143), RunOutcome.FAILED), (Exit(lost=True), RunOutcome.LOST)]
+)
+def test_trial_that_its_search_stopped_does_not_begin_again_however_it_left(
+    exit_: Exit, outcome: RunOutcome
+) -> None:
+    decision = settle(exit_, STOPPED_BY_SEARCH, situation())
+    assert (decision.outcome, decision.trial) == (outcome, TrialState.COMPLETED)
+    assert decision.search_event is SearchEvent.CLOSED
+    assert not decision.counts_as_restart
