@@ -9,10 +9,11 @@ from typing import Any
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2
 from resolute.errors import InvalidConfigError, Violation
+from resolute_experiments.config.environment import RegistryAuth
 from resolute_experiments.config.storage import S3Storage
 
-SECRETS = S3Storage.secrets
-"""Fields of ``checkpoint_storage`` that are not kept."""
+_SECRETS = {"checkpoint_storage": S3Storage.secrets, "registry_auth": RegistryAuth.secrets}
+"""Fields that are not kept, by the section that they are in."""
 
 
 def storage(config: Mapping[str, Any]) -> checkpoint_pb2.Storage:
@@ -37,13 +38,22 @@ def storage(config: Mapping[str, Any]) -> checkpoint_pb2.Storage:
 
 
 def without_secrets(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Takes the credentials of the store out of a config: only the checkpoints service has them.
+    """Takes credentials out of a config, which every process of its trials can read and anyone can print.
+
+    Those of the store only the checkpoints service has; those of a registry of images nothing uses.
 
     Args:
         config: The whole checked config.
     """
-    section = config["checkpoint_storage"]
-    return {**config, "checkpoint_storage": {k: None if k in SECRETS else v for k, v in section.items()}}
+    kept = _without(config, "checkpoint_storage")
+    return {**kept, "environment": _without(kept["environment"], "registry_auth")}
+
+
+def _without(config: Mapping[str, Any], name: str) -> dict[str, Any]:
+    section = config[name]
+    if section is None:
+        return dict(config)
+    return {**config, name: {k: None if k in _SECRETS[name] else v for k, v in section.items()}}
 
 
 def _bucket(section: Mapping[str, Any]) -> checkpoint_pb2.Storage:

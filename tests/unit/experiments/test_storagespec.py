@@ -58,3 +58,17 @@ def test_keys_of_a_bucket_are_not_kept_and_their_owner_is_told() -> None:
     assert "silence" not in str(kept)
     warned = {warning.path for warning in ineffective_fields(parsed)}
     assert {"checkpoint_storage.access_key", "checkpoint_storage.secret_key"} <= warned
+
+
+def test_password_of_a_registry_is_not_kept() -> None:
+    document = {
+        "name": "n",
+        "entrypoint": "python3 train.py",
+        "searcher": {"name": "single", "metric": "loss", "max_length": {"batches": 1}},
+        "checkpoint_storage": {"type": "directory", "container_path": "/c"},
+        "environment": {"registry_auth": {"username": "ada", "password": "hush", "auth": "silence"}},
+    }
+    kept = without_secrets(parse_config(document, layers=[Layer("cluster defaults", {})]).to_dict())
+    assert kept["environment"]["registry_auth"]["username"] == "ada"
+    assert "hush" not in str(kept)
+    assert "silence" not in str(kept)
