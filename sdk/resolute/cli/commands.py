@@ -43,7 +43,6 @@ EXPERIMENT_COMMANDS = (
         ("lc",),
     ),
     LazyCommand("compare", "Put trials of experiments side by side.", f"{_EXPERIMENT}.compare:compare"),
-    LazyCommand("compare", "Put trials of experiments side by side.", f"{_EXPERIMENT}.compare:compare"),
     LazyCommand("config", "Print the whole config of an experiment.", f"{_EXPERIMENT}.config:config"),
     LazyCommand(
         "download-model-def",
@@ -110,9 +109,6 @@ ROOT_COMMANDS = (
         "preview-search", "Show what a config's search would run.", f"{_SEARCH}.preview:preview_search"
     ),
     LazyCommand("tensorboard", "Start TensorBoard on experiments.", "resolute.cli.tensorboard:tensorboard"),
-    LazyCommand(
-        "tensorboard", "Start TensorBoard on experiments.", "resolute.cli.tensorboard:tensorboard"
-    ),
     LazyCommand("sync", "Send runs that were recorded off cluster.", "resolute.cli.sync:sync"),
     LazyCommand(
         "completion", "Print a script that completes commands in a shell.", "resolute.cli.shell:completion"
