@@ -145,9 +145,9 @@ class AsyncHalvingSearch:
         self._halving = before.extended(max_trials=max_trials, max_length=max_length)
         above = self._halving.top - before.top
         if above:
-            # However few stand there, the best of the old top trains on.
+            # However few stand there, the best of the old top trains on, to the very end.
             self._ladder.rungs[before.top].require(1)
-        self._ladder.extend([Rung(before.divisor) for _ in range(above)])
+        self._ladder.extend([Rung(before.divisor, at_least=1) for _ in range(above)])
         self._closed_out = 0
 
     def _go_on(self, sampler: Sampler) -> Iterator[MethodOperation]:
