@@ -7,7 +7,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from resolute.api.experiments.v1 import experiment_pb2
 from resolute.api.preemption.v1 import preemption_service_pb2
 from resolute.values import to_value
-from resolute_experiments.states import ExperimentState, TrialState
+from resolute_experiments.states import ALLOCATED_TRIALS, ExperimentState, TrialState
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.runs import Container, Run
 from resolute_experiments.store.trials import Trial
@@ -60,9 +60,11 @@ def experiment_message(
 
 
 def _activity(experiment: Experiment, counts: dict[str, int]) -> str:
+    if experiment.state is ExperimentState.PAUSED:
+        return "PAUSING" if any(counts.get(state.value) for state in ALLOCATED_TRIALS) else ""
     if experiment.state is not ExperimentState.ACTIVE:
         return ""
-    for state in (TrialState.RUNNING, TrialState.STARTING):
+    for state in (TrialState.RUNNING, TrialState.STARTING, TrialState.STOPPING):
         if counts.get(state.value):
             return str(state.value)
     return str(TrialState.QUEUED.value)

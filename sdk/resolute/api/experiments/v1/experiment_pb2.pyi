@@ -216,7 +216,7 @@ class Experiment(google.protobuf.message.Message):
     state: global___ExperimentState.ValueType
     """Life of the experiment."""
     activity: builtins.str
-    """What an ACTIVE experiment is doing, for display: QUEUED, STARTING or RUNNING; empty otherwise."""
+    """For display: QUEUED, STARTING, RUNNING or STOPPING if ACTIVE; PAUSING until PAUSED trials left; else empty."""
     archived: builtins.bool
     """Whether it is hidden from lists."""
     owner: builtins.str

@@ -1,0 +1,52 @@
+"""What people are shown of an experiment."""
+
+from __future__ import annotations
+
+import pytest
+
+from resolute_experiments.messages import experiment_message
+from resolute_experiments.states import ExperimentState, TrialState
+from resolute_experiments.store.experiments import Experiment
+
+
+def experiment(state: ExperimentState) -> Experiment:
+    return Experiment(
+        number=7,
+        id="e",
+        request_id="r",
+        name="digits",
+        description="",
+        labels=(),
+        state=state,
+        archived=False,
+        owner="ada",
+        workspace="w",
+        project="p",
+        config={"searcher": {"name": "single", "metric": "loss", "smaller_is_better": True}},
+        progress=0.0,
+        failure="",
+        revision=1,
+        created_at=1.0,
+        ended_at=None,
+        definition_sha256="",
+        definition_size=0,
+        search_created=True,
+        action_cursor=0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "trial", "activity"),
+    [
+        (ExperimentState.ACTIVE, TrialState.RUNNING, "RUNNING"),
+        (ExperimentState.ACTIVE, TrialState.STOPPING, "STOPPING"),
+        (ExperimentState.ACTIVE, TrialState.QUEUED, "QUEUED"),
+        (ExperimentState.PAUSED, TrialState.STOPPING, "PAUSING"),
+        (ExperimentState.PAUSED, TrialState.PAUSED, ""),
+        (ExperimentState.COMPLETED, TrialState.COMPLETED, ""),
+    ],
+)
+def test_activity_says_whether_processes_still_hold_slots(
+    state: ExperimentState, trial: TrialState, activity: str
+) -> None:
+    assert experiment_message(experiment(state), {trial.value: 1}, with_config=False).activity == activity
