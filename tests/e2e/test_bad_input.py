@@ -61,6 +61,10 @@ def refused(cluster: EmbeddedCluster, *arguments: str, cwd: Path, **variables: s
             "resources.slots_per_trial: found 99; expected at most 2",
         ),
         (
+            GOOD.replace("name: single", "name: single, source_trial_id: 999"),
+            "searcher.source_trial_id: found 999; there is no such trial",
+        ),
+        (
             "entrypoint: x\nsearcher: {name: adaptive, metric: loss}\n",
             "removed",
         ),

@@ -17,7 +17,7 @@ from sqlalchemy.engine import Connection
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints_pb2
 from resolute.api.searcher.v1 import search_pb2, searcher_service_pb2
 from resolute.clock import Clock
-from resolute.errors import InvalidArgumentError
+from resolute.errors import InvalidArgumentError, NotFoundError
 from resolute_experiments import actions, lifecycle
 from resolute_experiments.clients import Clients
 from resolute_experiments.delivery import deliver
@@ -119,11 +119,11 @@ class Conductor:
             ExperimentState.PAUSED,
         }:
             return
-        spec = search_spec(experiment.config, source_checkpoint_id=await self._warm_start(experiment))
-        request = searcher_service_pb2.CreateSearchRequest(search_id=experiment.id, spec=spec)
         try:
+            spec = search_spec(experiment.config, source_checkpoint_id=await self._warm_start(experiment))
+            request = searcher_service_pb2.CreateSearchRequest(search_id=experiment.id, spec=spec)
             await self._clients.searcher.CreateSearch(request)
-        except InvalidArgumentError as error:
+        except (InvalidArgumentError, NotFoundError) as error:
             failure = f"the search could not be created: {error}"
             await self._fail(failure)
             return
@@ -256,11 +256,11 @@ class Conductor:
         failures = 0
         with self._notifier.subscribe(self._id) as changes:
             while not self._notifier.closed:
-                experiment = await self._read()
-                if not experiment.search_created:
-                    await changes.wait(_TICK_SECONDS)
-                    continue
                 try:
+                    experiment = await self._read()
+                    if not experiment.search_created:
+                        await changes.wait(_TICK_SECONDS)
+                        continue
                     await self._follow(experiment.action_cursor)
                     return
                 except Exception:  # noqa: BLE001 - a defect, or a service that is away: following begins again

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy.engine import Connection
 
 from resolute.clock import Clock
-from resolute.errors import AlreadyExistsError, InvalidConfigError, Violation
+from resolute.errors import AlreadyExistsError, InvalidConfigError, NotFoundError, Violation
 from resolute_experiments import definition
 from resolute_experiments.config import (
     ConfigError,
@@ -27,7 +27,7 @@ from resolute_experiments.config.parse import sanity_faults
 from resolute_experiments.searchspec import search_spec
 from resolute_experiments.states import ExperimentState
 from resolute_experiments.storagespec import storage, without_secrets
-from resolute_experiments.store import access, experiments
+from resolute_experiments.store import access, experiments, trials
 from resolute_experiments.store.experiments import CHUNK_BYTES, Experiment
 from resolute_serving.context import actor
 from resolute_serving.database import Database
@@ -107,6 +107,7 @@ class Submissions:
         if test_mode:
             config = to_test_mode(config)
         self._check_cluster(config.to_dict())
+        await self._check_source(config)
         warnings = ineffective_fields(config, cluster_defaults=self._admission.cluster_defaults)
         return Accepted(config, tuple(str(warning) for warning in warnings))
 
@@ -121,6 +122,19 @@ class Submissions:
                 f"the experiment config has 1 fault:\n  {path}: {reason}",
                 violations=[Violation(path, reason)],
             )
+
+    async def _check_source(self, config: ExperimentConfig) -> None:
+        number = config.searcher.source_trial_id
+        if number is None:
+            return
+        try:
+            await self._database.read(lambda c: trials.get(c, number=number))
+        except NotFoundError as error:
+            path, reason = "searcher.source_trial_id", f"found {number}; there is no such trial"
+            raise InvalidConfigError(
+                f"the experiment config has 1 fault:\n  {path}: {reason}",
+                violations=[Violation(path, reason)],
+            ) from error
 
     async def submit(self, submission: Submission) -> tuple[Experiment, tuple[str, ...]]:
         """Creates an experiment, once for each request.
