@@ -27,6 +27,8 @@ class DirectLinks:
     def __init__(self, server: S3Server, bucket: str) -> None:
         settings = BucketSettings(access_key=server.access_key, secret_key=server.secret_key, region=REGION)
         self.store = Stores(buckets=settings).open(BucketStorage(bucket, "", server.endpoint_url))
+        # The service has looked for the bucket once, before any of its stores goes down.
+        self.store.upload_urls("none", [])
         self._client = server.client()
         self._bucket = bucket
         self.expired = 0
