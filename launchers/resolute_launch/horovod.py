@@ -64,7 +64,7 @@ def plan(request: Request, world: World) -> LaunchPlan:
             *(["--verbose"] if world.config.get("debug") else []),
             *_configured(world.config),
             *request.overrides,
-            "--",
+            # No separator: horovodrun would take it for the program.
             *(world.python, "-m", WRAP_RANK, RANK_VARIABLES, "--"),
             *request.script,
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
 from collections.abc import Callable
@@ -132,6 +133,7 @@ def _experiments(
         address=address,
         runs_directory=state.runs,
         slots=options.slots,
+        nodes=int(os.environ.get("RESOLUTE_LOCAL_NODES") or 1),
         cluster_defaults={"checkpoint_storage": {"type": "shared_fs", "host_path": str(state.checkpoints)}},
     )
     environment = _environment(state, EXPERIMENTS, peers=peers, cluster_id=cluster_id)

@@ -19,6 +19,7 @@ from resolute_experiments.resources.base import (
     ResourceManager,
     Slot,
 )
+from resolute_experiments.resources.slots import by_node
 from resolute_experiments.store import experiments, runs
 from resolute_serving.context import TrialRun
 from resolute_serving.database import Database
@@ -77,6 +78,11 @@ class Fleet:
     def slot_count(self) -> int:
         """Number of slots."""
         return len(self.slots)
+
+    def containers(self, slot_ids: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+        """The slots of each container of a run that is given these; without slots, one container."""
+        given = set(slot_ids)
+        return by_node(slot for slot in self.slots if slot.id in given) or ((),)
 
     async def launch(self, run: runs.Run) -> None:
         """Starts a run that was given slots; one that cannot be started ends as a failure that says why."""

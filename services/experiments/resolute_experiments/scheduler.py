@@ -129,7 +129,7 @@ class Scheduler:
                 "signal_reason": "",
                 "acknowledged": False,
             },
-            placements=[slots],
+            placements=self._fleet.containers(slots),
         )
         trials.update(
             connection, trial, run=number, state=TrialState.STARTING.value, explanation="", status=""

@@ -54,6 +54,8 @@ class ExperimentsSettings:
     """Where the local resource manager keeps a directory for each run."""
     slots: int | None = None
     """Slots of this machine; None to count its GPUs, or else its cores."""
+    nodes: int = 1
+    """As how many machines this one appears, to try trials across several."""
     cluster_defaults: dict[str, Any] = field(default_factory=dict)
     """Lowest layer of every config."""
     lease_ttl: float = 30.0
@@ -93,7 +95,10 @@ class ExperimentsService:
         self._clients = Clients(environment.peers)
         self._leases = Leases(environment.clock, ttl=settings.lease_ttl)
         manager = LocalResourceManager(
-            settings.runs_directory, slots=settings.slots, lease_patience=settings.lease_patience
+            settings.runs_directory,
+            slots=settings.slots,
+            lease_patience=settings.lease_patience,
+            nodes=settings.nodes,
         )
         self._fleet = Fleet(
             manager,
@@ -213,13 +218,15 @@ def create(environment: Environment) -> ExperimentsService:
     """Makes the service from its environment and these variables.
 
     RESOLUTE_ADVERTISED_ADDRESS is where supervisors reach the services (127.0.0.1:8080), RESOLUTE_RUNS_DIR
-    where run directories lie (``runs`` in the data directory), RESOLUTE_SLOTS how many slots there are.
+    where run directories lie (``runs`` in the data directory), RESOLUTE_SLOTS how many slots there are,
+    RESOLUTE_LOCAL_NODES as how many machines they appear (1).
     """
     slots = os.environ.get("RESOLUTE_SLOTS", "")
     settings = ExperimentsSettings(
         address=os.environ.get("RESOLUTE_ADVERTISED_ADDRESS", "127.0.0.1:8080"),
         runs_directory=Path(os.environ.get("RESOLUTE_RUNS_DIR") or environment.data_directory / "runs"),
         slots=int(slots) if slots else None,
+        nodes=int(os.environ.get("RESOLUTE_LOCAL_NODES") or 1),
         cluster_defaults={
             "checkpoint_storage": {
                 "type": "shared_fs",

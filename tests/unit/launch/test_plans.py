@@ -62,7 +62,7 @@ def test_horovod_on_one_container() -> None:
     assert plan.argv == words(
         "py -m horovod.runner.launch -np 2 -H localhost:2 --start-timeout 1200 --gloo-timeout-seconds 240 "
         "--fusion-threshold-mb 64 --cycle-time-ms 1 --cache-capacity 1024 --no-hierarchical-allreduce "
-        "--no-hierarchical-allgather --fusion-threshold-mb 1 --cycle-time-ms 2 -- "
+        "--no-hierarchical-allgather --fusion-threshold-mb 1 --cycle-time-ms 2 "
         "py -m resolute_launch.wrap_rank HOROVOD_RANK,OMPI_COMM_WORLD_RANK,PMI_RANK -- python3 train.py"
     )
     assert plan.environment == {"USE_HOROVOD": "1", "DET_CHIEF_IP": "127.0.0.1"}
@@ -80,7 +80,7 @@ def test_the_config_tunes_horovod() -> None:
     )
     line = " ".join(horovod.plan(REQUEST, world).argv)
     assert "--fusion-threshold-mb 32 --cycle-time-ms 5" in line
-    assert "--verbose --num-nccl-streams 2 --x 1 --" in line
+    assert "--verbose --num-nccl-streams 2 --x 1 py" in line
     tuned = dataclasses.replace(TWO, config={"optimizations": {"auto_tune_tensor_fusion": True}})
     line = " ".join(horovod.plan(REQUEST, tuned).argv)
     assert "--autotune" in line

@@ -27,6 +27,8 @@ class Slot:
     """What it is."""
     device: str = ""
     """Of a GPU, what ``CUDA_VISIBLE_DEVICES`` lists for it: its UUID where that is known."""
+    node: int = 0
+    """The machine that has it, from 0; slots of different ones never share a container."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

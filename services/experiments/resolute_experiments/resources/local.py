@@ -16,7 +16,7 @@ from resolute.launch_order import LaunchOrder
 from resolute.processes import ProcessIdentity
 from resolute_experiments.resources.base import AllocationSpec, ContainerReport, ContainerState, Slot
 from resolute_experiments.resources.container import LocalContainer, containers_in
-from resolute_experiments.resources.slots import detect_slots
+from resolute_experiments.resources.slots import detect_slots, share_out
 from resolute_experiments.resources.waiting import POLL_SECONDS, until_ended
 
 _RELEASED = "released"
@@ -34,11 +34,15 @@ class LocalResourceManager:
         runs: Where run directories lie: ``<allocation>/<container rank>``.
         slots: Number of slots; None to count GPUs, or else cores.
         lease_patience: Seconds that a run goes on while no service answers.
+        nodes: As how many machines this one appears, each with a share of the slots and a loopback address of
+            its own: trials across several machines can be tried on one.
     """
 
-    def __init__(self, runs: Path, *, slots: int | None = None, lease_patience: float = 3600.0) -> None:
+    def __init__(
+        self, runs: Path, *, slots: int | None = None, lease_patience: float = 3600.0, nodes: int = 1
+    ) -> None:
         self._runs = runs
-        self._slots = detect_slots(slots)
+        self._slots = share_out(detect_slots(slots), nodes)
         self._lease_patience = lease_patience
         self._reports: asyncio.Queue[ContainerReport | None] = asyncio.Queue()
         self._watchers: dict[str, asyncio.Task[None]] = {}
@@ -63,6 +67,7 @@ class LocalResourceManager:
 
     def _order(self, spec: AllocationSpec, rank: int, slot_ids: Sequence[int]) -> LaunchOrder:
         slots = {slot.id: slot for slot in self._slots}
+        node = slots[slot_ids[0]].node if slot_ids else 0
         devices = tuple(slots[number].device for number in slot_ids if slots[number].device)
         return LaunchOrder(
             allocation_id=spec.allocation_id,
@@ -72,7 +77,8 @@ class LocalResourceManager:
             slot_ids=tuple(slot_ids),
             slot_kind=slots[slot_ids[0]].kind.value if slot_ids else "cpu",
             devices=devices,
-            agent_id=socket.gethostname(),
+            agent_id=socket.gethostname() if not node else f"{socket.gethostname()}-{node}",
+            bind_address=f"127.0.0.{1 + node}",
             python=sys.executable,
             lease_patience_seconds=self._lease_patience,
         )

@@ -6,7 +6,8 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from resolute.errors import InvalidArgumentError
 from resolute_experiments.resources.base import Slot, SlotKind
@@ -33,6 +34,25 @@ def detect_slots(wanted: int | None = None) -> tuple[Slot, ...]:
         return tuple(Slot(number, SlotKind.GPU, device) for number, device in enumerate(devices[:wanted]))
     cores = len(os.sched_getaffinity(0))
     return tuple(Slot(number, SlotKind.CPU) for number in range(wanted or cores))
+
+
+def share_out(slots: Sequence[Slot], nodes: int) -> tuple[Slot, ...]:
+    """Spreads slots over as many nodes, each of them a row of neighbours.
+
+    Raises:
+        InvalidArgumentError: Some node would have no slot.
+    """
+    if not 1 <= nodes <= len(slots):
+        raise InvalidArgumentError(f"{len(slots)} slots cannot be shared by {nodes} nodes: each has one")
+    return tuple(replace(slot, node=position * nodes // len(slots)) for position, slot in enumerate(slots))
+
+
+def by_node(slots: Iterable[Slot]) -> tuple[tuple[int, ...], ...]:
+    """Returns the ids of slots, one group for each node that has any of them: the containers of a run."""
+    groups: dict[int, list[int]] = {}
+    for slot in slots:
+        groups.setdefault(slot.node, []).append(slot.id)
+    return tuple(tuple(groups[node]) for node in sorted(groups))
 
 
 def usable_gpus(listing: Sequence[str], environ: Mapping[str, str]) -> list[str]:
