@@ -24,6 +24,7 @@ import yaml
 from faults import invariants
 from faults.invariants import Evidence
 from faults.journals import read_journals
+from faults.meddling import Person
 from faults.services import channel_to, log_of, replay, search
 from faults.undisturbed import Course, undisturbed
 from faults.victims import Role, processes_of
@@ -36,7 +37,7 @@ from resolute_searcher.spec_messages import spec_from
 TRIALS = 40
 SLOTS = 4
 _PROJECT = Path(__file__).parent / "search"
-_PATIENCE_SECONDS = 600.0
+_PATIENCE_SECONDS = 480.0
 """How long a search may take that is killed all the time."""
 _MEAN_PAUSE_SECONDS = 0.6
 """Between two kills."""
@@ -81,6 +82,7 @@ class Outcome:
 
     seed: int
     kills: Counter[Role] = field(default_factory=Counter)
+    pauses: int = 0
     seconds: float = 0.0
     runs: int = 0
     reports: int = 0
@@ -92,8 +94,8 @@ class Outcome:
         verdict = "; ".join(self.violations) or "every invariant holds"
         total = sum(self.kills.values())
         return (
-            f"seed {self.seed}: {total} kills ({kills}) in {self.seconds:.0f} s, {self.runs} runs that made "
-            f"{self.reports} reports and {self.checkpoints} checkpoints: {verdict}"
+            f"seed {self.seed}: {total} kills ({kills}) and {self.pauses} pauses in {self.seconds:.0f} s, "
+            f"{self.runs} runs that made {self.reports} reports and {self.checkpoints} checkpoints: {verdict}"
         )
 
 
@@ -208,16 +210,20 @@ class Siege:
             AssertionError: It did not end, or its log went wrong on the way.
         """
         deadline = time.monotonic() + _PATIENCE_SECONDS
-        self._fire.start()
-        try:
-            with channel_to(self._cluster) as channel:
+        with channel_to(self._cluster) as channel:
+            person = Person(channel, experiment, dice=random.Random(self._outcome.seed))
+            self._fire.start()
+            try:
                 while (done := self._look(channel, experiment)) < len(course.completions):
                     if done >= 0:
                         self._pace(experiment, course, done)
+                    person.tick()
                     assert time.monotonic() < deadline, "the search did not end in time"
                     time.sleep(_TICK_SECONDS)
-        finally:
-            self._fire.cease()
+            finally:
+                self._outcome.pauses = person.pauses
+                self._fire.cease()
+            person.leave()
 
     def _look(self, channel: grpc.Channel, experiment: str) -> int:
         """Counts the completions so far; -1 while nobody answers. Replays the log after each crash.

@@ -9,7 +9,7 @@ from faults.chaos import besiege
 
 
 @pytest.mark.integration
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_a_search_under_fire_loses_nothing_and_decides_as_if_undisturbed(tmp_path: Path) -> None:
     outcome = besiege(1, tmp_path, kills=100)
     print(outcome)
