@@ -17,6 +17,9 @@ _OWN_HELP = {
     "up": "Start a cluster on this machine.",
     "down": "Stop the cluster of this machine.",
     "status": "Show whether a cluster runs on this machine, and what its slots do.",
+    "backup": "Copy the cluster of this machine, also while it runs.",
+    "restore": "Make a new home of a backup.",
+    "db": "Look after the databases of the services.",
 }
 
 
