@@ -223,7 +223,7 @@ class ControlPlane(
     def IngestLines(self, request: Any, context: Any) -> logs.IngestLinesResponse:  # noqa: N802
         with self.changed:
             known = self.lines.setdefault(request.source, [])
-            known.extend(line for line in request.lines if line.sequence >= len(known))
+            known.extend(lines_of(request.lines)[max(0, len(known) - request.first_sequence) :])
             self.changed.notify_all()
             return logs.IngestLinesResponse(next_sequence=len(known))
 
@@ -263,3 +263,22 @@ def wait_until(condition: Callable[[], Any], *, seconds: float = WAIT_SECONDS) -
     while not condition():
         assert time.monotonic() < deadline, f"did not come true within {seconds} s"
         time.sleep(0.02)
+
+
+def lines_of(columns: logs.LineColumns) -> list[logs.Line]:
+    """Columns as lines, one by one."""
+    lines = []
+    for place, message in enumerate(columns.messages):
+        writer = columns.writers[columns.writer_indexes[place]]
+        line = logs.Line(
+            message=message,
+            level=columns.levels[place],
+            stdtype=writer.stdtype,
+            origin=writer.origin,
+            container=writer.container,
+        )
+        line.time.FromNanoseconds(columns.times[place])
+        if columns.ranks[place] >= 0:
+            line.rank = columns.ranks[place]
+        lines.append(line)
+    return lines
