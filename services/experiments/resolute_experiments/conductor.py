@@ -28,7 +28,7 @@ from resolute_experiments.removal import remove_everywhere
 from resolute_experiments.retention import apply_retention
 from resolute_experiments.searchspec import search_spec, works_by_operations
 from resolute_experiments.settle import EarlyExit, Exit, Operation, Situation, settle
-from resolute_experiments.states import STOPPING_EXPERIMENTS, ExperimentState
+from resolute_experiments.states import STOPPING_EXPERIMENTS, ExperimentEvent, ExperimentState, next_state
 from resolute_experiments.store import experiments, outbox, runs, trials
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.runs import Container, Run
@@ -133,7 +133,11 @@ class Conductor:
     async def _warm_start(self, experiment: Experiment) -> str:
         searcher = experiment.config["searcher"]
         if searcher.get("source_checkpoint_uuid"):
-            return str(searcher["source_checkpoint_uuid"])
+            source = str(searcher["source_checkpoint_uuid"])
+            await self._clients.checkpoints.GetCheckpoint(
+                checkpoints_pb2.GetCheckpointRequest(checkpoint_id=source)
+            )
+            return source
         if searcher.get("source_trial_id") is None:
             return ""
         number = int(searcher["source_trial_id"])
@@ -144,9 +148,9 @@ class Conductor:
 
     async def _fail(self, failure: str) -> None:
         def work(connection: Connection) -> None:
-            experiments.update(
-                connection, self._id, state=ExperimentState.STOPPING_ERROR.value, failure=failure
-            )
+            current = experiments.get(connection, experiment_id=self._id)
+            following = next_state(current.state, ExperimentEvent.SEARCH_FAILED, resource=current.label)
+            experiments.update(connection, self._id, state=following.value, failure=failure)
 
         await self._database.write(work)
         self._notifier.notify(self._id)
@@ -168,7 +172,7 @@ class Conductor:
 
     async def _settle(self, experiment: Experiment, run: Run, containers: list[Container]) -> None:
         sealed = await self._seal(run)
-        exit_, failure = summarize_exit(containers)
+        exit_, failure = summarize_exit(run, containers, now=self._clock.time())
         max_restarts = int(experiment.config["max_restarts"])
 
         def work(connection: Connection) -> None:
@@ -286,11 +290,13 @@ class Conductor:
         return await self._database.write(lambda c: actions.apply(c, self._id, batch, moment))
 
 
-def summarize_exit(containers: list[Container]) -> tuple[Exit, str]:
+def summarize_exit(run: Run, containers: list[Container], *, now: float) -> tuple[Exit, str]:
     """Makes one exit of an allocation's containers: the first failure counts, a lost container loses all."""
     failed = [container for container in containers if container.exit_code]
     early = [container.early_exit_reason for container in containers if container.early_exit_reason]
+    overdue = run.signal_deadline is not None and now >= run.signal_deadline
     exit_ = Exit(
+        forced=run.preempt and overdue,
         lost=not failed and any(container.lost for container in containers),
         exit_code=(failed[0].exit_code or 0) if failed else 0,
         acknowledged=any(container.acknowledged for container in containers),

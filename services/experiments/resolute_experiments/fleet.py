@@ -97,6 +97,8 @@ class Fleet:
             await self._manager.launch(spec)
         except Exception as error:  # noqa: BLE001 - whatever it is, the trial must hear of it instead of waiting for ever
             _log.exception("launch failed", allocation=run.allocation_id)
+            # Some of its containers may have begun, and would use slots that are about to be given away.
+            await self._manager.kill(run.allocation_id)
             await self._note_failed_launch(run, str(error))
 
     async def _note_failed_launch(self, run: runs.Run, failure: str) -> None:

@@ -40,6 +40,8 @@ class Exit:
     """Machine or supervisor was lost, so that nobody saw the end."""
     exit_code: int = 0
     """Exit code of the entrypoint."""
+    forced: bool = False
+    """Whether it was ended because it had not obeyed its signal in time."""
     acknowledged: bool = False
     """Whether it exited because of a signal, or because it had no operation left."""
     early_exit: EarlyExit = EarlyExit.NONE
@@ -141,7 +143,8 @@ def _outcome(exit_: Exit, operation: Operation) -> RunOutcome:
     if exit_.lost:
         return RunOutcome.LOST
     if exit_.exit_code != 0:
-        return RunOutcome.FAILED
+        # Whoever is ended for being slow has not failed: a pause must not use up a restart.
+        return RunOutcome.PREEMPTED if exit_.forced else RunOutcome.FAILED
     if exit_.acknowledged and not operation.completed and not operation.stopped:
         return RunOutcome.PREEMPTED
     return RunOutcome.COMPLETED

@@ -138,3 +138,10 @@ def test_trial_that_its_search_stopped_does_not_begin_again_however_it_left(
     assert (decision.outcome, decision.trial) == (outcome, TrialState.COMPLETED)
     assert decision.search_event is SearchEvent.CLOSED
     assert not decision.counts_as_restart
+
+
+def test_trial_that_had_to_be_forced_to_leave_was_preempted_and_has_not_failed() -> None:
+    exit_ = Exit(exit_code=137, forced=True)
+    decision = settle(exit_, INCOMPLETE, situation(ExperimentState.PAUSED, restarts=2))
+    assert (decision.outcome, decision.trial) == (RunOutcome.PREEMPTED, TrialState.PAUSED)
+    assert not decision.counts_as_restart

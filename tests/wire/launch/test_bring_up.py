@@ -159,7 +159,6 @@ def test_a_hook_that_fails_ends_the_run_before_its_entrypoint(
 @pytest.mark.parametrize(
     ("entrypoint", "files", "failure"),
     [
-        ("model_def:MyTrial", {}, "Trial classes need resolute.pytorch"),
         (None, {}, "entrypoint is None"),
         ("", {}, "entrypoint is ''"),
         ([], {}, r"entrypoint is \[\]"),
