@@ -49,6 +49,8 @@ def search_spec(config: Mapping[str, Any], *, source_checkpoint_id: str = "") ->
 def works_by_operations(config: Mapping[str, Any]) -> bool:
     """Whether the search hands out lengths to train to; if not, trials end by themselves or by a signal."""
     searcher = config["searcher"]
+    if searcher["name"] in ("custom", "plugin"):
+        return True
     return _length(searcher) is not None and not searcher.get("time_metric")
 
 
@@ -116,6 +118,28 @@ def _adaptive_asha(spec: search_pb2.SearchSpec, searcher: Mapping[str, Any]) -> 
     )
 
 
+def _optuna(spec: search_pb2.SearchSpec, searcher: Mapping[str, Any]) -> None:
+    settings = {
+        "max_length": _length(searcher),
+        "max_trials": searcher["max_trials"],
+        "sampler": searcher["sampler"],
+        "settings": searcher.get("sampler_settings") or {},
+        "max_concurrent_trials": searcher["max_concurrent_trials"],
+        "num_rungs": searcher["num_rungs"],
+        "divisor": searcher["divisor"],
+    }
+    spec.external.MergeFrom(search_pb2.ExternalMethod(name="optuna", settings=to_value(settings)))
+
+
+def _custom(spec: search_pb2.SearchSpec, _searcher: Mapping[str, Any]) -> None:
+    spec.external.name = "custom"
+
+
+def _plugin(spec: search_pb2.SearchSpec, searcher: Mapping[str, Any]) -> None:
+    settings = to_value(dict(searcher.get("settings") or {}))
+    spec.external.MergeFrom(search_pb2.ExternalMethod(name=searcher["method"], settings=settings))
+
+
 _METHODS: Mapping[str, Callable[[search_pb2.SearchSpec, Mapping[str, Any]], None]] = {
     "single": _single,
     "random": _random,
@@ -123,6 +147,9 @@ _METHODS: Mapping[str, Callable[[search_pb2.SearchSpec, Mapping[str, Any]], None
     "async_halving": _async_halving,
     "asha": _async_halving,
     "adaptive_asha": _adaptive_asha,
+    "optuna": _optuna,
+    "custom": _custom,
+    "plugin": _plugin,
 }
 
 

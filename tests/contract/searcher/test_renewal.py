@@ -30,9 +30,9 @@ async def played(service: Searcher, asked: pb.SearchSpec) -> Player:
     return player
 
 
-async def extend(player: Player, *, event_id: str = "more", **given: int) -> pb.Search:
+async def extend(player: Player, **given: int) -> pb.Search:
     request = service_pb.ExtendSearchRequest(
-        search_id=SEARCH, event_id=event_id, extension=pb.Event.Extended(**given)
+        search_id=SEARCH, event_id="more", extension=pb.Event.Extended(**given)
     )
     return (await player.client.ExtendSearch(request)).search
 

@@ -188,7 +188,8 @@ def test_a_tournament_runs_its_brackets_side_by_side() -> None:  # vector 38
         [
             RandomSearch(max_length=300, max_trials=2, max_concurrent_trials=2),
             RandomSearch(max_length=200, max_trials=3, max_concurrent_trials=2),
-        ]
+        ],
+        split=lambda trials: [trials - 1, 1],
     )
     assert drive_at_random(tournament, constant).multiset() == counted((2, [300]), (3, [200]))
 

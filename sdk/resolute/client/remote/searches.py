@@ -13,6 +13,7 @@ from resolute.api.searcher.v1 import search_pb2, searcher_service_pb2, searcher_
 from resolute.client.session import Session
 
 _LONG_SECONDS = 300.0  # of calls that calculate
+_POLL_MARGIN_SECONDS = 15.0
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,17 @@ class Replayed:
     """The search after it."""
 
 
+@dataclass(frozen=True)
+class Unanswered:
+    """What the client of a custom search has to answer."""
+
+    events: tuple[search_pb2.Event, ...]
+    progress: dict[str, float]
+    """How far open trials are, by request id."""
+    over: bool
+    """No further event will come."""
+
+
 class Searches:
     """Calls of the searcher.
 
@@ -156,6 +168,34 @@ class Searches:
             total_units=told.total_units,
             duration=told.duration,
             events=told.events,
+        )
+
+    def poll(self, search_id: str, *, wait: float) -> Unanswered:
+        """Gives the events of a custom search that wait for an answer.
+
+        Args:
+            search_id: UUID of the search, which is the experiment's.
+            wait: Longest wait for an event, in seconds, at most 60.
+        """
+        told = self._stub.PollEvents(
+            searcher_service_pb2.PollEventsRequest(search_id=search_id, wait_seconds=wait),
+            timeout=wait + _POLL_MARGIN_SECONDS,
+        )
+        progress = {one.request_id: one.progress for one in told.progress}
+        return Unanswered(tuple(told.events), progress, told.over)
+
+    def post(self, search_id: str, operations: Sequence[search_pb2.Operation], *, answers: int) -> None:
+        """Answers events of a custom search.
+
+        Args:
+            search_id: UUID of the search, which is the experiment's.
+            operations: What was decided, in order.
+            answers: The event, and with it all before.
+        """
+        self._stub.PostOperations(
+            searcher_service_pb2.PostOperationsRequest(
+                search_id=search_id, operations=operations, triggered_by_sequence=answers
+            )
         )
 
     def replay(self, search_id: str, *, until: int = 0) -> Replayed:

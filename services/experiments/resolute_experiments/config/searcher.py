@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from resolute_experiments.config.length import RungLength, SearchLength, Unit, UnitLength
 from resolute_experiments.config.rejections import reject
-from resolute_experiments.config.section import Count, Flag, Name, Number, Positive, Section, Text
+from resolute_experiments.config.section import Count, Flag, Json, Name, Number, Positive, Section, Text
 from resolute_experiments.config.union import choose
 
 _IN_STEPS = "removed; give the length of a trial as max_length, such as {batches: 1000}"
@@ -146,13 +146,51 @@ class CustomSearcher(CommonSearcher):
     unit: Unit | None = None
 
 
+class OptunaSearcher(CommonSearcher):
+    """Hyperparameters that a model of the earlier results chooses, with Optuna's samplers.
+
+    Attributes:
+        max_trials: The number of trials.
+        max_length: How long the longest trial trains.
+        sampler: ``tpe``, ``gp``, ``cmaes``, ``qmc`` or ``random``.
+        sampler_settings: Arguments of Optuna's sampler of that name.
+        max_concurrent_trials: How many trials run at a time (0: all).
+        num_rungs: Rungs at which a trial stops unless it is among the best; 1 for none.
+        divisor: Of the trials of a rung, one in ``divisor`` goes on to the next.
+    """
+
+    name: Literal["optuna"] = "optuna"
+    max_trials: Positive = Field(description="the number of trials, 1 or more")
+    max_length: SearchLength = Field(description="the length of the longest trial, such as {batches: 1000}")
+    sampler: Literal["tpe", "gp", "cmaes", "qmc", "random"] = "tpe"
+    sampler_settings: dict[str, Json] = Field(default_factory=dict)
+    max_concurrent_trials: Count = 16
+    num_rungs: Positive = 1
+    divisor: Annotated[Number, Field(gt=1)] = 4
+
+
+class PluginSearcher(CommonSearcher):
+    """A search by a method that another distribution brings to the searcher service.
+
+    Attributes:
+        method: Name of its entry point in the group ``resolute.search_methods``.
+        settings: What only the method understands.
+    """
+
+    name: Literal["plugin"] = "plugin"
+    method: Name = Field(description="the name of the method's entry point")
+    settings: dict[str, Json] = Field(default_factory=dict)
+
+
 SEARCHERS: Mapping[str, type[Section]] = {
     "single": SingleSearcher,
     "random": RandomSearcher,
     "grid": GridSearcher,
     "adaptive_asha": AdaptiveAshaSearcher,
     "async_halving": AsyncHalvingSearcher,
+    "optuna": OptunaSearcher,
     "custom": CustomSearcher,
+    "plugin": PluginSearcher,
 }
 REMOVED = dict.fromkeys(("adaptive", "adaptive_simple", "sync_halving", "pbt"), "adaptive_asha")
 
@@ -162,7 +200,9 @@ Searcher: TypeAlias = Annotated[
     | GridSearcher
     | AdaptiveAshaSearcher
     | AsyncHalvingSearcher
-    | CustomSearcher,
+    | OptunaSearcher
+    | CustomSearcher
+    | PluginSearcher,
     BeforeValidator(choose("name", common=CommonSearcher, variants=SEARCHERS, removed=REMOVED)),
 ]
 """One of the searches, told apart by ``name``."""

@@ -94,7 +94,7 @@ def test_an_unknown_search_lists_the_known_ones_and_the_nearest(refuse: Refuse) 
     (fault,) = refuse(searcher={"name": "adaptiv_asha", "metric": "loss"})
     assert fault == (
         'searcher.name: found "adaptiv_asha"; expected one of single, random, grid, adaptive_asha, '
-        "async_halving, custom; did you mean 'adaptive_asha'?"
+        "async_halving, optuna, custom, plugin; did you mean 'adaptive_asha'?"
     )
 
 
@@ -102,7 +102,10 @@ def test_a_search_without_a_name_has_its_other_fields_checked_too(refuse: Refuse
     assert refuse(searcher={"smaller_is_better": 1, "source_trial_id": 0}) == [
         "searcher.smaller_is_better: found 1; expected true or false",
         "searcher.source_trial_id: found 0; expected 1 or more",
-        "searcher.name: missing; expected one of single, random, grid, adaptive_asha, async_halving, custom",
+        (
+            "searcher.name: missing; expected one of single, random, grid, adaptive_asha, async_halving, "
+            "optuna, custom, plugin"
+        ),
         "searcher.metric: missing; expected the name of the validation metric that the search compares",
     ]
 

@@ -1,0 +1,225 @@
+"""What a search of many trials costs: for each event, and as a whole.
+
+    python benchmarks/searcher/scale.py [--trials N] [--json]
+
+- ``event``: cost of an event after 100, 10 000 and 100 000 finished trials, once decided in memory and once
+  made durable (SQLite, fsynced, 16 trials at once); processor time, the median of several windows
+- ``whole``: a simulated adaptive ASHA on one core, with the memory of each trial
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import resource
+import statistics
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks.standalone import say
+from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.clock import SYSTEM_CLOCK
+from resolute_searcher.curves import SyntheticCurves
+from resolute_searcher.events import TrialClosed, ValidationCompleted
+from resolute_searcher.live import Change, LiveSearches
+from resolute_searcher.owners import Owners
+from resolute_searcher.search import Entry
+from resolute_searcher.simulation import simulate
+from resolute_searcher.spec_messages import spec_from
+from resolute_searcher.storage import Storage
+from resolute_searcher.store import lives, log
+from resolute_searcher.store.log import Append
+from resolute_searcher.watching import Watchers
+from resolute_serving import migrations
+from resolute_serving.database import Database
+
+SEARCH = "5b8e1a62-4b3c-4d0f-9a59-6f0a2f0f6a10"
+_WINDOW = 2000  # events
+_WINDOWS = 5
+
+
+@dataclass
+class Costs:
+    """Microseconds an event by finished trials, and the whole search."""
+
+    trials: int
+    decided_us: dict[int, float] = field(default_factory=dict)
+    durable_us: dict[int, float] = field(default_factory=dict)
+    seconds: float = 0.0
+    events: int = 0
+    bytes_a_trial: float = 0.0
+
+    def lines(self) -> list[str]:
+        """What a person reads."""
+        found = []
+        for name, costs in (("decided", self.decided_us), ("durable", self.durable_us)):
+            told = "   ".join(f"{trials:>7} trials {cost:7.1f} us" for trials, cost in costs.items())
+            found.append(
+                f"{name} {told}   largest / smallest {max(costs.values()) / min(costs.values()):.2f}"
+            )
+        found.append(
+            f"whole   {self.trials} trials, {self.events} events in {self.seconds:.1f} s of processor time; "
+            f"{self.bytes_a_trial:.0f} bytes a trial"
+        )
+        return found
+
+
+def asked(trials: int) -> pb.SearchSpec:
+    """An adaptive search of one bracket, so that the mix of events does not change on its way."""
+    axis = pb.Hyperparameter(double_range=pb.DoubleRange(minval=0.0, maxval=1.0))
+    return pb.SearchSpec(
+        metric="loss",
+        smaller_is_better=True,
+        seed=7,
+        space=pb.Space(hyperparameters={"x": axis, "y": axis}),
+        adaptive_asha=pb.AdaptiveAshaMethod(
+            max_length=1024,
+            max_trials=trials,
+            divisor=4.0,
+            max_rungs=5,
+            max_concurrent_trials=16,
+            mode=pb.ADAPTIVE_MODE_STANDARD,
+            stop_once=True,
+        ),
+    )
+
+
+def whole(costs: Costs) -> None:
+    """Simulates the search once for its time and memory, and once more to look at its windows."""
+    spec = spec_from(asked(costs.trials))
+    curves = SyntheticCurves(spec.space, max_length=1024)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    began = time.process_time()
+    told = simulate(spec, curves)
+    costs.seconds = time.process_time() - began
+    costs.events = told.events
+    costs.bytes_a_trial = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / costs.trials
+
+
+def finished(trials: int) -> list[Entry]:
+    """The log of a search of so many trials with about as many finished, and more to come."""
+    spec = spec_from(asked(trials + 20_000))
+    entries: list[Entry] = []
+    closed = 0
+
+    class Enough(Exception):  # noqa: N818 - it ends a loop, nothing is wrong
+        pass
+
+    def keep(entry: Entry) -> None:
+        nonlocal closed
+        entries.append(entry)
+        closed += isinstance(entry.event, TrialClosed)
+        if closed >= trials:
+            raise Enough
+
+    try:
+        simulate(spec, SyntheticCurves(spec.space, max_length=1024), keep=keep)
+    except Enough:
+        return entries
+    raise RuntimeError("the search ended too soon")
+
+
+async def events_after(trials: int) -> tuple[float, float]:
+    """Microseconds an event, decided and durable, after so many finished trials."""
+    message = asked(trials + 20_000)
+    entries = finished(trials)
+    with tempfile.TemporaryDirectory(prefix="resolute-bench-scale-") as folder:
+        database = Database(f"sqlite:///{folder}/searcher.sqlite", name="searcher")
+        migrations.upgrade(database.engine, package="resolute_searcher", schema="searcher")
+        storage = Storage(database)
+        live = LiveSearches(
+            storage, clock=SYSTEM_CLOCK, owners=Owners(storage), watchers=Watchers(), shared=False
+        )
+        await live.create(SEARCH, message)
+        await _write(storage, entries[1:])
+        durable = [await _window(live) for _ in range(_WINDOWS)]
+        decided = []
+        search, _ = await database.read(lambda c: lives.load_search(c, SEARCH))
+        for _ in range(_WINDOWS):
+            began = time.process_time()
+            count = 0
+            while count < _WINDOW:
+                change = Change(_Alone(search), now=0.0)  # type: ignore[arg-type]
+                count += _step(change)
+            decided.append((time.process_time() - began) / count * 1e6)
+        await storage.close()
+    return statistics.median(decided), statistics.median(durable)
+
+
+@dataclass
+class _Alone:
+    search: object
+    tip: str = ""
+
+
+async def _write(storage: Storage, entries: list[Entry]) -> None:
+    search, tip = await storage.database.read(lambda c: lives.load_search(c, SEARCH))
+    batch: list[Append] = []
+    for entry in entries:
+        search.apply(entry)
+        batch.append(Append.of(search, entry, previous=tip, event_id="", now=0.0))
+        tip = batch[-1].tip
+        if len(batch) == 500 or entry is entries[-1]:
+            ready, batch = batch, []
+            await storage.write(lambda c, ready=ready: log.append(c, SEARCH, ready))  # type: ignore[misc]
+
+
+async def _window(live: LiveSearches) -> float:
+    done = 0
+
+    async def work() -> None:
+        nonlocal done
+        while done < _WINDOW:
+            count = await live.change(SEARCH, _step)
+            done += count
+
+    await live.change(SEARCH, lambda _: None)
+    began = time.process_time()
+    await asyncio.gather(*(work() for _ in range(16)))
+    return (time.process_time() - began) / done * 1e6
+
+
+def _step(change: Change) -> int:
+    """Completes the operation of the newest trial at work, ends it if that was its last; counts events."""
+    search = change.search
+    for request_id in reversed(search.trials):
+        trial = search.trials[request_id]
+        if trial.pending:
+            change.record(ValidationCompleted(request_id, _metric(request_id, trial.length), trial.length))
+            if trial.closing:
+                change.record(TrialClosed(request_id))
+                return 2
+            return 1
+    raise RuntimeError("nobody works")
+
+
+def _metric(request_id: str, length: int) -> float:
+    return int(request_id[:8], 16) / (1 << 32) + 1.0 / length
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--trials", type=int, default=100_000)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    costs = Costs(options.trials)
+    whole(costs)
+    for trials in sorted({100, options.trials // 10, options.trials}):
+        costs.decided_us[trials], costs.durable_us[trials] = asyncio.run(events_after(trials))
+    if options.json:
+        say(json.dumps(asdict(costs)))
+    else:
+        for line in costs.lines():
+            say(line)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,8 @@
+"""Search methods of one's own."""
+
+import sys
+
+import resolute.searcher
+from resolute.searcher import *
+
+sys.modules[__name__] = sys.modules["resolute.searcher"]

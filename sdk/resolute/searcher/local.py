@@ -1,0 +1,101 @@
+"""Drives a search from any machine, with its state in a directory there."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from resolute.client import Determined
+from resolute.client.services import Services
+from resolute.client.session import Session
+from resolute.searcher.drive import ClusterDrive
+from resolute.searcher.method import SearchMethod
+from resolute.searcher.operations import Operation
+from resolute.searcher.runner import SearchRunner
+
+_EXPERIMENT = "experiment_id.txt"
+_OPERATIONS = "ops"
+_LAST_EVENT = "event_id"
+
+
+class LocalSearchRunner(SearchRunner):
+    """Runs a search method in this process; started again with its directory, it goes on.
+
+    Args:
+        search_method: Decides.
+        searcher_dir: Where the state is kept; None for the current directory.
+        master: Address of the cluster; empty to find it as the command line does.
+    """
+
+    def __init__(
+        self,
+        search_method: SearchMethod,
+        searcher_dir: str | os.PathLike[str] | None = None,
+        *,
+        master: str = "",
+    ) -> None:
+        super().__init__(search_method)
+        self.searcher_dir = Path(searcher_dir) if searcher_dir is not None else Path.cwd()
+        self._master = master
+
+    def run(
+        self,
+        exp_config: Mapping[str, Any] | str,
+        model_dir: str | os.PathLike[str] | None = None,
+        includes: Sequence[str | os.PathLike[str]] | None = None,
+    ) -> int:
+        """Submits the experiment, unless that was done before, and drives its search to the end.
+
+        Args:
+            exp_config: The config, or the path of its file; its searcher is ``custom``.
+            model_dir: Directory of code.
+            includes: What comes beside it.
+
+        Returns:
+            The experiment's number.
+        """
+        self.searcher_dir.mkdir(parents=True, exist_ok=True)
+        noted = self.searcher_dir / _EXPERIMENT
+        prior = None
+        if noted.exists():
+            experiment_id = int(noted.read_text())
+            prior = self.load_state(experiment_id)
+        else:
+            with Determined(self._master or None) as client:
+                experiment_id = client.create_experiment(exp_config, model_dir, includes).id
+            noted.write_text(str(experiment_id))
+        with Session.find(self._master) as session:
+            services = Services(session)
+            uuid = services.experiments.get(str(experiment_id)).uuid
+            self.drive(ClusterDrive(services, uuid), experiment_id=experiment_id, prior=prior)
+        return experiment_id
+
+    def save_state(self, experiment_id: int, operations: list[Operation]) -> None:
+        """Saves the method, the state, and the answer that is about to be posted."""
+        folder = self.searcher_dir / f"exp_{experiment_id}"
+        event = self.state.last_event_id
+        saved = folder / f"event_{event}"
+        saved.mkdir(parents=True, exist_ok=True)
+        self.search_method.save(self.state, saved, experiment_id=experiment_id)
+        (saved / _OPERATIONS).write_bytes(pickle.dumps(operations))
+        # What the last event is, is written last and at once: until then the one before counts.
+        fresh = folder / f"{_LAST_EVENT}.new"
+        fresh.write_text(str(event))
+        fresh.replace(folder / _LAST_EVENT)
+        for older in folder.glob("event_*"):
+            if older.is_dir() and older != saved:
+                shutil.rmtree(older, ignore_errors=True)
+
+    def load_state(self, experiment_id: int) -> list[Operation] | None:
+        """Loads what `save_state` saved, and gives the answer; None when nothing was saved."""
+        folder = self.searcher_dir / f"exp_{experiment_id}"
+        if not (folder / _LAST_EVENT).exists():
+            return None
+        saved = folder / f"event_{(folder / _LAST_EVENT).read_text()}"
+        self.state, _ = self.search_method.load(saved)
+        operations: list[Operation] = pickle.loads((saved / _OPERATIONS).read_bytes())  # noqa: S301 - our own
+        return operations

@@ -1,0 +1,113 @@
+"""What a search method of one's own decides, and why trials leave."""
+
+from __future__ import annotations
+
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.values import to_value
+
+
+class ExitedReason(Enum):
+    """Why a trial left before the search closed it."""
+
+    ERRORED = "EXITED_REASON_ERRORED"
+    USER_REQUESTED_STOP = "EXITED_REASON_USER_REQUESTED_STOP"
+    USER_CANCELED = "EXITED_REASON_USER_CANCELED"
+    INVALID_HP = "EXITED_REASON_INVALID_HP"
+    INIT_INVALID_HP = "EXITED_REASON_INIT_INVALID_HP"
+
+    @classmethod
+    def from_message(cls, reason: pb.ExitReason.ValueType) -> ExitedReason:
+        """Reads the reason of an event."""
+        return cls[pb.ExitReason.Name(reason).removeprefix("EXIT_REASON_")]
+
+
+class Operation(ABC):
+    """A decision."""
+
+    @abstractmethod
+    def to_message(self) -> pb.Operation:
+        """Writes it for the searcher."""
+
+
+@dataclass(frozen=True)
+class Create(Operation):
+    """Create a trial.
+
+    Attributes:
+        request_id: Identifies the trial within the search; ``uuid.uuid4()``.
+        hparams: Its hyperparameters.
+        checkpoint: Checkpoint to start from; None for none.
+    """
+
+    request_id: uuid.UUID
+    hparams: Mapping[str, Any]
+    checkpoint: Any
+
+    def to_message(self) -> pb.Operation:
+        """Writes it for the searcher."""
+        source = getattr(self.checkpoint, "uuid", self.checkpoint)
+        created = pb.Operation.Create(
+            request_id=str(self.request_id),
+            hparams=to_value(dict(self.hparams)),
+            checkpoint_id=str(source) if source else "",
+        )
+        return pb.Operation(create=created)
+
+
+@dataclass(frozen=True)
+class ValidateAfter(Operation):
+    """Train a trial to an absolute length, then validate."""
+
+    request_id: uuid.UUID
+    length: int
+
+    def to_message(self) -> pb.Operation:
+        """Writes it for the searcher."""
+        asked = pb.Operation.ValidateAfter(request_id=str(self.request_id), length=self.length)
+        return pb.Operation(validate_after=asked)
+
+
+@dataclass(frozen=True)
+class Close(Operation):
+    """No more work for a trial once it has done what it was given."""
+
+    request_id: uuid.UUID
+
+    def to_message(self) -> pb.Operation:
+        """Writes it for the searcher."""
+        return pb.Operation(close=pb.Operation.Close(request_id=str(self.request_id)))
+
+
+@dataclass(frozen=True)
+class Progress(Operation):
+    """Tell how far the search is, from 0 to 1."""
+
+    progress: float
+
+    def to_message(self) -> pb.Operation:
+        """Writes it for the searcher."""
+        return pb.Operation(progress=pb.Operation.Progress(progress=self.progress))
+
+
+@dataclass(frozen=True)
+class Shutdown(Operation):
+    """End the search.
+
+    Attributes:
+        cancel: The experiment counts as cancelled.
+        failure: The experiment counts as failed.
+    """
+
+    cancel: bool = False
+    failure: bool = False
+
+    def to_message(self) -> pb.Operation:
+        """Writes it for the searcher."""
+        return pb.Operation(shutdown=pb.Operation.Shutdown(cancel=self.cancel, failure=self.failure))

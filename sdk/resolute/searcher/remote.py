@@ -1,0 +1,75 @@
+"""Drives a search from within an experiment, with its state in that experiment's checkpoints."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from resolute import core
+from resolute.client import Determined
+from resolute.client.services import Services
+from resolute.client.session import Session
+from resolute.info import get_cluster_info
+from resolute.searcher.drive import ClusterDrive
+from resolute.searcher.method import SearchMethod
+from resolute.searcher.operations import Operation
+from resolute.searcher.runner import SearchRunner
+
+_OPERATIONS = "ops"
+
+
+class RemoteSearchRunner(SearchRunner):
+    """Runs a search method as the code of an experiment of its own, which can be paused and resumed.
+
+    Args:
+        search_method: Decides.
+        context: The Core API of the experiment that runs the method.
+    """
+
+    def __init__(self, search_method: SearchMethod, context: core.Context) -> None:
+        super().__init__(search_method)
+        self.context = context
+
+    def run(
+        self,
+        exp_config: Mapping[str, Any] | str,
+        model_dir: str | os.PathLike[str] | None = None,
+        includes: Sequence[str | os.PathLike[str]] | None = None,
+    ) -> int:
+        """Submits the experiment that is searched, unless that was done before, and drives it to the end.
+
+        Args:
+            exp_config: The config, or the path of its file; its searcher is ``custom``.
+            model_dir: Directory of code.
+            includes: What comes beside it.
+
+        Returns:
+            The experiment's number.
+        """
+        info = get_cluster_info()
+        latest = info.latest_checkpoint if info is not None else None
+        prior: list[Operation] | None = None
+        if latest is not None:
+            with self.context.checkpoint.restore_path(latest) as path:
+                self.state, experiment_id = self.search_method.load(path)
+                prior = pickle.loads((Path(path) / _OPERATIONS).read_bytes())  # noqa: S301 - our own
+        else:
+            with Determined() as client:
+                experiment_id = client.create_experiment(exp_config, model_dir, includes).id
+            # Before anything is posted, so that a restart finds the experiment.
+            self.save_state(experiment_id, [])
+        with Session.find() as session:
+            services = Services(session)
+            uuid = services.experiments.get(str(experiment_id)).uuid
+            self.drive(ClusterDrive(services, uuid), experiment_id=experiment_id, prior=prior)
+        return experiment_id
+
+    def save_state(self, experiment_id: int, operations: list[Operation]) -> None:
+        """Saves the method, the state, and the answer that is about to be posted, as a checkpoint."""
+        metadata = {"steps_completed": self.state.last_event_id, "experiment_id": experiment_id}
+        with self.context.checkpoint.store_path(metadata) as (path, _):
+            self.search_method.save(self.state, path, experiment_id=experiment_id)
+            (Path(path) / _OPERATIONS).write_bytes(pickle.dumps(operations))

@@ -1,0 +1,124 @@
+"""Asks a search method about each event of a search and posts what it decides."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Protocol
+
+from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.client.remote.searches import Unanswered
+from resolute.client.states import ExperimentState
+from resolute.searcher.method import SearcherState, SearchMethod
+from resolute.searcher.operations import ExitedReason, Operation, Progress, Shutdown
+
+_log = logging.getLogger("resolute.searcher")
+_POLL_SECONDS = 30.0
+
+
+class Drive(Protocol):
+    """A search as its client sees it."""
+
+    def poll(self, *, wait: float) -> Unanswered:
+        """Gives the events that wait for an answer; waits some seconds for one."""
+
+    def post(self, operations: Sequence[pb.Operation], *, answers: int) -> None:
+        """Answers an event, and all before it."""
+
+    def experiment_state(self) -> ExperimentState:
+        """Gives the state of the experiment."""
+
+
+class SearchRunner(ABC):
+    """Drives a search to its end.
+
+    What a method decided is saved before it is posted: a runner that is started again posts the same answer
+    again, and the searcher takes it once.
+
+    Args:
+        search_method: Decides.
+    """
+
+    def __init__(self, search_method: SearchMethod) -> None:
+        self.search_method = search_method
+        self.state = SearcherState()
+
+    @abstractmethod
+    def save_state(self, experiment_id: int, operations: list[Operation]) -> None:
+        """Saves the method, the state, and the answer that is about to be posted."""
+
+    def drive(self, drive: Drive, *, experiment_id: int, prior: list[Operation] | None = None) -> None:
+        """Answers events until the search is over.
+
+        Args:
+            drive: The search.
+            experiment_id: The experiment's number.
+            prior: The answer to the last event of the state, if it was saved and perhaps never posted.
+        """
+        self.state.experiment_id = experiment_id
+        paused = False
+        while not self.state.experiment_completed:
+            unanswered = drive.poll(wait=_POLL_SECONDS)
+            for request_id, progress in unanswered.progress.items():
+                self.state.trial_progress[uuid.UUID(request_id)] = progress
+            for event in unanswered.events:
+                if prior is not None and event.sequence <= self.state.last_event_id:
+                    operations = prior
+                else:
+                    operations = self._decide(event)
+                    self.state.last_event_id = event.sequence
+                    self.save_state(experiment_id, operations)
+                prior = None
+                self._post(drive, operations, event)
+            if unanswered.over:
+                self.state.experiment_completed = True
+            elif not unanswered.events:
+                paused = self._look(drive.experiment_state(), paused=paused)
+
+    def _post(self, drive: Drive, operations: list[Operation], event: pb.Event) -> None:
+        drive.post([operation.to_message() for operation in operations], answers=event.sequence)
+        for operation in operations:
+            if isinstance(operation, Shutdown):
+                self.state.experiment_completed = True
+                self.state.experiment_failed = operation.failure
+
+    def _look(self, state: ExperimentState, *, paused: bool) -> bool:
+        if state.is_terminal:
+            _log.info("the experiment ended: %s", state.value)
+            self.state.experiment_completed = True
+            self.state.experiment_failed = state is ExperimentState.ERROR
+        elif state is ExperimentState.PAUSED and not paused:
+            _log.info("the experiment is paused; the search goes on when it is activated")
+        return state is ExperimentState.PAUSED
+
+    def _decide(self, event: pb.Event) -> list[Operation]:
+        method, state = self.search_method, self.state
+        match event.WhichOneof("kind"):
+            case "started":
+                return method.initial_operations(state)
+            case "trial_created":
+                request_id = uuid.UUID(event.trial_created.request_id)
+                state.trials_created.add(request_id)
+                state.trial_progress[request_id] = 0.0
+                return method.on_trial_created(state, request_id)
+            case "validation_completed":
+                done = event.validation_completed
+                operations = method.on_validation_completed(
+                    state, uuid.UUID(done.request_id), done.metric, done.length
+                )
+            case "trial_closed":
+                request_id = uuid.UUID(event.trial_closed.request_id)
+                state.trials_closed.add(request_id)
+                state.trial_progress.pop(request_id, None)
+                operations = method.on_trial_closed(state, request_id)
+            case _:
+                request_id = uuid.UUID(event.trial_exited.request_id)
+                reason = ExitedReason.from_message(event.trial_exited.reason)
+                if reason is ExitedReason.ERRORED:
+                    state.failures.add(request_id)
+                operations = method.on_trial_exited_early(state, request_id, reason)
+        if any(isinstance(operation, Shutdown) for operation in operations):
+            return operations
+        return [*operations, Progress(min(max(method.progress(state), 0.0), 1.0))]

@@ -1,0 +1,65 @@
+"""What the searcher is told of a config's search."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from resolute_experiments.config import parse_config
+from resolute_experiments.searchspec import search_spec, works_by_operations
+from resolute_searcher.preview import preview
+from resolute_searcher.spec_messages import spec_from
+from resolute_searcher.specs import ModelSpec, PluginSpec, PostedSpec
+
+
+def document(searcher: dict[str, Any]) -> dict[str, Any]:
+    config = parse_config(
+        {
+            "name": "any",
+            "entrypoint": "any",
+            "searcher": {"metric": "loss", **searcher},
+            "hyperparameters": {"x": {"type": "double", "minval": 0, "maxval": 1}},
+            "reproducibility": {"experiment_seed": 3},
+            "checkpoint_storage": {"type": "directory", "container_path": "/any"},
+        }
+    )
+    return config.model_dump(mode="json")
+
+
+@pytest.mark.parametrize(
+    ("searcher", "expected"),
+    [
+        (
+            {
+                "name": "optuna",
+                "sampler": "cmaes",
+                "sampler_settings": {"popsize": 8},
+                "max_trials": 20,
+                "max_length": {"epochs": 9},
+                "num_rungs": 2,
+                "divisor": 3,
+                "max_concurrent_trials": 5,
+            },
+            ModelSpec(
+                max_length=9,
+                max_trials=20,
+                sampler="cmaes",
+                settings={"popsize": 8},
+                max_concurrent_trials=5,
+                num_rungs=2,
+                divisor=3,
+            ),
+        ),
+        ({"name": "custom", "unit": "batches", "anything": 1}, PostedSpec()),
+        ({"name": "plugin", "method": "mine", "settings": {"a": 1}}, PluginSpec("mine", {"a": 1})),
+    ],
+    ids=["optuna", "custom", "plugin"],
+)
+def test_searches_by_others_reach_the_searcher_whole(searcher: dict[str, Any], expected: object) -> None:
+    config = document(searcher)
+    spec = spec_from(search_spec(config))
+    assert spec.method == expected
+    assert works_by_operations(config)
+    if isinstance(spec.method, ModelSpec):
+        assert [bracket.endings for bracket in preview(spec).brackets] == [((3, 14), (9, 6))]
