@@ -110,7 +110,7 @@ def resolute(model: Stopwatch, steps: int) -> None:
 def lightning(model: Stopwatch, steps: int) -> None:
     import lightning.pytorch as pl
 
-    class Module(pl.LightningModule):
+    class Module(pl.LightningModule):  # type: ignore[misc, unused-ignore]
         def __init__(self) -> None:
             super().__init__()
             self.model = model
