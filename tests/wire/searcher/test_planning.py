@@ -1,0 +1,101 @@
+"""Simulations, replays and searches by models over the wire, as the command line asks for them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from support.searching import Player, Searcher, adaptive, run, searcher, spec
+
+from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
+from resolute.cli.search.curves import read_curves
+from resolute.cli.search.plot import draw
+from resolute.client.endpoint import Endpoint
+from resolute.client.remote.searches import Curve, Searches
+from resolute.client.session import Session
+from resolute.errors import InvalidArgumentError
+from resolute.values import to_value
+
+SEARCH = "5b8e1a62-4b3c-4d0f-9a59-6f0a2f0f6a10"
+T = TypeVar("T")
+
+
+async def asking(service: Searcher, ask: Callable[[Searches], T]) -> T:
+    """Lets a person's client ask, in a thread of its own."""
+
+    def work() -> T:
+        token = service.running.user_token()
+        endpoint = Endpoint(
+            address=service.running.address, token=lambda: token, token_origin="test", remedy="none"
+        )
+        with Session(endpoint) as session:
+            return ask(Searches(session))
+
+    return await asyncio.to_thread(work)
+
+
+def test_a_simulation_is_drawn(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with searcher(tmp_path) as service:
+            told = await asking(service, lambda searches: searches.simulate(adaptive(), slots=2))
+            assert len(told.trials) == 16
+            assert sum(rung.ended for rung in told.rungs) == 16
+            for suffix, begin in ((".png", b"\x89PNG"), (".svg", b"<?xml")):
+                path = tmp_path / f"plot{suffix}"
+                draw(told, path, name="adaptive_asha", metric="loss", units="batches")
+                assert path.read_bytes().startswith(begin)
+            curves = [Curve((0.0, 64.0), (1.0, 0.5))]
+            flat = await asking(service, lambda searches: searches.simulate(adaptive(), curves=curves))
+            assert flat.trials[0].metric == 1.0 - 0.5 * flat.trials[0].length / 64
+            with pytest.raises(InvalidArgumentError, match="can be simulated over the network"):
+                await asking(service, lambda searches: searches.simulate(adaptive(max_trials=60_000)))
+
+    run(scenario, deadline=60)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("curves.csv", "trial,length,metric\n1,4,0.5\n1,1,0.9\n2,1,0.8\n"),
+        ("curves.yaml", "- {lengths: [1, 4], metrics: [0.9, 0.5]}\n- {lengths: [1], metrics: [0.8]}\n"),
+    ],
+)
+def test_curves_are_read_from_files(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    assert read_curves(tmp_path / name) == [Curve((1.0, 4.0), (0.9, 0.5)), Curve((1.0,), (0.8,))]
+    (tmp_path / name).write_text("7\n")
+    with pytest.raises(InvalidArgumentError, match="learning curve"):
+        read_curves(tmp_path / name)
+
+
+def modelled(**settings: Any) -> pb.SearchSpec:
+    given = {"max_length": 16, "max_trials": 9, "max_concurrent_trials": 3, "num_rungs": 2, **settings}
+    return spec(external=pb.ExternalMethod(name="optuna", settings=to_value(given)))
+
+
+def test_a_search_by_a_model_survives_its_server_and_replays(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with searcher(tmp_path) as service:
+            client = service.platform()
+            await client.CreateSearch(service_pb.CreateSearchRequest(search_id=SEARCH, spec=modelled()))
+            player = Player(client, SEARCH, lambda number: 1.0 / number)
+            await player.play(steps=4)
+        async with searcher(tmp_path) as service:
+            player.client = service.platform()
+            # A search that waits for a suggestion goes on when its actions are followed again.
+            following = player.client.FollowActions(service_pb.FollowActionsRequest(search_id=SEARCH))
+            await following.__aiter__().__anext__()
+            following.cancel()
+            played = await player.play()
+            assert len(played.numbers) == 9
+            told = await asking(service, lambda searches: searches.replay(SEARCH))
+            assert (told.equal, told.decisions[-1:]) == (True, ("shutdown { }",))
+            part = await asking(service, lambda searches: searches.replay(SEARCH, until=3))
+            assert part.equal
+            assert part.state["sequence"] == 3
+
+    run(scenario, deadline=60)
