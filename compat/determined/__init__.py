@@ -19,11 +19,12 @@ from resolute import (
     get_cluster_info,
     import_from_path,
 )
+from resolute.search_space import Categorical, Constant, Double, Integer, Log
 
 __version__ = "0.38.1"
 """The last release of the API that is served here."""
 
-_SUBMODULES = frozenset({"core", "experimental", "launch", "pytorch"})
+_SUBMODULES = frozenset({"constants", "core", "experimental", "launch", "pytorch", "searcher"})
 
 
 def __getattr__(name: str) -> Any:

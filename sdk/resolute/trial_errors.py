@@ -48,3 +48,27 @@ class InternalException(Exception):  # noqa: N818 - the documented name
 
 class CheckpointNotFound(NotFoundError):  # noqa: N818 - the documented name
     """There is no such checkpoint, or its files are gone."""
+
+
+class CheckpointStateException(Exception):  # noqa: N818 - the documented name
+    """The checkpoint is in a state that does not allow what was asked."""
+
+
+class NoDirectStorageAccess(Exception):  # noqa: N818 - the documented name
+    """The store of a checkpoint cannot be reached from here."""
+
+
+class WorkerError(Exception):
+    """A worker of a distributed trial failed."""
+
+
+class WorkerFinishedGracefully(Exception):  # noqa: N818 - the documented name
+    """A worker of a distributed trial ended by itself; no failure."""
+
+
+class SkipWorkloadException(Exception):  # noqa: N818 - the documented name
+    """The rest of the present work is to be left out."""
+
+
+class StopLoadingImplementation(Exception):  # noqa: N818 - the documented name
+    """The code of a model was loaded far enough."""
