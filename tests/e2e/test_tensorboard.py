@@ -50,7 +50,7 @@ def test_tensorboard_serves_the_scalars_of_a_trial(tmp_path: Path) -> None:
             tags = f"http://127.0.0.1:{port}/data/plugin/scalars/tags"
             eventually(lambda: "validation/loss" in _read(tags), what="the scalars")
         finally:
-            os.killpg(board.pid, signal.SIGINT)
+            os.killpg(board.pid, signal.SIGTERM)
             board.wait(20)
     finally:
         cluster.down()
