@@ -127,6 +127,10 @@ def test_an_experiment_is_followed_without_its_log_if_need_be(
     assert "warning: the log cannot be followed: no disk" in outcome.err
 
 
+@pytest.mark.skipif(
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN,
+    reason="Ctrl-C is ignored here, as by every job in the background, and children inherit that",
+)
 def test_ctrl_c_detaches_and_says_how_to_go_on(
     cluster: ScriptedCluster, home: Path, code: Path, later: Later
 ) -> None:
