@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from resolute.errors import FailedPreconditionError, InvalidArgumentError, Violation
 from resolute_searcher.events import ExitReason, Extended
-from resolute_searcher.specs import MAX_TRIALS
+from resolute_searcher.specs import MAX_TRIALS, AdaptiveAshaSpec, AsyncHalvingSpec, MethodSpec
 from resolute_searcher.trial import TrialState
 
 if TYPE_CHECKING:
@@ -26,6 +27,12 @@ def admits_extension(search: Search, event: Extended) -> bool:
         raise InvalidArgumentError("an extension must name max_trials, max_length or both")
     if not search.over:
         raise FailedPreconditionError("the search is under way; extend it when it is over")
+    if _has_equal_rungs(search.spec.method):
+        # An ended trial could rise to a rung of equal length, with nothing to run and nobody to end it.
+        raise FailedPreconditionError(
+            "some rungs of the search have the same length, so it cannot be extended; "
+            "begin a new search with a larger max_length or fewer rungs"
+        )
     for field, now in (("max_trials", event.max_trials), ("max_length", event.max_length)):
         if now is None:
             continue
@@ -39,6 +46,25 @@ def admits_extension(search: Search, event: Extended) -> bool:
     if event.max_trials is not None and event.max_trials > MAX_TRIALS:
         raise _wrong("max_trials", f"must be at most {MAX_TRIALS}, not {event.max_trials}")
     return True
+
+
+def _has_equal_rungs(method: MethodSpec) -> bool:
+    if isinstance(method, AsyncHalvingSpec):
+        rungs = method.num_rungs
+    elif isinstance(method, AdaptiveAshaSpec):
+        rungs = max(method.bracket_rungs, default=_most_rungs(method))
+    else:
+        return False
+    lengths = [max(int(method.max_length / method.divisor**below), 1) for below in range(rungs)]
+    return len(set(lengths)) < rungs
+
+
+def _most_rungs(method: AdaptiveAshaSpec) -> int:
+    fitting = (
+        int(math.log(bound) / math.log(method.divisor)) + 1
+        for bound in (method.max_length, method.max_trials)
+    )
+    return min(method.max_rungs, *fitting)
 
 
 def admits_retry(trial: TrialState, request_id: str) -> bool:

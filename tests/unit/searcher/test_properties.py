@@ -33,7 +33,7 @@ from resolute_searcher.events import (
 )
 from resolute_searcher.messages import entry_from, entry_to
 from resolute_searcher.methods.adaptive import AdaptiveMode
-from resolute_searcher.renewal import admits_retry
+from resolute_searcher.renewal import admits_extension, admits_retry
 from resolute_searcher.replay import replay
 from resolute_searcher.rng import RandomStream
 from resolute_searcher.search import Entry, Search, fold
@@ -171,6 +171,10 @@ class Chaos:
             if field in self.search.kind.extends and before is not None and self.choice.random() < 0.7
         }
         if not raised:
+            return False
+        try:
+            admits_extension(self.search, Extended(**raised))
+        except FailedPreconditionError:
             return False
         self.once(Extended(**raised))
         return not self.search.over
