@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 from typing import Any
@@ -115,16 +114,6 @@ def test_a_config_without_an_entrypoint_is_refused(
 ) -> None:
     assert create(code, config) == 1
     assert capfd.readouterr().err.startswith("error: entrypoint: found nothing to run")
-
-
-@pytest.mark.skipif(
-    importlib.util.find_spec("resolute.pytorch") is not None, reason="Trial classes can be run here"
-)
-def test_a_trial_class_is_refused_while_there_is_nothing_to_run_it(
-    code: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert create(code, "entrypoint: model_def:DigitsTrial\n") == 1
-    assert "is a Trial class, which this release cannot run without a cluster" in capfd.readouterr().err
 
 
 def test_templates_need_a_cluster(code: Path, capfd: pytest.CaptureFixture[str]) -> None:

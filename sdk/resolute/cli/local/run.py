@@ -19,7 +19,7 @@ from resolute.cli.local.sampling import sample
 from resolute.cli.output import shown
 from resolute.client.model_definition import unpack_model_definition
 from resolute.client.packing import pack
-from resolute.errors import InvalidConfigError, UnimplementedError
+from resolute.errors import InvalidConfigError
 
 _TRIAL_CLASS = re.compile(r"[a-zA-Z0-9_.]+:[a-zA-Z0-9_]+")
 _CLUSTER_VARIABLES = ("DET_", "RESOLUTE_RUN_DIR", "RESOLUTE_INFO_DIR", "RESOLUTE_COLLECTIVE_")
@@ -41,7 +41,6 @@ def run_locally(
 
     Raises:
         InvalidConfigError: The config names no entrypoint, or hyperparameters that cannot be sampled.
-        UnimplementedError: The entrypoint is a Trial class.
         ModelDefinitionError: The code cannot be packed.
     """
     command = _command(config.get("entrypoint"))
@@ -73,11 +72,6 @@ def _command(entrypoint: Any) -> list[str]:
         raise InvalidConfigError("entrypoint: found nothing to run; expected a command, as text or as a list")
     if not _TRIAL_CLASS.fullmatch(entrypoint.strip()):
         return ["/bin/sh", "-c", entrypoint]
-    if importlib.util.find_spec("resolute.pytorch") is None:
-        raise UnimplementedError(
-            f"the entrypoint {entrypoint!r} is a Trial class, which this release cannot run without a "
-            "cluster; let the entrypoint be a command, such as: python3 train.py"
-        )
     return [sys.executable, "-m", "resolute_launch.harness", entrypoint.strip()]
 
 
