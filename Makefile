@@ -43,7 +43,12 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-worlds: $(STAMP)
+# Horovod, DeepSpeed and timm: only real worlds need them.
+$(VENV)/.worlds: $(STAMP) tools/install_worlds.py
+	$(BIN)/python tools/install_worlds.py
+	touch $@
+
+worlds: $(VENV)/.worlds
 	$(BIN)/python -m pytest -m world tests/worlds
 
 chaos: $(STAMP)
