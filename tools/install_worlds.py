@@ -54,7 +54,7 @@ def main() -> None:
     pip("install", *CONSTRAINED, str(horovod_wheel()))
     # DeepSpeed's operators are compiled on first use; on machines without a GPU it has to be told so.
     pip("install", *CONSTRAINED, "--editable", ".[deepspeed]", DS_BUILD_OPS="0", DS_ACCELERATOR="cpu")
-    # Beside a CPU build of torch, the released torchvision fails to import, and with it all that looks whether
+    # Beside a CPU build of torch, the released torchvision fails to import, and with it all that looks if
     # it is there. So it lies in a directory of its own, which only the example with timm adds to its path.
     pip(
         "install",
