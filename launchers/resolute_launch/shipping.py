@@ -44,17 +44,23 @@ class Shipping:
     def drain(self, *, give_up: Callable[[], bool]) -> bool:
         """Waits until everything has arrived. Call it once nobody writes any more.
 
+        What meets only defects is not waited for: it stays on disk, to be sent again before it is removed.
+
         Args:
             give_up: Asked now and then whether to leave the rest on disk.
 
         Returns:
             Whether everything has arrived.
         """
+        arrived = True
         for thread in self._threads:
             while not thread.drain(_SLICE_SECONDS):
                 if give_up():
                     return False
-        return True
+                if thread.hopeless:
+                    arrived = False
+                    break
+        return arrived
 
     def stop(self) -> None:
         """Ends the threads. What has not arrived stays on disk."""

@@ -23,6 +23,9 @@ _SLOW_SECONDS = 2.0
 _FIRST_BACKOFF = 0.1
 _MAX_BACKOFF = 5.0
 _PROBE_BYTES = 4 << 10
+HOPELESS_DEFECTS = 6
+"""Failures in a row, by defects, after which nobody at the end of a run should wait for a spool any more."""
+_LONGEST_DEFECT_PAUSE = 60.0
 _log = logging.getLogger("resolute.spool")
 
 
@@ -76,12 +79,28 @@ class SpoolSender:
         self._discover()
         moved = False
         for source in list(self._sources.values()):
+            if self._clock.monotonic() < source.retry_at:
+                continue
             try:
                 moved |= self._send_next(source)
             except errors.ResoluteError as failure:
+                if isinstance(failure, errors.InternalError):
+                    self._stumble(source, failure)
+                    continue
                 self._hold(failure)
                 return False
+            except Exception as failure:  # noqa: BLE001 - a defect in one spool must not hold up the others
+                self._stumble(source, failure)
         return moved
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether all that waits has met nothing but defects, here or at the service, for a good while.
+
+        It is tried again even so, ever more seldom: a service that was mended takes it after all.
+        """
+        waiting = [source for source in self._sources.values() if source.waiting()]
+        return bool(waiting) and all(source.defects >= HOPELESS_DEFECTS for source in waiting)
 
     @property
     def seconds_until_retry(self) -> float:
@@ -160,6 +179,7 @@ class SpoolSender:
             return False
         if answer.next_sequence <= chunk.first_sequence:
             raise errors.UnavailableError(f"the service took nothing of {source.name}")
+        source.defects = 0
         self._adapt(self._clock.monotonic() - begin, full=source.limit == 0)
         source.refuse([(refusal.sequence, refusal.message) for refusal in answer.refusals])
         source.advance(chunk, answer.next_sequence - chunk.first_sequence)
@@ -195,6 +215,21 @@ class SpoolSender:
                 "cannot send %s for now, will try again: %s", self._delivery.suffix.lstrip("."), failure
             )
 
+    def _stumble(self, source: _Source, failure: Exception) -> None:
+        """Leaves one spool alone for a while; with every defect in a row for longer."""
+        source.defects += 1
+        pause = min(_FIRST_BACKOFF * 2.0 ** min(source.defects, 20), _LONGEST_DEFECT_PAUSE)
+        source.retry_at = self._clock.monotonic() + pause * (0.5 + self._jitter())
+        if source.defects == 1:
+            _log.warning("sending %s met a defect, it will be tried again", source.name, exc_info=failure)
+        elif source.defects == HOPELESS_DEFECTS:
+            _log.error(
+                "%s cannot be sent after %d attempts and stays where it is, it will be tried again: %s",
+                source.name,
+                source.defects,
+                failure,
+            )
+
     def _discard(self, source: _Source, failure: errors.NotFoundError) -> None:
         _log.warning("%s is given up, its trial was deleted: %s", source.name, failure)
         source.ack.advance(source.reader.size())
@@ -219,6 +254,10 @@ class _Source:
     limit: int = 0
     """Bytes of the next batch while a record is searched that the service does not take; else zero."""
     complete: bool = False
+    defects: int = 0
+    """Failures in a row that no waiting cures."""
+    retry_at: float = 0.0
+    """When it is tried again after one."""
 
     def __post_init__(self) -> None:
         self.name = self.path.stem

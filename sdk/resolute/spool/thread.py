@@ -6,7 +6,7 @@ import logging
 import threading
 
 from resolute.clock import SYSTEM_CLOCK, Clock
-from resolute.spool.sender import SpoolSender
+from resolute.spool.sender import HOPELESS_DEFECTS, SpoolSender
 
 IDLE_SECONDS = 0.2
 """Pause when nothing waits: how late a live report arrives."""
@@ -40,11 +40,18 @@ class SenderThread:
         self._sweeps = 0
         self._goal = 0
         self._clean = False
+        self._failures = 0
+        self._hopeless = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
         """Begins to send."""
         self._thread.start()
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether waiting is in vain: the sender meets nothing but defects, or the thread ended."""
+        return self._hopeless or not self._thread.is_alive()
 
     def drain(self, timeout: float) -> bool:
         """Waits until everything has arrived that is in the spools now. Call it once the writers are gone.
@@ -62,7 +69,7 @@ class SenderThread:
             self._wake.set()
             while not (self._clean and self._sweeps >= goal):
                 remaining = deadline - self._clock.monotonic()
-                if remaining <= 0 or not self._thread.is_alive():
+                if remaining <= 0 or self.hopeless:
                     return False
                 if self._clean:
                     # Only one more look is missing: the pause of an idle thread would be a run's last delay.
@@ -88,11 +95,16 @@ class SenderThread:
         try:
             busy = self._sender.pump()
             clean = not busy and self._sender.drained()
-        except Exception:  # noqa: BLE001 - history must go on arriving whatever one batch does
-            _log.exception("sending failed unexpectedly; it goes on")
+        except Exception:  # noqa: BLE001 - history must go on arriving whatever one sweep does
+            if not self._failures:
+                _log.exception("sending failed unexpectedly; it goes on")
+            self._failures += 1
             busy, clean = False, False
+        else:
+            self._failures = 0
         with self._drained:
             self._sweeps += 1
             self._clean = clean
+            self._hopeless = self._sender.hopeless or self._failures >= HOPELESS_DEFECTS
             self._drained.notify_all()
         return busy

@@ -138,6 +138,7 @@ def _serve(state: State, *, slots: int | None, port: int | None) -> None:
     lock = state.lock
     lock.acquire()
     try:
+        state.remove_leftovers()
         asyncio.run(serve(state, Options(slots=slots, port=port), ready=_announce(state)))
     finally:
         lock.release()

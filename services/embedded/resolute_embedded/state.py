@@ -12,6 +12,7 @@ from typing import Any
 
 from resolute.client.home import Home
 from resolute.errors import FailedPreconditionError
+from resolute.run_directory import write_atomically
 
 
 class HomeLock:
@@ -112,20 +113,20 @@ class State:
         """UUID of the cluster, made at its first start."""
         path = self.home.path / "cluster.json"
         if not path.exists():
-            write_private(path, json.dumps({"cluster_id": str(uuid.uuid4())}))
+            self._write(path, json.dumps({"cluster_id": str(uuid.uuid4())}))
         return str(json.loads(path.read_text())["cluster_id"])
 
     def write_endpoint(self, *, address: str, cluster_id: str, token: str) -> None:
         """Tells tools on this machine where the cluster is and lets its owner in."""
-        write_private(self.home.token_file, token)
-        write_private(self._port_file, address.rpartition(":")[2])
+        self._write(self.home.token_file, token)
+        self._write(self._port_file, address.rpartition(":")[2])
         content: dict[str, Any] = {
             "address": address,
             "token_path": str(self.home.token_file),
             "cluster_id": cluster_id,
             "pid": os.getpid(),
         }
-        write_private(self.home.endpoint_file, json.dumps(content))
+        self._write(self.home.endpoint_file, json.dumps(content))
 
     def last_port(self) -> int:
         """The port of the last start, so that trials that outlived it find the next one; zero for none."""
@@ -135,18 +136,15 @@ class State:
         except (FileNotFoundError, ValueError):
             return 0
 
+    def remove_leftovers(self) -> None:
+        """Removes what an earlier life was writing when it was killed. Only for the holder of the lock."""
+        for partial in self.home.path.glob(".*.tmp"):
+            partial.unlink(missing_ok=True)
+
+    def _write(self, path: Path, text: str) -> None:
+        self.home.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_atomically(path, text, sync=True)
+
     @property
     def _port_file(self) -> Path:
         return self.home.path / "port"
-
-
-def write_private(path: Path, text: str) -> None:
-    """Writes a file that its owner alone can read: whole or not at all, even if the machine fails."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w") as stream:
-        stream.write(text)
-        stream.flush()
-        os.fsync(stream.fileno())
-    temporary.replace(path)

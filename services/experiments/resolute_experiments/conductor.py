@@ -19,6 +19,7 @@ from resolute.api.searcher.v1 import search_pb2, searcher_service_pb2
 from resolute.clock import Clock
 from resolute.errors import InvalidArgumentError, NotFoundError
 from resolute_experiments import actions, lifecycle
+from resolute_experiments.attempts import Attempts
 from resolute_experiments.clients import Clients
 from resolute_experiments.delivery import deliver
 from resolute_experiments.ending import Sealed, write_decision
@@ -28,7 +29,7 @@ from resolute_experiments.removal import remove_everywhere
 from resolute_experiments.retention import apply_retention
 from resolute_experiments.searchspec import search_spec, works_by_operations
 from resolute_experiments.settle import EarlyExit, Exit, Operation, Situation, settle
-from resolute_experiments.states import STOPPING_EXPERIMENTS, ExperimentEvent, ExperimentState, next_state
+from resolute_experiments.states import STOPPING_EXPERIMENTS, ExperimentState
 from resolute_experiments.store import experiments, outbox, runs, trials
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.runs import Container, Run
@@ -39,7 +40,6 @@ SCHEDULE = "schedule"
 SIGNALS = "signals"
 """Notifier key of whoever watches signals."""
 _TICK_SECONDS = 2.0
-_RETRY_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0)
 
 _log = structlog.get_logger("conductor")
 
@@ -86,18 +86,17 @@ class Conductor:
             await asyncio.gather(follower, return_exceptions=True)
 
     async def _drive_forever(self) -> None:
-        failures = 0
+        attempts = Attempts(_log, "a step of an experiment failed", experiment=self._id)
         with self._notifier.subscribe(self._id) as changes:
             while not self._notifier.closed:
                 try:
                     if await self._step():
                         return
-                    failures = 0
-                    await changes.wait(_TICK_SECONDS)
-                except Exception:  # noqa: BLE001 - a defect, or a service that is away: the step is repeated
-                    _log.exception("experiment step failed", experiment=self._id)
-                    failures += 1
-                    await changes.wait(_RETRY_SECONDS[min(failures, len(_RETRY_SECONDS)) - 1])
+                    attempts.succeeded()
+                    pause = _TICK_SECONDS
+                except Exception as failure:  # noqa: BLE001 - a defect, or a service that is away: the step is repeated
+                    pause = attempts.failed(failure)
+                await changes.wait(pause)
 
     async def _step(self) -> bool:
         experiment = await self._read()
@@ -106,9 +105,11 @@ class Conductor:
             return True
         await self._ensure_search(experiment)
         await self._settle_ended_runs(experiment)
-        await deliver(experiment, database=self._database, clients=self._clients)
+        refusal = await deliver(experiment, database=self._database, clients=self._clients)
+        if refusal:
+            await self._fail(refusal)
         await self._refresh_progress(experiment)
-        return await self._finish(experiment)
+        return await self._finish(await self._read())
 
     async def _read(self) -> Experiment:
         return await self._database.read(lambda c: experiments.get(c, experiment_id=self._id))
@@ -147,13 +148,14 @@ class Conductor:
         return response.latest.checkpoint_id if response.HasField("latest") else ""
 
     async def _fail(self, failure: str) -> None:
+        moment = self._moment()
+
         def work(connection: Connection) -> None:
             current = experiments.get(connection, experiment_id=self._id)
-            following = next_state(current.state, ExperimentEvent.SEARCH_FAILED, resource=current.label)
-            experiments.update(connection, self._id, state=following.value, failure=failure)
+            lifecycle.fail(connection, current, moment, failure=failure)
 
         await self._database.write(work)
-        self._notifier.notify(self._id)
+        self._notifier.notify(self._id, SCHEDULE, SIGNALS)
 
     async def _settle_ended_runs(self, experiment: Experiment) -> None:
         for run, containers in await self._database.read(self._ended_runs):
@@ -225,7 +227,11 @@ class Conductor:
         if experiment.state is not ExperimentState.ACTIVE or not experiment.search_created:
             return
         request = searcher_service_pb2.GetSearchRequest(search_id=experiment.id)
-        progress = (await self._clients.searcher.GetSearch(request)).search.progress
+        try:
+            progress = (await self._clients.searcher.GetSearch(request)).search.progress
+        except NotFoundError as gone:
+            await self._fail(f"its search is gone: {gone}")
+            return
         if abs(progress - experiment.progress) >= 0.001:
             await self._database.write(lambda c: experiments.update(c, self._id, progress=progress))
             self._notifier.notify((self._id, "watch"))
@@ -257,7 +263,7 @@ class Conductor:
         )
 
     async def _follow_forever(self) -> None:
-        failures = 0
+        attempts = Attempts(_log, "the actions of a search cannot be followed", experiment=self._id)
         with self._notifier.subscribe(self._id) as changes:
             while not self._notifier.closed:
                 try:
@@ -267,10 +273,8 @@ class Conductor:
                         continue
                     await self._follow(experiment.action_cursor)
                     return
-                except Exception:  # noqa: BLE001 - a defect, or a service that is away: following begins again
-                    _log.exception("actions cannot be followed", experiment=self._id)
-                    failures += 1
-                    await changes.wait(_RETRY_SECONDS[min(failures, len(_RETRY_SECONDS)) - 1])
+                except Exception as failure:  # noqa: BLE001 - a defect, or a service that is away: it begins again
+                    await changes.wait(attempts.failed(failure))
 
     async def _follow(self, cursor: int) -> None:
         request = searcher_service_pb2.FollowActionsRequest(search_id=self._id, after_sequence=cursor)
@@ -286,8 +290,11 @@ class Conductor:
             self._notifier.notify(self._id, SCHEDULE, SIGNALS)
 
     async def _apply(self, batch: list[search_pb2.Action]) -> int:
-        moment = Moment(now=self._clock.time(), preemption_timeout=self._preemption_timeout)
+        moment = self._moment()
         return await self._database.write(lambda c: actions.apply(c, self._id, batch, moment))
+
+    def _moment(self) -> Moment:
+        return Moment(now=self._clock.time(), preemption_timeout=self._preemption_timeout)
 
 
 def summarize_exit(run: Run, containers: list[Container], *, now: float) -> tuple[Exit, str]:

@@ -10,6 +10,7 @@ from sqlalchemy.engine import Connection
 
 from resolute.clock import Clock
 from resolute.errors import NotFoundError
+from resolute_experiments.attempts import Attempts
 from resolute_experiments.leases import Leases
 from resolute_experiments.notifier import Notifier
 from resolute_experiments.resources.base import (
@@ -144,13 +145,15 @@ class Fleet:
     async def run(self) -> None:
         """Watches the machines until the service stops."""
         watcher = asyncio.create_task(self._watch(), name="fleet-watch")
+        attempts = Attempts(_log, "a look at the machines failed")
         try:
             with self._notifier.subscribe("fleet") as changes:
                 while not self._notifier.closed:
                     try:
                         await self._enforce()
-                    except Exception:  # noqa: BLE001 - a defect must not end the watch over the machines for good
-                        _log.exception("a look at the machines failed")
+                        attempts.succeeded()
+                    except Exception as failure:  # noqa: BLE001 - a defect must not end the watch over the machines for good
+                        attempts.failed(failure)
                     await changes.wait(_TICK_SECONDS)
         finally:
             await self._manager.close()

@@ -71,11 +71,28 @@ def cancel(connection: Connection, experiment: Experiment, moment: Moment) -> No
     Raises:
         IllegalTransitionError: The experiment has ended, or is ending in another way.
     """
-    if _move(connection, experiment, ExperimentEvent.CANCEL, moment) is experiment.state:
-        return
+    if _move(connection, experiment, ExperimentEvent.CANCEL, moment) is not experiment.state:
+        _end_trials(connection, experiment, moment, reason=Reason.USER)
+
+
+def fail(connection: Connection, experiment: Experiment, moment: Moment, *, failure: str) -> None:
+    """Ends an experiment whose search cannot go on; running trials get the chance to checkpoint.
+
+    Of an experiment that is stopping already, only the reason is noted.
+
+    Raises:
+        IllegalTransitionError: The experiment has ended.
+    """
+    before = experiment.state
+    if _move(connection, experiment, ExperimentEvent.SEARCH_FAILED, moment) is not before:
+        _end_trials(connection, experiment, moment, reason=Reason.SEARCH)
+    experiments.update(connection, experiment.id, failure=failure)
+
+
+def _end_trials(connection: Connection, experiment: Experiment, moment: Moment, *, reason: Reason) -> None:
     for trial in trials.unfinished(connection, experiment.id):
         if trial.state in ALLOCATED_TRIALS:
-            signals.preempt(connection, trial, reason=Reason.USER, moment=moment)
+            signals.preempt(connection, trial, reason=reason, moment=moment)
         else:
             end_trial(
                 connection,

@@ -10,6 +10,7 @@ from sqlalchemy.engine import Connection
 
 from resolute.clock import Clock
 from resolute_experiments import scheduling, signals
+from resolute_experiments.attempts import Attempts
 from resolute_experiments.conductor import SCHEDULE, SIGNALS
 from resolute_experiments.fleet import Fleet
 from resolute_experiments.lifecycle import Moment
@@ -58,13 +59,16 @@ class Scheduler:
 
     async def run(self) -> None:
         """Schedules until the service stops."""
+        attempts = Attempts(_log, "a pass of the scheduler failed")
         with self._notifier.subscribe(SCHEDULE) as changes:
             while not self._notifier.closed:
                 try:
                     await self.schedule()
-                except Exception:  # noqa: BLE001 - a defect must not end scheduling for good
-                    _log.exception("a pass of the scheduler failed")
-                await changes.wait(_TICK_SECONDS)
+                    attempts.succeeded()
+                    pause = _TICK_SECONDS
+                except Exception as failure:  # noqa: BLE001 - a defect must not end scheduling for good
+                    pause = attempts.failed(failure)
+                await changes.wait(pause)
 
     async def schedule(self) -> None:
         """Makes one pass: decides and writes in one transaction, then starts what was decided."""

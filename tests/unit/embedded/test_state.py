@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,3 +47,22 @@ def test_the_token_is_for_its_owner_alone(state: State) -> None:
 def test_the_cluster_keeps_its_identity(state: State) -> None:
     first = state.cluster_id()
     assert state.cluster_id() == first
+
+
+def test_what_a_killed_life_was_writing_is_removed_and_nothing_else(state: State) -> None:
+    state.write_endpoint(address="127.0.0.1:1", cluster_id="c", token="t")
+    before = sorted(path.name for path in state.home.path.iterdir())
+    script = (
+        "import os, signal\n"
+        "from pathlib import Path\n"
+        "from resolute import run_directory\n"
+        "from resolute.client.home import Home\n"
+        "from resolute_embedded.state import State\n"
+        "os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)\n"
+        f"state = State(Home(Path({str(state.home.path)!r})))\n"
+        "state.write_endpoint(address='x:2', cluster_id='c', token='t')\n"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -signal.SIGKILL
+    assert len(list(state.home.path.iterdir())) == len(before) + 1
+    state.remove_leftovers()
+    assert sorted(path.name for path in state.home.path.iterdir()) == before

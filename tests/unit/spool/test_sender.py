@@ -20,7 +20,7 @@ from resolute.spool.format import Line, Row, Schema, Stdtype
 from resolute.spool.lines import MAX_LINE, LineWriter
 from resolute.spool.reader import SpoolReader
 from resolute.spool.reports import ReportWriter, read_refusals
-from resolute.spool.sender import SpoolSender
+from resolute.spool.sender import HOPELESS_DEFECTS, SpoolSender
 from resolute.spool.thread import SenderThread
 
 IDENTITY = RunIdentity(
@@ -481,3 +481,45 @@ def test_a_thread_says_when_it_could_not_drain_in_time(tmp_path: Path) -> None:
     assert not thread.drain(timeout=0.2)
     thread.stop()
     assert AckFile.of(writer.path).offset < writer.path.stat().st_size
+
+
+def test_a_spool_that_meets_a_defect_does_not_hold_up_the_others(tmp_path: Path) -> None:
+    bad, good = ReportWriter(tmp_path, name="bad"), ReportWriter(tmp_path, name="good")
+    receiver, clock = Receiver(), Clock()
+    broken = ["bad"]
+
+    def ingest(request: metrics.IngestReportsRequest) -> metrics.IngestReportsResponse:
+        if any(request.source.startswith(name) for name in broken):
+            raise errors.InternalError("a defect")
+        return receiver.ingest(request)
+
+    delivery = ReportDelivery(IDENTITY, ingest=ingest, validate=lambda _: None)
+    sender = SpoolSender(tmp_path, delivery, clock=clock, jitter=lambda: 0.5)
+    bad.report("training", 1, {"loss": 1.0})
+    good.report("training", 2, {"loss": 2.0})
+    hopeless = []
+    for _ in range(HOPELESS_DEFECTS):
+        sender.pump()
+        clock.now += 60.0
+        hopeless.append(sender.hopeless)
+    assert hopeless == [False] * (HOPELESS_DEFECTS - 1) + [True]
+    assert [row[1] for row in receiver.all_rows()] == [2]
+
+    broken.clear()
+    clock.now += 600.0
+    pump_all(sender, clock)
+    assert not sender.hopeless
+    assert sorted(row[1] for row in receiver.all_rows()) == [1, 2]
+
+
+def test_a_thread_knows_when_to_wait_is_in_vain(tmp_path: Path) -> None:
+    class Broken(SpoolSender):
+        def pump(self) -> bool:
+            raise RuntimeError("a defect of the sender itself")
+
+    delivery = ReportDelivery(IDENTITY, ingest=Receiver().ingest, validate=lambda _: None)
+    thread = SenderThread(Broken(tmp_path, delivery), name="test-sender", idle_seconds=0.001)
+    thread.start()
+    assert not thread.drain(timeout=3600.0)
+    assert thread.hopeless
+    thread.stop()

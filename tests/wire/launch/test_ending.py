@@ -341,3 +341,19 @@ def test_a_supervisor_that_is_killed_leaves_no_entrypoint_that_was_not_released(
         wait_until(lambda: not run.members())
         assert not (run.run.work / "ran").exists()
         assert not run.run.exit_file.exists()
+
+
+def test_a_service_that_cannot_take_a_run_s_lines_does_not_keep_the_run_from_ending(tmp_path: Path) -> None:
+    with control_plane("echo lost for now; exit 3") as plane:
+
+        def fail(request: object, context: grpc.ServicerContext) -> None:
+            context.abort(grpc.StatusCode.INTERNAL, "a defect of the service")
+
+        plane.IngestLines = fail  # type: ignore[method-assign,assignment]
+        plane.stop()
+        plane.start()
+        with supervised(tmp_path, plane) as run:
+            assert run.wait(60.0) == 0
+            assert plane.exits[0].exit_code == 3
+            assert "stays where it is" in run.log()
+            assert list(run.run.spool.glob("*.logs")), "what could not be sent is still there"
