@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,29 +10,20 @@ from torch import nn
 
 from resolute import core
 from resolute.pytorch.backends import Backend, choose_backend
-from resolute.pytorch.data import to_device
-from resolute.pytorch.devices import choose_device
 from resolute.pytorch.experimental_context import PyTorchExperimentalContext
-from resolute.pytorch.hyperparameters import Settings
 from resolute.pytorch.precision import Precision
-from resolute.pytorch.reducers import ReducerContext
 from resolute.pytorch.schedulers import LRScheduler, StepMode
-from resolute.trial_errors import InternalException, InvalidExperimentException
+from resolute.pytorch.trial_context import TrialContext
+from resolute.trial_errors import InvalidExperimentException
 
-_log = logging.getLogger("resolute.pytorch")
 
-
-class PyTorchTrialContext(Settings, ReducerContext):
+class PyTorchTrialContext(TrialContext):
     """Everything that a trial needs of the platform. Get it from ``pytorch.init()``.
 
     Attributes:
-        device: Where this rank trains.
-        distributed: The other ranks.
         experimental: What may still change.
         lr_schedulers: The wrapped schedulers.
-        models: The wrapped models.
         optimizers: The wrapped optimizers.
-        profiler: Torch's profiler, once ``set_profiler`` was called.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - the documented constructor
@@ -57,30 +46,23 @@ class PyTorchTrialContext(Settings, ReducerContext):
             raise InvalidExperimentException(
                 f"aggregation_frequency is {aggregation_frequency}; it must be at least 1"
             )
-        Settings.__init__(self, hparams, exp_conf, slots=max(slots_per_trial, 1))
-        ReducerContext.__init__(self, core_context.distributed.allgather)
-        self._core = core_context
-        self._trial_seed = trial_seed
+        super().__init__(
+            core_context,
+            trial_seed=trial_seed,
+            hparams=hparams,
+            slots=slots_per_trial,
+            exp_conf=exp_conf,
+            steps_completed=steps_completed,
+            debug_enabled=debug_enabled,
+            tensorboard=enable_tensorboard_logging,
+        )
         self._aggregation_frequency = aggregation_frequency
-        self._steps_completed = steps_completed
-        self._managed_training = managed_training
-        self._debug_enabled = debug_enabled
-        self._tensorboard_logging = enable_tensorboard_logging
-        self._stop_requested = False
-        self._batch_idx: int | None = None
-        self._epoch_length: int | None = None
         self._average_aggregated_gradients = True
-        self._writer: Any = None
-        self._warned_types: set[type] = set()
         self._precision = Precision()
         self._backend = backend or choose_backend(core_context.distributed)
-        self.distributed = core_context.distributed
-        self.device = choose_device(self.distributed.local_rank)
         self.experimental = PyTorchExperimentalContext(self)
-        self.models: list[nn.Module] = []
         self.optimizers: list[Any] = []
         self.lr_schedulers: list[LRScheduler] = []
-        self.profiler: Any = None
 
     # What is wrapped.
 
@@ -226,10 +208,6 @@ class PyTorchTrialContext(Settings, ReducerContext):
 
     # Training a batch.
 
-    def to_device(self, data: Any) -> Any:
-        """Moves a batch, however nested, to this rank's device."""
-        return to_device(data, self.device, self._warned_types)
-
     def backward(
         self,
         loss: torch.Tensor,
@@ -296,125 +274,6 @@ class PyTorchTrialContext(Settings, ReducerContext):
 
     def _is_optimizer_step(self) -> bool:
         return (self.current_train_batch() + 1) % self._aggregation_frequency == 0
-
-    # Where training is.
-
-    def current_train_batch(self) -> int:
-        """Returns the number of the batch that is being trained, from 0, over all runs of the trial.
-
-        Raises:
-            InternalException: Training has not begun.
-        """
-        if self._batch_idx is None:
-            raise InternalException("training has not begun: there is no current batch yet")
-        return self._batch_idx
-
-    def current_train_epoch(self) -> int:
-        """Returns the number of the epoch that is being trained, from 0.
-
-        Raises:
-            InternalException: Training has not begun.
-        """
-        return self.current_train_batch() // self._length_of_epoch()
-
-    def is_epoch_start(self) -> bool:
-        """Returns whether the current batch is the first of its epoch.
-
-        Raises:
-            InternalException: Training has not begun.
-        """
-        return self.current_train_batch() % self._length_of_epoch() == 0
-
-    def is_epoch_end(self) -> bool:
-        """Returns whether the current batch is the last of its epoch.
-
-        Raises:
-            InternalException: Training has not begun.
-        """
-        return (self.current_train_batch() + 1) % self._length_of_epoch() == 0
-
-    def get_initial_batch(self) -> int:
-        """Returns how many batches were trained before this process, for loaders that skip them."""
-        return self._steps_completed
-
-    def get_stop_requested(self) -> bool:
-        """Returns whether the trial asked to be stopped."""
-        return self._stop_requested
-
-    def set_stop_requested(self, stop_requested: bool) -> None:
-        """Asks to stop at the next report, validation or checkpoint. One rank's word is enough.
-
-        Args:
-            stop_requested: Whether to stop.
-
-        Raises:
-            AssertionError: It is no bool.
-        """
-        assert isinstance(stop_requested, bool), f"a bool was expected, not {stop_requested!r}"
-        self._stop_requested = stop_requested
-
-    def _length_of_epoch(self) -> int:
-        if self._epoch_length is None:
-            raise InternalException("training has not begun: the length of an epoch is not known yet")
-        return self._epoch_length
-
-    # Who and what the trial is.
-
-    def get_experiment_id(self) -> int:
-        """Returns the number of the experiment; 0 off cluster."""
-        return 0 if self._core.info is None else self._core.info.trial.experiment_id
-
-    def get_trial_id(self) -> int:
-        """Returns the number of the trial; 0 off cluster."""
-        return 0 if self._core.info is None else self._core.info.trial.trial_id
-
-    def get_trial_seed(self) -> int:
-        """Returns the seed of the trial, equal on all ranks and in all its runs."""
-        return self._trial_seed or 0
-
-    # TensorBoard and profiling.
-
-    def get_enable_tensorboard_logging(self) -> bool:
-        """Returns whether metrics are written for TensorBoard."""
-        return self._tensorboard_logging
-
-    def set_enable_tensorboard_logging(self, enable_tensorboard_logging: bool) -> None:
-        """Says whether metrics are written for TensorBoard.
-
-        Raises:
-            AssertionError: It is no bool.
-        """
-        assert isinstance(enable_tensorboard_logging, bool), "a bool was expected"
-        self._tensorboard_logging = enable_tensorboard_logging
-
-    def get_tensorboard_path(self) -> Path:
-        """Returns the directory in which this process may write TensorBoard events."""
-        return self._core.train.get_tensorboard_path()
-
-    def get_tensorboard_writer(self) -> Any:
-        """Returns a ``torch.utils.tensorboard.SummaryWriter`` whose events are kept with the trial.
-
-        Raises:
-            ImportError: TensorBoard is not installed.
-        """
-        if self._writer is None:
-            from torch.utils.tensorboard import SummaryWriter
-
-            directory = str(self.get_tensorboard_path())
-            self._writer = SummaryWriter(log_dir=directory)
-        return self._writer
-
-    def set_profiler(self, *args: Any, **kwargs: Any) -> None:
-        """Profiles training with torch's profiler; it steps by itself, and its traces go to TensorBoard.
-
-        Args:
-            args: As for ``torch.profiler.profile``.
-            kwargs: As for ``torch.profiler.profile``; ``on_trace_ready`` is set unless given.
-        """
-        kwargs.setdefault(
-            "on_trace_ready", torch.profiler.tensorboard_trace_handler(str(self.get_tensorboard_path()))
-        )
-        self.profiler = torch.profiler.profile(*args, **kwargs)
 
 
 def _parameters(optimizer: Any) -> list[torch.Tensor]:

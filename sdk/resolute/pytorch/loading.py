@@ -11,7 +11,7 @@ from resolute.core import _dummy_init
 from resolute.import_path import import_from_path
 from resolute.pytorch import layout
 from resolute.pytorch.backends import Alone
-from resolute.pytorch.checkpoints import apply_state
+from resolute.pytorch.contents import apply_state
 from resolute.pytorch.context import PyTorchTrialContext
 from resolute.pytorch.imports import import_class
 from resolute.pytorch.legacy import adapt_trial, is_first_style

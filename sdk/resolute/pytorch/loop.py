@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from resolute.pytorch.callbacks import Callbacks
 from resolute.pytorch.checkpoints import Checkpoints
-from resolute.pytorch.context import PyTorchTrialContext
 from resolute.pytorch.display import Display
 from resolute.pytorch.goals import Goal, Goals
 from resolute.pytorch.judging import SearcherMetric
@@ -15,6 +14,7 @@ from resolute.pytorch.progress import Intervals, Progress
 from resolute.pytorch.reporting import Reports
 from resolute.pytorch.segment import SegmentTrainer
 from resolute.pytorch.stopping import Stopping
+from resolute.pytorch.trial_context import TrialContext
 from resolute.pytorch.validation import Validator
 from resolute.trial_errors import InvalidHP
 
@@ -31,7 +31,7 @@ class CheckpointPolicy(enum.Enum):
 class Parts:
     """What the loop works with."""
 
-    context: PyTorchTrialContext
+    context: TrialContext
     callbacks: Callbacks
     segments: SegmentTrainer
     validator: Validator

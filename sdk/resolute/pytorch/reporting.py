@@ -9,9 +9,9 @@ from typing import Any
 
 from resolute.core.tensorboard.events import EventFile
 from resolute.pytorch.callbacks import Callbacks
-from resolute.pytorch.context import PyTorchTrialContext
 from resolute.pytorch.metrics import Metrics, TrainingMetrics, reportable
 from resolute.pytorch.progress import Progress
+from resolute.pytorch.trial_context import TrialContext
 from resolute.spool.format import Row, Schema
 
 
@@ -29,7 +29,7 @@ class Reports:
 
     def __init__(
         self,
-        context: PyTorchTrialContext,
+        context: TrialContext,
         *,
         callbacks: Callbacks,
         metrics: TrainingMetrics,

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from torch.utils.data import DataLoader as TorchDataLoader
-
 from resolute import core
-from resolute.pytorch import checkpoints
+from resolute.pytorch.assembly import Assembly, TrialAssembly
 from resolute.pytorch.callbacks import Callbacks
+from resolute.pytorch.checkpoints import Checkpoints, opened
 from resolute.pytorch.context import PyTorchTrialContext
-from resolute.pytorch.data import DataLoader
 from resolute.pytorch.display import choose_display
 from resolute.pytorch.goals import Goals, LocalGoal, OneBatch, SearchGoals, TimedGoal
 from resolute.pytorch.legacy import adapt_trial
 from resolute.pytorch.loop import CheckpointPolicy, Parts, TrainingLoop
-from resolute.pytorch.metrics import TrainingMetrics
 from resolute.pytorch.progress import Intervals, Progress
 from resolute.pytorch.reporting import Reports
 from resolute.pytorch.segment import SegmentTrainer
 from resolute.pytorch.stopping import Stopping
+from resolute.pytorch.trial_context import TrialContext
 from resolute.pytorch.units import NEVER, Batch, TrainUnit
-from resolute.pytorch.validation import Validator, check_evaluation, evaluates_whole
+from resolute.pytorch.validation import Validator
 
 _log = logging.getLogger("resolute.pytorch")
 
@@ -58,12 +55,15 @@ class Trainer:
     """
 
     def __init__(self, trial: Any, context: PyTorchTrialContext) -> None:
+        self._begin(trial, context, TrialAssembly(adapt_trial(trial, context), context))
+
+    def _begin(self, trial: Any, context: TrialContext, assembly: Assembly) -> None:
+        """Remembers the trial, and how the parts that train its kind are made."""
         self._trial_class = type(trial)
-        self._trial = adapt_trial(trial, context)
         self._context = context
         self._core = context._core
+        self._assembly = assembly
         self._from_trainer = True
-        check_evaluation(self._trial)
 
     def configure_profiler(
         self,
@@ -144,7 +144,7 @@ class Trainer:
         )
 
     def _run(self, request: _Request) -> None:
-        callbacks = Callbacks(self._trial.build_callbacks())
+        callbacks = Callbacks(self._assembly.callbacks())
         with contextlib.ExitStack() as stack:
             stack.callback(callbacks.shut_down)
             loop = stack.enter_context(self._prepared(request, callbacks))
@@ -155,38 +155,28 @@ class Trainer:
     @contextlib.contextmanager
     def _prepared(self, request: _Request, callbacks: Callbacks) -> Iterator[TrainingLoop]:
         """Builds loaders and parts, and loads the checkpoint."""
-        context = self._context
-        metrics = TrainingMetrics(context.distributed.allgather, average=_average(context))
-        saved = checkpoints.Checkpoints(
-            self._trial_class, context, callbacks=callbacks, metrics=metrics, from_trainer=self._from_trainer
+        context, assembly = self._context, self._assembly
+        metrics = assembly.metrics()
+        saved = Checkpoints(
+            assembly.contents(callbacks, metrics),
+            trial_class=self._trial_class,
+            context=context,
+            callbacks=callbacks,
+            from_trainer=self._from_trainer,
         )
         with contextlib.ExitStack() as stack:
-            with checkpoints.opened(context, request.latest_checkpoint) as directory:
+            with opened(context, request.latest_checkpoint) as directory:
                 for callback in callbacks:
                     callback.on_trial_startup(context.get_initial_batch(), request.latest_checkpoint)
-                loader, epoch_length = self._training_loader()
+                batches, epoch_length = assembly.batches(metrics)
+                stack.callback(batches.close)
                 progress = Progress(epoch_length, step=context.get_initial_batch())
                 context._epoch_length = epoch_length
-                validator = Validator(
-                    self._trial,
-                    context,
-                    callbacks=callbacks,
-                    loader=self._validation_loader(),
-                    batches=1 if request.test_mode else None,
-                )
-                segments = SegmentTrainer(
-                    self._trial,
-                    context,
-                    callbacks=callbacks,
-                    loader=loader,
-                    progress=progress,
-                    metrics=metrics,
-                )
-                stack.callback(segments.close)
+                evaluate = assembly.evaluation(callbacks, most=1 if request.test_mode else None)
                 context.reset_reducers()
                 if directory is not None:
                     saved.load(directory, progress)
-            context._backend.spread(context.models, context.optimizers)
+            assembly.ready()
             timed = _is_timed(self._core)
             reports = Reports(context, callbacks=callbacks, metrics=metrics, count_progress=timed)
             stack.callback(reports.close)
@@ -200,8 +190,8 @@ class Trainer:
             parts = Parts(
                 context=context,
                 callbacks=callbacks,
-                segments=segments,
-                validator=validator,
+                segments=SegmentTrainer(batches, context, callbacks=callbacks, progress=progress),
+                validator=Validator(evaluate, context, callbacks=callbacks),
                 reports=reports,
                 checkpoints=saved,
                 stopping=Stopping(self._core, context.get_stop_requested),
@@ -214,46 +204,6 @@ class Trainer:
                 policy=request.policy,
                 validate_first=request.step_zero_validation,
             )
-
-    def _training_loader(self) -> tuple[Any, int]:
-        """Returns the loader of this rank, and how many batches an epoch has: as many as the chief's."""
-        context, dist = self._context, self._context.distributed
-        built: Any = self._trial.build_training_data_loader()
-        loader = built
-        if isinstance(built, DataLoader):
-            loader = built.get_data_loader(
-                repeat=True,
-                skip=context.get_initial_batch(),
-                num_replicas=dist.size,
-                rank=dist.rank,
-                seed=context.get_trial_seed(),
-            )
-        else:
-            _check_loader(context, built, "build_training_data_loader")
-        try:
-            length: int | None = len(loader)
-        except TypeError:
-            length = None
-        length = dist.broadcast(length)
-        if length == 0:
-            raise RuntimeError(
-                "the training loader is empty: build_training_data_loader() must return at least one batch; "
-                "a batch "
-                "size above the number of records with drop_last leaves none"
-            )
-        return loader, sys.maxsize if length is None else length
-
-    def _validation_loader(self) -> Any:
-        context, dist = self._context, self._context.distributed
-        if evaluates_whole(self._trial) and dist.rank:
-            return ()
-        built: Any = self._trial.build_validation_data_loader()
-        if not isinstance(built, DataLoader):
-            if not evaluates_whole(self._trial):
-                _check_loader(context, built, "build_validation_data_loader")
-            return built
-        replicas, rank = (1, 0) if evaluates_whole(self._trial) else (dist.size, dist.rank)
-        return built.get_data_loader(num_replicas=replicas, rank=rank, seed=context.get_trial_seed())
 
     def _cluster_goals(self, max_length: TrainUnit | None, *, test_mode: bool) -> Goals:
         if test_mode:
@@ -310,23 +260,6 @@ def _parse_policy(policy: str) -> CheckpointPolicy:
         return CheckpointPolicy(policy)
     except ValueError:
         raise ValueError(f"checkpoint_policy is {policy!r}; 'best', 'all' or 'none' was expected") from None
-
-
-def _check_loader(context: PyTorchTrialContext, loader: object, method: str) -> None:
-    if context.experimental.reproducibility_checks:
-        raise RuntimeError(
-            f"{method}() returned a {type(loader).__module__}.{type(loader).__qualname__}: return a "
-            "resolute.pytorch.DataLoader, which takes the same arguments; or, if the trial shards, shuffles "
-            "and "
-            "skips its data itself, call context.experimental.disable_dataset_reproducibility_checks()"
-        )
-    if not isinstance(loader, TorchDataLoader) and not hasattr(loader, "__iter__"):
-        raise RuntimeError(f"{method}() returned a {type(loader).__qualname__}, which yields no batches")
-
-
-def _average(context: PyTorchTrialContext) -> bool:
-    config = context._exp_conf
-    return True if config is None else config.average_training_metrics_enabled()
 
 
 def _is_timed(context: core.Context) -> bool:

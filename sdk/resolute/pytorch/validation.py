@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -13,12 +13,92 @@ from resolute.pytorch.callbacks import Callbacks
 from resolute.pytorch.context import PyTorchTrialContext
 from resolute.pytorch.metrics import Metrics, ValidationMetrics, reportable
 from resolute.pytorch.random_state import undisturbed
+from resolute.pytorch.reducers import Reducer
 from resolute.pytorch.trial import PyTorchTrial
+from resolute.pytorch.trial_context import TrialContext
 from resolute.trial_errors import InvalidExperimentException
 
 
 class Validator:
     """Validates.
+
+    Args:
+        evaluate: Returns the metrics that the trial itself computes; every rank calls.
+        context: The trial's context.
+        callbacks: Its callbacks.
+    """
+
+    def __init__(
+        self, evaluate: Callable[[], Metrics], context: TrialContext, *, callbacks: Callbacks
+    ) -> None:
+        self._evaluate = evaluate
+        self._context = context
+        self._callbacks = callbacks
+
+    def validate(self) -> Metrics:
+        """Validates; every rank calls. Training goes on afterwards as if it had not happened.
+
+        Returns:
+            The metrics; without meaning but on the chief, unless some callback wants them.
+
+        Raises:
+            RuntimeError: There is nothing to validate with.
+        """
+        context = self._context
+        for model in context.models:
+            model.eval()
+        for callback in self._callbacks:
+            callback.on_validation_start()
+        context.reset_reducers(for_training=False)
+        # Random numbers that a validation draws must not decide how training goes on.
+        with undisturbed(context.device), torch.no_grad():
+            metrics = self._evaluate()
+        metrics = reportable({**metrics, **context.reduce_metrics(for_training=False)})
+        context.reset_reducers()  # what was evaluated is not to count as training
+        if self._callbacks.want_validation_metrics:
+            metrics = context.distributed.broadcast(metrics)
+        for callback in self._callbacks:
+            callback.on_validation_end(metrics)
+        return metrics
+
+
+def reduced(
+    evaluated: Iterable[Any],
+    context: TrialContext,
+    *,
+    callbacks: Callbacks,
+    reducers: Reducer | dict[str, Reducer] = Reducer.AVG,
+) -> Metrics:
+    """Evaluates batch after batch and reduces their metrics over batches and ranks; every rank calls.
+
+    Args:
+        evaluated: Evaluates a batch each time that it is asked, and gives its metrics.
+        context: The trial's context.
+        callbacks: Its callbacks.
+        reducers: How metrics are reduced: one way, or one for each metric.
+
+    Raises:
+        RuntimeError: No rank has evaluated anything.
+    """
+    for callback in callbacks:
+        callback.on_validation_epoch_start()
+    collected = ValidationMetrics(reducers, context.distributed.allgather)
+    outputs: list[Any] = []
+    for returned in evaluated:
+        collected.add(returned)
+        outputs.append(returned)
+    for callback in callbacks:
+        callback.on_validation_epoch_end(outputs)
+    metrics, count = collected.reduce()
+    if not count:
+        raise RuntimeError(
+            "validation_loader is empty: build_validation_data_loader() must return at least one batch"
+        )
+    return metrics
+
+
+class TrialEvaluation:
+    """Evaluates a ``PyTorchTrial``.
 
     Args:
         trial: What evaluates.
@@ -44,51 +124,19 @@ class Validator:
         self._batches = batches
         self._evaluate = _two_arguments(trial.evaluate_batch)
 
-    def validate(self) -> Metrics:
-        """Validates; every rank calls. Training goes on afterwards as if it had not happened.
-
-        Returns:
-            The metrics; without meaning but on the chief, unless some callback wants them.
-
-        Raises:
-            RuntimeError: There is nothing to validate with.
-        """
+    def evaluate(self) -> Metrics:
+        """Returns the metrics that the trial computes; every rank calls."""
         context = self._context
-        for model in context.models:
-            model.eval()
-        for callback in self._callbacks:
-            callback.on_validation_start()
-        context.reset_reducers(for_training=False)
-        evaluating = context._backend.evaluating(context.models)
-        # Random numbers that a validation draws must not decide how training goes on.
-        with undisturbed(context.device), torch.no_grad(), evaluating:
-            metrics = self._full() if evaluates_whole(self._trial) else self._batchwise()
-        metrics = reportable({**metrics, **context.reduce_metrics(for_training=False)})
-        context.reset_reducers()  # what was evaluated is not to count as training
-        if self._callbacks.want_validation_metrics:
-            metrics = context.distributed.broadcast(metrics)
-        for callback in self._callbacks:
-            callback.on_validation_end(metrics)
-        return metrics
+        with context._backend.evaluating(context.models):
+            if evaluates_whole(self._trial):
+                return self._full()
+            reducers = self._trial.evaluation_reducer()
+            return reduced(self._each(), context, callbacks=self._callbacks, reducers=reducers)
 
-    def _batchwise(self) -> Metrics:
-        for callback in self._callbacks:
-            callback.on_validation_epoch_start()
-        collected = ValidationMetrics(self._trial.evaluation_reducer(), self._context.distributed.allgather)
-        outputs: list[Any] = []
+    def _each(self) -> Iterator[Any]:
         for number, batch in enumerate(islice(self._loader, self._batches)):
             moved = self._context.to_device(batch) if self._context.experimental.auto_to_device else batch
-            returned = self._evaluate(moved, number)
-            collected.add(returned)
-            outputs.append(returned)
-        for callback in self._callbacks:
-            callback.on_validation_epoch_end(outputs)
-        metrics, count = collected.reduce()
-        if not count:
-            raise RuntimeError(
-                "validation_loader is empty: build_validation_data_loader() must return at least one batch"
-            )
-        return metrics
+            yield self._evaluate(moved, number)
 
     def _full(self) -> Metrics:
         if self._context.distributed.rank:
