@@ -21,7 +21,7 @@ from resolute_logs.reading import StoredLine, read_page
 from resolute_logs.schema import INTAKE
 from resolute_logs.wakeups import Wakeups
 from resolute_serving.database import Database
-from resolute_serving.intake import invalid, parse_uuid
+from resolute_serving.intake import invalid, lock_order, parse_uuid
 from resolute_serving.pages import decode_token, encode_token, page_size
 
 _LARGE_REQUEST = 64 << 10
@@ -50,7 +50,7 @@ class Servicer(LogsServiceServicer):
             batch = await asyncio.to_thread(parse_batch, request)
         else:
             batch = parse_batch(request)
-        reached = await self._database.write(lambda link: ingest(link, batch))
+        reached = await self._database.write(lambda link: ingest(link, batch), order=batch.origin.order)
         self._wakeups.notify(batch.origin.trial_id)
         return api.IngestLinesResponse(next_sequence=reached)
 
@@ -78,7 +78,10 @@ class Servicer(LogsServiceServicer):
     ) -> api.CloseTrialLogsResponse:
         """Says that no more lines of a trial will come."""
         trial = parse_uuid(request.trial_id, field="trial_id")
-        await self._database.write(lambda link: close(link, trial))
+        experiment = await self._database.read(lambda link: INTAKE.experiment_of(link, trial))
+        # After the lines of the trial, which lock it first and what is closed of it then.
+        order = f"{lock_order(experiment, trial)}/closed"
+        await self._database.write(lambda link: close(link, trial), order=order)
         self._wakeups.notify(trial)
         return api.CloseTrialLogsResponse()
 
@@ -87,9 +90,9 @@ class Servicer(LogsServiceServicer):
     ) -> api.DeleteExperimentLogsResponse:
         """Removes every line of an experiment; what was begun is finished when called again."""
         experiment = parse_uuid(request.experiment_id, field="experiment_id")
-        now = self._clock.time()
-        key = await self._database.write(lambda link: INTAKE.bury(link, experiment, now=now))
-        while await self._database.write(lambda link: remove_some(link, key)):
+        now, order = self._clock.time(), lock_order(experiment)
+        key = await self._database.write(lambda link: INTAKE.bury(link, experiment, now=now), order=order)
+        while await self._database.write(lambda link: remove_some(link, key), order=order):
             pass
         return api.DeleteExperimentLogsResponse()
 

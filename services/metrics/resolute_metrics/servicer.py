@@ -25,7 +25,7 @@ from resolute_metrics.series import read_series
 from resolute_metrics.summaries import summarize
 from resolute_metrics.thinning import LEAST, thin
 from resolute_serving.database import Database
-from resolute_serving.intake import invalid, parse_uuid
+from resolute_serving.intake import invalid, lock_order, parse_uuid
 from resolute_serving.pages import decode_token, encode_token, page_size
 
 MAX_TRIALS = 1000
@@ -57,7 +57,9 @@ class Servicer(MetricsServiceServicer):
             batch = await asyncio.to_thread(parse_batch, request)
         else:
             batch = parse_batch(request)
-        outcome = await self._database.write(lambda link: ingest(link, batch, limits=self._limits))
+        outcome = await self._database.write(
+            lambda link: ingest(link, batch, limits=self._limits), order=batch.origin.order
+        )
         return api.IngestReportsResponse(
             next_sequence=outcome.next_sequence,
             refusals=[
@@ -113,9 +115,9 @@ class Servicer(MetricsServiceServicer):
     ) -> api.DeleteExperimentMetricsResponse:
         """Removes everything that an experiment reported; what was begun is finished when called again."""
         experiment = parse_uuid(request.experiment_id, field="experiment_id")
-        now = self._clock.time()
-        key = await self._database.write(lambda link: INTAKE.bury(link, experiment, now=now))
-        while await self._database.write(lambda link: remove_some(link, key)):
+        now, order = self._clock.time(), lock_order(experiment)
+        key = await self._database.write(lambda link: INTAKE.bury(link, experiment, now=now), order=order)
+        while await self._database.write(lambda link: remove_some(link, key), order=order):
             pass
         return api.DeleteExperimentMetricsResponse()
 

@@ -37,6 +37,7 @@ _CACHE_KIB = 32 * 1024
 class _Item(Generic[T]):
     work: Work[T]
     future: Future[T]
+    order: str
 
 
 class Database:
@@ -77,8 +78,13 @@ class Database:
         """The engine of the writer, for migrations before the service starts."""
         return self._writer_engine
 
-    async def write(self, work: Work[T]) -> T:
+    async def write(self, work: Work[T], *, order: str = "") -> T:
         """Runs ``work`` in a transaction and returns its result once that is durable.
+
+        Args:
+            work: What to do.
+            order: What the work locks. Work that shares a commit is done by ascending order, so that the
+                commits of several replicas never wait for each other in a circle.
 
         Raises:
             ResoluteError: What the work raised; nothing of it was kept.
@@ -87,7 +93,7 @@ class Database:
         """
         self._require_open()
         future: Future[T] = Future()
-        item = _Item(work, future)
+        item = _Item(work, future, order)
         try:
             self._queue.put_nowait(item)
         except queue.Full:
@@ -140,6 +146,7 @@ class Database:
     def _commit(self, group: list[_Item[Any]]) -> None:
         # A caller that has gone away wants nothing written; from here on it can no longer cancel.
         group = [item for item in group if item.future.set_running_or_notify_cancel()]
+        group.sort(key=lambda item: item.order)
         if len(group) == 1:
             self._commit_alone(group[0])
             return

@@ -39,6 +39,11 @@ class Origin:
     source: str
     """Names the spool."""
 
+    @property
+    def order(self) -> str:
+        """Where the work of storing a batch comes among others, see ``Database.write``."""
+        return lock_order(self.experiment_id, self.trial_id)
+
 
 @dataclass(frozen=True, slots=True)
 class Admission:
@@ -133,6 +138,16 @@ class Intake:
         )
         return {row.trial_id: row.trial_key for row in rows}
 
+    def experiment_of(self, connection: Connection, trial_id: str) -> str:
+        """UUID of a trial's experiment; empty for a trial that never sent anything."""
+        trials, experiments = self.trials, self.experiments
+        query = (
+            sa.select(experiments.c.experiment_id)
+            .join(trials, trials.c.experiment_key == experiments.c.experiment_key)
+            .where(trials.c.trial_id == trial_id)
+        )
+        return connection.execute(query).scalar_one_or_none() or ""
+
     def bury(self, connection: Connection, experiment_id: str, *, now: float) -> int:
         """Marks an experiment as deleted, also one that never sent anything.
 
@@ -218,6 +233,11 @@ class _Statements:
             .where(sources.c.source_key == sa.bindparam("key"))
             .values(next_sequence=sa.bindparam("reached"))
         )
+
+
+def lock_order(experiment_id: str, trial_id: str = "") -> str:
+    """The order in which rows of an intake are locked: an experiment itself before its trials."""
+    return f"{experiment_id}/{trial_id}"
 
 
 def insert_new(connection: Connection, table: sa.Table, values: dict[str, Any]) -> None:
