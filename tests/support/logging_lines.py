@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.clock import SYSTEM_CLOCK, Clock
-from resolute_logs.following import Pace
 from resolute_logs.servicer import Servicer
 from resolute_serving import migrations
 from resolute_serving.database import Database
+from resolute_serving.wakeups import Pace
 
 T = TypeVar("T")
 PATIENCE = 20.0

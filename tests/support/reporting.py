@@ -16,6 +16,7 @@ from resolute_metrics.limits import Limits
 from resolute_metrics.servicer import Servicer
 from resolute_serving import migrations
 from resolute_serving.database import Database
+from resolute_serving.wakeups import Pace
 
 Report = tuple[str, int, Mapping[str, Any]]
 """Group, steps and values."""
@@ -139,12 +140,14 @@ class Metrics:
 
 @contextmanager
 def metrics_on(
-    database_url: str, *, limits: Limits | None = None, clock: Clock = SYSTEM_CLOCK
+    database_url: str, *, limits: Limits | None = None, clock: Clock = SYSTEM_CLOCK, pace: Pace | None = None
 ) -> Iterator[Metrics]:
     """The service's handlers on a fresh or an old database."""
     database = Database(database_url, name="metrics")
     try:
         migrations.upgrade(database.engine, package="resolute_metrics", schema="metrics")
-        yield Metrics(Servicer(database, limits=limits or Limits(), clock=clock), database)
+        yield Metrics(
+            Servicer(database, limits=limits or Limits(), clock=clock, pace=pace or Pace()), database
+        )
     finally:
         database.close()

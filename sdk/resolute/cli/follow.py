@@ -11,10 +11,10 @@ import click
 
 from resolute.cli.experiment.ending import describe_end
 from resolute.cli.experiment.overview import best_of, ranked_trials
-from resolute.cli.feed import Ended, Feed, Source
 from resolute.cli.lines import show_line
 from resolute.cli.output import shown
 from resolute.cli.progress import Progress
+from resolute.client.feed import Ended, Feed, Source
 from resolute.client.records import ExperimentRecord, LineRecord
 from resolute.client.remote.experiments import Change
 from resolute.client.services import Services

@@ -7,9 +7,10 @@ from datetime import datetime
 from typing import Any
 
 from resolute.client.checkpoint import Checkpoint
+from resolute.client.live_series import watch_metric
 from resolute.client.ordering import CheckpointSortBy, OrderBy
 from resolute.client.ranking import ranked, validated
-from resolute.client.records import MetricSummary, TrialMetrics, TrialRecord
+from resolute.client.records import MetricSummary, SeriesPoint, TrialMetrics, TrialRecord
 from resolute.client.remote.logs import LineFilter
 from resolute.client.services import Services
 from resolute.client.states import LogLevel, TrialState
@@ -122,6 +123,18 @@ class Trial:
     def iter_metrics(self, group: str | None = None) -> Iterator[TrialMetrics]:
         """Yields what it reported, in ``group`` or in all groups."""
         return self._services.metrics.reports(self._record, group=group or "")
+
+    def watch_metric(
+        self, name: str, *, group: str = "training", max_points: int = 0
+    ) -> Iterator[list[SeriesPoint]]:
+        """Yields the points of a metric after each change, until the trial has ended.
+
+        Args:
+            name: The metric; nested names are joined by a dot.
+            group: Its group.
+            max_points: About how many points are given at most, so that extremes stay; zero for 1000.
+        """
+        return watch_metric(self._services, self._record, group=group, name=name, max_points=max_points)
 
     def list_checkpoints(
         self,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from functools import partial
 
 from sqlalchemy.engine import Connection
@@ -14,25 +12,10 @@ from resolute.errors import UnavailableError
 from resolute_logs.closing import is_closed
 from resolute_logs.filters import Filter
 from resolute_logs.reading import Page, StoredLine, read_page
-from resolute_logs.wakeups import Wakeups
 from resolute_serving.database import Database
+from resolute_serving.wakeups import Pace, Wakeups
 
 _LINES_AT_ONCE = 2000
-
-
-@dataclass(frozen=True, kw_only=True)
-class Pace:
-    """How often a follower does something while nothing happens, in seconds."""
-
-    recheck: float = 1.0
-    """It looks for lines that another replica took."""
-    heartbeat: float = 15.0
-    """It shows that the stream lives."""
-
-    @classmethod
-    def on(cls, database_url: str) -> Pace:
-        """What suits a database: an SQLite file has no other replica, so looking again is only for safety."""
-        return cls(recheck=10.0) if database_url.startswith("sqlite") else cls()
 
 
 class Follower:
@@ -87,17 +70,10 @@ class Follower:
                 continue
             if closed:
                 return
-            await _wait(news, self._pace.recheck)
+            await self._wakeups.wait(news, self._pace.recheck)
 
 
 def _look(connection: Connection, *, wanted: Filter, position: int) -> tuple[bool, Page]:
     # In this order: lines that were there when the trial was closed are then among those read.
     closed = is_closed(connection, wanted.trial_id)
     return closed, read_page(connection, wanted, position=position, most=_LINES_AT_ONCE)
-
-
-async def _wait(event: asyncio.Event, seconds: float) -> None:
-    try:
-        await asyncio.wait_for(event.wait(), seconds)
-    except asyncio.TimeoutError:
-        return

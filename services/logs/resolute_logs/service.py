@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import grpc
 
 from resolute.api.logs.v1.logs_service_pb2_grpc import add_LogsServiceServicer_to_server
-from resolute_logs.following import Pace
 from resolute_logs.servicer import Servicer
 from resolute_serving.service import Environment
+from resolute_serving.wakeups import Pace
 
 
 class LogsService:

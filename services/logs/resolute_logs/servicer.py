@@ -14,15 +14,15 @@ from resolute.clock import Clock
 from resolute_logs.closing import close
 from resolute_logs.deletion import remove_some
 from resolute_logs.filters import Filter, parse_filter
-from resolute_logs.following import Follower, Pace
+from resolute_logs.following import Follower
 from resolute_logs.ingest import ingest
 from resolute_logs.parsing import parse_batch
 from resolute_logs.reading import StoredLine, read_page
 from resolute_logs.schema import INTAKE
-from resolute_logs.wakeups import Wakeups
 from resolute_serving.database import Database
 from resolute_serving.intake import invalid, lock_order, parse_uuid
 from resolute_serving.pages import decode_token, encode_token, page_size
+from resolute_serving.wakeups import Pace, Wakeups
 
 _LARGE_REQUEST = 64 << 10
 

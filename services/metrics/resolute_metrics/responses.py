@@ -10,9 +10,21 @@ from resolute.values import to_value
 from resolute_metrics.best import Best
 from resolute_metrics.reports import StoredReport
 from resolute_metrics.summaries import NUMBER, Summary
+from resolute_metrics.watching import Change
 
 MAX_BYTES = 3 << 20
 """Most bytes of a response: clients take 4 MiB."""
+
+
+def to_change(change: Change) -> api.WatchSeriesResponse:
+    """Builds the message of what came of a series."""
+    return api.WatchSeriesResponse(
+        anew=change.anew,
+        steps=change.points.steps.tolist(),
+        values=change.points.values.tolist(),
+        times=change.points.times.tolist(),
+        total_points=change.total,
+    )
 
 
 def to_report(report: StoredReport) -> api.Report:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,7 +35,9 @@ class Series:
         return Series(self.steps[places], self.values[places], self.times[places], self.runs[places])
 
 
-def read_series(connection: Connection, trial_key: int, *, group: str, name: str, superseded: bool) -> Series:
+def read_series(
+    connection: Connection, trial_key: int, *, group: str, name: str, superseded: bool = False
+) -> Series:
     """Reads all points of a metric.
 
     Args:
@@ -46,11 +49,31 @@ def read_series(connection: Connection, trial_key: int, *, group: str, name: str
     """
     known = streams.load(connection, [trial_key], group=group)
     ends = {} if superseded else cuts((stream.run, stream.first_step) for stream in known)
-    parts = []
-    for stream in known:
-        if name in stream.names:
-            position = stream.names.index(name)
-            parts += _points(connection, stream, position, cut=ends.get(stream.run))
+    return read_streams(connection, [one for one in known if name in one.names], name, ends=ends)
+
+
+def read_streams(
+    connection: Connection,
+    holding: Iterable[streams.Stream],
+    name: str,
+    *,
+    ends: Mapping[int, int],
+    after: int | None = None,
+) -> Series:
+    """Reads the points of a metric in some streams.
+
+    Args:
+        connection: Reads.
+        holding: Streams that have the metric.
+        name: The metric.
+        ends: By run, the step from which on its points do not count.
+        after: Only steps above this one; None for all.
+    """
+    parts = [
+        part
+        for stream in holding
+        for part in _points(connection, stream, name, cut=ends.get(stream.run), after=after)
+    ]
     if not parts:
         return Series(_NO_INTEGERS, _NO_FLOATS, _NO_FLOATS, _NO_INTEGERS)
     series = Series(
@@ -65,8 +88,9 @@ def read_series(connection: Connection, trial_key: int, *, group: str, name: str
 
 
 def _points(
-    connection: Connection, stream: streams.Stream, position: int, *, cut: int | None
+    connection: Connection, stream: streams.Stream, name: str, *, cut: int | None, after: int | None
 ) -> list[Series]:
+    position = stream.names.index(name)
     same = sa.and_(columns.c.block_key == blocks.c.block_key, columns.c.position == position)
     query = (
         sa.select(blocks.c.row_count, blocks.c.steps, blocks.c.times, blocks.c.matrix, columns.c.data)
@@ -76,6 +100,8 @@ def _points(
     )
     if cut is not None:
         query = query.where(blocks.c.first_step < cut)
+    if after is not None:
+        query = query.where(blocks.c.last_step > after)
     parts = []
     for row in connection.execute(query):
         steps = codec.decode_integers(row.steps, row.row_count)
@@ -90,5 +116,7 @@ def _points(
             runs=np.full(row.row_count, stream.run, dtype=np.int64),
         )
         mask = counted(steps, cut)
+        if after is not None:
+            mask &= steps > after
         parts.append(part if mask.all() else part.at(np.flatnonzero(mask)))
     return parts

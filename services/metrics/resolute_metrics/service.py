@@ -10,22 +10,29 @@ from resolute.api.metrics.v1.metrics_service_pb2_grpc import add_MetricsServiceS
 from resolute_metrics.limits import Limits
 from resolute_metrics.servicer import Servicer
 from resolute_serving.service import Environment
+from resolute_serving.wakeups import Pace
 
 
 class MetricsService:
-    """Takes and answers for metrics. It keeps nothing in memory between calls.
+    """Takes and answers for metrics. Between calls it remembers only who watches.
 
     Args:
         environment: Its database and clock.
         limits: Bounds of each trial.
+        pace: How often watches look without being told; what suits the database by default.
     """
 
     name = "metrics"
     grpc_names: Sequence[str] = ("resolute.api.metrics.v1.MetricsService",)
 
-    def __init__(self, environment: Environment, *, limits: Limits) -> None:
+    def __init__(self, environment: Environment, *, limits: Limits, pace: Pace | None = None) -> None:
         self._database = environment.open_database(self.name)
-        self.servicer = Servicer(self._database, limits=limits, clock=environment.clock)
+        self.servicer = Servicer(
+            self._database,
+            limits=limits,
+            clock=environment.clock,
+            pace=pace or Pace.on(environment.database_url),
+        )
         """The handlers."""
 
     def register(self, server: grpc.aio.Server) -> None:
@@ -36,5 +43,6 @@ class MetricsService:
         """Has nothing to start."""
 
     async def stop(self) -> None:
-        """Closes the database once what is queued was written."""
+        """Ends watches, and closes the database once what is queued was written."""
+        self.servicer.watcher.stop()
         self._database.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from google.protobuf.message import Message
@@ -19,19 +19,22 @@ from resolute_metrics.ingest import ingest
 from resolute_metrics.limits import Limits
 from resolute_metrics.parsing import parse_batch
 from resolute_metrics.reports import Position, read_reports
-from resolute_metrics.responses import MAX_BYTES, to_best, to_report, to_summaries
+from resolute_metrics.responses import MAX_BYTES, to_best, to_change, to_report, to_summaries
 from resolute_metrics.schema import INTAKE
 from resolute_metrics.series import read_series
 from resolute_metrics.summaries import summarize
 from resolute_metrics.thinning import LEAST, thin
+from resolute_metrics.watching import Wanted, Watcher
 from resolute_serving.database import Database
 from resolute_serving.intake import invalid, lock_order, parse_uuid
 from resolute_serving.pages import decode_token, encode_token, page_size
+from resolute_serving.wakeups import Pace, Wakeups
 
 MAX_TRIALS = 1000
 MAX_POINTS = MAX_BYTES // 24
 """Points of a series that fit into one response."""
 _LARGE_REQUEST = 64 << 10
+_WATCHED_POINTS = 1000
 
 
 class Servicer(MetricsServiceServicer):
@@ -40,13 +43,17 @@ class Servicer(MetricsServiceServicer):
     Args:
         database: The service's database.
         limits: Bounds of each trial.
-        clock: Tells when something was deleted.
+        clock: Tells when something was deleted, and measures heartbeats.
+        pace: How often watches look without being told.
     """
 
-    def __init__(self, database: Database, *, limits: Limits, clock: Clock) -> None:
+    def __init__(self, database: Database, *, limits: Limits, clock: Clock, pace: Pace) -> None:
         self._database = database
         self._limits = limits
         self._clock = clock
+        self._wakeups = Wakeups()
+        self.watcher = Watcher(database, self._wakeups, clock=clock, pace=pace)
+        """Serves the streams; stop it before the server stops."""
 
     async def IngestReports(
         self, request: api.IngestReportsRequest, context: Any
@@ -60,6 +67,7 @@ class Servicer(MetricsServiceServicer):
         outcome = await self._database.write(
             lambda link: ingest(link, batch, limits=self._limits), order=batch.origin.order
         )
+        self._wakeups.notify(batch.origin.trial_id)
         return api.IngestReportsResponse(
             next_sequence=outcome.next_sequence,
             refusals=[
@@ -80,11 +88,18 @@ class Servicer(MetricsServiceServicer):
     async def GetSeries(self, request: api.GetSeriesRequest, context: Any) -> api.GetSeriesResponse:
         """Gives the series of one metric of one trial."""
         trial = parse_uuid(request.trial_id, field="trial_id")
-        if request.max_points < 0 or 0 < request.max_points < LEAST:
-            raise invalid(
-                "max_points", f"max_points is {request.max_points}; it must be zero, or {LEAST} or more"
-            )
+        _check_points(request.max_points)
         return await self._database.read(lambda link: _get_series(link, trial, request))
+
+    async def WatchSeries(
+        self, request: api.WatchSeriesRequest, context: Any
+    ) -> AsyncIterator[api.WatchSeriesResponse]:
+        """Sends the series of one metric, and then its points as they arrive."""
+        trial = parse_uuid(request.trial_id, field="trial_id")
+        most = min(_check_points(request.max_points) or _WATCHED_POINTS, MAX_POINTS)
+        wanted = Wanted(trial, request.group, request.name, most)
+        async for change in self.watcher.watch(wanted):
+            yield api.WatchSeriesResponse() if change is None else to_change(change)
 
     async def ListReports(self, request: api.ListReportsRequest, context: Any) -> api.ListReportsResponse:
         """Lists reports of a trial in order."""
@@ -120,6 +135,12 @@ class Servicer(MetricsServiceServicer):
         while await self._database.write(lambda link: remove_some(link, key), order=order):
             pass
         return api.DeleteExperimentMetricsResponse()
+
+
+def _check_points(most: int) -> int:
+    if most < 0 or 0 < most < LEAST:
+        raise invalid("max_points", f"max_points is {most}; it must be zero, or {LEAST} or more")
+    return most
 
 
 def _parse_trials(trial_ids: Sequence[str]) -> list[str]:

@@ -146,6 +146,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "IngestReports": _trial(own_begin),
         "ListSummaries": _trial(only_own_trial, role=Role.VIEWER),
         "GetSeries": _VIEW,
+        "WatchSeries": _VIEW,
         "ListReports": _VIEW,
         "GetBestValidation": _trial(own_experiment, role=Role.VIEWER),
         "DeleteExperimentMetrics": _SERVICE,

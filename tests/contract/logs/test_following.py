@@ -11,8 +11,8 @@ from support.logging_lines import Logs, logs_on
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.clock import SYSTEM_CLOCK
 from resolute.errors import InvalidArgumentError, UnavailableError
-from resolute_logs.following import Pace
 from resolute_logs.servicer import Servicer
+from resolute_serving.wakeups import Pace
 
 
 @pytest.fixture

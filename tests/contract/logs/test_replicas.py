@@ -8,7 +8,7 @@ from support.logging_lines import Logs, logs_on
 
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.errors import ConflictError, FailedPreconditionError, UnavailableError
-from resolute_logs.following import Pace
+from resolute_serving.wakeups import Pace
 
 LINES = 90
 SOURCES = ("a", "b")

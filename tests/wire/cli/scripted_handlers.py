@@ -251,6 +251,19 @@ class Handlers:
         steps, values, times = zip(*points, strict=True) if points else ((), (), ())
         return metrics_service_pb2.GetSeriesResponse(steps=steps, values=values, times=times)
 
+    async def WatchSeries(self, request: Any, context: Any) -> AsyncIterator[Any]:
+        self._enter("WatchSeries")
+        sent = -1
+        while True:
+            found = await self.GetSeries(request, context)
+            if len(found.steps) != sent:
+                sent = len(found.steps)
+                yield metrics_service_pb2.WatchSeriesResponse(
+                    anew=True, steps=found.steps, values=found.values, times=found.times, total_points=sent
+                )
+            self._fail("WatchSeries midway")
+            await self._wait()
+
     async def ListReports(self, request: Any, _context: Any) -> Any:
         self._enter("ListReports")
         found = [r for r in self.state.reports[request.trial_id] if request.group in ("", r.group)]

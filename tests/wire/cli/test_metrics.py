@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from wire.cli.scripted import ScriptedCluster
 
 from resolute.api.experiments.v1 import experiment_pb2
 from resolute.api.metrics.v1 import metrics_service_pb2
+from resolute.errors import UnavailableError
 
 
 def reporting(cluster: ScriptedCluster, *, lr: float = 0.1) -> experiment_pb2.Trial:
@@ -42,6 +44,32 @@ def test_a_metric_is_drawn_with_its_range(cluster: ScriptedCluster, resolute: Co
     assert lines[-1].split() == ["1", "10"]
     points = json.loads(resolute("trial", "plot", "1", "loss", "--json").out)
     assert [point["steps"] for point in points] == list(range(1, 11))
+
+
+def test_a_metric_is_followed_until_the_trial_ends_across_a_failure_of_the_service(
+    cluster: ScriptedCluster, resolute: CommandLine, later: Callable[[Callable[[], object]], None]
+) -> None:
+    trial = reporting(cluster)
+    cluster.state.faults["WatchSeries midway"] = [None, UnavailableError("the service restarts")]
+
+    def go_on() -> None:
+        cluster.change(lambda state: state.add_report(trial, steps=500, group="training", loss=7.5))
+        cluster.change(
+            lambda state: state.end(state.experiments[0], experiment_pb2.EXPERIMENT_STATE_COMPLETED)
+        )
+
+    later(go_on)
+    drawn = resolute("trial", "plot", "1", "loss", "--group", "training", "--follow").out
+    lines = drawn.splitlines()
+    assert lines[0] == "training.loss of trial 1"
+    assert lines[1].split()[0] == "7.5"
+    assert lines[-1].split() == ["1", "500"]
+
+
+def test_what_is_followed_is_drawn(cluster: ScriptedCluster, resolute: CommandLine) -> None:
+    reporting(cluster)
+    result = resolute("trial", "plot", "1", "loss", "--follow", "--json")
+    assert (result.code, "cannot be combined" in result.err) == (2, True)
 
 
 def test_a_metric_that_was_never_reported_is_an_error_that_lists_those_that_were(

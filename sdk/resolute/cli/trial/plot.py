@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
 
 import click
 
@@ -10,6 +14,7 @@ from resolute.cli.braille import Size, draw
 from resolute.cli.identifiers import TRIAL
 from resolute.cli.output import Column, Format, format_option, print_items
 from resolute.cli.settings import Settings
+from resolute.client.live_series import watch_metric
 from resolute.client.records import MetricSummary, SeriesPoint
 
 _COLUMNS: tuple[Column[SeriesPoint], ...] = (
@@ -28,26 +33,79 @@ _WIDEST = 120
 @click.option(
     "--points", type=click.IntRange(min=2), default=1000, show_default=True, help="Points to fetch."
 )
+@click.option(
+    "-f", "--follow", is_flag=True, help="Draw again whenever points come, until the trial has ended."
+)
 @format_option
 @click.pass_obj
 def plot(
-    settings: Settings, trial_id: str, metric: str, group: str, height: int, points: int, output: Format
+    settings: Settings,
+    trial_id: str,
+    metric: str,
+    group: str,
+    height: int,
+    points: int,
+    follow: bool,
+    output: Format,
 ) -> None:
     """Draw a metric of a trial over its steps. Extremes stay visible however long the series is."""
+    if follow and output is not Format.TABLE:
+        raise click.UsageError("--follow draws; it cannot be combined with --json or --csv.")
     services = settings.services()
     trial = services.trials.get(trial_id)
     where = group or _group_of(services.metrics.summaries([trial.uuid]), metric)
+    picture = _Picture(f"{where}.{metric} of trial {trial.id}", height)
+    if follow:
+        _draw_live(picture, watch_metric(services, trial, group=where, name=metric, max_points=points))
+        return
     found = services.metrics.series(trial.uuid, group=where, name=metric, max_points=points)
     if output is not Format.TABLE:
         print_items(found, _COLUMNS, output=output)
         return
-    size = Size(width=min(shutil.get_terminal_size().columns, _WIDEST), height=height)
     try:
-        lines = draw([point.steps for point in found], [point.value for point in found], size=size)
+        lines = picture.lines(found)
     except (ValueError, IndexError) as error:
         raise click.ClickException(f"trial {trial.id} has no finite value of {where}.{metric} yet") from error
-    click.secho(f"{where}.{metric} of trial {trial.id}", bold=True)
+    click.secho(picture.title, bold=True)
     click.echo("\n".join(lines))
+
+
+@dataclass(frozen=True)
+class _Picture:
+    """How a series is drawn."""
+
+    title: str
+    height: int
+
+    def lines(self, points: list[SeriesPoint]) -> list[str]:
+        """Draws points.
+
+        Raises:
+            ValueError: None of them is finite.
+            IndexError: There are none.
+        """
+        size = Size(width=min(shutil.get_terminal_size().columns, _WIDEST), height=self.height)
+        return draw([point.steps for point in points], [point.value for point in points], size=size)
+
+
+def _draw_live(picture: _Picture, series: Iterable[list[SeriesPoint]]) -> None:
+    """Draws in place on a terminal; elsewhere only what stands there at the end."""
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    lines: list[str] = []
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+        for points in series:
+            with suppress(ValueError, IndexError):  # nothing finite yet
+                lines = picture.lines(points)
+            if sys.stdout.isatty():
+                live.update(
+                    Text("\n".join((picture.title, *(lines or ["waiting for points"])))), refresh=True
+                )
+    click.secho(picture.title, bold=True)
+    click.echo("\n".join(lines or ["no finite value was reported"]))
 
 
 def _group_of(summaries: list[MetricSummary], metric: str) -> str:

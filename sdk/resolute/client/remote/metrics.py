@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from resolute.api.metrics.v1 import metrics_service_pb2, metrics_service_pb2_grpc
 from resolute.client import convert
 from resolute.client.records import BestRecord, MetricSummary, SeriesPoint, TrialMetrics, TrialRecord
 from resolute.client.remote.paging import all_items
 from resolute.client.session import Session
+from resolute.client.stream import ResumedStream
 
 _MOST_TRIALS = 1000
 
@@ -21,6 +23,33 @@ class BestValidations:
     experiment: BestRecord | None
     trials: dict[str, BestRecord]
     """By UUID of the trial; trials without a validation are missing."""
+
+
+class WatchedSeries:
+    """A series while it grows. Iterate it for its points after each change; ``cancel`` ends it.
+
+    It goes on after the service was away for a while. It does not end by itself.
+
+    Args:
+        open_stream: Begins to watch.
+    """
+
+    def __init__(self, open_stream: Callable[[], Any]) -> None:
+        self._stream = ResumedStream[Any](open_stream)
+
+    def __iter__(self) -> Iterator[list[SeriesPoint]]:
+        points: list[SeriesPoint] = []
+        for message in self._stream:
+            if message.anew:
+                points = []
+            elif not message.steps:
+                continue
+            points = [*points, *map(SeriesPoint, message.steps, message.values, message.times)]
+            yield points
+
+    def cancel(self) -> None:
+        """Ends the iteration, also one that waits for a point."""
+        self._stream.cancel()
 
 
 class Metrics:
@@ -66,6 +95,20 @@ class Metrics:
         )
         found = self._stub.GetSeries(request)
         return list(map(SeriesPoint, found.steps, found.values, found.times))
+
+    def watch(self, trial_uuid: str, *, group: str, name: str, max_points: int = 0) -> WatchedSeries:
+        """Follows the values of one metric as they arrive.
+
+        Args:
+            trial_uuid: UUID of the trial; it may have reported nothing yet.
+            group: Group of the metric.
+            name: Its dotted name.
+            max_points: About how many points are kept, so that extremes stay; zero for 1000.
+        """
+        request = metrics_service_pb2.WatchSeriesRequest(
+            trial_id=trial_uuid, group=group, name=name, max_points=max_points
+        )
+        return WatchedSeries(lambda: self._stub.WatchSeries(request))
 
     def reports(self, trial: TrialRecord, *, group: str = "") -> Iterator[TrialMetrics]:
         """Yields the reports of a trial by group and steps; ``group`` is empty for all."""

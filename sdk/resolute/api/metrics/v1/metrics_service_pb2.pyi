@@ -390,6 +390,78 @@ class GetSeriesResponse(google.protobuf.message.Message):
 global___GetSeriesResponse = GetSeriesResponse
 
 @typing.final
+class WatchSeriesRequest(google.protobuf.message.Message):
+    """Request of WatchSeries."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TRIAL_ID_FIELD_NUMBER: builtins.int
+    GROUP_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
+    MAX_POINTS_FIELD_NUMBER: builtins.int
+    trial_id: builtins.str
+    """UUID of the trial; it may have reported nothing yet."""
+    group: builtins.str
+    """Group."""
+    name: builtins.str
+    """Dotted name."""
+    max_points: builtins.int
+    """About how many points a whole series has at most; zero for 1000. Extremes of each dropped stretch are kept."""
+    def __init__(
+        self,
+        *,
+        trial_id: builtins.str = ...,
+        group: builtins.str = ...,
+        name: builtins.str = ...,
+        max_points: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["group", b"group", "max_points", b"max_points", "name", b"name", "trial_id", b"trial_id"]) -> None: ...
+
+global___WatchSeriesRequest = WatchSeriesRequest
+
+@typing.final
+class WatchSeriesResponse(google.protobuf.message.Message):
+    """Response of WatchSeries."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    ANEW_FIELD_NUMBER: builtins.int
+    STEPS_FIELD_NUMBER: builtins.int
+    VALUES_FIELD_NUMBER: builtins.int
+    TIMES_FIELD_NUMBER: builtins.int
+    TOTAL_POINTS_FIELD_NUMBER: builtins.int
+    anew: builtins.bool
+    """Whether the points are the whole series, thinned, in place of all that was sent before: in the first message, after
+    points came between older ones, and when those sent since have become too many. Otherwise they come behind those sent.
+    """
+    total_points: builtins.int
+    """Points of the series before thinning."""
+    @property
+    def steps(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Steps of each point, ascending. None, without anew, in a message that only shows that the stream lives."""
+
+    @property
+    def values(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
+        """Value of each point."""
+
+    @property
+    def times(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
+        """Unix time of each point, seconds."""
+
+    def __init__(
+        self,
+        *,
+        anew: builtins.bool = ...,
+        steps: collections.abc.Iterable[builtins.int] | None = ...,
+        values: collections.abc.Iterable[builtins.float] | None = ...,
+        times: collections.abc.Iterable[builtins.float] | None = ...,
+        total_points: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["anew", b"anew", "steps", b"steps", "times", b"times", "total_points", b"total_points", "values", b"values"]) -> None: ...
+
+global___WatchSeriesResponse = WatchSeriesResponse
+
+@typing.final
 class ListReportsRequest(google.protobuf.message.Message):
     """Request of ListReports."""
 

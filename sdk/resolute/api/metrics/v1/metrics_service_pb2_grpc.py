@@ -50,6 +50,11 @@ class MetricsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.GetSeriesRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.GetSeriesResponse.FromString,
                 _registered_method=True)
+        self.WatchSeries = channel.unary_stream(
+                '/resolute.api.metrics.v1.MetricsService/WatchSeries',
+                request_serializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.WatchSeriesRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.WatchSeriesResponse.FromString,
+                _registered_method=True)
         self.ListReports = channel.unary_unary(
                 '/resolute.api.metrics.v1.MetricsService/ListReports',
                 request_serializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListReportsRequest.SerializeToString,
@@ -93,6 +98,14 @@ class MetricsServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def WatchSeries(self, request, context):
+        """Sends the series of one metric of one trial, thinned, and then its points as they arrive, for plots that live. It does
+        not end by itself: this service does not know whether a trial will report again.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListReports(self, request, context):
         """Lists reports of a trial in order, whole rows.
         """
@@ -131,6 +144,11 @@ def add_MetricsServiceServicer_to_server(servicer, server):
                     servicer.GetSeries,
                     request_deserializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.GetSeriesRequest.FromString,
                     response_serializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.GetSeriesResponse.SerializeToString,
+            ),
+            'WatchSeries': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchSeries,
+                    request_deserializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.WatchSeriesRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.WatchSeriesResponse.SerializeToString,
             ),
             'ListReports': grpc.unary_unary_rpc_method_handler(
                     servicer.ListReports,
@@ -230,6 +248,33 @@ class MetricsService(object):
             '/resolute.api.metrics.v1.MetricsService/GetSeries',
             resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.GetSeriesRequest.SerializeToString,
             resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.GetSeriesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WatchSeries(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/resolute.api.metrics.v1.MetricsService/WatchSeries',
+            resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.WatchSeriesRequest.SerializeToString,
+            resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.WatchSeriesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -41,6 +41,14 @@ class MetricsServiceStub:
     ]
     """Gives the series of one metric of one trial, downsampled if asked."""
 
+    WatchSeries: grpc.UnaryStreamMultiCallable[
+        resolute.api.metrics.v1.metrics_service_pb2.WatchSeriesRequest,
+        resolute.api.metrics.v1.metrics_service_pb2.WatchSeriesResponse,
+    ]
+    """Sends the series of one metric of one trial, thinned, and then its points as they arrive, for plots that live. It does
+    not end by itself: this service does not know whether a trial will report again.
+    """
+
     ListReports: grpc.UnaryUnaryMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.ListReportsRequest,
         resolute.api.metrics.v1.metrics_service_pb2.ListReportsResponse,
@@ -81,6 +89,14 @@ class MetricsServiceAsyncStub:
         resolute.api.metrics.v1.metrics_service_pb2.GetSeriesResponse,
     ]
     """Gives the series of one metric of one trial, downsampled if asked."""
+
+    WatchSeries: grpc.aio.UnaryStreamMultiCallable[
+        resolute.api.metrics.v1.metrics_service_pb2.WatchSeriesRequest,
+        resolute.api.metrics.v1.metrics_service_pb2.WatchSeriesResponse,
+    ]
+    """Sends the series of one metric of one trial, thinned, and then its points as they arrive, for plots that live. It does
+    not end by itself: this service does not know whether a trial will report again.
+    """
 
     ListReports: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.ListReportsRequest,
@@ -128,6 +144,16 @@ class MetricsServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.metrics.v1.metrics_service_pb2.GetSeriesResponse, collections.abc.Awaitable[resolute.api.metrics.v1.metrics_service_pb2.GetSeriesResponse]]:
         """Gives the series of one metric of one trial, downsampled if asked."""
+
+    @abc.abstractmethod
+    def WatchSeries(
+        self,
+        request: resolute.api.metrics.v1.metrics_service_pb2.WatchSeriesRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[collections.abc.Iterator[resolute.api.metrics.v1.metrics_service_pb2.WatchSeriesResponse], collections.abc.AsyncIterator[resolute.api.metrics.v1.metrics_service_pb2.WatchSeriesResponse]]:
+        """Sends the series of one metric of one trial, thinned, and then its points as they arrive, for plots that live. It does
+        not end by itself: this service does not know whether a trial will report again.
+        """
 
     @abc.abstractmethod
     def ListReports(

@@ -3,7 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from weakref import WeakValueDictionary
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pace:
+    """How often a follower does something while nothing happens, in seconds."""
+
+    recheck: float = 1.0
+    """It looks for what another replica took."""
+    heartbeat: float = 15.0
+    """It shows that the stream lives."""
+
+    @classmethod
+    def on(cls, database_url: str) -> Pace:
+        """What suits a database: an SQLite file has no other replica, so looking again is only for safety."""
+        return cls(recheck=10.0) if database_url.startswith("sqlite") else cls()
 
 
 class Wakeups:
@@ -24,6 +40,13 @@ class Wakeups:
         event = self._events.pop(trial_id, None)
         if event is not None:
             event.set()
+
+    async def wait(self, news: asyncio.Event, seconds: float) -> None:
+        """Waits for news, and no longer than some seconds."""
+        try:
+            await asyncio.wait_for(news.wait(), seconds)
+        except asyncio.TimeoutError:
+            return
 
     def notify_all(self) -> None:
         """Wakes every follower."""

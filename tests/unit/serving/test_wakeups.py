@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from resolute_logs.wakeups import Wakeups
+from resolute_serving.wakeups import Wakeups
 
 
 def test_news_wakes_those_who_asked_before_it() -> None:
