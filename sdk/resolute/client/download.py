@@ -7,7 +7,6 @@ there already, so an interrupted one goes on where it stopped.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import socket
 import urllib.error
@@ -22,6 +21,7 @@ from resolute.client.disk import naming_full_disk
 from resolute.client.records import CheckpointRecord, DirectoryStorage, FileRecord
 from resolute.client.remote.checkpoints import Checkpoints
 from resolute.client.states import CheckpointState
+from resolute.digests import hash_of
 from resolute.errors import DataLossError, FailedPreconditionError, NotFoundError, UnavailableError
 
 METADATA_FILE = "metadata.json"
@@ -141,29 +141,13 @@ def _fetch(source: Source, file: FileRecord, path: Path) -> None:
 
 
 def _matches(path: Path, digest: str) -> bool:
-    computed = digester(digest)
+    computed = hash_of(digest)
     if computed is None:
         return True
     with path.open("rb") as content:
         while piece := content.read(_PIECE):
             computed.update(piece)
     return computed.hexdigest() == digest.partition(":")[2]
-
-
-def digester(digest: str) -> hashlib._Hash | None:
-    """Gives what computes digests of the kind of ``digest``; None when that is empty.
-
-    Raises:
-        FailedPreconditionError: The kind is not known here.
-    """
-    algorithm = digest.partition(":")[0]
-    if not algorithm:
-        return None
-    if algorithm not in hashlib.algorithms_available or algorithm.startswith("shake"):
-        raise FailedPreconditionError(
-            f"digests of the kind {algorithm!r} are unknown here; upgrade this client"
-        )
-    return hashlib.new(algorithm, usedforsecurity=False)
 
 
 def choose_source(checkpoint: CheckpointRecord, registry: Checkpoints, mode: DownloadMode) -> Source:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from resolute.client.download import DownloadMode, choose_source, digester
+from resolute.client.download import DownloadMode, choose_source
 from resolute.client.records import CheckpointRecord
 from resolute.client.remote.checkpoints import Checkpoints
 from resolute.client.states import CheckpointState
+from resolute.digests import hash_of
 from resolute.errors import DataLossError, FailedPreconditionError, NotFoundError
 
 
@@ -50,7 +51,7 @@ def verify(
     for file in checkpoint.files:
         if file.path.endswith("/"):
             continue
-        summed = digester(file.digest)
+        summed = hash_of(file.digest)
         size = 0
         try:
             for piece in source.read(file.path, 0):

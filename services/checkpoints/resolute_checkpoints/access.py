@@ -9,7 +9,7 @@ from __future__ import annotations
 from sqlalchemy.engine import Connection
 
 from resolute.errors import InvalidArgumentError, NotFoundError, PermissionDeniedError
-from resolute_checkpoints.checkpoint import Checkpoint
+from resolute_checkpoints.checkpoint import Checkpoint, State
 from resolute_checkpoints.store import authority, records
 from resolute_serving.context import Principal, ServiceAccount, TrialRun
 
@@ -30,6 +30,23 @@ def require_author(principal: Principal, checkpoint: Checkpoint, *, run: int) ->
             "the run that begins a checkpoint also commits it or gives it up",
             resource=str(checkpoint),
         )
+
+
+def uploading(connection: Connection, checkpoint_id: str, principal: Principal, *, lock: bool) -> Checkpoint:
+    """Reads a checkpoint, without its files, that the caller is about to write.
+
+    Raises:
+        IllegalTransitionError: It is not being uploaded.
+        PermissionDeniedError: It is another trial's, or a later run's.
+        RunSupersededError: The run is over.
+    """
+    checkpoint = records.find(connection, checkpoint_id, lock=lock, listed=False)
+    owner = checkpoint.owner
+    require_author(principal, checkpoint, run=owner.run)
+    authority.require_run(connection, owner.trial_id, owner.run, lock=lock)
+    if checkpoint.state is not State.UPLOADING:
+        raise checkpoint.cannot_become(State.UPLOADING)
+    return checkpoint
 
 
 def require_editor(connection: Connection, principal: Principal, checkpoint: Checkpoint) -> None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from resolute.errors import IllegalTransitionError
+
 
 class State(Enum):
     """Life of a checkpoint."""
@@ -33,6 +35,20 @@ READABLE = frozenset({State.COMPLETED, State.PARTIALLY_DELETED})
 """States in which a checkpoint can be read."""
 
 
+LIVE = READABLE | {State.UPLOADING}
+"""States in which a checkpoint needs its files."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Home:
+    """Where the bytes of a file lie."""
+
+    checkpoint_id: str
+    """The checkpoint that sent them; they lie under its name, also after it was deleted."""
+    path: str
+    """Their path there."""
+
+
 @dataclass(frozen=True, slots=True)
 class File:
     """One file of a checkpoint, or one directory."""
@@ -43,6 +59,12 @@ class File:
     """Bytes."""
     digest: str = ""
     """``algorithm:hex`` of the content; empty when the writer did not read it, and for directories."""
+    home: Home | None = None
+    """Where the bytes lie, when an earlier checkpoint has sent them; None for the checkpoint's own name."""
+
+    def home_in(self, checkpoint_id: str) -> Home:
+        """Where the bytes lie, for a file of that checkpoint."""
+        return self.home or Home(checkpoint_id, self.path)
 
     @property
     def is_directory(self) -> bool:
@@ -102,3 +124,9 @@ class Checkpoint:
 
     def __str__(self) -> str:
         return f"checkpoint {self.checkpoint_id}"
+
+    def cannot_become(self, state: State, *, remedy: str = "") -> IllegalTransitionError:
+        """Makes the error of a step that its state does not allow."""
+        return IllegalTransitionError.between(
+            str(self), from_state=self.state.value, to_state=state.value, remedy=remedy
+        )

@@ -28,6 +28,8 @@ from resolute_checkpoints.retention import RetentionPolicy
 
 MAX_IDS = 1000
 """Most checkpoints or files that one request may name."""
+MAX_REUSED = 10_000
+"""Most files that one request may ask to reuse: the store is looked at once for all of them."""
 
 _STATES: Mapping[State, messages.CheckpointState.ValueType] = {
     State.UPLOADING: messages.CHECKPOINT_STATE_UPLOADING,
@@ -100,27 +102,27 @@ def to_wish(request: requests.ApplyRetentionRequest) -> Wish:
     )
 
 
-def to_files(files: Sequence[messages.File]) -> list[File]:
-    """Reads the files of a request for URLs.
+def to_files(files: Sequence[messages.File], *, limit: int = MAX_IDS) -> list[File]:
+    """Reads the files of a request.
 
     Raises:
-        InvalidArgumentError: One is wrong, or there are too many.
+        InvalidArgumentError: One is wrong, or there are more than ``limit``.
     """
-    require_few(files, field="files")
+    require_few(files, field="files", limit=limit)
     result = [_to_file(file) for file in files]
     for index, file in enumerate(result):
         check_file(file, field=f"files[{index}]")
     return result
 
 
-def require_few(items: Sequence[object], *, field: str) -> None:
+def require_few(items: Sequence[object], *, field: str, limit: int = MAX_IDS) -> None:
     """Makes sure that a request names no more things than one request may.
 
     Raises:
         InvalidArgumentError: It names more.
     """
-    if len(items) > MAX_IDS:
-        raise _invalid(field, f"has {len(items)} entries; send at most {MAX_IDS} at once")
+    if len(items) > limit:
+        raise _invalid(field, f"has {len(items)} entries; send at most {limit} at once")
 
 
 def to_storage(message: messages.Storage) -> Storage:
@@ -170,7 +172,8 @@ def from_checkpoint(checkpoint: Checkpoint) -> messages.Checkpoint:
 
 def from_file(file: File) -> messages.File:
     """Writes one file."""
-    return messages.File(path=file.path, size=file.size, digest=file.digest)
+    home = f"{file.home.checkpoint_id}/{file.home.path}" if file.home else ""
+    return messages.File(path=file.path, size=file.size, digest=file.digest, home=home)
 
 
 def _to_file(file: messages.File) -> File:

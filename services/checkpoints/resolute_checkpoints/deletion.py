@@ -51,6 +51,8 @@ class Deletions:
 
         def mark(connection: Connection) -> list[Removal]:
             now = self._clock.time()
+            heads = rows.load(connection, ids, listed=False).values()
+            authority.lock_experiments(connection, {head.owner.experiment_id for head in heads})
             found = rows.load(connection, ids, lock=True)
             for checkpoint_id in ids:
                 checkpoint = found.get(checkpoint_id)

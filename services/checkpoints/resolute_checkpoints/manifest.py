@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from resolute.errors import InvalidArgumentError, Violation
@@ -55,6 +55,12 @@ class Manifest:
             total_size=total,
             digest=_digest(ordered, metadata),
         )
+
+    def placed(self, held: Sequence[File]) -> Manifest:
+        """The same manifest, with homes for those files that are held for the checkpoint."""
+        homes = {(file.path, file.size, file.digest): file.home for file in held}
+        placed = (replace(f, home=homes.get((f.path, f.size, f.digest))) for f in self.files)
+        return replace(self, files=tuple(placed)) if homes else self
 
 
 def message_bytes(files: Sequence[File]) -> int:

@@ -7,9 +7,10 @@ from functools import partial
 
 from resolute.errors import DataLossError, InvalidArgumentError, NotFoundError, Violation
 from resolute_checkpoints import access
+from resolute_checkpoints.blobs.base import BlobStore
 from resolute_checkpoints.blobs.stores import Stores
 from resolute_checkpoints.blobs.workers import BlobWorkers
-from resolute_checkpoints.checkpoint import Checkpoint, File
+from resolute_checkpoints.checkpoint import Checkpoint, File, Home
 from resolute_checkpoints.store import records
 from resolute_serving.context import Principal
 from resolute_serving.database import Database
@@ -45,8 +46,8 @@ class Reading:
             file for file in checkpoint.files if not file.is_directory
         ]
         store = self._stores.open(checkpoint.storage)
-        wanted = [file.path for file in files]
-        urls = await self._workers.run(partial(store.download_urls, checkpoint_id, wanted))
+        homes = [file.home_in(checkpoint_id) for file in files]
+        urls = await self._workers.run(partial(_urls, store, homes))
         return list(zip(files, urls, strict=False))
 
     async def read(
@@ -65,7 +66,8 @@ class Reading:
             message = f"offset is {offset}; {path!r} has {file.size} bytes"
             raise InvalidArgumentError(message, violations=[Violation("offset", message)])
         store = self._stores.open(checkpoint.storage)
-        stream = await self._workers.open(partial(store.open, checkpoint_id, path, offset=offset))
+        home = file.home_in(checkpoint_id)
+        stream = await self._workers.open(partial(store.open, home.checkpoint_id, home.path, offset=offset))
         position = offset
         try:
             while position < file.size:
@@ -84,6 +86,10 @@ class Reading:
         access.require_reader(principal, checkpoint)
         access.require_files(checkpoint)
         return checkpoint
+
+
+def _urls(store: BlobStore, homes: Sequence[Home]) -> list[str]:
+    return [url for home in homes for url in store.download_urls(home.checkpoint_id, [home.path])]
 
 
 def _file(checkpoint: Checkpoint, path: str) -> File:

@@ -9,10 +9,10 @@ from functools import partial
 from sqlalchemy.engine import Connection
 
 from resolute.clock import Clock
-from resolute.errors import AlreadyExistsError, FailedPreconditionError, IllegalTransitionError
+from resolute.errors import AlreadyExistsError, FailedPreconditionError
 from resolute_checkpoints import access
 from resolute_checkpoints import metadata as metadata_rules
-from resolute_checkpoints.blobs.base import Fault, FinishedUpload, Upload
+from resolute_checkpoints.blobs.base import Fault, FinishedUpload, Upload, faults
 from resolute_checkpoints.blobs.stores import Stores
 from resolute_checkpoints.blobs.workers import BlobWorkers
 from resolute_checkpoints.checkpoint import Checkpoint, File, Owner, State, Storage
@@ -111,14 +111,9 @@ class Registry:
         """
 
         def work(connection: Connection) -> Checkpoint:
-            checkpoint = records.find(connection, checkpoint_id)
-            access.require_author(principal, checkpoint, run=checkpoint.owner.run)
-            authority.require_run(connection, checkpoint.owner.trial_id, checkpoint.owner.run, lock=False)
-            return checkpoint
+            return access.uploading(connection, checkpoint_id, principal, lock=False)
 
         checkpoint = await self._database.read(work)
-        if checkpoint.state is not State.UPLOADING:
-            raise _transition(checkpoint, State.UPLOADING)
         store = self._stores.open(checkpoint.storage)
         return await self._workers.run(partial(store.upload_urls, checkpoint_id, files))
 
@@ -137,9 +132,9 @@ class Registry:
         )
         if checkpoint.state is not State.UPLOADING:
             return checkpoint
-        faults = await self._workers.run(partial(self._finish, checkpoint, commit))
-        if faults:
-            raise _incomplete(checkpoint, faults)
+        found = await self._workers.run(partial(self._finish, checkpoint, commit))
+        if found:
+            raise _incomplete(checkpoint, found)
 
         def work(connection: Connection) -> Checkpoint:
             authority.require_experiment(connection, checkpoint.owner.experiment_id, lock=True)
@@ -147,7 +142,8 @@ class Registry:
             if current.state is not State.UPLOADING:
                 return current
             now = self._clock.time()
-            records.complete(connection, commit.checkpoint_id, commit.manifest, now=now)
+            manifest = commit.manifest.placed(current.files)
+            records.complete(connection, commit.checkpoint_id, manifest, now=now)
             audit.record(
                 connection, action="checkpoint.commit", target=commit.checkpoint_id, actor=who, now=now
             )
@@ -167,7 +163,7 @@ class Registry:
             checkpoint = records.find(connection, checkpoint_id, lock=True)
             access.require_author(principal, checkpoint, run=run)
             if checkpoint.state.was_committed:
-                raise _transition(checkpoint, State.ABORTED, remedy="delete it instead")
+                raise checkpoint.cannot_become(State.ABORTED, remedy="delete it instead")
             now = self._clock.time()
             removals.doom(connection, checkpoint_id, state=State.ABORTED, now=now)
             audit.record(connection, action="checkpoint.abort", target=checkpoint_id, actor=who, now=now)
@@ -232,7 +228,7 @@ class Registry:
     def _finish(self, checkpoint: Checkpoint, commit: Commit) -> Sequence[Fault]:
         store = self._stores.open(checkpoint.storage)
         store.finish_uploads(commit.checkpoint_id, commit.uploads)
-        return store.faults(commit.checkpoint_id, commit.manifest.files)
+        return faults(store, checkpoint.checkpoint_id, commit.manifest.placed(checkpoint.files).files)
 
 
 def _same_beginning(existing: Checkpoint, begin: Begin) -> Checkpoint:
@@ -242,7 +238,7 @@ def _same_beginning(existing: Checkpoint, begin: Begin) -> Checkpoint:
             resource=str(existing),
         )
     if existing.state in {State.ABORTED, State.DELETING, State.DELETED}:
-        raise _transition(existing, State.UPLOADING, remedy="begin another one with a new identifier")
+        raise existing.cannot_become(State.UPLOADING, remedy="begin another one with a new identifier")
     return existing
 
 
@@ -259,7 +255,7 @@ def _committable(connection: Connection, commit: Commit, *, principal: Principal
         )
     authority.require_run(connection, checkpoint.owner.trial_id, commit.run, lock=lock)
     if checkpoint.state is not State.UPLOADING:
-        raise _transition(checkpoint, State.COMPLETED, remedy="begin another one with a new identifier")
+        raise checkpoint.cannot_become(State.COMPLETED, remedy="begin another one with a new identifier")
     return checkpoint
 
 
@@ -269,10 +265,4 @@ def _incomplete(checkpoint: Checkpoint, faults: Sequence[Fault]) -> FailedPrecon
     return FailedPreconditionError(
         f"{checkpoint} is not complete: {shown}{more}. Upload these files and commit again, or abort",
         resource=str(checkpoint),
-    )
-
-
-def _transition(checkpoint: Checkpoint, state: State, *, remedy: str = "") -> IllegalTransitionError:
-    return IllegalTransitionError.between(
-        str(checkpoint), from_state=checkpoint.state.value, to_state=state.value, remedy=remedy
     )

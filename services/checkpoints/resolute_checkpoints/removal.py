@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from functools import partial
+from itertools import groupby
+from operator import attrgetter
 
 import structlog
 
@@ -64,10 +66,10 @@ class Remover:
 
     def _erase(self, removal: Removal) -> None:
         store = self._stores.open(removal.storage)
-        if removal.paths is None:
-            store.remove(removal.checkpoint_id, committed=removal.committed)
-        else:
-            store.remove_files(removal.checkpoint_id, removal.paths)
+        if removal.whole:
+            store.remove(removal.checkpoint_id, committed=removal.committed, kept=removal.lent)
+        for checkpoint_id, homes in groupby(removal.objects, key=attrgetter("checkpoint_id")):
+            store.remove_files(checkpoint_id, [home.path for home in homes])
 
     async def _postpone(self, removal: Removal, error: Exception) -> None:
         pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(removal.attempts, 20))

@@ -65,6 +65,11 @@ files = sa.Table(
     sa.Column("digest", sa.Text, nullable=False),
     # No longer part of the checkpoint; the row goes once the file is gone.
     sa.Column("doomed", sa.Boolean, nullable=False),
+    # The checkpoint under whose name the bytes lie, and their path there; null for its own.
+    sa.Column("home_id", sa.String(36)),
+    sa.Column("home_path", sa.Text),
+    sa.Index("files_by_digest", "digest"),
+    sa.Index("files_by_home", "home_id"),
 )
 
 audit = sa.Table(

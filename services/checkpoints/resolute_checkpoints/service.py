@@ -19,6 +19,7 @@ from resolute_checkpoints.expiry import Expiry
 from resolute_checkpoints.reading import Reading
 from resolute_checkpoints.registry import Registry
 from resolute_checkpoints.removal import Remover
+from resolute_checkpoints.reuse import Reuse
 from resolute_checkpoints.servicer import CheckpointsServicer
 from resolute_checkpoints.settings import CheckpointSettings
 from resolute_serving.service import Environment
@@ -52,6 +53,7 @@ class CheckpointsService:
             registry=Registry(
                 database=self._database, stores=stores, workers=self._workers, remover=remover, clock=clock
             ),
+            reuse=Reuse(database=self._database, stores=stores, workers=self._workers),
             reading=Reading(database=self._database, stores=stores, workers=self._workers),
             deletions=Deletions(database=self._database, remover=remover, clock=clock),
             expiry=Expiry(database=self._database, clock=clock, wake=self.collector.wake),

@@ -18,6 +18,7 @@ from resolute_checkpoints.expiry import Expiry
 from resolute_checkpoints.identifiers import parse_optional_uuid, parse_uuid
 from resolute_checkpoints.reading import Reading
 from resolute_checkpoints.registry import Registry
+from resolute_checkpoints.reuse import Reuse
 from resolute_checkpoints.store.records import Position, Query
 from resolute_serving import pages
 from resolute_serving.context import TrialRun, current_principal
@@ -28,6 +29,7 @@ class CheckpointsServicer(CheckpointsServiceServicer):
 
     Args:
         registry: Begins, commits, lists.
+        reuse: Finds files that need not be sent.
         reading: Reads files.
         deletions: Deletes.
         expiry: Deletes what is not kept.
@@ -38,12 +40,14 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         self,
         *,
         registry: Registry,
+        reuse: Reuse,
         reading: Reading,
         deletions: Deletions,
         expiry: Expiry,
         examiner: Examiner,
     ) -> None:
         self._registry = registry
+        self._reuse = reuse
         self._reading = reading
         self._deletions = deletions
         self._expiry = expiry
@@ -57,6 +61,25 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         workspace = principal.workspace if isinstance(principal, TrialRun) else ""
         checkpoint = await self._registry.begin(convert.to_begin(request, workspace=workspace))
         return messages.BeginCheckpointResponse(checkpoint=convert.from_checkpoint(checkpoint))
+
+    async def ReuseFiles(
+        self, request: messages.ReuseFilesRequest, context: Any
+    ) -> messages.ReuseFilesResponse:
+        """Finds files that need not be sent."""
+        found = await self._reuse.find(
+            parse_uuid(request.checkpoint_id, field="checkpoint_id"),
+            convert.to_files(request.files, limit=convert.MAX_REUSED),
+            principal=current_principal.get(),
+        )
+        return messages.ReuseFilesResponse(
+            candidates=found.candidates,
+            held=[
+                messages.ReuseFilesResponse.Held(
+                    path=path, home_checkpoint_id=home.checkpoint_id, home_path=home.path
+                )
+                for path, home in found.held.items()
+            ],
+        )
 
     async def PresignUploads(
         self, request: messages.PresignUploadsRequest, context: Any

@@ -160,6 +160,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
     },
     "resolute.api.checkpoints.v1.CheckpointsService": {
         "BeginCheckpoint": _trial(own_begin),
+        "ReuseFiles": _trial(checked_by_handler),
         "PresignUploads": _trial(checked_by_handler),
         "CommitCheckpoint": _trial(checked_by_handler),
         "AbortCheckpoint": _trial(checked_by_handler),

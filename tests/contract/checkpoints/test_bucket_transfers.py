@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 import uuid
@@ -16,6 +15,7 @@ from support.s3 import S3Server, own_s3_server
 
 from resolute.core.checkpoint.bucket import BucketStore, Target
 from resolute.core.checkpoint.manifest import FileEntry, list_directory
+from resolute.digests import new_hash, written
 from resolute.errors import DataLossError, FailedPreconditionError, UnavailableError
 from resolute.trial_errors import CheckpointNotFound
 from resolute_checkpoints.blobs.s3 import MULTIPART_BYTES
@@ -49,6 +49,12 @@ def checkpoint_id() -> str:
     return str(uuid.uuid4())
 
 
+def digest_of(data: bytes) -> str:
+    summed = new_hash()
+    summed.update(data)
+    return written(summed)
+
+
 def fill(directory: Path, content: Mapping[str, bytes]) -> Path:
     for path, data in content.items():
         target = directory / path
@@ -61,7 +67,7 @@ def test_what_is_sent_comes_back_and_is_summed_up_on_the_way(
     store: BucketStore, source: Path, tmp_path: Path, checkpoint_id: str
 ) -> None:
     entries = store.write(checkpoint_id, source, list_directory(source))
-    expected = {path: f"sha256:{hashlib.sha256(data).hexdigest()}" for path, data in CONTENT.items()}
+    expected = {path: digest_of(data) for path, data in CONTENT.items()}
     assert {entry.path: entry.digest for entry in entries if not entry.is_directory} == expected
     assert {entry.path for entry in entries if entry.is_directory} == {"d/", "d/e/"}
     paths = [entry.path for entry in entries]
@@ -77,7 +83,7 @@ def test_a_large_file_goes_in_parts_read_once(
     data = os.urandom(1 << 20) * (MULTIPART_BYTES >> 20) + b"end"
     source = fill(tmp_path / "source", {"big": data})
     entries = store.write(checkpoint_id, source, ["big"])
-    assert entries[0].digest == f"sha256:{hashlib.sha256(data).hexdigest()}"
+    assert entries[0].digest == digest_of(data)
     assert len(entries[0].etags) == 3
     links.finish(checkpoint_id, entries)
     store.read(checkpoint_id, tmp_path / "target", ["big"], expected=entries)

@@ -1,30 +1,13 @@
 from __future__ import annotations
 
-import hashlib
-import io
-
 import pytest
 
-from resolute.errors import DataLossError, InvalidArgumentError, UnimplementedError
-from resolute_checkpoints.blobs.digests import check_digest, verify
-
-CONTENT = b"weights" * 400_000
+from resolute.errors import InvalidArgumentError
+from resolute_checkpoints.blobs.digests import check_digest
 
 
-@pytest.mark.parametrize("algorithm", ["md5", "sha256", "blake2b"])
-def test_bytes_are_compared_with_their_digest(algorithm: str) -> None:
-    digest = f"{algorithm}:{hashlib.new(algorithm, CONTENT).hexdigest()}"
-    verify(io.BytesIO(CONTENT), check_digest(digest, field="digest"), name="model.pt")
-    flipped = bytearray(CONTENT)
-    flipped[1_234_567] ^= 1
-    with pytest.raises(DataLossError, match=r"model\.pt is damaged"):
-        verify(io.BytesIO(flipped), digest, name="model.pt")
-
-
-def test_an_algorithm_of_another_version_is_kept_and_not_pretended_to_be_verified() -> None:
-    digest = check_digest("xxh3:" + "0" * 16, field="digest")
-    with pytest.raises(UnimplementedError, match="'xxh3'"):
-        verify(io.BytesIO(), digest, name="model.pt")
+def test_a_digest_of_another_version_is_kept() -> None:
+    assert check_digest("xxh3:" + "0" * 16, field="digest") == "xxh3:" + "0" * 16
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,7 @@ def test_foreign_trial_reaches_nothing_of_others(method: str) -> None:
     verdict = allowed(method, TRIAL, request)
     decided_by_handler = {
         "PresignUploads",
+        "ReuseFiles",
         "CommitCheckpoint",
         "AbortCheckpoint",
         "GetCheckpoint",

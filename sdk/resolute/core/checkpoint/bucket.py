@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import threading
 import time
@@ -12,8 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol, TypeVar, final
 
-from resolute.core.checkpoint.manifest import ALGORITHM, FileEntry, difference
+from resolute.core.checkpoint.manifest import FileEntry, algorithms_of, difference
+from resolute.core.checkpoint.reuse import Reuse
 from resolute.core.checkpoint.transport import GoneError, RefusedError, Transport
+from resolute.digests import PREFERRED, new_hash, written
 from resolute.errors import DataLossError, FailedPreconditionError, UnavailableError
 from resolute.trial_errors import CheckpointNotFound
 
@@ -63,11 +64,20 @@ class BucketStore:
     Args:
         links: Gives URLs.
         patience: Seconds to wait for a store that is away or busy.
+        reuse: Finds files of earlier checkpoints; None sends everything.
         sleep: Waits some seconds.
     """
 
-    def __init__(self, links: Links, *, patience: float, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self,
+        links: Links,
+        *,
+        patience: float,
+        reuse: Reuse | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._links = links
+        self._reuse = reuse
         self._patience = patience
         self._sleep = sleep
 
@@ -84,7 +94,9 @@ class BucketStore:
             QuotaError: The store is full.
         """
         wanted = list(paths)
-        sizes = {path: (source / path).stat().st_size for path in wanted if not path.endswith("/")}
+        held = self._reuse.find(checkpoint_id, source, wanted) if self._reuse else {}
+        files = [path for path in wanted if not path.endswith("/") and path not in held]
+        sizes = {path: (source / path).stat().st_size for path in files}
         with Transport() as transport, _Pool() as pool:
             sending = _Sending(checkpoint_id, source, links=self._links, transport=transport, pool=pool)
             for batch in _batches(sizes):
@@ -92,6 +104,9 @@ class BucketStore:
                 for path, size in batch.items():
                     pool.add(self._patiently, sending.file, targets[path], size)
             entries = {entry.path: entry for entry in pool.results()}
+        if self._reuse is not None:
+            self._reuse.sent(entries.values())
+        entries |= {path: file.entry for path, file in held.items()}
         return [entries.get(path) or FileEntry(path, 0, "") for path in wanted]
 
     def list(self, checkpoint_id: str) -> dict[str, int]:
@@ -114,7 +129,13 @@ class BucketStore:
             directory.mkdir(parents=True, exist_ok=True)
         files = [path for path in wanted if not path.endswith("/")]
         with Transport() as transport, _Pool() as pool:
-            receiving = _Receiving(checkpoint_id, target, links=self._links, transport=transport)
+            receiving = _Receiving(
+                checkpoint_id,
+                target,
+                links=self._links,
+                transport=transport,
+                algorithms=algorithms_of(expected),
+            )
             for start in range(0, len(files), _BATCH_FILES):
                 batch = files[start : start + _BATCH_FILES]
                 for path, url in self._links.downloads(checkpoint_id, batch).items():
@@ -251,10 +272,13 @@ class _Receiving:
     target: Path
     links: Links
     transport: Transport
+    algorithms: Mapping[str, str]
 
     def file(self, path: str, url: str) -> FileEntry:
+        algorithm = self.algorithms.get(path, PREFERRED)
+
         def receive(current: str) -> FileEntry:
-            summed = hashlib.new(ALGORITHM)
+            summed = new_hash(algorithm)
             with (self.target / path).open("wb") as output:
 
                 def take(piece: memoryview) -> None:
@@ -262,7 +286,7 @@ class _Receiving:
                     output.write(piece)
 
                 size = self.transport.get(current, take)
-            return FileEntry(path, size, f"{ALGORITHM}:{summed.hexdigest()}")
+            return FileEntry(path, size, written(summed, algorithm))
 
         try:
             return _renewing(receive, url, lambda: self.links.downloads(self.checkpoint_id, [path])[path])
@@ -280,7 +304,7 @@ class _Measured:
         self._content = content
         self._size = size
         self._left = size
-        self._digest = hashlib.new(ALGORITHM)
+        self._digest = new_hash()
 
     def read(self, size: int = -1, /) -> bytes:
         """Gives the next bytes, and none beyond the size that was announced."""
@@ -300,7 +324,7 @@ class _Measured:
         """The digest of what was sent: everything."""
         if self._left or self._content.read(1):
             raise FailedPreconditionError(_changed(path))
-        return f"{ALGORITHM}:{self._digest.hexdigest()}"
+        return written(self._digest)
 
 
 def _changed(path: object) -> str:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, BinaryIO
 
+from resolute.digests import PREFERRED, new_hash, written
 from resolute.errors import DataLossError
 
 METADATA_FILE = "metadata.json"
-ALGORITHM = "sha256"
 _BLOCK_BYTES = 1 << 20
 _THREADS = 4
 
@@ -74,53 +74,78 @@ def measure(root: Path, paths: Iterable[str]) -> list[FileEntry]:
         root: The directory.
         paths: Relative paths.
     """
-    return _in_parallel(lambda path: _measure_one(root, path), paths)
+
+    def read(path: str) -> FileEntry:
+        if path.endswith("/"):
+            return FileEntry(path, 0, "")
+        with (root / path).open("rb") as file:
+            entry = _digest(path, file)
+            os.fsync(file.fileno())
+        return entry
+
+    return _in_parallel(read, paths)
 
 
-def _measure_one(root: Path, path: str) -> FileEntry:
-    if path.endswith("/"):
-        return FileEntry(path, 0, "")
-    with (root / path).open("rb") as file:
-        entry = _digest(path, file)
-        os.fsync(file.fileno())
-    return entry
+def sum_up(
+    root: Path, paths: Iterable[str], algorithms: Mapping[str, str] = MappingProxyType({})
+) -> list[FileEntry]:
+    """Returns entries of files with sizes and digests; nothing is made sure of their being on disk.
+
+    Args:
+        root: The directory.
+        paths: Relative paths, no directories.
+        algorithms: How to sum files up, by path; others as new files are.
+    """
+
+    def read(path: str) -> FileEntry:
+        with (root / path).open("rb") as file:
+            return _digest(path, file, algorithm=algorithms.get(path, PREFERRED))
+
+    return _in_parallel(read, paths)
 
 
-def copy_measured(source: Path, target: Path, paths: Iterable[str]) -> list[FileEntry]:
+def copy_measured(
+    source: Path, target: Path, paths: Iterable[str], algorithms: Mapping[str, str] = MappingProxyType({})
+) -> list[FileEntry]:
     """Copies files and returns their entries; what was copied is on disk once this returns.
 
     Args:
         source: Directory to copy from.
         target: Directory to copy to; created if need be.
         paths: Relative paths.
+        algorithms: How to sum files up, by path; others as new files are.
     """
     wanted = list(paths)
     target.mkdir(parents=True, exist_ok=True)
     for path in wanted:
         directory = target / path if path.endswith("/") else (target / path).parent
         directory.mkdir(parents=True, exist_ok=True)
-    return _in_parallel(lambda path: _copy_one(source, target, path), wanted)
+
+    def copy(path: str) -> FileEntry:
+        if path.endswith("/"):
+            return FileEntry(path, 0, "")
+        # Never into a file that is there: another checkpoint may have a link to it.
+        (target / path).unlink(missing_ok=True)
+        with (source / path).open("rb") as reader, (target / path).open("xb") as writer:
+            entry = _digest(path, reader, writer, algorithm=algorithms.get(path, PREFERRED))
+            writer.flush()
+            os.fsync(writer.fileno())
+        return entry
+
+    return _in_parallel(copy, wanted)
 
 
-def _copy_one(source: Path, target: Path, path: str) -> FileEntry:
-    if path.endswith("/"):
-        return FileEntry(path, 0, "")
-    with (source / path).open("rb") as reader, (target / path).open("wb") as writer:
-        entry = _digest(path, reader, writer)
-        writer.flush()
-        os.fsync(writer.fileno())
-    return entry
-
-
-def _digest(path: str, reader: BinaryIO, writer: BinaryIO | None = None) -> FileEntry:
-    digest = hashlib.new(ALGORITHM)
+def _digest(
+    path: str, reader: BinaryIO, writer: BinaryIO | None = None, *, algorithm: str = PREFERRED
+) -> FileEntry:
+    summed = new_hash(algorithm)
     size = 0
     while block := reader.read(_BLOCK_BYTES):
-        digest.update(block)
+        summed.update(block)
         size += len(block)
         if writer is not None:
             writer.write(block)
-    return FileEntry(path, size, f"{ALGORITHM}:{digest.hexdigest()}")
+    return FileEntry(path, size, written(summed, algorithm))
 
 
 def _in_parallel(work: Callable[[str], FileEntry], paths: Iterable[str]) -> list[FileEntry]:
@@ -144,7 +169,8 @@ def verify(root: Path, files: Sequence[FileEntry], *, name: str) -> None:
     """
     faults = [f"{entry.path} is missing" for entry in files if not (root / entry.path).exists()]
     present = [entry for entry in files if not entry.is_directory and (root / entry.path).is_file()]
-    found = {entry.path: entry for entry in measure(root, [entry.path for entry in present])}
+    paths = [entry.path for entry in present]
+    found = {entry.path: entry for entry in sum_up(root, paths, algorithms_of(present))}
     faults += [fault for entry in present if (fault := difference(entry, found[entry.path]))]
     if faults:
         raise DataLossError(f"{name} is damaged: {'; '.join(faults)}; restore from another checkpoint")
@@ -154,8 +180,13 @@ def difference(expected: FileEntry, found: FileEntry) -> str:
     """Says how a file differs from what was committed; an empty text if it does not."""
     if found.size != expected.size:
         return f"{expected.path} has {found.size} bytes instead of {expected.size}"
-    known = expected.digest.startswith(f"{ALGORITHM}:")
-    return f"{expected.path} has another content" if known and found.digest != expected.digest else ""
+    differs = expected.digest and found.digest != expected.digest
+    return f"{expected.path} has another content" if differs else ""
+
+
+def algorithms_of(files: Iterable[FileEntry]) -> dict[str, str]:
+    """Returns by path how files were summed up, to compare them in the same way."""
+    return {file.path: file.digest.partition(":")[0] for file in files if file.digest}
 
 
 def write_metadata(directory: Path, metadata: Mapping[str, Any]) -> None:

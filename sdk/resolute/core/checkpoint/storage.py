@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
 
+from resolute.core.checkpoint.reuse import Reuse
 from resolute.core.checkpoint.stores import CheckpointStore, DirectoryStore
 from resolute.errors import UnimplementedError
 
@@ -106,14 +107,18 @@ def default_storage() -> DirectoryStorage:
     return DirectoryStorage(Path(data).expanduser().absolute() / "resolute" / "checkpoints")
 
 
-def open_store(storage: Storage) -> CheckpointStore:
+def open_store(storage: Storage, *, reuse: Reuse | None = None) -> CheckpointStore:
     """Returns the store of a storage.
+
+    Args:
+        storage: Where checkpoints lie.
+        reuse: Finds files of earlier checkpoints; None for where nobody keeps a list.
 
     Raises:
         UnimplementedError: This release has none for it.
     """
     if isinstance(storage, DirectoryStorage):
-        return DirectoryStore(storage.path)
+        return DirectoryStore(storage.path, reuse=reuse)
     raise UnimplementedError(
         f"checkpoint storage of type {storage.kind} cannot be used directly by this release; give a directory"
     )

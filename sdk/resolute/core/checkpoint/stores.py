@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -9,11 +11,13 @@ from typing import Protocol
 
 from resolute.core.checkpoint.manifest import (
     FileEntry,
+    algorithms_of,
     copy_measured,
     difference,
     list_directory,
     sync_directories,
 )
+from resolute.core.checkpoint.reuse import Reuse
 from resolute.errors import DataLossError, InvalidArgumentError
 from resolute.trial_errors import CheckpointNotFound
 
@@ -42,12 +46,16 @@ class CheckpointStore(Protocol):
 class DirectoryStore:
     """A directory that every process of the trial, and the service, see under the same path.
 
+    Files that an earlier checkpoint has are linked, not copied: the file system counts who needs them.
+
     Args:
         base: The directory; each checkpoint is a directory of its own in it.
+        reuse: Finds files of earlier checkpoints; None copies everything.
     """
 
-    def __init__(self, base: Path) -> None:
+    def __init__(self, base: Path, *, reuse: Reuse | None = None) -> None:
         self._base = base
+        self._reuse = reuse
 
     def in_place(self, checkpoint_id: str) -> Path | None:
         """The directory of the checkpoint, whether or not it is there."""
@@ -57,9 +65,12 @@ class DirectoryStore:
         """Copies files in, through to the disk."""
         wanted = list(paths)
         target = self._path(checkpoint_id)
-        entries = copy_measured(source, target, wanted)
+        linked = self._link(checkpoint_id, source, wanted)
+        copied = copy_measured(source, target, [path for path in wanted if path not in linked])
         sync_directories(target, wanted)
-        return entries
+        if self._reuse is not None:
+            self._reuse.sent(copied)
+        return [*copied, *linked.values()]
 
     def list(self, checkpoint_id: str) -> dict[str, int]:
         """Bytes by relative path.
@@ -80,7 +91,8 @@ class DirectoryStore:
         """
         source = self._existing(checkpoint_id)
         try:
-            copied = {entry.path: entry for entry in copy_measured(source, target, paths)}
+            copies = copy_measured(source, target, paths, algorithms_of(expected))
+            copied = {entry.path: entry for entry in copies}
         except FileNotFoundError as failure:
             raise CheckpointNotFound(f"a file of checkpoint {checkpoint_id} is gone: {failure}") from failure
         faults = [difference(entry, copied[entry.path]) for entry in expected if entry.path in copied]
@@ -93,6 +105,19 @@ class DirectoryStore:
     def delete(self, checkpoint_id: str) -> None:
         """Removes the directory."""
         shutil.rmtree(self._path(checkpoint_id), ignore_errors=True)
+
+    def _link(self, checkpoint_id: str, source: Path, paths: Iterable[str]) -> dict[str, FileEntry]:
+        """Links what earlier checkpoints have; returns it by path."""
+        if self._reuse is None:
+            return {}
+        target, linked = self._path(checkpoint_id), {}
+        for path, held in self._reuse.find(checkpoint_id, source, paths).items():
+            (target / path).parent.mkdir(parents=True, exist_ok=True)
+            # Deleted meanwhile, or a file system without links: then it is copied like any other.
+            with contextlib.suppress(OSError):
+                os.link(self._base / held.home, target / path)
+                linked[path] = held.entry
+        return linked
 
     def _path(self, checkpoint_id: str) -> Path:
         if checkpoint_id in {"", ".", ".."} or "/" in checkpoint_id or "\0" in checkpoint_id:

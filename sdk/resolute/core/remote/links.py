@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from resolute.api.checkpoints.v1 import checkpoint_pb2 as checkpoint
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints
 from resolute.core.checkpoint.bucket import BucketStore, Target
+from resolute.core.checkpoint.manifest import FileEntry
+from resolute.core.checkpoint.reuse import Reusable, Reuse
 from resolute.core.checkpoint.storage import BucketStorage, Storage, open_store
 from resolute.core.checkpoint.stores import CheckpointStore
 from resolute.core.remote.session import Session
@@ -65,12 +67,40 @@ class RemoteLinks:
         )
 
 
+class RemoteHoldings:
+    """Asks the service what the experiment's earlier checkpoints hold.
+
+    Args:
+        session: The services.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def reuse(self, checkpoint_id: str, files: Sequence[FileEntry]) -> Reusable:
+        """Says which files need not be sent.
+
+        Raises:
+            RunSupersededError: A later run has taken over.
+        """
+        request = checkpoints.ReuseFilesRequest(
+            checkpoint_id=checkpoint_id,
+            files=[checkpoint.File(path=file.path, size=file.size, digest=file.digest) for file in files],
+        )
+        response = self._session.patiently(
+            lambda: self._session.checkpoints.ReuseFiles(request), purpose="uploading a checkpoint"
+        )
+        homes = {held.path: f"{held.home_checkpoint_id}/{held.home_path}" for held in response.held}
+        return Reusable(candidates=frozenset(response.candidates), held=homes)
+
+
 def open_remote_store(storage: Storage, session: Session) -> CheckpointStore:
     """Returns the store of a storage, as a trial on a cluster reaches it.
 
     Raises:
         UnimplementedError: This release has none for it.
     """
+    reuse = Reuse(RemoteHoldings(session))
     if isinstance(storage, BucketStorage) and storage.kind == "s3":
-        return BucketStore(RemoteLinks(session), patience=session.patience)
-    return open_store(storage)
+        return BucketStore(RemoteLinks(session), patience=session.patience, reuse=reuse)
+    return open_store(storage, reuse=reuse)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import BinaryIO, Protocol
 
 from resolute_checkpoints.checkpoint import File
@@ -75,13 +76,37 @@ class BlobStore(Protocol):
             DataLossError: The file is missing, or is no plain file within the checkpoint.
         """
 
-    def remove(self, checkpoint_id: str, *, committed: bool) -> None:
+    def remove(self, checkpoint_id: str, *, committed: bool, kept: Collection[str] = ()) -> None:
         """Removes a checkpoint with everything in it. One that is not there is removed already.
 
         Args:
             checkpoint_id: The checkpoint.
             committed: Whether its files were once seen there; then an absent store is an error.
+            kept: Files that stay, because other checkpoints need their bytes.
         """
 
     def remove_files(self, checkpoint_id: str, paths: Sequence[str]) -> None:
         """Removes some files; directories only when nothing is left in them. Safe to repeat."""
+
+
+def faults(store: BlobStore, checkpoint_id: str, files: Sequence[File]) -> list[Fault]:
+    """Looks for files where their bytes lie, with one look under each name.
+
+    Args:
+        store: The store.
+        checkpoint_id: The checkpoint that the files belong to.
+        files: The files.
+
+    Returns:
+        Those that are missing or of another size, by their paths in the checkpoint.
+    """
+    places: defaultdict[str, dict[str, list[File]]] = defaultdict(lambda: defaultdict(list))
+    for file in files:
+        home = file.home_in(checkpoint_id)
+        places[home.checkpoint_id][home.path].append(file)
+    return [
+        replace(fault, path=file.path)
+        for home_id, wanted in places.items()
+        for fault in store.faults(home_id, [File(path, of[0].size) for path, of in wanted.items()])
+        for file in wanted[fault.path]
+    ]

@@ -7,7 +7,7 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -86,8 +86,8 @@ class DirectoryStore:
             stream.seek(offset)
             return stream
 
-    def remove(self, checkpoint_id: str, *, committed: bool) -> None:
-        """Removes the checkpoint's directory."""
+    def remove(self, checkpoint_id: str, *, committed: bool, kept: Collection[str] = ()) -> None:
+        """Removes the checkpoint's directory. Nothing has to be kept: shared bytes are links in each."""
         with typed_failures(self._root):
             if not committed and not self._root.is_dir():
                 return

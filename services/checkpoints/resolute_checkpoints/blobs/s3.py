@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
@@ -108,12 +108,13 @@ class BucketStore:
                 _skip(response, offset)
             return cast("BinaryIO", _ObjectStream(response, place=self._place))
 
-    def remove(self, checkpoint_id: str, *, committed: bool) -> None:
-        """Removes every object below the checkpoint's name."""
+    def remove(self, checkpoint_id: str, *, committed: bool, kept: Collection[str] = ()) -> None:
+        """Removes every object below the checkpoint's name, but for those that are to be kept."""
+        stay = {self._key(checkpoint_id, path) for path in kept}
         with self._errors():
             if not committed and not self._minio.bucket_exists(self._bucket):
                 return
-            self._remove(key for key, _ in self._list(checkpoint_id))
+            self._remove(key for key, _ in self._list(checkpoint_id) if key not in stay)
 
     def remove_files(self, checkpoint_id: str, paths: Sequence[str]) -> None:
         """Removes some objects; directories have none."""

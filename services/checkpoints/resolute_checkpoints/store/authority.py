@@ -5,6 +5,8 @@ Each keeps a row that writers lock, so that on PostgreSQL a commit and the seal 
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
@@ -72,6 +74,16 @@ def require_experiment(connection: Connection, experiment_id: str, *, lock: bool
             f"experiment {experiment_id} was deleted; nothing can be stored for it any more",
             resource=f"experiment {experiment_id}",
         )
+
+
+def lock_experiments(connection: Connection, ids: Collection[str]) -> None:
+    """Keeps everyone else from committing, holding and removing files of some experiments.
+
+    Two that remove the last files with the same bytes must not both leave them to the other.
+    """
+    wanted = experiments.c.experiment_id.in_(sorted(ids))
+    query = sa.select(experiments.c.experiment_id).where(wanted).order_by(experiments.c.experiment_id)
+    connection.execute(query.with_for_update()).all()
 
 
 def bury_experiment(connection: Connection, experiment_id: str, *, now: float) -> None:

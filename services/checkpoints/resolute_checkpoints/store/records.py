@@ -54,13 +54,21 @@ def insert(connection: Connection, checkpoint: Checkpoint) -> bool:
     return insert_if_absent(connection, checkpoints, rows.to_values(checkpoint))
 
 
-def find(connection: Connection, checkpoint_id: str, *, lock: bool = False) -> Checkpoint:
+def find(
+    connection: Connection, checkpoint_id: str, *, lock: bool = False, listed: bool = True
+) -> Checkpoint:
     """Reads one checkpoint.
+
+    Args:
+        connection: The caller's transaction.
+        checkpoint_id: Which one.
+        lock: Whether its row stays as it is until the transaction ends.
+        listed: Whether with its files.
 
     Raises:
         NotFoundError: There is none.
     """
-    found = rows.load(connection, [checkpoint_id], lock=lock).get(checkpoint_id)
+    found = rows.load(connection, [checkpoint_id], lock=lock, listed=listed).get(checkpoint_id)
     if found is None:
         raise missing(checkpoint_id)
     return found
@@ -76,19 +84,9 @@ def missing(checkpoint_id: str) -> NotFoundError:
 
 def complete(connection: Connection, checkpoint_id: str, manifest: Manifest, *, now: float) -> None:
     """Makes a checkpoint visible with what was committed."""
-    entries = [
-        {
-            "checkpoint_id": checkpoint_id,
-            "position": position,
-            "path": file.path,
-            "size": file.size,
-            "digest": file.digest,
-            "doomed": False,
-        }
-        for position, file in enumerate(manifest.files)
-    ]
-    if entries:
-        connection.execute(sa.insert(files), entries)
+    # Files that were held for it have rows already.
+    connection.execute(sa.delete(files).where(files.c.checkpoint_id == checkpoint_id))
+    rows.insert_files(connection, checkpoint_id, manifest.files)
     connection.execute(
         sa.update(checkpoints)
         .where(checkpoints.c.checkpoint_id == checkpoint_id)

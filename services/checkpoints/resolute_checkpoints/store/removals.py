@@ -13,9 +13,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute_checkpoints import manifest as manifest_rules
-from resolute_checkpoints.checkpoint import Checkpoint, State, Storage
+from resolute_checkpoints.checkpoint import Checkpoint, Home, State, Storage
 from resolute_checkpoints.schema import checkpoints, files, trials
-from resolute_checkpoints.store import authority, rows
+from resolute_checkpoints.store import authority, sharing
 from resolute_checkpoints.store.rows import batches, decode_storage
 
 
@@ -25,8 +25,12 @@ class Removal:
 
     checkpoint_id: str
     storage: Storage
-    paths: tuple[str, ...] | None
-    """The files; None for the whole checkpoint."""
+    whole: bool
+    """Whether everything under the checkpoint's name goes, but for what is lent."""
+    lent: frozenset[str]
+    """Paths under the checkpoint's name whose bytes other checkpoints need."""
+    objects: tuple[Home, ...]
+    """Single files that go, and that nobody needs."""
     committed: bool
     """Whether the checkpoint was ever committed."""
     claim: int
@@ -116,7 +120,7 @@ def claim(connection: Connection, ids: Sequence[str], *, until: float) -> list[R
     result: list[Removal] = []
     for batch in batches(sorted(set(ids))):
         wanted = checkpoints.c.checkpoint_id.in_(batch) & checkpoints.c.removal_time.is_not(None)
-        result += _claim(connection, _select().where(wanted).with_for_update(), until=until)
+        result += _claim(connection, _select().where(wanted), until=until, skip_locked=False)
     return result
 
 
@@ -135,8 +139,8 @@ def claim_due(
     query = _select().where(checkpoints.c.removal_time <= now)
     if experiment_id:
         query = query.where(checkpoints.c.experiment_id == experiment_id)
-    query = query.order_by(checkpoints.c.removal_time).limit(limit).with_for_update(skip_locked=True)
-    return _claim(connection, query, until=until)
+    query = query.order_by(checkpoints.c.removal_time).limit(limit)
+    return _claim(connection, query, until=until, skip_locked=True)
 
 
 def settle(connection: Connection, removal: Removal) -> None:
@@ -148,7 +152,7 @@ def settle(connection: Connection, removal: Removal) -> None:
     if row is None:
         return
     gone = files.c.checkpoint_id == removal.checkpoint_id
-    if removal.paths is not None:
+    if not removal.whole:
         gone &= files.c.doomed
     connection.execute(sa.delete(files).where(gone))
     state = State(row.state)
@@ -186,6 +190,7 @@ def _select() -> sa.Select[Any]:
     return sa.select(
         columns.checkpoint_id,
         columns.state,
+        columns.experiment_id,
         columns.storage,
         columns.commit_time,
         columns.removal_claim,
@@ -193,20 +198,28 @@ def _select() -> sa.Select[Any]:
     )
 
 
-def _claim(connection: Connection, query: sa.Select[Any], *, until: float) -> list[Removal]:
+def _claim(
+    connection: Connection, query: sa.Select[Any], *, until: float, skip_locked: bool
+) -> list[Removal]:
+    # Experiments come before checkpoints wherever both are locked.
+    experiments = {row.experiment_id for row in connection.execute(query)}
+    authority.lock_experiments(connection, experiments)
     claimed = []
-    for row in connection.execute(query).all():
+    for row in connection.execute(query.with_for_update(skip_locked=skip_locked)).all():
         connection.execute(
             sa.update(checkpoints)
             .where(checkpoints.c.checkpoint_id == row.checkpoint_id)
             .values(removal_time=until, removal_claim=row.removal_claim + 1)
         )
-        partial = State(row.state) is State.PARTIALLY_DELETED
+        whole = State(row.state) is not State.PARTIALLY_DELETED
+        homes = sharing.homes_in(connection, row.checkpoint_id, doomed=not whole)
         claimed.append(
             Removal(
                 checkpoint_id=row.checkpoint_id,
                 storage=decode_storage(row.storage),
-                paths=rows.doomed_paths(connection, row.checkpoint_id) if partial else None,
+                whole=whole,
+                lent=sharing.lent(connection, row.checkpoint_id) if whole else frozenset(),
+                objects=sharing.unneeded(connection, homes),
                 committed=row.commit_time is not None,
                 claim=row.removal_claim + 1,
                 attempts=row.removal_attempts,

@@ -17,6 +17,7 @@ from resolute_checkpoints.checkpoint import (
     Checkpoint,
     DirectoryStorage,
     File,
+    Home,
     Owner,
     State,
     Storage,
@@ -49,13 +50,16 @@ def to_values(checkpoint: Checkpoint) -> dict[str, Any]:
     }
 
 
-def load(connection: Connection, ids: Sequence[str], *, lock: bool = False) -> dict[str, Checkpoint]:
-    """Reads checkpoints with their files; those that do not exist are missing in the answer.
+def load(
+    connection: Connection, ids: Sequence[str], *, lock: bool = False, listed: bool = True
+) -> dict[str, Checkpoint]:
+    """Reads checkpoints; those that do not exist are missing in the answer.
 
     Args:
         connection: The caller's transaction.
         ids: Which ones.
         lock: Whether their rows stay as they are until the transaction ends.
+        listed: Whether with their files.
     """
     result: dict[str, Checkpoint] = {}
     # One order for everybody who locks several rows, so that nobody waits in a circle.
@@ -63,8 +67,10 @@ def load(connection: Connection, ids: Sequence[str], *, lock: bool = False) -> d
         query = sa.select(checkpoints).where(checkpoints.c.checkpoint_id.in_(batch))
         query = query.order_by(checkpoints.c.checkpoint_id)
         rows = connection.execute(query.with_for_update() if lock else query).all()
-        listed = _load_files(connection, batch)
-        result.update((row.checkpoint_id, _to_checkpoint(row, listed[row.checkpoint_id])) for row in rows)
+        found = _load_files(connection, batch) if listed else {}
+        result.update(
+            (row.checkpoint_id, _to_checkpoint(row, found.get(row.checkpoint_id, ()))) for row in rows
+        )
     return result
 
 
@@ -87,13 +93,21 @@ def decode_storage(text: str) -> Storage:
 
 def _load_files(connection: Connection, ids: Sequence[str]) -> Mapping[str, list[File]]:
     query = (
-        sa.select(files.c.checkpoint_id, files.c.path, files.c.size, files.c.digest)
+        sa.select(
+            files.c.checkpoint_id,
+            files.c.path,
+            files.c.size,
+            files.c.digest,
+            files.c.home_id,
+            files.c.home_path,
+        )
         .where(files.c.checkpoint_id.in_(ids), sa.not_(files.c.doomed))
         .order_by(files.c.checkpoint_id, files.c.position)
     )
     result: defaultdict[str, list[File]] = defaultdict(list)
-    for checkpoint_id, path, size, digest in connection.execute(query):
-        result[checkpoint_id].append(File(path, size, digest))
+    for checkpoint_id, path, size, digest, home_id, home_path in connection.execute(query):
+        home = Home(home_id, home_path) if home_id else None
+        result[checkpoint_id].append(File(path, size, digest, home))
     return result
 
 
@@ -115,7 +129,29 @@ def _to_checkpoint(row: Row[Any], listed: Sequence[File]) -> Checkpoint:
     )
 
 
-def doomed_paths(connection: Connection, checkpoint_id: str) -> tuple[str, ...]:
-    """The files that were taken out of a checkpoint and are not yet known to be gone."""
-    query = sa.select(files.c.path).where(files.c.checkpoint_id == checkpoint_id, files.c.doomed)
-    return tuple(connection.execute(query).scalars())
+def insert_files(
+    connection: Connection, checkpoint_id: str, entries: Sequence[File], *, first: int = 0
+) -> None:
+    """Adds files to a checkpoint.
+
+    Args:
+        connection: The caller's transaction.
+        checkpoint_id: The checkpoint.
+        entries: The files.
+        first: Position of the first of them.
+    """
+    values = [
+        {
+            "checkpoint_id": checkpoint_id,
+            "position": position,
+            "path": file.path,
+            "size": file.size,
+            "digest": file.digest,
+            "doomed": False,
+            "home_id": file.home.checkpoint_id if file.home else None,
+            "home_path": file.home.path if file.home else None,
+        }
+        for position, file in enumerate(entries, start=first)
+    ]
+    if values:
+        connection.execute(sa.insert(files), values)

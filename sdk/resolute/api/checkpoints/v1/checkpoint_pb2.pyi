@@ -70,20 +70,26 @@ class File(google.protobuf.message.Message):
     PATH_FIELD_NUMBER: builtins.int
     SIZE_FIELD_NUMBER: builtins.int
     DIGEST_FIELD_NUMBER: builtins.int
+    HOME_FIELD_NUMBER: builtins.int
     path: builtins.str
     """Relative path, parts joined by "/"."""
     size: builtins.int
     """Bytes."""
     digest: builtins.str
     """Digest of the content as "algorithm:hex"; empty for directories."""
+    home: builtins.str
+    """Where its bytes lie, as "<checkpoint_id>/<path>" below the prefix of the bucket, when an earlier checkpoint has
+    sent them; empty when they lie under the checkpoint's own name.
+    """
     def __init__(
         self,
         *,
         path: builtins.str = ...,
         size: builtins.int = ...,
         digest: builtins.str = ...,
+        home: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["digest", b"digest", "path", b"path", "size", b"size"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["digest", b"digest", "home", b"home", "path", b"path", "size", b"size"]) -> None: ...
 
 global___File = File
 

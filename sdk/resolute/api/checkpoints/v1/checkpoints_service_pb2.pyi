@@ -73,6 +73,80 @@ class BeginCheckpointResponse(google.protobuf.message.Message):
 global___BeginCheckpointResponse = BeginCheckpointResponse
 
 @typing.final
+class ReuseFilesRequest(google.protobuf.message.Message):
+    """Request of ReuseFiles."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CHECKPOINT_ID_FIELD_NUMBER: builtins.int
+    FILES_FIELD_NUMBER: builtins.int
+    checkpoint_id: builtins.str
+    """UUID of the checkpoint that is being written."""
+    @property
+    def files(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.checkpoints.v1.checkpoint_pb2.File]:
+        """Its files, at most 10000. Without a digest: is it worth while to sum this one up?"""
+
+    def __init__(
+        self,
+        *,
+        checkpoint_id: builtins.str = ...,
+        files: collections.abc.Iterable[resolute.api.checkpoints.v1.checkpoint_pb2.File] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["checkpoint_id", b"checkpoint_id", "files", b"files"]) -> None: ...
+
+global___ReuseFilesRequest = ReuseFilesRequest
+
+@typing.final
+class ReuseFilesResponse(google.protobuf.message.Message):
+    """Response of ReuseFiles."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    @typing.final
+    class Held(google.protobuf.message.Message):
+        """A file that the store has."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        PATH_FIELD_NUMBER: builtins.int
+        HOME_CHECKPOINT_ID_FIELD_NUMBER: builtins.int
+        HOME_PATH_FIELD_NUMBER: builtins.int
+        path: builtins.str
+        """Path in the request."""
+        home_checkpoint_id: builtins.str
+        """UUID of the checkpoint under whose name the bytes lie."""
+        home_path: builtins.str
+        """Path of the bytes there."""
+        def __init__(
+            self,
+            *,
+            path: builtins.str = ...,
+            home_checkpoint_id: builtins.str = ...,
+            home_path: builtins.str = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["home_checkpoint_id", b"home_checkpoint_id", "home_path", b"home_path", "path", b"path"]) -> None: ...
+
+    CANDIDATES_FIELD_NUMBER: builtins.int
+    HELD_FIELD_NUMBER: builtins.int
+    @property
+    def candidates(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Paths of files without a digest, of a size that the latest checkpoint has too: sum them up and ask again."""
+
+    @property
+    def held(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ReuseFilesResponse.Held]:
+        """Files with a digest that need not be sent."""
+
+    def __init__(
+        self,
+        *,
+        candidates: collections.abc.Iterable[builtins.str] | None = ...,
+        held: collections.abc.Iterable[global___ReuseFilesResponse.Held] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["candidates", b"candidates", "held", b"held"]) -> None: ...
+
+global___ReuseFilesResponse = ReuseFilesResponse
+
+@typing.final
 class PresignUploadsRequest(google.protobuf.message.Message):
     """Request of PresignUploads."""
 

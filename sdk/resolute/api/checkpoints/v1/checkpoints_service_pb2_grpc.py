@@ -40,6 +40,11 @@ class CheckpointsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.BeginCheckpointRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.BeginCheckpointResponse.FromString,
                 _registered_method=True)
+        self.ReuseFiles = channel.unary_unary(
+                '/resolute.api.checkpoints.v1.CheckpointsService/ReuseFiles',
+                request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ReuseFilesRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ReuseFilesResponse.FromString,
+                _registered_method=True)
         self.PresignUploads = channel.unary_unary(
                 '/resolute.api.checkpoints.v1.CheckpointsService/PresignUploads',
                 request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.PresignUploadsRequest.SerializeToString,
@@ -113,6 +118,14 @@ class CheckpointsServiceServicer(object):
 
     def BeginCheckpoint(self, request, context):
         """Begins a checkpoint: fixes its identifier and where its files go. Idempotent by checkpoint_id.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReuseFiles(self, request, context):
+        """Finds the files that earlier checkpoints of the experiment hold already, so that they need not be sent. In a bucket
+        they are held for this checkpoint from then on; in a directory they can be linked.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -219,6 +232,11 @@ def add_CheckpointsServiceServicer_to_server(servicer, server):
                     request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.BeginCheckpointRequest.FromString,
                     response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.BeginCheckpointResponse.SerializeToString,
             ),
+            'ReuseFiles': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReuseFiles,
+                    request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ReuseFilesRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ReuseFilesResponse.SerializeToString,
+            ),
             'PresignUploads': grpc.unary_unary_rpc_method_handler(
                     servicer.PresignUploads,
                     request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.PresignUploadsRequest.FromString,
@@ -313,6 +331,33 @@ class CheckpointsService(object):
             '/resolute.api.checkpoints.v1.CheckpointsService/BeginCheckpoint',
             resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.BeginCheckpointRequest.SerializeToString,
             resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.BeginCheckpointResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReuseFiles(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.checkpoints.v1.CheckpointsService/ReuseFiles',
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ReuseFilesRequest.SerializeToString,
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ReuseFilesResponse.FromString,
             options,
             channel_credentials,
             insecure,

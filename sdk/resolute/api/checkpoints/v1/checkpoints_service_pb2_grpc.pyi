@@ -27,6 +27,14 @@ class CheckpointsServiceStub:
     ]
     """Begins a checkpoint: fixes its identifier and where its files go. Idempotent by checkpoint_id."""
 
+    ReuseFiles: grpc.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.ReuseFilesRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.ReuseFilesResponse,
+    ]
+    """Finds the files that earlier checkpoints of the experiment hold already, so that they need not be sent. In a bucket
+    they are held for this checkpoint from then on; in a directory they can be linked.
+    """
+
     PresignUploads: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.PresignUploadsRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.PresignUploadsResponse,
@@ -117,6 +125,14 @@ class CheckpointsServiceAsyncStub:
         resolute.api.checkpoints.v1.checkpoints_service_pb2.BeginCheckpointResponse,
     ]
     """Begins a checkpoint: fixes its identifier and where its files go. Idempotent by checkpoint_id."""
+
+    ReuseFiles: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.ReuseFilesRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.ReuseFilesResponse,
+    ]
+    """Finds the files that earlier checkpoints of the experiment hold already, so that they need not be sent. In a bucket
+    they are held for this checkpoint from then on; in a directory they can be linked.
+    """
 
     PresignUploads: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.PresignUploadsRequest,
@@ -210,6 +226,16 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.BeginCheckpointResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.BeginCheckpointResponse]]:
         """Begins a checkpoint: fixes its identifier and where its files go. Idempotent by checkpoint_id."""
+
+    @abc.abstractmethod
+    def ReuseFiles(
+        self,
+        request: resolute.api.checkpoints.v1.checkpoints_service_pb2.ReuseFilesRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.ReuseFilesResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.ReuseFilesResponse]]:
+        """Finds the files that earlier checkpoints of the experiment hold already, so that they need not be sent. In a bucket
+        they are held for this checkpoint from then on; in a directory they can be linked.
+        """
 
     @abc.abstractmethod
     def PresignUploads(
