@@ -12,6 +12,7 @@ from resolute.errors import InvalidArgumentError
 from resolute_experiments.lifecycle import Moment
 from resolute_experiments.notifier import Notifier
 from resolute_experiments.store import experiments, trials
+from resolute_experiments.waiting import Waiting
 from resolute_serving.database import Database
 
 
@@ -29,6 +30,8 @@ class Core:
     """UUID of the cluster."""
     preemption_timeout: float
     """Seconds that trials get to checkpoint after a signal."""
+    waiting: Waiting
+    """Knows why trials wait."""
 
     def moment(self) -> Moment:
         """Now, with the time that trials get."""

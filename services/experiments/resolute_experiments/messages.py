@@ -74,10 +74,19 @@ def trial_message(
     trial: Trial,
     experiment: Experiment,
     *,
+    explanation: str,
     runs: list[Run] | None = None,
     containers: list[Container] | None = None,
 ) -> experiment_pb2.Trial:
-    """Builds a trial's message; with its runs and processes if they are given."""
+    """Builds a trial's message; with its runs and processes if they are given.
+
+    Args:
+        trial: The row.
+        experiment: Its experiment.
+        explanation: Why it waits, or how its last run ended.
+        runs: Its runs.
+        containers: The containers of the last one.
+    """
     return experiment_pb2.Trial(
         trial_id=trial.id,
         number=trial.number,
@@ -91,7 +100,7 @@ def trial_message(
         run=trial.run,
         status=trial.status,
         metadata=to_value(trial.metadata),
-        explanation=trial.explanation,
+        explanation=explanation,
         latest_checkpoint_id=trial.latest_checkpoint_id,
         steps_completed=trial.steps_completed,
         create_time=timestamp(trial.created_at),

@@ -12,14 +12,17 @@ from resolute.clock import Clock
 from resolute_experiments import scheduling, signals
 from resolute_experiments.attempts import Attempts
 from resolute_experiments.conductor import SCHEDULE, SIGNALS
+from resolute_experiments.ending import end_trial
 from resolute_experiments.fleet import Fleet
 from resolute_experiments.lifecycle import Moment
 from resolute_experiments.notifier import Notifier
-from resolute_experiments.scheduling import Holder, Request
+from resolute_experiments.placement import Machines
+from resolute_experiments.scheduling import Holder
+from resolute_experiments.settle import SearchEvent
 from resolute_experiments.signals import Reason, allocation_id
 from resolute_experiments.states import RunOutcome, TrialState
 from resolute_experiments.store import experiments, runs, trials
-from resolute_experiments.store.experiments import Experiment
+from resolute_experiments.waiting import Waiting
 from resolute_serving.database import Database
 
 _TICK_SECONDS = 5.0
@@ -34,6 +37,7 @@ class Scheduler:
         fleet: The machines.
         notifier: Tells of changes.
         clock: Tells the time.
+        waiting: Is told why trials wait.
         preemption_timeout: Seconds that trials get to checkpoint when they must make room.
     """
 
@@ -44,12 +48,14 @@ class Scheduler:
         fleet: Fleet,
         notifier: Notifier,
         clock: Clock,
+        waiting: Waiting,
         preemption_timeout: float,
     ) -> None:
         self._database = database
         self._fleet = fleet
         self._notifier = notifier
         self._clock = clock
+        self._waiting = waiting
         self._preemption_timeout = preemption_timeout
         self._stopped = False
 
@@ -71,46 +77,52 @@ class Scheduler:
                 await changes.wait(pause)
 
     async def schedule(self) -> None:
-        """Makes one pass: decides and writes in one transaction, then starts what was decided."""
-        if self._stopped or not await self._database.read(trials.queued_count):
-            return
-        started = await self._database.write(self._assign)
-        self._notifier.notify(SIGNALS)
-        for run in started:
-            await self._fleet.launch(run)
-            self._notifier.notify(run.experiment_id)
+        """Makes passes until one starts nothing: each decides and writes in one transaction, then starts."""
+        while not self._stopped and await self._database.read(trials.any_queued):
+            started = await self._database.write(self._assign)
+            self._notifier.notify(SIGNALS)
+            for run in started:
+                await self._fleet.launch(run)
+                self._notifier.notify(run.experiment_id)
+            if not started:
+                break
 
     def _assign(self, connection: Connection) -> list[runs.Run]:
-        queue = trials.queued(connection)
-        by_id = {trial.id: trial for trial in queue}
         running = runs.unsettled(connection)
-        owners = {
-            key: experiments.get(connection, experiment_id=key)
-            for key in {trial.experiment_id for trial in queue} | {run.experiment_id for run in running}
-        }
-        plan = scheduling.plan(
-            [_request(trial, owners[trial.experiment_id]) for trial in queue],
-            [_holder(run, owners[run.experiment_id]) for run in running],
-            free=self._free(running),
-            total=self._fleet.slot_count,
+        machines = Machines.of(
+            {slot.id: slot.node for slot in self._fleet.slots},
+            taken=(slot for run in running for slot in run.slot_ids),
         )
-        for trial_id, explanation in plan.explanations.items():
-            if by_id[trial_id].explanation != explanation:
-                trials.update(connection, by_id[trial_id], explanation=explanation)
+        queue = trials.queue(connection, per_experiment=len(machines.free) + 1)
+        priorities = experiments.priorities(connection, {run.experiment_id for run in running})
+        plan = scheduling.plan(
+            queue, [_holder(run, priorities[run.experiment_id]) for run in running], machines
+        )
+        self._waiting.take(plan)
+        for trial_id, reason in plan.impossible.items():
+            trial = trials.get(connection, trial_id=trial_id)
+            self._give_up(connection, trial, reason)
         for allocation in plan.preemptions:
             trial = trials.get(connection, trial_id=runs.get(connection, allocation).trial_id)
             signals.preempt(connection, trial, reason=Reason.SCHEDULER, moment=self._moment())
         return [
-            self._start(connection, by_id[placement.trial_id], placement.slot_ids)
+            self._start(connection, trials.get(connection, trial_id=placement.trial_id), placement.slot_ids)
             for placement in plan.placements
         ]
 
+    def _give_up(self, connection: Connection, trial: trials.Trial, reason: str) -> None:
+        end_trial(
+            connection,
+            trial,
+            state=TrialState.ERROR,
+            search_event=SearchEvent.ERRORED,
+            now=self._clock.time(),
+            explanation=f"no machine is left for it: {reason}",
+        )
+        _log.warning("trial has no machine left", trial=trial.number, reason=reason)
+
     def _moment(self) -> Moment:
         return Moment(now=self._clock.time(), preemption_timeout=self._preemption_timeout)
-
-    def _free(self, running: Sequence[runs.Run]) -> list[int]:
-        taken = {slot for run in running for slot in run.slot_ids}
-        return [slot for slot in self._fleet.slot_ids if slot not in taken]
 
     def _start(self, connection: Connection, trial: trials.Trial, slots: Sequence[int]) -> runs.Run:
         number = trial.run + 1
@@ -142,23 +154,12 @@ class Scheduler:
         return runs.get(connection, allocation)
 
 
-def _request(trial: trials.Trial, experiment: Experiment) -> Request:
-    return Request(
-        trial_id=trial.id,
-        experiment_id=trial.experiment_id,
-        slots=experiment.slots_per_trial,
-        max_slots=experiment.max_slots,
-        priority=experiment.priority,
-        weight=experiment.weight,
-    )
-
-
-def _holder(run: runs.Run, experiment: Experiment) -> Holder:
+def _holder(run: runs.Run, priority: int) -> Holder:
     return Holder(
         allocation_id=run.allocation_id,
         experiment_id=run.experiment_id,
-        slots=len(run.slot_ids),
-        priority=experiment.priority,
+        slot_ids=run.slot_ids,
+        priority=priority,
         started_at=run.started_at,
         leaving=run.preempt or run.kill,
     )

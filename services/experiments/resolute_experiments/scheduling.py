@@ -4,14 +4,16 @@ The more urgent priority comes first. Among equals the experiment with the small
 weight is next, and within an experiment it is first come, first served. Whoever is next and does not fit
 holds back everyone behind, so that a large trial gets its turn; it may take slots from less urgent trials,
 which then checkpoint and queue again. Trials without slots, and those that only their experiment's own limit
-holds back, hold back nobody.
+holds back, hold back nobody. Which slots fit a trial is told by ``placement``.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+
+from resolute_experiments.placement import Demand, Machines
 
 DEFAULT_PRIORITY = 42
 """Priority of experiments that name none; 1 is the most urgent, 99 the least."""
@@ -22,19 +24,35 @@ BEHIND = (
 
 
 @dataclass(frozen=True, kw_only=True)
+class Share:
+    """What an experiment may have, and how urgently."""
+
+    max_slots: int | None = None
+    """Slots that the whole experiment may hold; None for no limit."""
+    priority: int = DEFAULT_PRIORITY
+    """Urgency from 1 (most) to 99."""
+    weight: float = 1.0
+    """Share among other experiments of the same priority."""
+
+    def turn(self, held: int) -> tuple[int, float]:
+        """Orders experiments: the lesser comes first.
+
+        Args:
+            held: Slots that the experiment holds.
+        """
+        return self.priority, held / self.weight
+
+
+@dataclass(frozen=True, kw_only=True)
 class Request:
     """A trial that waits for slots."""
 
     trial_id: str
     experiment_id: str
-    slots: int
-    """Slots wanted; zero for an auxiliary task, which needs none."""
-    max_slots: int | None = None
-    """Slots that its whole experiment may hold; None for no limit."""
-    priority: int = DEFAULT_PRIORITY
-    """Urgency from 1 (most) to 99."""
-    weight: float = 1.0
-    """Share of its experiment among others of the same priority."""
+    demand: Demand
+    """The slots that it wants."""
+    share: Share = field(default_factory=Share)
+    """Its experiment's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +61,7 @@ class Holder:
 
     allocation_id: str
     experiment_id: str
-    slots: int
+    slot_ids: tuple[int, ...]
     priority: int = DEFAULT_PRIORITY
     started_at: float = 0.0
     """When it got them, Unix seconds."""
@@ -59,7 +77,7 @@ class Placement:
     slot_ids: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """What one pass of the scheduler decided."""
 
@@ -67,96 +85,129 @@ class Plan:
     """Who starts now, in order."""
     preemptions: tuple[str, ...] = ()
     """Allocations that must make room for more urgent trials."""
-    explanations: dict[str, str] = field(default_factory=dict)
-    """Why each other trial waits, by UUID."""
+    impossible: Mapping[str, str] = field(default_factory=dict)
+    """Trials that no machine left to them can ever run, with the reason."""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """Why a trial waits that was next, by UUID; every other one is behind it."""
+    limited: Mapping[str, str] = field(default_factory=dict)
+    """Why all trials of an experiment wait, by its UUID."""
+
+    def why(self, trial_id: str, experiment_id: str) -> str:
+        """Says why a trial waits that this plan did not place."""
+        return self.reasons.get(trial_id) or self.limited.get(experiment_id) or BEHIND
 
 
-def plan(queue: Sequence[Request], holders: Sequence[Holder], *, free: Sequence[int], total: int) -> Plan:
+def plan(queue: Sequence[Request], holders: Sequence[Holder], machines: Machines) -> Plan:
     """Makes one pass over the queue.
 
     Args:
-        queue: Waiting trials, longest first.
+        queue: Waiting trials, longest first. Of each experiment it must hold as many as there are free slots,
+            and one more: those behind cannot be reached by this pass.
         holders: Allocations that hold slots.
-        free: Slots that nobody holds.
-        total: Slots of the cluster.
+        machines: All slots, and which are free.
     """
-    return _Pass(holders, free=free, total=total).run(queue)
+    return _Pass(holders, machines).run(queue)
 
 
 class _Pass:
-    def __init__(self, holders: Sequence[Holder], *, free: Sequence[int], total: int) -> None:
+    def __init__(self, holders: Sequence[Holder], machines: Machines) -> None:
         self._holders = holders
-        self._free = sorted(free)
-        self._total = total
+        self._machines = machines
         self._held: dict[str, int] = {}
         for holder in holders:
-            self._held[holder.experiment_id] = self._held.get(holder.experiment_id, 0) + holder.slots
+            self._held[holder.experiment_id] = self._held.get(holder.experiment_id, 0) + len(holder.slot_ids)
         self._placements: list[Placement] = []
-        self._preemptions: list[str] = []
-        self._explanations: dict[str, str] = {}
+        self._preemptions: tuple[str, ...] = ()
+        self._impossible: dict[str, str] = {}
+        self._reasons: dict[str, str] = {}
+        self._limited: dict[str, str] = {}
 
     def run(self, queue: Sequence[Request]) -> Plan:
         waiting: dict[str, deque[tuple[int, Request]]] = {}
         for position, request in enumerate(queue):
-            if request.slots == 0:
+            if request.demand.slots == 0:
                 self._placements.append(Placement(request.trial_id, ()))
             else:
                 waiting.setdefault(request.experiment_id, deque()).append((position, request))
         while waiting:
             experiment_id = min(waiting, key=lambda key: self._turn(*waiting[key][0]))
-            request = waiting[experiment_id][0][1]
+            _, request = waiting[experiment_id][0]
             if self._at_own_limit(request):
-                self._explain_limit(waiting.pop(experiment_id))
-            elif request.slots <= len(self._free):
-                self._place(request)
+                del waiting[experiment_id]
+            elif not self._serve(request):
+                break
+            else:
                 waiting[experiment_id].popleft()
                 if not waiting[experiment_id]:
                     del waiting[experiment_id]
-            else:
-                self._hold_back(request, waiting)
-                break
-        return Plan(tuple(self._placements), tuple(self._preemptions), self._explanations)
+        return Plan(
+            placements=tuple(self._placements),
+            preemptions=self._preemptions,
+            impossible=self._impossible,
+            reasons=self._reasons,
+            limited=self._limited,
+        )
 
-    def _turn(self, position: int, request: Request) -> tuple[int, float, int]:
-        share = self._held.get(request.experiment_id, 0) / request.weight
-        return request.priority, share, position
+    def _turn(self, position: int, request: Request) -> tuple[tuple[int, float], int]:
+        return request.share.turn(self._held.get(request.experiment_id, 0)), position
 
     def _at_own_limit(self, request: Request) -> bool:
-        held = self._held.get(request.experiment_id, 0)
-        return request.max_slots is not None and held + request.slots > request.max_slots
+        held, limit = self._held.get(request.experiment_id, 0), request.share.max_slots
+        if limit is None or held + request.demand.slots <= limit:
+            return False
+        self._limited[request.experiment_id] = (
+            f"its experiment holds {held} of at most {limit} slots (resources.max_slots)"
+        )
+        return True
 
-    def _explain_limit(self, requests: Sequence[tuple[int, Request]]) -> None:
-        for _, request in requests:
-            held = self._held.get(request.experiment_id, 0)
-            limit = f"its experiment holds {held} of at most {request.max_slots} slots (resources.max_slots)"
-            self._explanations[request.trial_id] = limit
-
-    def _place(self, request: Request) -> None:
-        chosen, self._free = self._free[: request.slots], self._free[request.slots :]
-        self._held[request.experiment_id] = self._held.get(request.experiment_id, 0) + request.slots
-        self._placements.append(Placement(request.trial_id, tuple(chosen)))
-
-    def _hold_back(self, request: Request, waiting: dict[str, deque[tuple[int, Request]]]) -> None:
-        for requests in waiting.values():
-            for _, behind in requests:
-                self._explanations[behind.trial_id] = BEHIND
-        coming = self._make_room(request)
-        reason = f"needs {request.slots} slots, {len(self._free)} of {self._total} are free"
+    def _serve(self, request: Request) -> bool:
+        """Places a trial that is next, or finds that it never can be; False when it must wait."""
+        chosen = self._machines.choose(request.demand)
+        if chosen is not None:
+            self._machines = self._machines.without(chosen)
+            self._held[request.experiment_id] = self._held.get(request.experiment_id, 0) + len(chosen)
+            self._placements.append(Placement(request.trial_id, chosen))
+            return True
+        if request.demand.excluded and not self._machines.could_ever(request.demand):
+            self._impossible[request.trial_id] = self._machines.explain(request.demand)
+            return True
+        victims, coming = self._make_room(request)
+        self._preemptions = tuple(victim.allocation_id for victim in victims)
+        reason = self._machines.explain(request.demand)
         if coming:
             reason += f", {coming} more once less urgent trials have checkpointed"
-        self._explanations[request.trial_id] = reason
+        self._reasons[request.trial_id] = reason
+        return False
 
-    def _make_room(self, request: Request) -> int:
-        """Chooses whom to preempt; returns the slots that come free, zero if they are not enough."""
-        coming = sum(holder.slots for holder in self._holders if holder.leaving)
+    def _make_room(self, request: Request) -> tuple[list[Holder], int]:
+        """Chooses whom to preempt, and counts the slots that come free; none and zero if it is in vain."""
+        leaving = [holder for holder in self._holders if holder.leaving]
+        candidates = [
+            holder
+            for holder in self._holders
+            if not holder.leaving and holder.slot_ids and holder.priority > request.share.priority
+        ]
+        candidates.sort(key=lambda holder: (-holder.priority, -holder.started_at))
+        best: list[Holder] | None = None
+        for nodes in self._machines.sites(request.demand):
+            victims = self._victims(request.demand, nodes, leaving, candidates)
+            if victims is not None and (best is None or len(victims) < len(best)):
+                best = victims
+        if best is None:
+            return [], 0
+        return best, sum(len(holder.slot_ids) for holder in [*leaving, *best])
+
+    def _victims(
+        self, demand: Demand, nodes: frozenset[int], leaving: list[Holder], candidates: list[Holder]
+    ) -> list[Holder] | None:
+        """Whom to preempt so that a demand fits on some nodes; None if that does not suffice."""
+        there = self._machines.slots_of(nodes)
+        reachable = len(there & self._machines.free) + sum(len(there & {*h.slot_ids}) for h in leaving)
         victims: list[Holder] = []
-        candidates = [h for h in self._holders if not h.leaving and h.slots and h.priority > request.priority]
-        for holder in sorted(candidates, key=lambda holder: (-holder.priority, -holder.started_at)):
-            if len(self._free) + coming >= request.slots:
+        for holder in candidates:
+            if reachable >= demand.slots:
                 break
-            victims.append(holder)
-            coming += holder.slots
-        if len(self._free) + coming < request.slots:
-            return 0
-        self._preemptions = [victim.allocation_id for victim in victims]
-        return coming
+            if gain := len(there & {*holder.slot_ids}):
+                victims.append(holder)
+                reachable += gain
+        return victims if reachable >= demand.slots else None

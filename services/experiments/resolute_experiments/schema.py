@@ -31,6 +31,12 @@ experiments = sa.Table(
     # Where the reconciler stands with this experiment's search.
     sa.Column("search_created", sa.Boolean, nullable=False),
     sa.Column("action_cursor", sa.BigInteger, nullable=False),
+    # What the scheduler asks at every pass; beside the config, of which they were made.
+    sa.Column("slots_per_trial", sa.Integer, nullable=False),
+    sa.Column("single_node", sa.Boolean),
+    sa.Column("max_slots", sa.Integer),
+    sa.Column("priority", sa.Integer, nullable=False),
+    sa.Column("weight", sa.Float, nullable=False),
     sqlite_autoincrement=True,
 )
 sa.Index("experiments_by_state", experiments.c.state)
@@ -65,6 +71,8 @@ trials = sa.Table(
     sa.Column("settled_length", sa.BigInteger, nullable=False),
     sa.Column("closed", sa.Boolean, nullable=False),
     sa.Column("kill_requested", sa.Boolean, nullable=False),
+    # Nodes that log policies keep it from.
+    sa.Column("excluded_nodes", sa.JSON, nullable=False, server_default="[]"),
     sa.Column("queued_at", sa.Float, nullable=False),
     sa.Column("created_at", sa.Float, nullable=False),
     sa.Column("ended_at", sa.Float),
@@ -72,7 +80,7 @@ trials = sa.Table(
     sqlite_autoincrement=True,
 )
 sa.Index("trials_by_experiment", trials.c.experiment_id, trials.c.number)
-sa.Index("trials_by_state", trials.c.state)
+sa.Index("trials_in_queue", trials.c.state, trials.c.experiment_id, trials.c.queued_at, trials.c.number)
 
 runs = sa.Table(
     "runs",

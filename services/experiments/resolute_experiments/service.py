@@ -36,6 +36,7 @@ from resolute_experiments.servicers.experiments import ExperimentsServicer
 from resolute_experiments.servicers.trials import TrialsServicer
 from resolute_experiments.store import access, experiments
 from resolute_experiments.submission import Admission, Submissions
+from resolute_experiments.waiting import Waiting
 from resolute_serving.context import Role, TrialRun, User
 from resolute_serving.service import Environment
 from resolute_serving.tokens import TokenSigner, load_or_create_key
@@ -91,6 +92,7 @@ class ExperimentsService:
             clock=environment.clock,
             cluster_id=environment.cluster_id,
             preemption_timeout=settings.preemption_timeout,
+            waiting=Waiting(),
         )
         self._clients = Clients(environment.peers)
         self._leases = Leases(environment.clock, ttl=settings.lease_ttl)
@@ -114,6 +116,7 @@ class ExperimentsService:
             fleet=self._fleet,
             notifier=self._core.notifier,
             clock=environment.clock,
+            waiting=self._core.waiting,
             preemption_timeout=settings.preemption_timeout,
         )
         self._conductors: dict[str, asyncio.Task[None]] = {}

@@ -204,7 +204,7 @@ def test_activate_queues_what_pause_took_away(store: Store) -> None:
     store.change(lifecycle.pause)
     store.change(lifecycle.activate)
     assert store.trial(trial_id).state is TrialState.QUEUED
-    assert [trial.id for trial in store.run(trials.queued)] == [trial_id]
+    assert [one.trial_id for one in store.run(lambda c: trials.queue(c, per_experiment=9))] == [trial_id]
 
 
 def test_cancel_ends_waiting_trials_at_once_and_asks_running_ones(store: Store) -> None:

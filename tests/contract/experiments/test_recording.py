@@ -54,7 +54,7 @@ def test_a_recorded_trial_has_ended_and_nothing_is_left_to_do_for_it(engine: Eng
         assert (trial.state, trial.run, trial.metadata) == (TrialState.COMPLETED, 1, {"a": 1})
         assert kept.outcome is RunOutcome.COMPLETED
         assert run.experiment_id not in {found.id for found in experiments.live(connection)}
-        assert run.trial_id not in {found.id for found in trials.queued(connection)}
+        assert run.trial_id not in {found.trial_id for found in trials.queue(connection, per_experiment=9)}
 
 
 def test_the_same_request_gives_the_same_trial(engine: Engine) -> None:

@@ -32,6 +32,11 @@ def experiment(state: ExperimentState) -> Experiment:
         definition_size=0,
         search_created=True,
         action_cursor=0,
+        slots_per_trial=1,
+        single_node=None,
+        max_slots=None,
+        priority=42,
+        weight=1.0,
     )
 
 

@@ -2,34 +2,49 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import islice
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolute_experiments.scheduling import BEHIND, Holder, Placement, Request, plan
+from resolute_experiments.placement import Demand, Machines
+from resolute_experiments.scheduling import BEHIND, Holder, Placement, Plan, Request, Share, plan
 
 
-def request(name: str, slots: int, experiment: str = "e", **more: object) -> Request:
-    return Request(trial_id=name, experiment_id=experiment, slots=slots, **more)  # type: ignore[arg-type]
+def request(name: str, slots: int, experiment: str = "e", **share: object) -> Request:
+    demand = Demand(slots=slots)
+    return Request(trial_id=name, experiment_id=experiment, demand=demand, share=Share(**share))  # type: ignore[arg-type]
 
 
 def holder(name: str, slots: int, experiment: str = "h", **more: object) -> Holder:
-    return Holder(allocation_id=name, experiment_id=experiment, slots=slots, **more)  # type: ignore[arg-type]
+    """One that holds slots; which ones is told by ``machines``."""
+    return Holder(allocation_id=name, experiment_id=experiment, slot_ids=(0,) * slots, **more)  # type: ignore[arg-type]
+
+
+def made(queue: list[Request], holders: list[Holder], free: list[int], total: int = 4) -> Plan:
+    """The plan on one node of which some slots are free, and the others are held, in order."""
+    machines = Machines(dict.fromkeys(range(total), 0), frozenset(free))
+    taken = iter(sorted(set(range(total)) - set(free)))
+    holding = [replace(one, slot_ids=tuple(next(taken) for _ in one.slot_ids)) for one in holders]
+    return plan(queue, holding, machines)
 
 
 def placed(queue: list[Request], holders: list[Holder], free: list[int], total: int = 4) -> list[str]:
-    return [placement.trial_id for placement in plan(queue, holders, free=free, total=total).placements]
+    return [placement.trial_id for placement in made(queue, holders, free, total).placements]
 
 
 def test_trials_of_one_experiment_get_slots_in_the_order_of_the_queue() -> None:
-    result = plan([request("a", 1), request("b", 1), request("c", 1)], [], free=[4, 2], total=3)
-    assert result.placements == (Placement("a", (2,)), Placement("b", (4,)))
-    assert result.explanations["c"] == "needs 1 slots, 0 of 3 are free"
+    result = made([request("a", 1), request("b", 1), request("c", 1)], [], free=[2, 1], total=3)
+    assert result.placements == (Placement("a", (1,)), Placement("b", (2,)))
+    assert result.why("c", "e") == "needs 1 slots, 0 of 3 are free"
 
 
 def test_large_trial_holds_back_smaller_ones_behind_it() -> None:
-    result = plan([request("large", 2), request("small", 1)], [], free=[0], total=2)
+    result = made([request("large", 2), request("small", 1)], [], free=[0], total=2)
     assert result.placements == ()
-    assert result.explanations == {"large": "needs 2 slots, 1 of 2 are free", "small": BEHIND}
+    assert result.why("large", "e") == "needs 2 slots, 1 of 2 are free"
+    assert result.why("small", "e") == BEHIND
 
 
 def test_task_without_slots_starts_even_when_nothing_is_free() -> None:
@@ -38,9 +53,9 @@ def test_task_without_slots_starts_even_when_nothing_is_free() -> None:
 
 def test_experiment_at_its_own_limit_holds_back_nobody_else() -> None:
     queue = [request("a", 1, "x", max_slots=1), request("b", 1, "y")]
-    result = plan(queue, [holder("r", 1, "x")], free=[0], total=2)
+    result = made(queue, [holder("r", 1, "x")], free=[0], total=2)
     assert result.placements == (Placement("b", (0,)),)
-    assert result.explanations["a"] == "its experiment holds 1 of at most 1 slots (resources.max_slots)"
+    assert result.why("a", "x") == "its experiment holds 1 of at most 1 slots (resources.max_slots)"
 
 
 def test_more_urgent_trial_overtakes_an_earlier_one() -> None:
@@ -67,61 +82,131 @@ def test_urgent_trial_takes_slots_from_the_least_urgent_and_latest() -> None:
         holder("new", 1, priority=80, started_at=2.0),
         holder("middle", 1, priority=50),
     ]
-    result = plan([request("a", 1, priority=20)], holders, free=[], total=4)
+    result = made([request("a", 1, priority=20)], holders, free=[], total=4)
     assert result.preemptions == ("new",)
-    assert "1 more once less urgent trials have checkpointed" in result.explanations["a"]
+    assert "1 more once less urgent trials have checkpointed" in result.why("a", "e")
 
 
 def test_no_more_trials_are_preempted_than_needed_while_the_first_are_leaving() -> None:
     holders = [holder("leaving", 1, priority=80, leaving=True), holder("other", 1, priority=80)]
-    assert plan([request("a", 1, priority=20)], holders, free=[], total=2).preemptions == ()
+    assert made([request("a", 1, priority=20)], holders, free=[], total=2).preemptions == ()
 
 
 def test_nobody_is_preempted_in_vain() -> None:
     holders = [holder("a", 1, priority=80), holder("b", 3, priority=10)]
-    assert plan([request("large", 4, priority=20)], holders, free=[], total=4).preemptions == ()
+    assert made([request("large", 4, priority=20)], holders, free=[], total=4).preemptions == ()
 
 
 def test_equals_are_never_preempted() -> None:
-    assert plan([request("a", 1)], [holder("r", 1)], free=[], total=1).preemptions == ()
+    assert made([request("a", 1)], [holder("r", 1)], free=[], total=1).preemptions == ()
 
 
+def demand(slots: int, *, single_node: bool | None = None, excluded: set[int] | None = None) -> Request:
+    wanted = Demand(slots=slots, single_node=single_node, excluded=frozenset(excluded or ()))
+    return Request(trial_id="a", experiment_id="e", demand=wanted, share=Share(priority=10))
+
+
+def two_nodes(*free: int) -> Machines:
+    """Two nodes of four slots."""
+    return Machines({slot: slot // 4 for slot in range(8)}, frozenset(free))
+
+
+def test_trial_that_fits_a_node_waits_for_one_and_is_told_so() -> None:
+    result = plan([demand(4)], [], two_nodes(0, 1, 2, 4, 5))
+    assert result.placements == ()
+    assert result.why("a", "e") == "needs 4 slots on one node, 3 free; 5 of 8 in all"
+
+
+def test_trial_that_may_be_split_is_and_one_larger_than_a_node_must_be() -> None:
+    assert plan([demand(4, single_node=False)], [], two_nodes(0, 4, 5, 6)).placements[0].slot_ids == (
+        4,
+        5,
+        6,
+        0,
+    )
+    assert plan([demand(6)], [], two_nodes(*range(8))).placements[0].slot_ids == (0, 1, 2, 3, 4, 5)
+    assert plan([demand(6)], [], two_nodes(*range(5))).placements == ()
+
+
+def test_small_trial_takes_the_fullest_node_so_that_a_large_one_finds_room() -> None:
+    assert plan([demand(1)], [], two_nodes(0, 1, 2, 3, 7)).placements[0].slot_ids == (7,)
+
+
+def test_excluded_node_is_not_used_and_without_another_the_trial_is_given_up() -> None:
+    assert plan([demand(2, excluded={0})], [], two_nodes(*range(8))).placements[0].slot_ids == (4, 5)
+    waits = plan([demand(2, excluded={0})], [], two_nodes(0, 1, 2))
+    assert not waits.impossible
+    assert "node 0 is excluded by a log policy" in waits.why("a", "e")
+    assert list(plan([demand(2, excluded={0, 1})], [], two_nodes(*range(8))).impossible) == ["a"]
+    assert list(plan([demand(6, excluded={0})], [], two_nodes(*range(8))).impossible) == ["a"]
+
+
+def test_room_is_made_on_one_node_by_as_few_as_possible() -> None:
+    holders = [
+        Holder(allocation_id=f"small{slot}", experiment_id="h", slot_ids=(slot,), priority=90)
+        for slot in range(4)
+    ]
+    holders.append(Holder(allocation_id="large", experiment_id="h", slot_ids=(4, 5, 6, 7), priority=80))
+    assert plan([demand(4)], holders, two_nodes()).preemptions == ("large",)
+    assert len(plan([demand(4)], holders[:4], two_nodes(4, 5, 6)).preemptions) == 4
+
+
+NODES = 3
 REQUESTS = st.lists(
     st.builds(
         Request,
         trial_id=st.uuids().map(str),
         experiment_id=st.sampled_from("xyz"),
-        slots=st.integers(0, 4),
-        max_slots=st.none() | st.integers(0, 6),
-        priority=st.integers(1, 99),
-        weight=st.sampled_from([0.5, 1.0, 3.0]),
+        demand=st.builds(
+            Demand,
+            slots=st.integers(0, 5),
+            single_node=st.sampled_from([None, True, False]),
+            excluded=st.frozensets(st.integers(0, NODES - 1), max_size=2),
+        ),
+        share=st.builds(
+            Share,
+            max_slots=st.none() | st.integers(0, 6),
+            priority=st.integers(1, 99),
+            weight=st.sampled_from([0.5, 1.0, 3.0]),
+        ),
     ),
     max_size=12,
-    unique_by=lambda made: made.trial_id,
+    unique_by=lambda one: one.trial_id,
 )
-HOLDERS = st.lists(
-    st.builds(
-        Holder,
-        allocation_id=st.uuids().map(str),
-        experiment_id=st.sampled_from("xyz"),
-        slots=st.integers(0, 3),
-        priority=st.integers(1, 99),
-        leaving=st.booleans(),
-    ),
-    max_size=5,
+HELD = st.lists(
+    st.tuples(st.sampled_from("xyz"), st.integers(0, 3), st.integers(1, 99), st.booleans()), max_size=4
 )
 
 
-@given(queue=REQUESTS, holders=HOLDERS, free=st.sets(st.integers(0, 7), max_size=8))
+@given(queue=REQUESTS, held=HELD, free=st.integers(0, 9))
 def test_no_slot_is_given_twice_and_everyone_is_placed_or_told_why(
-    queue: list[Request], holders: list[Holder], free: set[int]
+    queue: list[Request], held: list[tuple[str, int, int, bool]], free: int
 ) -> None:
-    result = plan(queue, holders, free=sorted(free), total=8)
+    nodes = {slot: slot % NODES for slot in range(9)}
+    taken = iter(range(free, 9))
+    holders = [
+        Holder(
+            allocation_id=str(number),
+            experiment_id=experiment,
+            slot_ids=tuple(islice(taken, count)),
+            priority=priority,
+            leaving=leaving,
+        )
+        for number, (experiment, count, priority, leaving) in enumerate(held)
+    ]
+    machines = Machines.of(nodes, taken=(slot for one in holders for slot in one.slot_ids))
+    result = plan(queue, holders, machines)
     given_out = [slot for placement in result.placements for slot in placement.slot_ids]
     assert len(given_out) == len(set(given_out))
-    assert set(given_out) <= free
+    assert set(given_out) <= machines.free
+    by_name = {one.trial_id: one for one in queue}
+    for placement in result.placements:
+        wanted = by_name[placement.trial_id].demand
+        used = {nodes[slot] for slot in placement.slot_ids}
+        assert len(placement.slot_ids) == wanted.slots
+        assert not used & wanted.excluded
+        assert not wanted.single_node or len(used) <= 1
     names = {placement.trial_id for placement in result.placements}
-    assert names | set(result.explanations) == {made.trial_id for made in queue}
-    assert not names & set(result.explanations)
-    leaving = {holder.allocation_id for holder in holders if holder.leaving}
-    assert not set(result.preemptions) & leaving
+    assert not names & set(result.impossible)
+    assert all(result.why(name, one.experiment_id) for name, one in by_name.items() if name not in names)
+    assert not set(result.preemptions) & {one.allocation_id for one in holders if one.leaving}

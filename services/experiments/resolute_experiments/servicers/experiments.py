@@ -21,6 +21,7 @@ from resolute_experiments.states import ExperimentState
 from resolute_experiments.store import experiments, trials
 from resolute_experiments.store.experiments import Experiment, Filter
 from resolute_experiments.submission import Submission, Submissions
+from resolute_experiments.waiting import Waiting
 from resolute_serving.pages import decode_token, encode_token, page_size
 
 _HEARTBEAT_SECONDS = 15.0
@@ -175,7 +176,12 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
         with self._core.notifier.subscribe(first.id, (first.id, "watch")) as changes:
             while not self._core.notifier.closed:
                 response = await self._core.database.read(
-                    partial(_snapshot, experiment_id=first.id, since=seen, with_trials=request.include_trials)
+                    partial(
+                        _snapshot,
+                        experiment_id=first.id,
+                        since=seen,
+                        waiting=self._core.waiting if request.include_trials else None,
+                    )
                 )
                 if response.experiment.revision > seen:
                     seen, quiet = response.experiment.revision, 0.0
@@ -231,15 +237,18 @@ def _message(
 
 
 def _snapshot(
-    connection: Connection, experiment_id: str, since: int, *, with_trials: bool
+    connection: Connection, experiment_id: str, since: int, *, waiting: Waiting | None
 ) -> pb2.WatchExperimentResponse:
     experiment = experiments.get(connection, experiment_id=experiment_id)
     if experiment.revision <= since:
         return pb2.WatchExperimentResponse()
-    changed = trials.of_experiment(connection, experiment_id, revision=since) if with_trials else []
+    changed = trials.of_experiment(connection, experiment_id, revision=since) if waiting else []
     return pb2.WatchExperimentResponse(
         experiment=_message(connection, experiment, with_config=False),
-        trials=[trial_message(trial, experiment) for trial in changed],
+        trials=[
+            trial_message(trial, experiment, explanation=waiting.explain(trial) if waiting else "")
+            for trial in changed
+        ],
     )
 
 

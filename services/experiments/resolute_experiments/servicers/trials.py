@@ -52,7 +52,10 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         def work(connection: Connection) -> list[experiment_pb2.Trial]:
             experiment = self._core.experiment(connection, request.experiment)
             found = trials.of_experiment(connection, experiment.id, after=after, limit=limit + 1)
-            return [trial_message(trial, experiment) for trial in found]
+            return [
+                trial_message(trial, experiment, explanation=self._core.waiting.explain(trial))
+                for trial in found
+            ]
 
         found = await self._core.database.read(work)
         more = len(found) > limit
@@ -122,4 +125,10 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         history = runs.of_trial(connection, trial.id)
         containers = runs.containers_of(connection, history[-1].allocation_id) if history else []
         experiment = experiments.get(connection, experiment_id=trial.experiment_id)
-        return trial_message(trial, experiment, runs=history, containers=containers)
+        return trial_message(
+            trial,
+            experiment,
+            explanation=self._core.waiting.explain(trial),
+            runs=history,
+            containers=containers,
+        )

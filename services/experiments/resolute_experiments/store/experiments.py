@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute.errors import NotFoundError
-from resolute_experiments.scheduling import DEFAULT_PRIORITY
+from resolute_experiments.scheduling import DEFAULT_PRIORITY, Share
 from resolute_experiments.schema import definition_chunks, experiments, trials
 from resolute_experiments.states import LIVE_EXPERIMENTS, ExperimentState
 
@@ -43,6 +43,11 @@ class Experiment:
     definition_size: int
     search_created: bool
     action_cursor: int
+    slots_per_trial: int
+    single_node: bool | None
+    max_slots: int | None
+    priority: int
+    weight: float
 
     @property
     def label(self) -> str:
@@ -50,26 +55,9 @@ class Experiment:
         return f"experiment {self.number}"
 
     @property
-    def slots_per_trial(self) -> int:
-        """Slots that each of its trials needs; zero for auxiliary tasks."""
-        return int(self.config["resources"]["slots_per_trial"])
-
-    @property
-    def priority(self) -> int:
-        """Urgency from 1 (most) to 99."""
-        wanted = self.config["resources"].get("priority")
-        return DEFAULT_PRIORITY if wanted is None else int(wanted)
-
-    @property
-    def weight(self) -> float:
-        """Share of slots among experiments of the same priority."""
-        return float(self.config["resources"].get("weight") or 1.0)
-
-    @property
-    def max_slots(self) -> int | None:
-        """Slots that all of its trials may hold together; None for no limit."""
-        limit = self.config["resources"].get("max_slots")
-        return None if limit is None else int(limit)
+    def share(self) -> Share:
+        """What it may have, and how urgently."""
+        return Share(max_slots=self.max_slots, priority=self.priority, weight=self.weight)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +73,7 @@ class Filter:
 
 def insert(connection: Connection, values: dict[str, Any], chunks: Iterable[bytes]) -> Experiment:
     """Writes an experiment with its model definition, and returns it with its number."""
-    connection.execute(sa.insert(experiments).values(**values))
+    connection.execute(sa.insert(experiments).values(**values, **_queue_columns(values["config"])))
     rows = [
         {"experiment_id": values["id"], "position": position, "data": data}
         for position, data in enumerate(chunks)
@@ -127,6 +115,12 @@ def live(connection: Connection) -> list[Experiment]:
         sa.select(experiments).where(experiments.c.state.in_(states)).order_by(experiments.c.number)
     )
     return [_from_row(row) for row in rows]
+
+
+def priorities(connection: Connection, ids: Collection[str]) -> dict[str, int]:
+    """Reads how urgent some experiments are, by UUID."""
+    query = sa.select(experiments.c.id, experiments.c.priority).where(experiments.c.id.in_(ids))
+    return {row.id: row.priority for row in connection.execute(query)}
 
 
 def page(connection: Connection, wanted: Filter, *, before: int | None, limit: int) -> list[Experiment]:
@@ -218,6 +212,17 @@ def definition_chunk(connection: Connection, experiment_id: str, position: int) 
 def delete_contents(connection: Connection, experiment_id: str) -> None:
     """Removes what an experiment holds but its own row, which stays as a tombstone."""
     connection.execute(sa.delete(definition_chunks).where(definition_chunks.c.experiment_id == experiment_id))
+
+
+def _queue_columns(config: dict[str, Any]) -> dict[str, Any]:
+    resources = config["resources"]
+    return {
+        "slots_per_trial": resources["slots_per_trial"],
+        "single_node": resources.get("is_single_node"),
+        "max_slots": resources.get("max_slots"),
+        "priority": resources.get("priority") or DEFAULT_PRIORITY,
+        "weight": resources.get("weight") or 1.0,
+    }
 
 
 def _from_row(row: sa.Row[Any]) -> Experiment:

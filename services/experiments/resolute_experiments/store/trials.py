@@ -10,6 +10,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute.errors import NotFoundError
+from resolute_experiments.placement import Demand
+from resolute_experiments.scheduling import Request, Share
 from resolute_experiments.schema import experiments, trials
 from resolute_experiments.states import ENDED_TRIALS, ExperimentState, TrialState
 from resolute_experiments.store import experiments as experiment_store
@@ -40,6 +42,7 @@ class Trial:
     settled_length: int
     closed: bool
     kill_requested: bool
+    excluded_nodes: tuple[int, ...]
     queued_at: float
     created_at: float
     ended_at: float | None
@@ -108,15 +111,53 @@ def unfinished(connection: Connection, experiment_id: str) -> list[Trial]:
     return [_from_row(row) for row in connection.execute(query.order_by(trials.c.number))]
 
 
-def queued(connection: Connection) -> list[Trial]:
-    """Reads the trials of active experiments that wait for slots, in the order of the queue."""
-    query = (
-        sa.select(trials)
-        .join(experiments, experiments.c.id == trials.c.experiment_id)
-        .where(trials.c.state == TrialState.QUEUED.value, experiments.c.state == ExperimentState.ACTIVE.value)
-        .order_by(trials.c.queued_at, trials.c.number)
+def queue(connection: Connection, *, per_experiment: int) -> list[Request]:
+    """Reads the trials of active experiments that wait for slots, in the order of the queue.
+
+    Args:
+        connection: Where from.
+        per_experiment: Most trials of one experiment, the first in its own queue.
+    """
+    place = sa.func.row_number().over(
+        partition_by=trials.c.experiment_id, order_by=(trials.c.queued_at, trials.c.number)
     )
-    return [_from_row(row) for row in connection.execute(query)]
+    numbered = (
+        sa.select(trials, place.label("place")).where(trials.c.state == TrialState.QUEUED.value).subquery()
+    )
+    query = (
+        sa.select(
+            numbered.c.id,
+            numbered.c.experiment_id,
+            numbered.c.excluded_nodes,
+            experiments.c.slots_per_trial,
+            experiments.c.single_node,
+            experiments.c.max_slots,
+            experiments.c.priority,
+            experiments.c.weight,
+        )
+        .join(experiments, experiments.c.id == numbered.c.experiment_id)
+        .where(numbered.c.place <= per_experiment, experiments.c.state == ExperimentState.ACTIVE.value)
+        .order_by(numbered.c.queued_at, numbered.c.number)
+    )
+    return [
+        Request(
+            trial_id=row.id,
+            experiment_id=row.experiment_id,
+            demand=Demand(
+                slots=row.slots_per_trial,
+                single_node=row.single_node,
+                excluded=frozenset(row.excluded_nodes),
+            ),
+            share=Share(max_slots=row.max_slots, priority=row.priority, weight=row.weight),
+        )
+        for row in connection.execute(query)
+    ]
+
+
+def any_queued(connection: Connection) -> bool:
+    """Whether some trial waits for slots."""
+    query = sa.select(trials.c.id).where(trials.c.state == TrialState.QUEUED.value).limit(1)
+    return connection.execute(query).one_or_none() is not None
 
 
 def queued_count(connection: Connection) -> int:
@@ -144,4 +185,5 @@ def update(connection: Connection, trial: Trial, **values: Any) -> None:
 def _from_row(row: sa.Row[Any]) -> Trial:
     values = dict(row._mapping)
     values["state"] = TrialState(values["state"])
+    values["excluded_nodes"] = tuple(values["excluded_nodes"])
     return Trial(**values)

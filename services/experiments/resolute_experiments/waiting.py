@@ -1,0 +1,25 @@
+"""Why trials wait, as of the scheduler's last pass. In memory only: the next life tells it anew."""
+
+from __future__ import annotations
+
+from resolute_experiments.scheduling import Plan
+from resolute_experiments.states import TrialState
+from resolute_experiments.store.trials import Trial
+
+
+class Waiting:
+    """Remembers the last plan, so that thousands of trials need no row each to say why they wait."""
+
+    def __init__(self) -> None:
+        self._plan: Plan | None = None
+
+    def take(self, plan: Plan) -> None:
+        """Takes the plan of a pass."""
+        self._plan = plan
+
+    def explain(self, trial: Trial) -> str:
+        """Says why a trial waits or how its last run ended; empty when there is nothing to say."""
+        if trial.state is not TrialState.QUEUED:
+            return trial.explanation
+        why = self._plan.why(trial.id, trial.experiment_id) if self._plan else "waits for the scheduler"
+        return f"{why}; its last run {trial.explanation}" if trial.explanation else why
