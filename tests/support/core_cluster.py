@@ -212,8 +212,14 @@ class Trial:
 
 
 @contextmanager
-def cluster(tmp_path: Path, *, max_length: int = 8) -> Iterator[Trial]:
-    """Serves one experiment whose search gives operations; yields its first trial."""
+def cluster(
+    tmp_path: Path,
+    *,
+    max_length: int = 8,
+    unit: str = "batches",
+    halving: search.AsyncHalvingMethod | None = None,
+) -> Iterator[Trial]:
+    """Serves an experiment whose search gives operations, several by halving; yields its first trial."""
     services = Services(tmp_path / "services")
     (tmp_path / "services").mkdir()
     services.up()
@@ -223,8 +229,8 @@ def cluster(tmp_path: Path, *, max_length: int = 8) -> Iterator[Trial]:
             tmp_path,
             services,
             experiment_id,
-            _first_trial(services, experiment_id, max_length),
-            config={"searcher": {"name": "single", "max_length": {"batches": max_length}}},
+            _first_trial(services, experiment_id, max_length, halving),
+            config={"searcher": {"name": "single", "max_length": {unit: max_length}}},
         )
         try:
             yield trial
@@ -234,7 +240,9 @@ def cluster(tmp_path: Path, *, max_length: int = 8) -> Iterator[Trial]:
         services.end()
 
 
-def _first_trial(services: Services, search_id: str, max_length: int) -> str:
+def _first_trial(
+    services: Services, search_id: str, max_length: int, halving: search.AsyncHalvingMethod | None
+) -> str:
     """Creates a search and tells it that its first trial exists, as the experiments service does."""
     channel = open_channel(services.address, token=services.running.service_token)
     stub = SearcherServiceStub(channel)
@@ -243,7 +251,8 @@ def _first_trial(services: Services, search_id: str, max_length: int) -> str:
         smaller_is_better=True,
         seed=1,
         space=search.Space(),
-        single=search.SingleMethod(max_length=max_length),
+        single=None if halving else search.SingleMethod(max_length=max_length),
+        async_halving=halving,
     )
     stub.CreateSearch(searcher.CreateSearchRequest(search_id=search_id, spec=spec))
     stream = stub.FollowActions(searcher.FollowActionsRequest(search_id=search_id))

@@ -74,7 +74,11 @@ class LineTrial(pytorch.PyTorchTrial):
 
 def weights(trial: Any) -> list[torch.Tensor]:
     """Everything that training has made of a trial's model."""
-    return [tensor.clone() for tensor in trial.context.models[0].state_dict().values()]
+    return weights_of(trial.context.models[0])
+
+
+def weights_of(module: Any) -> list[torch.Tensor]:
+    return [tensor.clone() for tensor in module.state_dict().values()]
 
 
 def same(left: list[torch.Tensor], right: list[torch.Tensor]) -> bool:

@@ -54,3 +54,9 @@ class SearcherMetric:
         if best is None or best != best:  # noqa: PLR0124 - NaN is the number that differs from itself
             return True
         return value < best if self.smaller_is_better else value > best
+
+
+def is_time_driven(context: core.Context) -> bool:
+    """Whether validation reports, and no operations, tell the search how far a trial is."""
+    connection = None if context.info is None else context.info.connection
+    return connection is not None and connection.time_driven

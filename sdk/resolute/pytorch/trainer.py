@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from resolute import core
 from resolute.pytorch.assembly import Assembly, TrialAssembly
 from resolute.pytorch.callbacks import Callbacks
 from resolute.pytorch.checkpoints import Checkpoints, opened
 from resolute.pytorch.context import PyTorchTrialContext
 from resolute.pytorch.display import choose_display
 from resolute.pytorch.goals import Goals, LocalGoal, OneBatch, SearchGoals, TimedGoal
+from resolute.pytorch.judging import is_time_driven
 from resolute.pytorch.legacy import adapt_trial
 from resolute.pytorch.loop import CheckpointPolicy, Parts, TrainingLoop
 from resolute.pytorch.progress import Intervals, Progress
@@ -177,7 +177,7 @@ class Trainer:
                 if directory is not None:
                     saved.load(directory, progress)
             assembly.ready()
-            timed = _is_timed(self._core)
+            timed = is_time_driven(self._core)
             reports = Reports(context, callbacks=callbacks, metrics=metrics, count_progress=timed)
             stack.callback(reports.close)
             display = choose_display(on_cluster=self._core.info is not None, rank=context.distributed.rank)
@@ -210,7 +210,7 @@ class Trainer:
             raise ValueError(
                 "test_mode is for training off cluster; on cluster the search decides how long to train"
             )
-        if _is_timed(self._core):
+        if is_time_driven(self._core):
             return TimedGoal(self._timed_length(max_length), self._core.train)
         if max_length is not None:
             _log.warning("max_length has no effect on a cluster: searcher.max_length of the config decides")
@@ -260,8 +260,3 @@ def _parse_policy(policy: str) -> CheckpointPolicy:
         return CheckpointPolicy(policy)
     except ValueError:
         raise ValueError(f"checkpoint_policy is {policy!r}; 'best', 'all' or 'none' was expected") from None
-
-
-def _is_timed(context: core.Context) -> bool:
-    connection = None if context.info is None else context.info.connection
-    return connection is not None and connection.time_driven

@@ -1,0 +1,31 @@
+"""A trial on a small cluster, whose search asks for a few batches first and for more later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.core_cluster import Trial, cluster
+
+from resolute.api.searcher.v1 import search_pb2 as search
+
+Start = Callable[..., Any]
+
+
+@pytest.fixture
+def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
+    """Starts a cluster and makes this process its one trial, until the block ends."""
+
+    @contextmanager
+    def started(*, max_length: int, unit: str = "batches", rungs: int = 1) -> Iterator[Trial]:
+        halving = search.AsyncHalvingMethod(
+            num_rungs=rungs, max_length=max_length, max_trials=1, divisor=3, stop_once=True
+        )
+        with cluster(tmp_path, max_length=max_length, unit=unit, halving=halving) as trial:
+            trial.enter(monkeypatch)
+            yield trial
+
+    return started
