@@ -1,0 +1,221 @@
+"""The callback that makes a Lightning training a trial: it saves, resumes, stops, and follows a search."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from resolute import core
+from resolute.core import Unit
+from resolute.core.train import TRAINING, VALIDATION
+from resolute.lightning.library import find_library
+from resolute.pytorch.following import FollowedSearch
+from resolute.pytorch.stopping import Stopping
+
+if TYPE_CHECKING:
+    from lightning.pytorch import Callback, LightningModule, Trainer
+else:
+    Callback = find_library().Callback
+
+CHECKPOINT_FILE = "lightning.ckpt"
+"""What Lightning saved, in a checkpoint's directory."""
+
+
+class ResoluteCallback(Callback):  # type: ignore[misc, unused-ignore]  # without Lightning it is Any
+    """Makes a training by Lightning's ``Trainer`` a trial.
+
+    - Every validation is followed by a checkpoint, and so is the end of an epoch without one.
+    - When the trial is preempted, all ranks save and stop after the same batch; with accumulated gradients,
+      after a batch that steps.
+    - On a cluster whose search gives operations, training goes on until none is left; the validation that
+      completes each of them is done at its very end, whatever the trainer's own intervals say.
+
+    Args:
+        context: The Core API; with several ranks, made with a ``DistributedContext``.
+        latest_checkpoint: The checkpoint to go on from; default: on a cluster the trial's latest, else none.
+        save_validated: Whether validations and ends of epochs are followed by a checkpoint. Without it there
+            is one when the trial is preempted, and one at the end.
+
+    Attributes:
+        checkpoint_path: What to give ``fit`` as ``ckpt_path``; None to begin anew.
+        batches: Batches trained, over all runs of the trial. Reports and checkpoints count in it.
+
+    Raises:
+        ValueError: The config counts in records.
+    """
+
+    def __init__(
+        self, context: core.Context, *, latest_checkpoint: str | None = None, save_validated: bool = True
+    ) -> None:
+        super().__init__()
+        self.core = context
+        self.batches = 0
+        self.search = FollowedSearch(context)
+        self._stopping = Stopping(context, requested=lambda: False)
+        self._save_validated = save_validated
+        self._trainer: Trainer | None = None
+        self._fitting = False
+        self._saved = 0
+        self._asked = False
+        self._interval: int | None = None
+        self._files = contextlib.ExitStack()
+        latest = latest_checkpoint or (context.info.latest_checkpoint if context.info else None)
+        self.checkpoint_path: Path | None = None
+        if latest is not None:
+            self.checkpoint_path = (
+                self._files.enter_context(context.checkpoint.restore_path(latest)) / CHECKPOINT_FILE
+            )
+
+    # What the logger asks.
+
+    @property
+    def group(self) -> str:
+        """The group that metrics belong to which are logged now."""
+        if self._trainer is not None and self._trainer.testing:
+            return "test"
+        return VALIDATION if self._trainer is not None and self._trainer.validating else TRAINING
+
+    @property
+    def counts(self) -> dict[str, float]:
+        """What a search needs among the metrics that reads their time from them; empty for others."""
+        if not self.search.time_driven or self._trainer is None:
+            return {}
+        return {"batches": self.batches, "epochs": self.batches / self._trainer.num_training_batches}
+
+    # What Lightning calls.
+
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        """Checks that the trainer leaves it to the search how long to train.
+
+        Raises:
+            ValueError: It would stop before the search has what it asks for, or it does not validate.
+        """
+        self._trainer, self._fitting = trainer, stage == "fit"
+        if self._fitting and self.search.unit is not None:
+            _check(trainer, self.search)
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Lets go of the checkpoint that was loaded; stops at once if the search wants no more."""
+        self._files.close()
+        self._saved = self.batches
+        self.core.train.set_status("training")
+        if self.search.is_over:
+            trainer.should_stop = True
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Counts, and asks whether to validate or to stop."""
+        self.batches += 1
+        if self.search.is_reached(batches=self.batches, epochs=_epochs(trainer)):
+            self._ask_for_validation(trainer)
+        elif _is_between_steps(trainer, batch_idx) and self._stopping.at_step(self.batches):
+            self._save(trainer)
+            trainer.limit_val_batches = 0  # or it would validate before it stops
+            trainer.should_stop = True
+
+    def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Says what the trial is doing."""
+        if not trainer.sanity_checking:
+            self.core.train.set_status("validating")
+
+    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Completes what the search asked for, saves, and asks whether to stop."""
+        if trainer.sanity_checking or not self._fitting:
+            return
+        self._report_progress(trainer)
+        if self.search.is_reached(batches=self.batches, epochs=_epochs(trainer)):
+            self._complete(trainer)
+        self._save_and_ask(trainer)
+        self.core.train.set_status("training")
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Saves and asks whether to stop, where no validation did."""
+        if self._saved < self.batches and not trainer.should_stop:
+            self._save_and_ask(trainer)
+
+    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Saves what was not saved yet."""
+        self._save(trainer)
+
+    def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        """Lets go of files, also after a failure."""
+        self._files.close()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns what belongs to Lightning's checkpoint."""
+        return {"batches": self.batches}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes over what ``state_dict`` returned."""
+        self.batches = state_dict["batches"]
+
+    # What is done.
+
+    def _ask_for_validation(self, trainer: Trainer) -> None:
+        """Has Lightning validate after this batch, as it does before it stops early."""
+        self._asked, self._interval = not trainer.should_stop, trainer.check_val_every_n_epoch
+        trainer.should_stop = True
+        trainer.check_val_every_n_epoch = 1
+
+    def _complete(self, trainer: Trainer) -> None:
+        self.search.complete({name: value.item() for name, value in trainer.callback_metrics.items()})
+        if self._asked:
+            trainer.should_stop = self.search.is_over
+            trainer.check_val_every_n_epoch = self._interval
+            self._asked = False
+
+    def _report_progress(self, trainer: Trainer) -> None:
+        if self.search.unit is not None:
+            self.search.report_progress(batches=self.batches, epochs=_epochs(trainer))
+        elif self.core.distributed.rank == 0 and trainer.estimated_stepping_batches < float("inf"):
+            self.core.train.report_progress(min(trainer.global_step / trainer.estimated_stepping_batches, 1))
+
+    def _save_and_ask(self, trainer: Trainer) -> None:
+        if self._save_validated:
+            self._save(trainer)
+        if self._stopping.at_boundary():
+            self._save(trainer)
+            trainer.should_stop = True
+
+    def _save(self, trainer: Trainer) -> None:
+        if self._saved == self.batches:
+            return
+        self._saved = self.batches
+        metadata = {"steps_completed": self.batches}
+        with self.core.checkpoint.store_path(metadata, shard=True) as (directory, _):
+            trainer.save_checkpoint(directory / CHECKPOINT_FILE)
+
+
+def _epochs(trainer: Trainer) -> int:
+    """Whole epochs trained, also while the hooks of the last batch run."""
+    return trainer.current_epoch + int(trainer.is_last_batch)
+
+
+def _is_between_steps(trainer: Trainer, batch_idx: int) -> bool:
+    """Whether no gradients are on their way, and the end of the epoch, a better place, is not due."""
+    return not trainer.is_last_batch and (batch_idx + 1) % trainer.accumulate_grad_batches == 0
+
+
+def _check(trainer: Trainer, search: FollowedSearch) -> None:
+    assert search.unit is not None
+    if not trainer.enable_validation:
+        raise ValueError(
+            "the search decides by validations, and the trainer does none: give the module a "
+            "validation_step() and fit() a loader for it"
+        )
+    if trainer.fit_loop.min_epochs or trainer.fit_loop.min_steps:
+        raise ValueError(
+            "min_epochs and min_steps keep the trainer from stopping when the search says so: leave them out"
+        )
+    length = search.max_length
+    limits = {Unit.EPOCHS: ("max_epochs", trainer.max_epochs), Unit.BATCHES: ("max_steps", trainer.max_steps)}
+    for unit, (name, limit) in limits.items():
+        unlimited = limit is None or limit == -1
+        enough = unit is search.unit and length is not None and (limit or 0) >= length
+        if not unlimited and not enough:
+            raise ValueError(
+                f"Trainer({name}={limit}) may stop before the search, which counts in "
+                f"{search.unit.name.lower()} and goes to {length}: give Trainer(max_epochs=-1) on a cluster"
+            )
