@@ -24,7 +24,9 @@ from resolute.search_space import Categorical, Constant, Double, Integer, Log
 __version__ = "0.38.1"
 """The last release of the API that is served here."""
 
-_SUBMODULES = frozenset({"constants", "core", "experimental", "launch", "pytorch", "searcher"})
+_SUBMODULES = frozenset(
+    {"constants", "core", "experimental", "launch", "pytorch", "searcher", "transformers"}
+)
 
 
 def __getattr__(name: str) -> Any:
