@@ -143,6 +143,8 @@ class Context:
     def _close_all(self) -> None:
         self._stack_dump.remove()
         steps: tuple[Callable[[], None], ...] = (
+            # What it sends needs everything else.
+            self.checkpoint.wait,
             self.preempt.close,
             self.profiler.close,
             self._parts.tensorboard.close,

@@ -133,6 +133,7 @@ class Callbacks:
                 stacklevel=2,
             )
         self.want_validation_metrics = any(overrides(callback, "on_validation_end") for callback in self)
+        self.want_upload_end = any(overrides(callback, "on_checkpoint_upload_end") for callback in self)
         self.want_epochs = any(
             overrides(callback, "on_training_epoch_start") or overrides(callback, "on_training_epoch_end")
             for callback in self

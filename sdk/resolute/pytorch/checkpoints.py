@@ -83,7 +83,11 @@ class Checkpoints:
         state = contents.capture(progress.step)
         context._core.train.set_status("checkpointing")
         together = dist.size > 1 and not chief_only
-        store = context._core.checkpoint.store_path(_metadata(progress), shard=together)
+        # A commit takes all ranks; and who wants to be told of its end must be told in time.
+        background = not together and not self._callbacks.want_upload_end
+        store = context._core.checkpoint.store_path(
+            _metadata(progress), shard=together, background=background
+        )
         with store as (directory, uuid):
             if dist.rank == 0:
                 self._describe(directory, progress)

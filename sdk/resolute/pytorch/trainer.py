@@ -146,6 +146,8 @@ class Trainer:
     def _run(self, request: _Request) -> None:
         callbacks = Callbacks(self._assembly.callbacks())
         with contextlib.ExitStack() as stack:
+            # The last checkpoint counts once fit() has ended, however it ends.
+            stack.callback(self._core.checkpoint.wait)
             stack.callback(callbacks.shut_down)
             loop = stack.enter_context(self._prepared(request, callbacks))
             for callback in callbacks:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import logging
 import os
 import shutil
@@ -13,7 +14,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from resolute.core.checkpoint.agreement import together, together_local
-from resolute.core.checkpoint.manifest import Selector
+from resolute.core.checkpoint.background import Background
+from resolute.core.checkpoint.manifest import Selector, copy_plain, list_directory, selected, write_metadata
 from resolute.core.checkpoint.registry import CheckpointRegistry, LocalRegistry
 from resolute.core.checkpoint.restore import DownloadMode, Downloads
 from resolute.core.checkpoint.stores import CheckpointStore
@@ -49,6 +51,7 @@ class CheckpointContext:
         self._store = store
         self._uploads = Uploads(dist, store=store, registry=registry, flush=flush, committed=committed)
         self._downloads = Downloads(dist, registry=registry)
+        self._background = Background()
 
     def upload(
         self,
@@ -57,6 +60,7 @@ class CheckpointContext:
         *,
         shard: bool = False,
         selector: Selector | None = None,
+        background: bool = False,
     ) -> str:
         """Makes a checkpoint of a directory.
 
@@ -67,6 +71,7 @@ class CheckpointContext:
             shard: Whether every rank calls, each with a part of the checkpoint. Ranks that name the same
                 directory upload it once; equal files of one name too.
             selector: Says of each path whether it belongs to the checkpoint; directories end in a slash.
+            background: Whether to return as soon as the files are copied on local disk; see ``store_path``.
 
         Returns:
             The identifier of the checkpoint.
@@ -74,9 +79,13 @@ class CheckpointContext:
         Raises:
             RuntimeError: A worker calls without ``shard``; there is no directory; or ranks bring different
                 files of one name, or different metadata.
-            ValueError: ``steps_completed`` is missing.
+            ValueError: ``steps_completed`` is missing; or shards of several ranks shall go in the background.
         """
         source = None if ckpt_dir is None else Path(ckpt_dir)
+        self._check_background(background, shard=shard)
+        self._background.wait()
+        if background and source is not None:
+            return self._upload_later(source, metadata, selector)
         if shard:
             return self._uploads.shards(source, metadata, selector)
         self._check_chief("upload")
@@ -89,13 +98,24 @@ class CheckpointContext:
 
     @contextlib.contextmanager
     def store_path(
-        self, metadata: Mapping[str, Any] | None = None, *, shard: bool = False
+        self,
+        metadata: Mapping[str, Any] | None = None,
+        *,
+        shard: bool = False,
+        background: bool = False,
     ) -> Iterator[tuple[Path, str]]:
         """Gives a directory to write a checkpoint to; it becomes one when the block ends without an error.
+
+        In the background the end of the block only hands the files over: they lie on local disk, or on the
+        shared file system, and are sent and committed while training goes on. One checkpoint is under way at
+        a time: the next call of any method here, ``wait`` and the end of the context wait for it and raise
+        what went wrong. A process that is killed before leaves no checkpoint.
 
         Args:
             metadata: JSON-like data by name; on cluster ``steps_completed`` must be in it.
             shard: Whether every rank enters, each to write a part of the checkpoint.
+            background: Whether to send and commit in the background; not for shards of several ranks, whose
+                commit takes all of them.
 
         Yields:
             The directory and the identifier of the checkpoint.
@@ -103,13 +123,26 @@ class CheckpointContext:
         Raises:
             RuntimeError: A worker calls without ``shard``; or ranks write different files of one name, or
                 give different metadata.
-            ValueError: ``steps_completed`` is missing.
+            ValueError: ``steps_completed`` is missing; or shards of several ranks shall go in the background.
         """
-        if not shard:
-            self._check_chief("store_path")
-            self._registry.prepare(metadata)
-        with self._store_shards(metadata) if shard else self._store_alone(metadata) as entered:
+        self._check_background(background, shard=shard)
+        self._background.wait()
+        if shard and not background:
+            with self._store_shards(metadata) as entered:
+                yield entered
+            return
+        self._check_chief("store_path")
+        self._registry.prepare(metadata)
+        with self._store_alone(metadata, background=background) as entered:
             yield entered
+
+    def wait(self) -> None:
+        """Waits until the checkpoint that is sent in the background counts, if there is one.
+
+        Raises:
+            Exception: It could not be sent or committed: its own error.
+        """
+        self._background.wait()
 
     def download(
         self,
@@ -132,6 +165,7 @@ class CheckpointContext:
             CheckpointNotFound: There is no such checkpoint.
             DataLossError: A file is not what was committed.
         """
+        self._background.wait()
         if DownloadMode(download_mode) is DownloadMode.NoSharedDownload:
             self._downloads.alone(storage_id, Path(ckpt_dir), selector)
         else:
@@ -159,6 +193,7 @@ class CheckpointContext:
             CheckpointNotFound: There is no such checkpoint.
             DataLossError: A file is not what was committed.
         """
+        self._background.wait()
         shared = DownloadMode(download_mode) is DownloadMode.LocalWorkersShareDownload
         directory = self._downloads.in_place(storage_id, shared=shared)
         if directory is not None:
@@ -176,11 +211,20 @@ class CheckpointContext:
             CheckpointNotFound: There is no such checkpoint.
             NotImplementedError: Off cluster.
         """
+        self._background.wait()
         return self._registry.metadata(storage_id)
 
     def delete(self, storage_id: str) -> None:
         """Removes a checkpoint, files first. Nothing happens if it is gone already."""
+        self._background.wait()
         self._registry.delete(storage_id)
+
+    def _check_background(self, background: bool, *, shard: bool) -> None:
+        if background and shard and self._dist.size > 1:
+            raise ValueError(
+                f"a checkpoint of {self._dist.size} ranks cannot be written in the background: its commit "
+                "takes all of them; leave background=True away, or write it on the chief without shard=True"
+            )
 
     def _check_chief(self, method: str) -> None:
         if self._dist.rank:
@@ -190,12 +234,37 @@ class CheckpointContext:
             )
 
     @contextlib.contextmanager
-    def _store_alone(self, metadata: Mapping[str, Any] | None) -> Iterator[tuple[Path, str]]:
+    def _store_alone(
+        self, metadata: Mapping[str, Any] | None, *, background: bool
+    ) -> Iterator[tuple[Path, str]]:
         checkpoint_id = self._uploads.begin()
-        with self._uploads.giving_up(checkpoint_id), self._place(checkpoint_id) as place:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(self._uploads.giving_up(checkpoint_id))
+            place = stack.enter_context(self._place(checkpoint_id))
             yield place.directory, checkpoint_id
             commit = self._uploads.adopt if place.in_store else self._uploads.copy_in
-            commit(checkpoint_id, place.directory, metadata)
+            if not background:
+                commit(checkpoint_id, place.directory, metadata)
+                return
+            # The script may go on to change what it has given.
+            kept = copy.deepcopy(dict(metadata or {}))
+            ending = stack.pop_all()
+
+        def finish() -> None:
+            with ending:
+                commit(checkpoint_id, place.directory, kept)
+
+        self._background.begin(finish)
+
+    def _upload_later(
+        self, source: Path, metadata: Mapping[str, Any] | None, selector: Selector | None
+    ) -> str:
+        self._check_chief("upload")
+        self._registry.prepare(metadata)
+        write_metadata(source, dict(metadata or {}))
+        with self._store_alone(metadata, background=True) as (directory, checkpoint_id):
+            copy_plain(source, directory, selected(list_directory(source), selector))
+        return checkpoint_id
 
     @contextlib.contextmanager
     def _store_shards(self, metadata: Mapping[str, Any] | None) -> Iterator[tuple[Path, str]]:

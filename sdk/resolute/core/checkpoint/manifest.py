@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -135,6 +136,23 @@ def copy_measured(
     return _in_parallel(copy, wanted)
 
 
+def copy_plain(source: Path, target: Path, paths: Iterable[str]) -> None:
+    """Copies files as fast as can be; nothing is summed up or made sure of.
+
+    Args:
+        source: Directory to copy from.
+        target: Directory to copy to.
+        paths: Relative paths.
+    """
+    wanted = list(paths)
+    for path in wanted:
+        directory = target / path if path.endswith("/") else (target / path).parent
+        directory.mkdir(parents=True, exist_ok=True)
+    for path in wanted:
+        if not path.endswith("/"):
+            shutil.copyfile(source / path, target / path)
+
+
 def _digest(
     path: str, reader: BinaryIO, writer: BinaryIO | None = None, *, algorithm: str = PREFERRED
 ) -> FileEntry:
@@ -187,6 +205,11 @@ def difference(expected: FileEntry, found: FileEntry) -> str:
 def algorithms_of(files: Iterable[FileEntry]) -> dict[str, str]:
     """Returns by path how files were summed up, to compare them in the same way."""
     return {file.path: file.digest.partition(":")[0] for file in files if file.digest}
+
+
+def selected(resources: Mapping[str, int], selector: Selector | None) -> list[str]:
+    """Returns the wanted paths, without the metadata's own file, which is always written anew."""
+    return [path for path in resources if path != METADATA_FILE and (selector is None or selector(path))]
 
 
 def write_metadata(directory: Path, metadata: Mapping[str, Any]) -> None:

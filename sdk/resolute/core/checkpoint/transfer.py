@@ -16,6 +16,7 @@ from resolute.core.checkpoint.manifest import (
     Selector,
     list_directory,
     measure,
+    selected,
     sync_directories,
     write_metadata,
 )
@@ -91,7 +92,7 @@ class Uploads:
     ) -> None:
         """Commits what lies in a directory of this process."""
         write_metadata(source, dict(metadata or {}))
-        paths = _selected(list_directory(source), selector)
+        paths = selected(list_directory(source), selector)
         files = self.store.write(checkpoint_id, source, [*paths, METADATA_FILE])
         self.finish(checkpoint_id, files, metadata)
 
@@ -233,15 +234,10 @@ def _offer(
     status = source.stat()
     # The same numbers on another machine are another directory.
     directory = ((dist.cross_rank << 64) | status.st_dev, status.st_ino)
-    wanted = _selected(resources, selector)
+    wanted = selected(resources, selector)
     return _Offer(
         directory,
         selective=selector is not None,
         resources={path: resources[path] for path in wanted},
         metadata=metadata,
     )
-
-
-def _selected(resources: Mapping[str, int], selector: Selector | None) -> list[str]:
-    """Returns the wanted paths, without the metadata's own file, which is always written anew."""
-    return [path for path in resources if path != METADATA_FILE and (selector is None or selector(path))]
