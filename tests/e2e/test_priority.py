@@ -55,7 +55,13 @@ def test_urgent_experiment_takes_the_slot_of_a_patient_one(tmp_path: Path) -> No
     with embedded(tmp_path / "home", slots=1) as cluster:
         submit(cluster, project, name="patient", priority=80, steps=60)
         eventually(lambda: trial(cluster, 1)["state"] == "RUNNING", what="the patient trial to run")
-        submit(cluster, project, name="urgent", priority=10, steps=3)
+        submit(cluster, project, name="urgent", priority=80, steps=3)
+        waits = eventually(lambda: trial(cluster, 2)["explanation"], what="a reason to wait")
+        assert waits == "needs 1 slots, 0 of 1 are free"
+        assert [job["experiment_id"] for job in cluster.json("job", "list")] == [2, 1], (
+            "one holds no slot yet"
+        )
+        cluster.det("job", "update", "2", "--priority", "10")
         cluster.det("e", "wait", "2", timeout=120)
         cluster.det("e", "wait", "1", timeout=120)
         patient = cluster.json("t", "describe", "1", "--metrics")[0]

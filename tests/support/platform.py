@@ -83,6 +83,12 @@ class Platform:
         created = await self.experiments.CreateExperiment(iter(requests), metadata=metadata)
         return cast("experiment_pb2.Experiment", created.experiment)
 
+    async def get(self, number: int) -> experiment_pb2.Experiment:
+        """An experiment with its config."""
+        key = experiments_service_pb2.ExperimentKey(number=number)
+        request = experiments_service_pb2.GetExperimentRequest(experiment=key)
+        return cast("experiment_pb2.Experiment", (await self.experiments.GetExperiment(request)).experiment)
+
     async def watch(self, number: int) -> AsyncIterator[experiment_pb2.Experiment]:
         """Follows an experiment, to its end."""
         key = experiments_service_pb2.ExperimentKey(number=number)

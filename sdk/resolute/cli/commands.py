@@ -91,6 +91,12 @@ SEARCH_COMMANDS = (
 )
 """Commands of ``resolute search``."""
 
+JOB_COMMANDS = (
+    LazyCommand("list", "List the queue: who gets slots next.", "resolute.cli.job.commands:list_", ("ls",)),
+    LazyCommand("update", "Change an experiment's place in the queue.", "resolute.cli.job.commands:update"),
+)
+"""Commands of ``resolute job``."""
+
 STORAGE_COMMANDS = (
     LazyCommand("doctor", "Try a store of checkpoints out.", "resolute.cli.storage.doctor:doctor"),
 )
@@ -102,6 +108,7 @@ ROOT_COMMANDS = (
     ),
     LazyCommand("trial", "Look at the trials of experiments.", "resolute.cli.commands:trial", ("t",)),
     LazyCommand("checkpoint", "Find and fetch checkpoints.", "resolute.cli.commands:checkpoint", ("c",)),
+    LazyCommand("job", "Look at the queue and change its order.", "resolute.cli.commands:job", ("j",)),
     LazyCommand("storage", "Look at stores of checkpoints.", "resolute.cli.commands:storage"),
     LazyCommand("template", "Keep parts of configs to share.", "resolute.cli.commands:template", ("tpl",)),
     LazyCommand("search", "Try searches out, and check them.", "resolute.cli.commands:search"),
@@ -153,6 +160,11 @@ def trial() -> None:
 @click.group(cls=LazyGroup, entries=CHECKPOINT_COMMANDS)
 def checkpoint() -> None:
     """Find and fetch checkpoints."""
+
+
+@click.group(cls=LazyGroup, entries=JOB_COMMANDS)
+def job() -> None:
+    """Look at the queue and change its order."""
 
 
 @click.group(cls=LazyGroup, entries=STORAGE_COMMANDS)

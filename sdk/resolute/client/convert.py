@@ -16,6 +16,7 @@ from resolute.api.experiments.v1 import (
     cluster_service_pb2,
     experiment_pb2,
     experiments_service_pb2,
+    jobs_service_pb2,
     trials_service_pb2,
 )
 from resolute.api.logs.v1 import logs_service_pb2
@@ -149,6 +150,7 @@ def trial(message: experiment_pb2.Trial) -> records.TrialRecord:
         revision=message.revision,
         runs=tuple(run(item) for item in message.runs),
         pids=tuple(message.pids),
+        excluded_nodes=tuple(message.excluded_nodes),
     )
 
 
@@ -163,6 +165,27 @@ def run(message: experiment_pb2.Run) -> records.RunRecord:
         end_time=moment(message, "end_time"),
         slot_ids=tuple(message.slot_ids),
         failure=message.failure,
+        log_policies=tuple(message.log_policies),
+    )
+
+
+def job(message: jobs_service_pb2.Job) -> records.JobRecord:
+    """Converts an experiment in the queue."""
+    return records.JobRecord(
+        experiment_id=message.experiment_number,
+        name=message.name,
+        owner=message.owner,
+        state=named(
+            ExperimentState, experiment_pb2.ExperimentState, message.state, prefix="EXPERIMENT_STATE_"
+        ),
+        priority=message.priority,
+        weight=message.weight,
+        max_slots=message.max_slots if message.HasField("max_slots") else None,
+        slots_per_trial=message.slots_per_trial,
+        held_slots=message.held_slots,
+        queued_trials=message.queued_trials,
+        allocated_trials=message.allocated_trials,
+        explanation=message.explanation,
     )
 
 

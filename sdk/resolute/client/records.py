@@ -63,6 +63,8 @@ class RunRecord:
     slot_ids: tuple[int, ...]
     failure: str
     """The first failing rank's last words."""
+    log_policies: tuple[str, ...]
+    """What log policies did because of its lines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +97,8 @@ class TrialRecord:
     runs: tuple[RunRecord, ...]
     """Empty in lists and watches."""
     pids: tuple[int, ...]
+    excluded_nodes: tuple[int, ...]
+    """Nodes that log policies keep it from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,3 +236,27 @@ class TemplateRecord:
 
     name: str
     config: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRecord:
+    """An experiment that has not ended, in the queue."""
+
+    experiment_id: int
+    """The small number that people use."""
+    name: str
+    owner: str
+    state: ExperimentState
+    priority: int
+    """Urgency from 1 (most) to 99."""
+    weight: float
+    """Share of slots among experiments of the same priority."""
+    max_slots: int | None
+    """Most slots that it may hold; None for no limit."""
+    slots_per_trial: int
+    held_slots: int
+    queued_trials: int
+    allocated_trials: int
+    """Trials that hold slots."""
+    explanation: str
+    """Why its first waiting trial waits; empty when none does."""

@@ -7,6 +7,7 @@ from functools import cached_property
 from resolute.client.remote.checkpoints import Checkpoints
 from resolute.client.remote.cluster import Cluster
 from resolute.client.remote.experiments import Experiments
+from resolute.client.remote.jobs import Jobs
 from resolute.client.remote.logs import Logs
 from resolute.client.remote.metrics import Metrics
 from resolute.client.remote.searches import Searches
@@ -58,3 +59,8 @@ class Services:
     def cluster(self) -> Cluster:
         """The cluster as a whole."""
         return Cluster(self.session)
+
+    @cached_property
+    def jobs(self) -> Jobs:
+        """The queue."""
+        return Jobs(self.session)

@@ -22,9 +22,10 @@ from resolute_experiments import actions, lifecycle
 from resolute_experiments.attempts import Attempts
 from resolute_experiments.clients import Clients
 from resolute_experiments.delivery import deliver
-from resolute_experiments.ending import Sealed, write_decision
+from resolute_experiments.ending import Evidence, Sealed, write_decision
 from resolute_experiments.lifecycle import Moment
 from resolute_experiments.notifier import Notifier
+from resolute_experiments.policies import search_logs
 from resolute_experiments.removal import remove_everywhere
 from resolute_experiments.retention import apply_retention
 from resolute_experiments.searchspec import search_spec, works_by_operations
@@ -175,6 +176,12 @@ class Conductor:
     async def _settle(self, experiment: Experiment, run: Run, containers: list[Container]) -> None:
         sealed = await self._seal(run)
         exit_, failure = summarize_exit(run, containers, now=self._clock.time())
+        evidence = Evidence(
+            exit=exit_,
+            failure=failure,
+            sealed=sealed,
+            findings=await search_logs(experiment.config, run, containers, self._clients),
+        )
         max_restarts = int(experiment.config["max_restarts"])
 
         def work(connection: Connection) -> None:
@@ -193,15 +200,14 @@ class Conductor:
                     kill_requested=trial.kill_requested,
                     restarts=trial.restarts,
                     max_restarts=max_restarts,
+                    retries_cancelled=evidence.findings.cancels_retries,
                 ),
             )
             write_decision(
                 connection,
                 trial,
                 run,
-                exit_=exit_,
-                failure=failure,
-                sealed=sealed,
+                evidence=evidence,
                 decision=decision,
                 now=self._clock.time(),
             )

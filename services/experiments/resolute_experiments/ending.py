@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlalchemy.engine import Connection
 
+from resolute_experiments.policies import Findings
 from resolute_experiments.settle import Decision, Exit, SearchEvent
 from resolute_experiments.states import ENDED_TRIALS, TrialState
 from resolute_experiments.store import outbox, runs, trials
@@ -25,6 +26,20 @@ class Sealed:
     """The trial's latest checkpoint; empty when it has none of its own."""
     steps_completed: int
     """Steps completed there."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """What is known of a run that ended."""
+
+    exit: Exit
+    """How its processes ended."""
+    failure: str
+    """Why it failed, for people."""
+    sealed: Sealed
+    """What the other services said."""
+    findings: Findings = field(default_factory=Findings)
+    """What log policies make of its lines."""
 
 
 def end_trial(
@@ -65,23 +80,23 @@ def write_decision(
     trial: trials.Trial,
     run: runs.Run,
     *,
-    exit_: Exit,
-    failure: str,
-    sealed: Sealed,
+    evidence: Evidence,
     decision: Decision,
     now: float,
 ) -> None:
     """Writes what the end of a run means for it and for its trial; a second time changes nothing."""
     if runs.get(connection, run.allocation_id).ended:
         return
+    sealed, findings = evidence.sealed, evidence.findings
     runs.update(
         connection,
         run.allocation_id,
         outcome=decision.outcome.value,
-        exit_code=None if exit_.lost else exit_.exit_code,
-        failure=failure,
+        exit_code=None if evidence.exit.lost else evidence.exit.exit_code,
+        failure=evidence.failure,
         ended_at=now,
-        acknowledged=exit_.acknowledged,
+        acknowledged=evidence.exit.acknowledged,
+        log_policies=list(findings.notes),
     )
     ended = decision.trial in ENDED_TRIALS
     trials.update(
@@ -93,7 +108,8 @@ def write_decision(
         steps_completed=sealed.steps_completed if sealed.checkpoint_id else trial.steps_completed,
         settled_length=sealed.operation_length if sealed.operation_completed else trial.settled_length,
         closed=trial.closed or sealed.operation_closed,
-        explanation=_explanation(decision, failure),
+        excluded_nodes=sorted(findings.excluded_nodes.union(trial.excluded_nodes)),
+        explanation=_explanation(decision, evidence),
         status="",
         queued_at=now if decision.trial is TrialState.QUEUED else trial.queued_at,
         ended_at=now if ended else None,
@@ -102,8 +118,8 @@ def write_decision(
         announce_end(connection, trial, decision.search_event)
 
 
-def _explanation(decision: Decision, failure: str) -> str:
-    if not failure:
+def _explanation(decision: Decision, evidence: Evidence) -> str:
+    if not evidence.failure:
         return ""
-    last_line = failure.strip().splitlines()[-1]
-    return f"{decision.outcome.value.lower()}: {last_line}"[:500]
+    last_line = evidence.failure.strip().splitlines()[-1]
+    return "; ".join([f"{decision.outcome.value.lower()}: {last_line}"[:500], *evidence.findings.notes])

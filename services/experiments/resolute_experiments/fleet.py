@@ -80,10 +80,19 @@ class Fleet:
         """Number of slots."""
         return len(self.slots)
 
+    @property
+    def largest_node(self) -> int:
+        """Number of slots of the node that has most."""
+        return max(map(len, by_node(self.slots)))
+
     def containers(self, slot_ids: Sequence[int]) -> tuple[tuple[int, ...], ...]:
         """The slots of each container of a run that is given these; without slots, one container."""
         given = set(slot_ids)
         return by_node(slot for slot in self.slots if slot.id in given) or ((),)
+
+    def node_of(self, slot_ids: Sequence[int]) -> int:
+        """The node of a container that has these slots; the first for one that has none."""
+        return next((slot.node for slot in self.slots if slot.id in slot_ids), 0)
 
     async def launch(self, run: runs.Run) -> None:
         """Starts a run that was given slots; one that cannot be started ends as a failure that says why."""

@@ -106,6 +106,7 @@ def trial_message(
         create_time=timestamp(trial.created_at),
         end_time=timestamp(trial.ended_at),
         revision=trial.revision,
+        excluded_nodes=trial.excluded_nodes,
         runs=[_run_message(run) for run in runs or []],
         pids=[container.pid for container in containers or [] if container.pid and not container.exited],
     )
@@ -121,6 +122,7 @@ def _run_message(run: Run) -> experiment_pb2.Run:
         end_time=timestamp(run.ended_at),
         slot_ids=run.slot_ids,
         failure=run.failure,
+        log_policies=run.log_policies,
     )
 
 

@@ -127,6 +127,8 @@ class Scheduler:
     def _start(self, connection: Connection, trial: trials.Trial, slots: Sequence[int]) -> runs.Run:
         number = trial.run + 1
         allocation = allocation_id(trial.id, number)
+        config = experiments.get(connection, experiment_id=trial.experiment_id).config
+        placements = self._fleet.containers(slots)
         runs.insert(
             connection,
             {
@@ -144,8 +146,10 @@ class Scheduler:
                 "kill": False,
                 "signal_reason": "",
                 "acknowledged": False,
+                "preemption_timeout": config.get("preemption_timeout"),
             },
-            placements=self._fleet.containers(slots),
+            placements=placements,
+            nodes=[self._fleet.node_of(part) for part in placements],
         )
         trials.update(
             connection, trial, run=number, state=TrialState.STARTING.value, explanation="", status=""

@@ -103,6 +103,10 @@ runs = sa.Table(
     sa.Column("signal_reason", sa.String(16), nullable=False),
     sa.Column("signal_deadline", sa.Float),
     sa.Column("acknowledged", sa.Boolean, nullable=False),
+    # What log policies did because of its lines, for people.
+    sa.Column("log_policies", sa.JSON, nullable=False, server_default="[]"),
+    # Seconds between its signal and the hard end of its processes; NULL takes the cluster's.
+    sa.Column("preemption_timeout", sa.Float),
 )
 sa.Index("runs_by_outcome", runs.c.outcome)
 
@@ -112,6 +116,7 @@ containers = sa.Table(
     sa.Column("allocation_id", sa.String(64), primary_key=True),
     sa.Column("container_rank", sa.Integer, primary_key=True),
     sa.Column("slot_ids", sa.JSON, nullable=False),
+    sa.Column("node", sa.Integer, nullable=False, server_default="0"),
     sa.Column("address", sa.Text, nullable=False),
     sa.Column("ports", sa.JSON, nullable=False),
     sa.Column("pid", sa.BigInteger, nullable=False),

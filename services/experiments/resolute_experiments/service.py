@@ -18,6 +18,7 @@ from resolute.api.experiments.v1 import (
     allocations_service_pb2_grpc,
     cluster_service_pb2_grpc,
     experiments_service_pb2_grpc,
+    jobs_service_pb2_grpc,
     trials_service_pb2_grpc,
 )
 from resolute_experiments.clients import Clients
@@ -33,6 +34,7 @@ from resolute_experiments.servicers.access import AccessServicer
 from resolute_experiments.servicers.allocations import AllocationsServicer
 from resolute_experiments.servicers.cluster import ClusterServicer
 from resolute_experiments.servicers.experiments import ExperimentsServicer
+from resolute_experiments.servicers.jobs import JobsServicer
 from resolute_experiments.servicers.trials import TrialsServicer
 from resolute_experiments.store import access, experiments
 from resolute_experiments.submission import Admission, Submissions
@@ -78,7 +80,7 @@ class ExperimentsService:
     name = "experiments"
     grpc_names: Sequence[str] = tuple(
         f"resolute.api.experiments.v1.{noun}Service"
-        for noun in ("Experiments", "Trials", "Allocations", "Access", "Cluster")
+        for noun in ("Experiments", "Trials", "Allocations", "Access", "Cluster", "Jobs")
     )
 
     def __init__(self, environment: Environment, settings: ExperimentsSettings) -> None:
@@ -129,7 +131,11 @@ class ExperimentsService:
 
     def register(self, server: grpc.aio.Server) -> None:
         """Adds its handlers to a server that has not started."""
-        admission = Admission(cluster_defaults=self._settings.cluster_defaults, slots=self._fleet.slot_count)
+        admission = Admission(
+            cluster_defaults=self._settings.cluster_defaults,
+            slots=self._fleet.slot_count,
+            largest_node=self._fleet.largest_node,
+        )
         submissions = Submissions(self._core.database, clock=self._clock, admission=admission)
         experiments_service_pb2_grpc.add_ExperimentsServiceServicer_to_server(
             ExperimentsServicer(self._core, submissions=submissions, adopt=self._adopt), server
@@ -150,6 +156,7 @@ class ExperimentsService:
         cluster_service_pb2_grpc.add_ClusterServiceServicer_to_server(
             ClusterServicer(self._core, self._fleet), server
         )
+        jobs_service_pb2_grpc.add_JobsServiceServicer_to_server(JobsServicer(self._core), server)
 
     async def start(self) -> None:
         """Takes up everything that was under way when this service last ended."""

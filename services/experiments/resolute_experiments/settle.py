@@ -77,6 +77,8 @@ class Situation:
     """Restarts so far."""
     max_restarts: int
     """Restarts that the config allows."""
+    retries_cancelled: bool = False
+    """Whether a log policy matched a line of the run and forbids restarts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,6 +125,8 @@ def settle(exit_: Exit, operation: Operation, situation: Situation) -> Decision:
         return Decision(
             outcome=outcome, trial=TrialState.COMPLETED, search_event=SearchEvent.USER_REQUESTED_STOP
         )
+    if outcome is RunOutcome.FAILED and situation.retries_cancelled:
+        return Decision(outcome=outcome, trial=TrialState.ERROR, search_event=SearchEvent.ERRORED)
     if outcome is RunOutcome.FAILED and situation.restarts >= situation.max_restarts:
         return Decision(
             outcome=outcome,

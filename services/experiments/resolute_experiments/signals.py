@@ -45,7 +45,7 @@ def preempt(connection: Connection, trial: trials.Trial, *, reason: Reason, mome
         preempt=True,
         signal_reason=reason.value,
         signal_revision=run.signal_revision + 1,
-        signal_deadline=moment.now + moment.preemption_timeout,
+        signal_deadline=moment.now + run.grace(moment.preemption_timeout),
     )
     trials.update(connection, trial, state=TrialState.STOPPING.value)
 

@@ -72,6 +72,8 @@ class Admission:
     """Lowest layer of every config, such as where checkpoints lie."""
     slots: int
     """Slots of the cluster."""
+    largest_node: int
+    """Slots of its largest node."""
 
 
 class Submissions:
@@ -114,10 +116,12 @@ class Submissions:
     def _check_cluster(self, config: dict[str, Any]) -> None:
         search_spec(config)
         storage(config)
-        slots = config["resources"]["slots_per_trial"]
-        if slots > self._admission.slots:
-            path, have = "resources.slots_per_trial", self._admission.slots
-            reason = f"found {slots}; expected at most {have}, the slots of this cluster"
+        slots, single_node = (config["resources"][name] for name in ("slots_per_trial", "is_single_node"))
+        have = self._admission.largest_node if single_node else self._admission.slots
+        if slots > have:
+            path = "resources.slots_per_trial"
+            whose = "of the largest node, since is_single_node is true" if single_node else "of this cluster"
+            reason = f"found {slots}; expected at most {have}, the slots {whose}"
             raise InvalidConfigError(
                 f"the experiment config has 1 fault:\n  {path}: {reason}",
                 violations=[Violation(path, reason)],

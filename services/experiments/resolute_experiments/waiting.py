@@ -17,9 +17,13 @@ class Waiting:
         """Takes the plan of a pass."""
         self._plan = plan
 
+    def why(self, trial_id: str, experiment_id: str) -> str:
+        """Says why a trial waits that has no slots."""
+        return self._plan.why(trial_id, experiment_id) if self._plan else "waits for the scheduler"
+
     def explain(self, trial: Trial) -> str:
         """Says why a trial waits or how its last run ended; empty when there is nothing to say."""
         if trial.state is not TrialState.QUEUED:
             return trial.explanation
-        why = self._plan.why(trial.id, trial.experiment_id) if self._plan else "waits for the scheduler"
+        why = self.why(trial.id, trial.experiment_id)
         return f"{why}; its last run {trial.explanation}" if trial.explanation else why

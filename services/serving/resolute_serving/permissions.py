@@ -109,6 +109,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "ReportExit": _trial(own_allocation),
         "WatchSignals": _SERVICE,
     },
+    "resolute.api.experiments.v1.JobsService": {"ListJobs": _VIEW, "UpdateJob": _EDIT},
     "resolute.api.experiments.v1.AccessService": {
         "GetVerificationKeys": Rule(public=True),
         "CreateToken": _ADMIN,

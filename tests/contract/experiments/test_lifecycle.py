@@ -17,7 +17,7 @@ from resolute.api.searcher.v1 import search_pb2
 from resolute.errors import IllegalTransitionError, NotFoundError
 from resolute.values import to_value
 from resolute_experiments import actions, lifecycle
-from resolute_experiments.ending import Sealed, write_decision
+from resolute_experiments.ending import Evidence, Sealed, write_decision
 from resolute_experiments.lifecycle import Moment
 from resolute_experiments.schema import audit, metadata
 from resolute_experiments.settle import Decision, Exit
@@ -186,6 +186,14 @@ def test_pause_signals_running_trials_and_takes_waiting_ones_from_the_queue(stor
     assert (signal.signal_revision, signal.signal_deadline) == (1, 1060.0)
 
 
+def test_a_run_s_own_time_to_checkpoint_counts_before_the_cluster_s(store: Store) -> None:
+    running = store.create_trial()
+    run = store.start(running)
+    store.run(lambda c: runs.update(c, run.allocation_id, preemption_timeout=5.0))
+    store.change(lifecycle.pause)
+    assert store.signal(running).signal_deadline == 1005.0
+
+
 def test_pausing_twice_is_pausing_once(store: Store) -> None:
     running = store.create_trial()
     store.start(running)
@@ -299,9 +307,9 @@ def test_decision_about_a_run_is_written_once(store: Store) -> None:
             connection,
             trials.get(connection, trial_id=trial_id),
             run,
-            exit_=Exit(exit_code=3),
-            failure="Traceback\nValueError: no",
-            sealed=NOTHING_SEALED,
+            evidence=Evidence(
+                exit=Exit(exit_code=3), failure="Traceback\nValueError: no", sealed=NOTHING_SEALED
+            ),
             decision=decision,
             now=50.0,
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from resolute_experiments.settle import (
@@ -73,6 +75,23 @@ def test_failure_restarts_while_restarts_are_left(restarts: int, state: TrialSta
 def test_failure_beyond_the_last_restart_is_an_error() -> None:
     decision = settle(Exit(exit_code=1), INCOMPLETE, situation(restarts=2))
     assert (decision.trial, decision.search_event) == (TrialState.ERROR, SearchEvent.ERRORED)
+
+
+@pytest.mark.parametrize(
+    ("exit_", "state"),
+    [
+        (Exit(exit_code=1), TrialState.ERROR),
+        (Exit(lost=True), TrialState.QUEUED),
+        (Exit(acknowledged=True), TrialState.QUEUED),
+    ],
+)
+def test_log_policy_that_cancels_retries_makes_the_first_failure_the_last(
+    exit_: Exit, state: TrialState
+) -> None:
+    decision = settle(exit_, INCOMPLETE, replace(situation(), retries_cancelled=True))
+    assert decision.trial is state
+    assert not decision.counts_as_restart
+    assert (decision.search_event is SearchEvent.ERRORED) == (state is TrialState.ERROR)
 
 
 def test_lost_run_queues_again_and_is_no_restart() -> None:

@@ -54,4 +54,5 @@ def columns(metric: str) -> tuple[Column[RankedTrial], ...]:
         Column("Started", lambda item: item.trial.create_time),
         Column("Ended", lambda item: item.trial.end_time),
         Column("Hyperparameters", lambda item: item.trial.hparams),
+        Column("Explanation", lambda item: item.trial.explanation),
     )

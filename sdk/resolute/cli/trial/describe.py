@@ -41,6 +41,7 @@ _RUN_COLUMNS: tuple[Column[RunRecord], ...] = (
     Column("Started", lambda run: run.start_time),
     Column("Ended", lambda run: run.end_time),
     Column("Failure", lambda run: run.failure),
+    Column("Log policies", lambda run: run.log_policies),
 )
 _SUMMARY_COLUMNS: tuple[Column[MetricSummary], ...] = (
     Column("Group", lambda item: item.group),
@@ -99,6 +100,7 @@ def _show(item: _Description) -> None:
             ("Hyperparameters", trial.hparams),
             ("Seed", trial.seed),
             ("Restarts", trial.restarts),
+            ("Excluded nodes", trial.excluded_nodes),
             ("Latest checkpoint", _checkpoint_line(trial)),
             ("Created", trial.create_time),
             ("Ended", trial.end_time),

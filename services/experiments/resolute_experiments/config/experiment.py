@@ -23,6 +23,7 @@ from resolute_experiments.config.section import (
     Int,
     Json,
     Name,
+    Number,
     Positive,
     Section,
     SmallCount,
@@ -36,6 +37,8 @@ MASK = "********"
 REMOVED_FIELDS = ("internal", "security", "data_layer", "tensorboard_storage")
 """Fields of old configs that are read and ignored; shown only when they are given."""
 
+_LONGEST_TIMEOUT = 30 * 86_400
+"""Seconds; what takes longer than a month to stop does not stop."""
 _IN_STEPS = (
     "removed; lengths are given as {batches: N}, and scheduling_unit says how often metrics are reported"
 )
@@ -84,6 +87,7 @@ class ExperimentConfig(Section):
     records_per_epoch: Count = 0
     scheduling_unit: Positive = 100
     max_restarts: SmallCount = 5
+    preemption_timeout: Annotated[Number, Field(ge=0, le=_LONGEST_TIMEOUT)] | None = None
     reproducibility: Reproducibility = Field(description="the experiment's seed")
     resources: Resources = Resources()
     environment: Environment = Environment()

@@ -63,7 +63,7 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
                 terms=Terms(
                     cluster_id=self._core.cluster_id,
                     lease_ttl=self._leases.ttl,
-                    preemption_timeout=self._core.preemption_timeout,
+                    preemption_timeout=run.grace(self._core.preemption_timeout),
                     collective_key=self._signer.derive_secret(f"collectives of {run.allocation_id}"),
                 ),
             )

@@ -50,6 +50,7 @@ class ClusterServicer(cluster_service_pb2_grpc.ClusterServiceServicer):
                         kind=slot.kind.value,
                         allocation_id=holder.allocation_id if holder else "",
                         trial_number=numbers[holder.trial_id] if holder else 0,
+                        node=slot.node,
                     )
                 )
             return pb2.GetClusterResponse(

@@ -35,11 +35,17 @@ class Run:
     signal_reason: str
     signal_deadline: float | None
     acknowledged: bool
+    log_policies: tuple[str, ...]
+    preemption_timeout: float | None
 
     @property
     def ended(self) -> bool:
         """Whether it was settled."""
         return self.outcome is not RunOutcome.UNSPECIFIED
+
+    def grace(self, usual: float) -> float:
+        """Seconds between its signal and the hard end of its processes: its config's, else the usual."""
+        return usual if self.preemption_timeout is None else self.preemption_timeout
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +55,7 @@ class Container:
     allocation_id: str
     container_rank: int
     slot_ids: tuple[int, ...]
+    node: int
     address: str
     ports: tuple[int, ...]
     pid: int
@@ -60,14 +67,28 @@ class Container:
     failure: str
 
 
-def insert(connection: Connection, values: dict[str, Any], *, placements: Sequence[Sequence[int]]) -> None:
-    """Writes a run with one container for each placement."""
+def insert(
+    connection: Connection,
+    values: dict[str, Any],
+    *,
+    placements: Sequence[Sequence[int]],
+    nodes: Sequence[int] = (),
+) -> None:
+    """Writes a run with one container for each placement.
+
+    Args:
+        connection: Where to.
+        values: The columns of the run.
+        placements: Slots of each container.
+        nodes: Node of each container; the first for all when empty.
+    """
     connection.execute(sa.insert(runs).values(**values))
     rows = [
         {
             "allocation_id": values["allocation_id"],
             "container_rank": rank,
             "slot_ids": list(slots),
+            "node": nodes[rank] if nodes else 0,
             "address": "",
             "ports": [],
             "pid": 0,
@@ -147,6 +168,7 @@ def _from_row(row: sa.Row[Any]) -> Run:
     values = dict(row._mapping)
     values["outcome"] = RunOutcome(values["outcome"])
     values["slot_ids"] = tuple(values["slot_ids"])
+    values["log_policies"] = tuple(values["log_policies"])
     return Run(**values)
 
 

@@ -191,6 +191,7 @@ CONFIG = section(
     data=st.dictionaries(TEXT, JSON, max_size=3),
     debug=FLAG,
     labels=st.lists(NAME, max_size=3),
+    preemption_timeout=st.sampled_from([0, 2.5, 30 * 86_400]),
     log_policies=st.lists(POLICY, max_size=2),
     profiling=PROFILING,
     optimizations=OPTIMIZATIONS,

@@ -33,6 +33,7 @@ def test_the_defaults_are_those_of_the_documented_api(accept: Accept) -> None:
         "records_per_epoch": 0,
         "scheduling_unit": 100,
         "max_restarts": 5,
+        "preemption_timeout": None,
         "reproducibility": {"experiment_seed": 7},
         "resources": {
             "slots_per_trial": 1,

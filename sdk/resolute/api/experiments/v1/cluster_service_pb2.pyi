@@ -67,6 +67,7 @@ class Slot(google.protobuf.message.Message):
     KIND_FIELD_NUMBER: builtins.int
     ALLOCATION_ID_FIELD_NUMBER: builtins.int
     TRIAL_NUMBER_FIELD_NUMBER: builtins.int
+    NODE_FIELD_NUMBER: builtins.int
     slot_id: builtins.int
     """Number on its machine."""
     kind: builtins.str
@@ -75,6 +76,8 @@ class Slot(google.protobuf.message.Message):
     """Allocation that holds it; empty when free."""
     trial_number: builtins.int
     """Number of the trial that holds it; zero when free."""
+    node: builtins.int
+    """Its machine, from 0; a trial's containers are on one machine each."""
     def __init__(
         self,
         *,
@@ -82,8 +85,9 @@ class Slot(google.protobuf.message.Message):
         kind: builtins.str = ...,
         allocation_id: builtins.str = ...,
         trial_number: builtins.int = ...,
+        node: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["allocation_id", b"allocation_id", "kind", b"kind", "slot_id", b"slot_id", "trial_number", b"trial_number"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["allocation_id", b"allocation_id", "kind", b"kind", "node", b"node", "slot_id", b"slot_id", "trial_number", b"trial_number"]) -> None: ...
 
 global___Slot = Slot
 

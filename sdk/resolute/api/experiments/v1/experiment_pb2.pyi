@@ -314,6 +314,7 @@ class Trial(google.protobuf.message.Message):
     RUNS_FIELD_NUMBER: builtins.int
     PIDS_FIELD_NUMBER: builtins.int
     METADATA_FIELD_NUMBER: builtins.int
+    EXCLUDED_NODES_FIELD_NUMBER: builtins.int
     trial_id: builtins.str
     """UUID."""
     number: builtins.int
@@ -366,6 +367,10 @@ class Trial(google.protobuf.message.Message):
     def metadata(self) -> resolute.api.common.v1.value_pb2.Value:
         """Free metadata that its code set: a map."""
 
+    @property
+    def excluded_nodes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Nodes that log policies keep it from."""
+
     def __init__(
         self,
         *,
@@ -389,9 +394,10 @@ class Trial(google.protobuf.message.Message):
         runs: collections.abc.Iterable[global___Run] | None = ...,
         pids: collections.abc.Iterable[builtins.int] | None = ...,
         metadata: resolute.api.common.v1.value_pb2.Value | None = ...,
+        excluded_nodes: collections.abc.Iterable[builtins.int] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["create_time", b"create_time", "end_time", b"end_time", "hparams", b"hparams", "metadata", b"metadata"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["create_time", b"create_time", "end_time", b"end_time", "experiment_id", b"experiment_id", "experiment_number", b"experiment_number", "explanation", b"explanation", "hparams", b"hparams", "latest_checkpoint_id", b"latest_checkpoint_id", "metadata", b"metadata", "number", b"number", "pids", b"pids", "request_id", b"request_id", "restarts", b"restarts", "revision", b"revision", "run", b"run", "runs", b"runs", "state", b"state", "status", b"status", "steps_completed", b"steps_completed", "trial_id", b"trial_id", "trial_seed", b"trial_seed"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["create_time", b"create_time", "end_time", b"end_time", "excluded_nodes", b"excluded_nodes", "experiment_id", b"experiment_id", "experiment_number", b"experiment_number", "explanation", b"explanation", "hparams", b"hparams", "latest_checkpoint_id", b"latest_checkpoint_id", "metadata", b"metadata", "number", b"number", "pids", b"pids", "request_id", b"request_id", "restarts", b"restarts", "revision", b"revision", "run", b"run", "runs", b"runs", "state", b"state", "status", b"status", "steps_completed", b"steps_completed", "trial_id", b"trial_id", "trial_seed", b"trial_seed"]) -> None: ...
 
 global___Trial = Trial
 
@@ -409,6 +415,7 @@ class Run(google.protobuf.message.Message):
     END_TIME_FIELD_NUMBER: builtins.int
     SLOT_IDS_FIELD_NUMBER: builtins.int
     FAILURE_FIELD_NUMBER: builtins.int
+    LOG_POLICIES_FIELD_NUMBER: builtins.int
     run: builtins.int
     """Number within the trial, from 1."""
     allocation_id: builtins.str
@@ -431,6 +438,10 @@ class Run(google.protobuf.message.Message):
     def slot_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Slots that it held."""
 
+    @property
+    def log_policies(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """What log policies did because of its lines, for people: one entry for each that matched."""
+
     def __init__(
         self,
         *,
@@ -442,9 +453,10 @@ class Run(google.protobuf.message.Message):
         end_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
         slot_ids: collections.abc.Iterable[builtins.int] | None = ...,
         failure: builtins.str = ...,
+        log_policies: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_exit_code", b"_exit_code", "end_time", b"end_time", "exit_code", b"exit_code", "start_time", b"start_time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_exit_code", b"_exit_code", "allocation_id", b"allocation_id", "end_time", b"end_time", "exit_code", b"exit_code", "failure", b"failure", "outcome", b"outcome", "run", b"run", "slot_ids", b"slot_ids", "start_time", b"start_time"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_exit_code", b"_exit_code", "allocation_id", b"allocation_id", "end_time", b"end_time", "exit_code", b"exit_code", "failure", b"failure", "log_policies", b"log_policies", "outcome", b"outcome", "run", b"run", "slot_ids", b"slot_ids", "start_time", b"start_time"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_exit_code", b"_exit_code"]) -> typing.Literal["exit_code"] | None: ...
 
 global___Run = Run

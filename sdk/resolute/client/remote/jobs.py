@@ -1,0 +1,53 @@
+"""The queue of the cluster."""
+
+from __future__ import annotations
+
+from resolute.api.experiments.v1 import jobs_service_pb2 as _pb
+from resolute.api.experiments.v1 import jobs_service_pb2_grpc
+from resolute.client import convert
+from resolute.client.records import JobRecord
+from resolute.client.session import Session
+
+
+class Jobs:
+    """Calls of the jobs service.
+
+    Args:
+        session: The connection.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._stub = session.stub(jobs_service_pb2_grpc.JobsServiceStub)
+
+    def list(self) -> list[JobRecord]:
+        """Gives experiments that have not ended, in the order in which they get slots."""
+        return [convert.job(message) for message in self._stub.ListJobs(_pb.ListJobsRequest()).jobs]
+
+    def update(
+        self,
+        experiment: int | str,
+        *,
+        priority: int | None = None,
+        weight: float | None = None,
+        max_slots: int | None = None,
+    ) -> JobRecord:
+        """Changes the place of an experiment in the queue; what is None stays.
+
+        Args:
+            experiment: Its number or UUID.
+            priority: Urgency from 1 (most) to 99.
+            weight: Share among experiments of the same priority.
+            max_slots: Most slots that it may hold; 0 for no limit.
+
+        Raises:
+            NotFoundError: There is no such experiment.
+            FailedPreconditionError: It has ended.
+            InvalidArgumentError: A value cannot be.
+        """
+        request = _pb.UpdateJobRequest(
+            experiment=convert.experiment_key(experiment),
+            priority=priority,
+            weight=weight,
+            max_slots=max_slots,
+        )
+        return convert.job(self._stub.UpdateJob(request).job)
