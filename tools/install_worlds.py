@@ -49,11 +49,22 @@ def horovod_wheel() -> Path:
     return next(kept.glob(f"horovod-{HOROVOD}-*.whl"))
 
 
+def build_extensions() -> None:
+    """Compiles what DeepSpeed would otherwise compile in the first world, while its ranks wait."""
+    folder = Path(sys.prefix) / "torch-extensions"
+    folder.mkdir(exist_ok=True)
+    program = "from deepspeed.ops.op_builder.cpu import ShareMemCommBuilder; ShareMemCommBuilder().load()"
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    variables = {"TORCH_EXTENSIONS_DIR": str(folder), "DS_ACCELERATOR": "cpu", "PATH": path}
+    subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, **variables})
+
+
 def main() -> None:
     """Installs all of it into the environment of this interpreter."""
     pip("install", *CONSTRAINED, str(horovod_wheel()))
     # DeepSpeed's operators are compiled on first use; on machines without a GPU it has to be told so.
     pip("install", *CONSTRAINED, "--editable", ".[deepspeed]", DS_BUILD_OPS="0", DS_ACCELERATOR="cpu")
+    build_extensions()
     # Beside a CPU build of torch, the released torchvision fails to import, and with it all that looks if
     # it is there. So it lies in a directory of its own, which only the example with timm adds to its path.
     pip(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import secrets
 import threading
 from collections.abc import Callable, Sequence
+from secrets import token_hex
 
 from resolute.api.experiments.v1.allocations_service_pb2 import RendezvousResponse
 from resolute.clock import Clock
@@ -13,6 +13,7 @@ from resolute_launch.control_plane import ControlPlane
 from resolute_launch.environment import rendezvous_environment
 from resolute_launch.ports import ReservedPorts
 from resolute_launch.rendezvous import Rendezvous
+from resolute_launch.secrecy import Secrets
 from resolute_launch.task import Task
 from resolute_launch.task_info import cluster_info
 from resolute_launch.verdict import Observations
@@ -26,6 +27,7 @@ class Gate:
         control: The control plane.
         seen: Takes what was seen.
         notify: Called, from any thread, when ``pass_through`` should be tried.
+        secrets: Takes the key of the collectives.
         clock: Measures the rendezvous.
     """
 
@@ -36,9 +38,11 @@ class Gate:
         control: ControlPlane,
         seen: Observations,
         notify: Callable[[], None],
+        secrets: Secrets,
         clock: Clock,
     ) -> None:
         self._task, self._control, self._seen, self._notify = task, control, seen, notify
+        self._secrets = secrets
         self._opened = threading.Event()
         self._ports = ReservedPorts(task.order.bind_address)
         self._rendezvous = Rendezvous(
@@ -65,7 +69,7 @@ class Gate:
         if not self._seen.gate_opened or self._seen.released or self._seen.pointless:
             return False
         if self._task.alone:
-            self._release(child, argv, self._ports.numbers, key=secrets.token_hex(16))
+            self._release(child, argv, self._ports.numbers, key=token_hex(16))
             return True
         self._rendezvous.start()
         if self._rendezvous.failure:
@@ -92,4 +96,5 @@ class Gate:
     def _release(self, child: Child, argv: Sequence[str], ports: Sequence[int], *, key: str) -> None:
         self._seen.released = True
         self._ports.release()
+        self._secrets.add(key)
         child.release(argv, rendezvous_environment(ports, key=key))

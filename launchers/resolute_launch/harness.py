@@ -52,7 +52,7 @@ def load_class(entrypoint: str) -> Any:
 
     Args:
         entrypoint: ``module:Class``, where the module may be in a package, and the class in another; without
-            a module the package of the working directory's ``__init__.py`` is meant.
+            a module the working directory's ``__init__.py`` is meant, or its only file of Python.
 
     Raises:
         InvalidArgumentError: There is no such module or class.

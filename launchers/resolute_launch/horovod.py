@@ -7,6 +7,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from resolute.constants import HOROVOD_GLOO_TIMEOUT_SECONDS, HOROVOD_STARTUP_TIMEOUT_SECONDS
+from resolute_launch.horovod_part import host_name
 from resolute_launch.layers.command import run_layer
 from resolute_launch.layers.grammar import Grammar, Request
 from resolute_launch.layers.plan import (
@@ -28,6 +30,8 @@ RANK_VARIABLES = "HOROVOD_RANK,OMPI_COMM_WORLD_RANK,PMI_RANK"
 """Where a worker finds its rank: Gloo's controller, Open MPI, MPICH."""
 ARGUMENTS_KEY = "__det_dtrain_args"
 """Key of the config's ``data`` with more arguments of horovodrun."""
+PART = "resolute_launch.horovod_part"
+"""Starts the ranks of one container, where there are several."""
 _MIB = 1024 * 1024
 
 
@@ -37,26 +41,16 @@ def installed() -> bool:
 
 
 def plan(request: Request, world: World) -> LaunchPlan:
-    """Plans a launch.
-
-    Raises:
-        LaunchRefusedError: The run has several containers.
-    """
+    """Plans the part of this container."""
     if request.auto and world.workers == 1:
         return direct(request)
-    if not world.alone:
-        raise LaunchRefusedError(
-            f"horovodrun reaches other containers by ssh, which the {world.nodes} containers of this run "
-            "do not serve; launch with determined.launch.torch_distributed, or ask for slots of one machine "
-            "(resources.is_single_node)"
-        )
     return LaunchPlan(
         argv=(
-            *(world.python, "-m", "horovod.runner.launch"),
+            *_launcher(world),
             *("-np", str(world.workers)),
-            *("-H", f"localhost:{world.workers_here}"),
-            *("--start-timeout", "1200"),
-            *("--gloo-timeout-seconds", "240"),
+            *("-H", _hosts(world)),
+            *("--start-timeout", str(HOROVOD_STARTUP_TIMEOUT_SECONDS)),
+            *("--gloo-timeout-seconds", str(HOROVOD_GLOO_TIMEOUT_SECONDS)),
             *_tuning(world.config),
             *("--cache-capacity", "1024"),
             "--no-hierarchical-allreduce",
@@ -72,8 +66,21 @@ def plan(request: Request, world: World) -> LaunchPlan:
         defaults=thread_defaults(world),
         # horovodrun takes a job of Slurm for its own.
         dropped=frozenset({"SLURM_JOBID"}),
+        hand_over=world.alone,
         heals=heals(request),
     )
+
+
+def _launcher(world: World) -> tuple[str, ...]:
+    if world.alone:
+        return (world.python, "-m", "horovod.runner.launch")
+    return (world.python, "-m", PART, str(world.node_rank), world.chief, str(world.port))
+
+
+def _hosts(world: World) -> str:
+    if world.alone:
+        return f"localhost:{world.workers_here}"
+    return ",".join(f"{host_name(node)}:{slots}" for node, slots in enumerate(world.slots))
 
 
 def _tuning(config: Mapping[str, Any]) -> tuple[str, ...]:

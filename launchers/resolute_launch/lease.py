@@ -17,6 +17,7 @@ from resolute.errors import (
 )
 from resolute.run_directory import write_atomically
 from resolute_launch.patience import pauses
+from resolute_launch.secrecy import Secrets
 from resolute_launch.signal_board import SignalBoard
 from resolute_launch.task import Link, Task
 
@@ -31,6 +32,7 @@ class LeaseKeeper:
         task: The run's task; the token lies in its directory.
         link: The way to the control plane; its patience is renewed by each answer.
         board: Takes the signal that each answer carries.
+        secrets: Takes every token, so that none gets into the log.
         notify: Called in the thread when something is to be looked at.
     """
 
@@ -40,12 +42,14 @@ class LeaseKeeper:
         link: Link,
         *,
         board: SignalBoard,
+        secrets: Secrets,
         notify: Callable[[], None],
     ) -> None:
         self._control = link.control
         self._patience = link.patience
         self._token_file = task.run.token_file
         self._board = board
+        self._secrets = secrets
         self._ttl = task.spec.lease_ttl_seconds
         self._notify = notify
         self._stop = threading.Event()
@@ -118,6 +122,7 @@ class LeaseKeeper:
     def _keep_token(self, token: str) -> None:
         if not token:
             return
+        self._secrets.add(token)
         try:
             write_atomically(self._token_file, token, mode=0o600)
         except OSError as failure:

@@ -20,6 +20,7 @@ from resolute_launch.gate import Gate
 from resolute_launch.lease import LeaseKeeper
 from resolute_launch.output import OutputPump
 from resolute_launch.patience import patiently
+from resolute_launch.secrecy import Secrets
 from resolute_launch.shipping import Shipping
 from resolute_launch.signal_board import SignalBoard
 from resolute_launch.signal_watch import SignalWatch
@@ -65,13 +66,21 @@ class LiveRun:
         self._flags = Flags.create(task.run.flags_file)
         notify = self._attention.set
         board = SignalBoard(self._flags, clock=clock, preemption_timeout=task.spec.preemption_timeout_seconds)
-        self._gate = Gate(task, control=link.control, seen=self._seen, notify=notify, clock=clock)
+        secrets = Secrets(task.order.token, task.run.read_token())
+        self._gate = Gate(
+            task, control=link.control, seen=self._seen, notify=notify, secrets=secrets, clock=clock
+        )
         self._writer = LineWriter(task.run.spool, clock=clock)
         self._pump = OutputPump(
-            task.run, self._writer, clock=clock, gate=gate_file(task.run), opened=self._gate.open
+            task.run,
+            self._writer,
+            clock=clock,
+            gate=gate_file(task.run),
+            secrets=secrets,
+            opened=self._gate.open,
         )
         self._shipping = Shipping(link.channel, task.run, run_identity(task), clock=clock)
-        self._lease = LeaseKeeper(task, link, board=board, notify=notify)
+        self._lease = LeaseKeeper(task, link, board=board, secrets=secrets, notify=notify)
         self._watch = SignalWatch(link.control, board, notify=notify)
         self._superiors = Superiors(
             task=task,

@@ -17,6 +17,7 @@ from resolute.spool.format import Line, Stdtype
 from resolute.spool.lines import LineWriter
 from resolute_launch.failure import LastWords
 from resolute_launch.lines import LineSplitter
+from resolute_launch.secrecy import Secrets
 
 STATE_SECONDS = 10.0
 """How often a progress bar that lasts is shown."""
@@ -69,6 +70,7 @@ class OutputPump:
         writer: Takes the lines.
         clock: Tells when a line was read.
         gate: Named pipe that is written to when the startup hook is done.
+        secrets: What is not to be read in the log.
         opened: Called in the pump's thread when that happens.
     """
 
@@ -79,10 +81,12 @@ class OutputPump:
         *,
         clock: Clock,
         gate: Path,
+        secrets: Secrets,
         opened: Callable[[], None],
     ) -> None:
         self._writer = writer
         self._clock = clock
+        self._secrets = secrets
         self._opened = opened
         self.last_words = LastWords()
         self.stdout = Stream(stdout_pipe(run), Stdtype.STDOUT)
@@ -167,7 +171,7 @@ class OutputPump:
 
     def _take(self, stream: Stream, texts: Iterable[bytes]) -> None:
         now = self._clock.time()
-        lines = [Line(now, stream.stdtype, text) for text in texts]
+        lines = [Line(now, stream.stdtype, self._secrets.mask(text)) for text in texts]
         if lines:
             self.last_words.add(lines)
             self._append(lines)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import re
 import selectors
 import signal
 import subprocess
@@ -22,6 +21,7 @@ from dataclasses import dataclass
 from resolute.run_directory import RunDirectory
 from resolute_launch import variables
 from resolute_launch.failure import KEPT_LINES, record_rank_failure
+from resolute_launch.layers.handover import take_over
 from resolute_launch.lines import MAX_LINE, cut
 from resolute_launch.offspring import start_led
 
@@ -34,7 +34,6 @@ FORWARDED = (
     signal.SIGWINCH,
     signal.SIGQUIT,
 )
-_PIECE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)")
 _READ_BYTES = 1 << 16
 
 
@@ -63,8 +62,8 @@ class Prefixer:
     def feed(self, data: bytes) -> bytes:
         """Takes the next bytes and returns what is whole, prefixes added."""
         data = self._rest + data
-        pieces = _PIECE.findall(data)
-        self._rest = data[sum(map(len, pieces)) :]
+        pieces = data.splitlines(keepends=True)
+        self._rest = pieces.pop() if pieces and pieces[-1][-1:] not in b"\r\n" else b""
         while len(self._rest) > MAX_LINE:
             piece, self._rest = cut(self._rest)
             pieces.append(piece + b"\n")
@@ -183,6 +182,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = options.script[1:] if options.script[:1] == ["--"] else options.script
     if not command:
         parser.error("empty script is not allowed")
+    take_over(os.environ)
     rank = find_rank(options.rank, os.environ)
     if rank is None:
         sys.stderr.write(f"none of the variables {options.rank} is set to a rank\n")

@@ -14,6 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pytest
+
+from resolute.client import Determined
+from resolute.client.home import HOME_VARIABLE
+
 T = TypeVar("T")
 _BIN = Path(sys.executable).parent
 
@@ -70,6 +75,12 @@ class EmbeddedCluster:
     def det(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
         """Runs `det`."""
         return self.run("det", *arguments, **options)
+
+    def client(self) -> Determined:
+        """Opens a connection, for tests that ask often: each command takes half a second to start."""
+        with pytest.MonkeyPatch.context() as environment:
+            environment.setenv(HOME_VARIABLE, str(self.home))
+            return Determined()
 
     def json(self, *arguments: str) -> Any:
         """Runs `det … --json` and returns what it printed."""

@@ -5,14 +5,45 @@ from __future__ import annotations
 import os
 import re
 import signal
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from support.embedded import EmbeddedCluster, eventually
 
-DISTRIBUTED = Path(__file__).parents[2] / "examples" / "distributed"
-_STEPS = re.compile(r"(\d+)")
+from resolute.client import Determined, Experiment, ExperimentState, Trial
+
+_ROOT = Path(__file__).parents[2]
+DISTRIBUTED = _ROOT / "examples" / "distributed"
+_HARNESS = "resolute_launch.harness"
+_RANK_VARIABLES = ("RANK", "HOROVOD_RANK")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorldScript:
+    """A training script of several ranks under one launch layer."""
+
+    folder: Path
+    """Its model definition."""
+    config: str
+    """Name of its config."""
+    script: str
+    """What each rank runs: a file, or a Trial class."""
+    includes: tuple[Path, ...] = ()
+    """More files of the model definition."""
+
+
+TORCHRUN = WorldScript(folder=DISTRIBUTED, config="torchrun.yaml", script="train.py")
+HOROVOD = WorldScript(folder=DISTRIBUTED, config="horovod.yaml", script="train_horovod.py")
+DEEPSPEED = WorldScript(
+    folder=_ROOT / "tests" / "worlds" / "deepspeed",
+    config="deepspeed.yaml",
+    script="train.py",
+    includes=(DISTRIBUTED / "problem.py",),
+)
+DIGITS = WorldScript(
+    folder=_ROOT / "examples" / "digits_trial", config="distributed.yaml", script="model_def:DigitsTrial"
+)
 
 
 @dataclass(frozen=True)
@@ -20,91 +51,100 @@ class WorldTrial:
     """The only trial of an experiment."""
 
     cluster: EmbeddedCluster
-    experiment: str
-    """Number of its experiment."""
+    experiment: Experiment
+    script: WorldScript
 
     @classmethod
-    def create(cls, cluster: EmbeddedCluster, config: str, *settings: str) -> WorldTrial:
-        """Submits a config of the example with some keys set."""
+    def create(
+        cls, cluster: EmbeddedCluster, client: Determined, script: WorldScript, *settings: str
+    ) -> WorldTrial:
+        """Submits a script by the command, with some keys of its config set."""
         options = [word for setting in settings for word in ("--config", setting)]
-        said = cluster.det("e", "create", config, ".", *options, cwd=DISTRIBUTED).stdout
+        options += [word for path in script.includes for word in ("-i", str(path))]
+        said = cluster.det("e", "create", script.config, ".", *options, cwd=script.folder).stdout
         found = re.search(r"Created experiment (\d+)", said)
         assert found, said
-        return cls(cluster, found[1])
-
-    def describe(self) -> Any:
-        """What `det e describe --metrics` tells."""
-        (description,) = self.cluster.json("e", "describe", self.experiment, "--metrics")
-        return description
+        return cls(cluster, client.get_experiment(found[1]), script)
 
     @property
     def number(self) -> str:
-        """Number of the trial."""
-        return str(self._trial["id"])
+        """Number of its experiment."""
+        return str(self.experiment.id)
+
+    @property
+    def trial(self) -> Trial:
+        """The trial."""
+        return self.experiment.await_first_trial()
 
     @property
     def restarts(self) -> int:
         """How often it was started again after a failure."""
-        return int(self._trial["restarts"])
-
-    @property
-    def _trial(self) -> Any:
-        return self.describe()["trials"][0]["trial"]
+        (description,) = self.cluster.json("e", "describe", self.number)
+        return int(description["trials"][0]["trial"]["restarts"])
 
     def reported(self, group: str) -> list[int]:
         """The steps of its reports."""
-        return [
-            report["steps_completed"] for report in self.describe()["metrics"] if report["group"] == group
-        ]
+        return [report.steps_completed for report in self.trial.iter_metrics(group)]
 
-    def wait_for(self, state: str, *, timeout: float = 120) -> None:
+    def wait_for(self, state: ExperimentState, *, timeout: float = 120) -> None:
         """Waits until the experiment is in a state; an end in another fails with the log."""
 
         def there() -> bool:
-            now = self.describe()["experiment"]["state"]
-            ended = {"COMPLETED", "ERROR", "CANCELED"} - {state}
-            assert now not in ended, f"the experiment ended as {now}\n{self.log()}"
-            return bool(now == state)
+            self.experiment.reload()
+            now = self.experiment.state
+            assert now is state or not now.is_terminal, f"the experiment ended as {now}\n{self.log()}"
+            return now is state
 
-        eventually(there, what=f"experiment {self.experiment} to be {state}", timeout=timeout)
+        eventually(there, what=f"experiment {self.number} to be {state}", timeout=timeout)
 
-    def wait_for_step(self, step: int) -> None:
+    def wait_for_step(self, step: int, *, timeout: float = 120) -> None:
         """Waits until it has reported at least so many steps."""
-        eventually(lambda: max(self._steps(), default=0) >= step, what=f"step {step}", timeout=120)
-
-    def _steps(self) -> list[int]:
-        description = self.describe()
-        return [report["steps_completed"] for report in description["metrics"]]
+        eventually(
+            lambda: max(self.reported("training"), default=0) >= step, what=f"step {step}", timeout=timeout
+        )
 
     def log(self, rank: int | None = None) -> str:
         """Its log, of one rank or of all."""
         options = () if rank is None else ("--rank-id", str(rank))
-        return self.cluster.det("t", "logs", self.number, *options).stdout
+        return self.cluster.det("t", "logs", str(self.trial.id), *options).stdout
 
     def steps_said(self, words: str) -> list[int]:
-        """The steps that follow some words in the log, in the order of the lines."""
-        return [int(found) for found in re.findall(rf"{re.escape(words)} (\d+)", self.log())]
+        """The steps that follow some words in lines of ranks, in their order; not where they are quoted."""
+        return [int(found) for found in re.findall(rf"\[rank=\d+\].* {re.escape(words)} (\d+)", self.log())]
 
-    def kill_rank(self, rank: int, *, script: str = "train.py") -> None:
+    def process_of(self, rank: int) -> int:
+        """The process of one rank's script."""
+        (pid,) = eventually(lambda: self._processes(rank), what=f"one process of rank {rank}")
+        return pid
+
+    def _processes(self, rank: int) -> list[int]:
+        found = []
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit():
+                continue
+            try:
+                variables = environment_of(int(entry.name))
+                words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            except OSError:
+                continue
+            ours = variables.get("RESOLUTE_RUN_DIR", "").startswith(f"{self.cluster.home}/")
+            is_rank = any(variables.get(name) == str(rank) for name in _RANK_VARIABLES)
+            # Launchers and wrappers of a script have it further back than its own process.
+            own = words[1:2] == [self.script.script] or words[2:4] == [_HARNESS, self.script.script]
+            if ours and is_rank and own:
+                found.append(int(entry.name))
+        return found
+
+    def kill_rank(self, rank: int) -> None:
         """Ends the process of one rank as a crash of its machine would."""
-        (pid,) = eventually(lambda: _ranks(self.cluster.home, rank, script), what=f"rank {rank}")
-        os.kill(pid, signal.SIGKILL)
+        os.kill(self.process_of(rank), signal.SIGKILL)
 
 
-def _ranks(home: Path, rank: int, script: str) -> list[int]:
-    """Processes that run a script as a rank, in a run of a home."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            environment = (entry / "environ").read_bytes().split(b"\0")
-            words = (entry / "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        ours = any(line.startswith(f"RESOLUTE_RUN_DIR={home}/".encode()) for line in environment)
-        is_rank = any(f"{name}={rank}".encode() in environment for name in ("RANK", "HOROVOD_RANK"))
-        # A script's own process has it as its second word; launchers and wrappers have it further back.
-        if ours and is_rank and len(words) > 1 and words[1] == script.encode():
-            found.append(int(entry.name))
-    return found
+def environment_of(pid: int) -> dict[str, str]:
+    """The environment that a process was started with."""
+    entries = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace").split("\0")
+    return dict(entry.split("=", 1) for entry in entries if "=" in entry)
+
+
+Submit = Callable[..., WorldTrial]
+"""Submits a script, with some keys of its config set."""

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.embedded import EmbeddedCluster
+from support.worlds import Submit, WorldScript, WorldTrial
+
+# DeepSpeed compiles on first use. What it made is good for one virtual environment, whose paths are in it:
+# environments that shared a folder would build it anew by turns, a minute or more each time.
+os.environ.setdefault("TORCH_EXTENSIONS_DIR", str(Path(sys.prefix) / "torch-extensions"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -12,3 +21,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.world)
             item.add_marker(pytest.mark.timeout(300))
+
+
+@pytest.fixture
+def submit(cluster: EmbeddedCluster) -> Iterator[Submit]:
+    """Submits scripts to the cluster of the test; what still runs at its end is killed."""
+    trials = []
+    with cluster.client() as client:
+
+        def create(script: WorldScript, *settings: str) -> WorldTrial:
+            trials.append(WorldTrial.create(cluster, client, script, *settings))
+            return trials[-1]
+
+        yield create
+        for trial in trials:
+            trial.experiment.reload()
+            if not trial.experiment.state.is_terminal:
+                trial.experiment.kill()

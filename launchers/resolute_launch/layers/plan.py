@@ -39,6 +39,8 @@ class LaunchPlan:
     """Whether signals go to all of its process group, because the launcher itself does not pass them on."""
     heals: bool = False
     """Whether the launcher may start failed ranks again by itself."""
+    hand_over: bool = False
+    """Whether workers get their environment by a file, as the launcher would show it in command lines."""
     in_place: bool = False
     """Whether it takes the place of this process: there are no workers to look after."""
 

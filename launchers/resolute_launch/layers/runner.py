@@ -17,6 +17,7 @@ from resolute.processes import Family, ProcessIdentity
 from resolute.run_directory import RunDirectory, write_atomically
 from resolute_launch.escalation import Escalation, Step
 from resolute_launch.failure import RankFailure, first_rank_failure, tell_end
+from resolute_launch.layers.handover import left_for_workers
 from resolute_launch.layers.plan import LaunchPlan
 from resolute_launch.offspring import start_led
 
@@ -47,9 +48,10 @@ def run(plan: LaunchPlan, *, environ: Mapping[str, str], clock: Clock = SYSTEM_C
     variables = plan.environ(environ)
     if plan.in_place:
         return _become(plan, variables)
-    launch = _Launch(plan, environ=variables, clock=clock)
+    handed = left_for_workers(variables) if plan.hand_over else contextlib.nullcontext(variables)
     try:
-        return launch.conduct()
+        with handed as visible:
+            return _Launch(plan, environ=visible, clock=clock).conduct()
     except OSError as failure:
         return _cannot_run(plan, failure)
 

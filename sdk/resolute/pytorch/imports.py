@@ -17,7 +17,8 @@ def import_class(spec: str, directory: Path) -> Any:
     """Imports what ``module:Class`` names.
 
     Args:
-        spec: Module and class. Without a module the ``__init__.py`` of the directory is meant.
+        spec: Module and class. Without a module the ``__init__.py`` of the directory is meant, or its only
+            file of Python where it has none.
         directory: Holds the code; it must be on ``sys.path``.
 
     Raises:
@@ -34,7 +35,7 @@ def import_class(spec: str, directory: Path) -> Any:
 def _import_module(name: str, directory: Path) -> ModuleType:
     if name.partition(".")[0] in {"", PACKAGE}:
         _make_package(directory)
-        return importlib.import_module(name or PACKAGE)
+        return importlib.import_module(name or _only_module(directory))
     try:
         return importlib.import_module(name)
     except ImportError as failure:
@@ -42,6 +43,13 @@ def _import_module(name: str, directory: Path) -> ModuleType:
             raise
         _make_package(directory)
         return importlib.import_module(f"{PACKAGE}.{name}")
+
+
+def _only_module(directory: Path) -> str:
+    """The module of a directory that is one file, as old releases submitted it; else the directory itself."""
+    files = list(directory.glob("*.py"))
+    alone = len(files) == 1 and files[0].name != "__init__.py"
+    return f"{PACKAGE}.{files[0].stem}" if alone else PACKAGE
 
 
 def _make_package(directory: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ import structlog
 
 from resolute.clock import SYSTEM_CLOCK
 from resolute_embedded.blueprints import OTHERS
+from resolute_embedded.port import choose_port
 from resolute_embedded.state import State
 from resolute_experiments.blueprint import BLUEPRINT as EXPERIMENTS
 from resolute_experiments.service import ExperimentsService, ExperimentsSettings
@@ -52,10 +52,10 @@ async def serve(state: State, options: Options, *, ready: Callable[[str, int], N
         ready: Told the address and the number of slots once everything is up.
 
     Raises:
-        UnavailableError: The port is taken.
+        UnavailableError: The port is taken, or trials still look for the services at another that is.
     """
     cluster_id = state.cluster_id()
-    port = options.port or free_port(preferred=state.last_port())
+    port = choose_port(state, asked=options.port)
     address = f"127.0.0.1:{port}"
     signer = TokenSigner(
         load_or_create_key(state.data / "signing-key.pem"), cluster_id=cluster_id, clock=SYSTEM_CLOCK
@@ -96,19 +96,6 @@ class ServiceTokens:
             self._token = self._signer.service(ServiceAccount("embedded"), ttl=_SERVICE_TOKEN_SECONDS)
             self._renew_at = SYSTEM_CLOCK.monotonic() + _SERVICE_TOKEN_SECONDS / 2
         return self._token
-
-
-def free_port(*, preferred: int = 0) -> int:
-    """Finds a port of loopback that nobody listens on: the preferred one if it is free."""
-    for candidate in (preferred, 0):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", candidate))
-            except OSError:
-                continue
-            return int(probe.getsockname()[1])
-    raise OSError("no port of 127.0.0.1 is free")
 
 
 def _environment(state: State, blueprint: Blueprint, *, peers: Peers, cluster_id: str) -> Environment:

@@ -13,6 +13,7 @@ from typing import Any
 from resolute.client.home import Home
 from resolute.errors import FailedPreconditionError
 from resolute.run_directory import write_atomically
+from resolute.run_lock import is_locked
 
 
 class HomeLock:
@@ -144,6 +145,10 @@ class State:
     def _write(self, path: Path, text: str) -> None:
         self.home.path.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_atomically(path, text, sync=True)
+
+    def live_runs(self) -> int:
+        """How many containers of trials run now, whether or not anybody serves the home."""
+        return sum(is_locked(lock) for lock in self.runs.glob("*/*/lock"))
 
     @property
     def _port_file(self) -> Path:

@@ -9,7 +9,6 @@ import pytest
 
 from resolute_launch import autohorovod, deepspeed, horovod, torch_distributed
 from resolute_launch.layers.grammar import Request
-from resolute_launch.layers.plan import LaunchRefusedError
 from resolute_launch.layers.world import World, read_world
 
 SCRIPT = ("python3", "train.py")
@@ -87,9 +86,21 @@ def test_the_config_tunes_horovod() -> None:
     assert "--fusion-threshold-mb" not in line
 
 
-def test_horovod_names_the_layer_that_spans_containers() -> None:
-    with pytest.raises(LaunchRefusedError, match="torch_distributed"):
-        horovod.plan(REQUEST, NODES)
+def test_horovod_on_several_containers_needs_no_ssh() -> None:
+    plan = horovod.plan(REQUEST, NODES)
+    line = " ".join(plan.argv)
+    # Containers of one machine may share an address, so they go by names.
+    assert line.startswith("py -m resolute_launch.horovod_part 1 10.0.0.1 3000 -np 3 -H node0:2,node1:1 ")
+    assert line.endswith(
+        "--x 1 py -m resolute_launch.wrap_rank " + horovod.RANK_VARIABLES + " -- python3 train.py"
+    )
+    assert plan.environment == {"USE_HOROVOD": "1", "DET_CHIEF_IP": "10.0.0.1"}
+
+
+def test_the_environment_of_horovods_workers_stays_out_of_its_command_lines() -> None:
+    assert horovod.plan(REQUEST, TWO).hand_over
+    # The part of one of several containers starts its ranks itself.
+    assert not horovod.plan(REQUEST, NODES).hand_over
 
 
 def test_deepspeed_on_one_container() -> None:

@@ -152,3 +152,19 @@ def test_a_dump_of_stacks_does_not_end_the_launch(tmp_path: Path) -> None:
     written(tmp_path / "up")
     process.send_signal(signal.SIGUSR1)
     assert finish(process)[0] == 0
+
+
+def test_workers_get_by_a_file_what_a_launcher_would_show_in_command_lines(tmp_path: Path) -> None:
+    wrapped = f"LAUNCHER_SET=1 {sys.executable} -m resolute_launch.wrap_rank 0 sh -c 'env'"
+    argv = ["sh", "-c", f'env | sed s/^/launcher:/; ls "$RESOLUTE_WORKER_ENVIRONMENT"; {wrapped}']
+    secrets = {"DET_SESSION_TOKEN": "s3cret", "LARGE": "x" * 100_000, "LAUNCHER_SET": "0", "HOROVOD_X": "y"}
+    code, out, err = finish(start(argv, tmp_path, environment=secrets, hand_over=True))
+    assert code == 0, err
+    launcher, _, worker = out.partition("[rank=0]")
+    assert "launcher:HOROVOD_X=y" in launcher
+    assert not any(text in launcher for text in ("s3cret", "LARGE"))
+    assert "[rank=0] DET_SESSION_TOKEN=s3cret\n" in worker
+    assert "[rank=0] LAUNCHER_SET=1\n" in worker
+    assert "RESOLUTE_WORKER_ENVIRONMENT" not in worker
+    (left,) = [line for line in launcher.splitlines() if line.startswith(str(tmp_path))]
+    assert not Path(left).exists()

@@ -52,6 +52,14 @@ def test_every_piece_gets_its_prefix_and_keeps_its_end() -> None:
     assert prefixer.finish() == b""
 
 
+def test_a_line_that_comes_in_many_parts_is_looked_at_once() -> None:
+    prefixer = Prefixer(0)
+    # By what is kept of it alone: looking for its end from each of its bytes would take minutes.
+    parts = [prefixer.feed(b"x" * 65536) for _ in range(64)]
+    assert sum(part.count(b"x") for part in parts) >= 64 * 65536 - MAX_LINE
+    assert prefixer.feed(b"\n").endswith(b"x\n")
+
+
 def test_a_line_without_end_does_not_wait_for_ever() -> None:
     prefixer = Prefixer(0)
     out = prefixer.feed(b"x" * (MAX_LINE * 2))

@@ -76,3 +76,14 @@ def test_python_in_the_entrypoint_does_not_hold_its_output_back(tmp_path: Path) 
     ):
         plane.wait_for(lambda: plane.text() == ["now"])
         assert run.process.poll() is None
+
+
+def test_who_prints_the_environment_shows_no_secret(tmp_path: Path) -> None:
+    script = "echo $DET_SESSION_TOKEN; env >&2; cat $RESOLUTE_RUN_DIR/token; echo; exit 1"
+    with control_plane(script) as plane, supervised(tmp_path, plane) as run:
+        assert run.wait() == 0
+        shown = [*plane.text(), plane.exits[0].failure]
+        assert shown[0] == "***"
+        assert any(text == "DET_SESSION_TOKEN=***" for text in shown)
+        assert any(text == "RESOLUTE_COLLECTIVE_KEY=***" for text in shown)
+        assert not any("token-" in text for text in shown)

@@ -1,0 +1,210 @@
+"""Starts one container's part of a Horovod job that spans several.
+
+    python -m resolute_launch.horovod_part NODE ADDRESS PORT HORVODRUN_ARGUMENTS...
+
+horovodrun itself starts the ranks of other machines by ssh, and writes their whole environment into command
+lines to do so. Here every container starts its own ranks, as torchrun and DeepSpeed can, and none needs a way
+into the others. The words are read by horovodrun's own parser, and its rendezvous server is where ranks meet:
+in the first container, at the address and port that all containers know.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from resolute.clock import SYSTEM_CLOCK, Clock
+from resolute_launch.escalation import Escalation, Step
+from resolute_launch.offspring import start_led
+from resolute_launch.patience import pauses
+
+GRACE_SECONDS = 5.0
+"""Seconds between SIGTERM and SIGKILL for the ranks of a job that has failed elsewhere."""
+_POLL_SECONDS = 0.1
+_LOOPBACK = "127.0.0.1"
+
+
+def host_name(node: int) -> str:
+    """What a container is called within the job; addresses would not do, several containers may share one."""
+    return f"node{node}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs this container's ranks; returns the exit code of the first that failed, else 0."""
+    node, address, port, *words = sys.argv[1:] if arguments is None else arguments
+    job = _parse(words)
+    slots = _assignments(job)
+    mine = [slot for slot in slots if slot.hostname == host_name(int(node))]
+    refusal = _refusal(job) if mine else f"no rank of {job.hosts} is left for container {node} of this run"
+    if refusal:
+        sys.stderr.write(f"determined.launch.horovod: {refusal}\n")
+        return 1
+    with _meeting_place(slots, address=address, port=int(port), serve=node == "0", patience=_patience(job)):
+        environ = _job_environment(job, address=address, port=port)
+        return _Ranks(clock=SYSTEM_CLOCK).run(job.command, environ, mine)
+
+
+def _parse(words: Sequence[str]) -> Namespace:
+    from horovod.runner import launch
+
+    before = sys.argv
+    sys.argv = ["horovodrun", *words]
+    try:
+        parsed: Namespace = launch.parse_args()
+        return parsed
+    finally:
+        sys.argv = before
+
+
+def _refusal(job: Namespace) -> str:
+    """Why a job cannot be started in parts; empty if it can."""
+    if job.use_mpi or job.use_jsrun:
+        return "--mpi and --jsrun reach other containers by themselves, which those of this run do not allow"
+    if job.host_discovery_script or job.min_num_proc is not None:
+        return "elastic jobs look for machines by themselves; the containers of this run are given"
+    return ""
+
+
+def _assignments(job: Namespace) -> list[Any]:
+    from horovod.runner.common.util import hosts
+
+    slots: list[Any] = hosts.get_host_assignments(hosts.parse_hosts(job.hosts), job.num_proc, job.num_proc)
+    return slots
+
+
+def _patience(job: Namespace) -> float:
+    return float(job.start_timeout or os.environ.get("HOROVOD_START_TIMEOUT") or 30)
+
+
+@contextmanager
+def _meeting_place(
+    slots: list[Any], *, address: str, port: int, serve: bool, patience: float
+) -> Iterator[None]:
+    """Serves the rendezvous while the block runs, or waits until it is served.
+
+    Raises:
+        SystemExit: It was not served in time.
+    """
+    if not serve:
+        _wait_for(address, port, patience=patience, clock=SYSTEM_CLOCK)
+        yield
+        return
+    from horovod.runner.http.http_server import RendezvousHandler, RendezvousHTTPServer
+
+    server = RendezvousHTTPServer((address, port), RendezvousHandler, 0)
+    server.init(slots)
+    thread = threading.Thread(target=server.serve_forever, name="horovod-rendezvous", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _wait_for(address: str, port: int, *, patience: float, clock: Clock) -> None:
+    deadline = clock.monotonic() + patience
+    waiting = threading.Event()
+    for pause in pauses(longest=1.0):
+        with contextlib.suppress(OSError), socket.create_connection((address, port), timeout=5.0):
+            return
+        if clock.monotonic() >= deadline:
+            sys.exit(
+                f"determined.launch.horovod: the first container did not serve the job's rendezvous at "
+                f"{address}:{port} within {patience:g} s (--start-timeout); look at its log"
+            )
+        waiting.wait(pause)
+
+
+def _job_environment(job: Namespace, *, address: str, port: str) -> dict[str, str]:
+    """What all ranks of this container are told, beside who they are."""
+    from horovod.runner import gloo_run
+    from horovod.runner.common.util import config_parser
+
+    environ = dict(os.environ)
+    config_parser.set_env_from_args(environ, job)
+    interfaces = sorted(job.nics) if job.nics else [_interface_to(address)]
+    environ.update({k: str(v) for k, v in gloo_run.create_run_env_vars(address, interfaces, port).items()})
+    return environ
+
+
+def _interface_to(address: str) -> str:
+    """The network interface by which this machine reaches an address: the one that peers can answer to."""
+    import psutil
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        # Sends nothing: it only asks the kernel for the way.
+        probe.connect((address, 9))
+        ours = probe.getsockname()[0]
+    # All of 127.0.0.0/8 is the loopback's, which names but one of its addresses.
+    ours = _LOOPBACK if ours.startswith("127.") else ours
+    names = [
+        name
+        for name, entries in psutil.net_if_addrs().items()
+        if any(entry.family is socket.AF_INET and entry.address == ours for entry in entries)
+    ]
+    if not names:
+        sys.exit(
+            f"determined.launch.horovod: no network interface of this machine has the address {ours}, by "
+            f"which it reaches {address}; name one: --network-interfaces NAME --"
+        )
+    return names[0]
+
+
+class _Ranks:
+    """The processes of this container's ranks; when one of them fails, the others are ended."""
+
+    def __init__(self, *, clock: Clock) -> None:
+        self._escalation = Escalation(clock, grace=GRACE_SECONDS)
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def run(self, command: Sequence[str], environ: Mapping[str, str], slots: list[Any]) -> int:
+        from horovod.runner import gloo_run
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._take)
+        for slot in slots:
+            mine = {**environ, **gloo_run.create_slot_env_vars(slot)}
+            self._processes.append(start_led(command, environ=mine, at_our_death=signal.SIGTERM))
+        return self._stand_by()
+
+    def _take(self, number: int, _frame: object) -> None:
+        # Whoever sends it decides how long the ranks may take.
+        self._send(signal.Signals(number))
+
+    def _stand_by(self) -> int:
+        failed = 0
+        while running := self._running():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                running[0].wait(_POLL_SECONDS)
+            if not failed and (failed := self._failed()):
+                self._escalation.terminate_in(0)
+            step = self._escalation.due()
+            if step is not Step.NONE:
+                self._send(signal.SIGTERM if step is Step.TERMINATE else signal.SIGKILL)
+        return failed or self._failed()
+
+    def _running(self) -> list[subprocess.Popen[bytes]]:
+        return [process for process in self._processes if process.poll() is None]
+
+    def _failed(self) -> int:
+        code = next((process.returncode for process in self._processes if process.returncode), 0)
+        return 128 - code if code < 0 else code
+
+    def _send(self, number: signal.Signals) -> None:
+        for process in self._processes:
+            process.send_signal(number)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

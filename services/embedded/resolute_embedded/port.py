@@ -1,0 +1,59 @@
+"""The port that a start listens on: the last one, where trials that outlived it look for the services."""
+
+from __future__ import annotations
+
+import socket
+
+import structlog
+
+from resolute.errors import UnavailableError
+from resolute_embedded.state import State
+
+_log = structlog.get_logger("cluster")
+
+
+def choose_port(state: State, *, asked: int | None = None) -> int:
+    """Chooses the port.
+
+    Args:
+        state: The home.
+        asked: The port that somebody wants; None for the last one, or else a free one.
+
+    Raises:
+        UnavailableError: Trials still run and look for the services at the last port, which is taken.
+    """
+    last = state.last_port()
+    if not asked and last and _is_free(last):
+        return last
+    waiting = state.live_runs() if last and asked != last else 0
+    if waiting and not asked:
+        raise UnavailableError(
+            f"port {last} is taken by another program, and {waiting} containers of trials that still run "
+            f"look for the cluster there; end that program (`ss -ltnp sport = :{last}` names it), or start "
+            "with `resolute up --port N`, which leaves these trials alone until their patience ends"
+        )
+    if waiting:
+        _log.warning("trials still run and look for the cluster at its last port", port=last, runs=waiting)
+    return asked or _free_port()
+
+
+def _is_free(port: int) -> bool:
+    return _bound(port) is not None
+
+
+def _free_port() -> int:
+    port = _bound(0)
+    if port is None:
+        raise UnavailableError("no port of 127.0.0.1 is free; end programs that listen")
+    return port
+
+
+def _bound(port: int) -> int | None:
+    """The number of a port that could be bound just now; None if it could not."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return None
+        return int(probe.getsockname()[1])

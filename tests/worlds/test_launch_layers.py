@@ -1,0 +1,73 @@
+"""Two ranks under each launch layer: they train, stop together, go on, and survive the death of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from support.embedded import EmbeddedCluster, embedded
+from support.worlds import DEEPSPEED, HOROVOD, TORCHRUN, Submit, WorldScript
+
+from resolute.client import ExperimentState
+
+LAYERS = pytest.mark.parametrize(
+    "script", [TORCHRUN, HOROVOD, DEEPSPEED], ids=["torch_distributed", "horovod", "deepspeed"]
+)
+ONE_CONTAINER, TWO_NODES = "one container", "two nodes"
+SLOW = "hyperparameters.seconds_per_step=0.03"
+
+
+@pytest.fixture(scope="module", params=[ONE_CONTAINER, TWO_NODES])
+def cluster(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[EmbeddedCluster]:
+    environment = {"RESOLUTE_LOCAL_NODES": "2"} if request.param == TWO_NODES else {}
+    with embedded(tmp_path_factory.mktemp("home"), slots=2, **environment) as running:
+        yield running
+
+
+@LAYERS
+def test_ranks_stop_at_one_step_go_on_there_and_survive_the_death_of_one(
+    submit: Submit, script: WorldScript
+) -> None:
+    trial = submit(script, SLOW, "hyperparameters.checkpoint_every=50")
+    trial.wait_for_step(20)
+    trial.experiment.pause()
+    trial.wait_for(ExperimentState.PAUSED)
+    stopped = trial.steps_said("stopped at step")
+    assert len(stopped) == 2
+    assert stopped[0] == stopped[1] < 200
+
+    trial.experiment.activate()
+    # Past a checkpoint of this run, so that the next one resumes from there and not from the pause.
+    trial.wait_for_step(stopped[0] // 50 * 50 + 60)
+    trial.kill_rank(1)
+    trial.wait_for(ExperimentState.COMPLETED)
+    resumed = trial.steps_said("resumed at step")
+    assert resumed[:2] == stopped
+    assert len(resumed) == 4
+    assert resumed[2] == resumed[3] > stopped[0]
+    assert resumed[2] % 50 == 0
+    assert trial.steps_said("finished at step") == [200, 200]
+    assert trial.restarts == 1
+    assert "rank 1 failed first; it was killed (SIGKILL)" in trial.log()
+    # The pause and the death cost time, and no report.
+    assert set(trial.reported("training")) == set(range(10, 201, 10))
+    assert trial.reported("validation") == [200]
+    for rank in (0, 1):
+        lines = trial.log(rank)
+        assert f"[rank={rank}]" in lines
+        assert f"[rank={1 - rank}]" not in lines
+        assert "finished at step 200" in lines
+
+
+@LAYERS
+def test_the_traceback_of_the_rank_that_failed_first_is_what_the_trial_ends_with(
+    submit: Submit, script: WorldScript
+) -> None:
+    trial = submit(script, "hyperparameters.learning_rate=fast", "max_restarts=0")
+    trial.wait_for(ExperimentState.ERROR)
+    log = trial.log()
+    said = log[log.index(" failed first; it ended with exit code 1") :]
+    assert "Traceback (most recent call last)" in said
+    assert "TypeError" in said
