@@ -15,6 +15,10 @@ _TRIAL = "resolute.cli.trial"
 _CHECKPOINT = "resolute.cli.checkpoint"
 _TEMPLATE = "resolute.cli.template"
 _SEARCH = "resolute.cli.search"
+_USER = "resolute.cli.user"
+_TOKEN = "resolute.cli.token"  # noqa: S105 - the name of a package
+_WORKSPACE = "resolute.cli.workspace.commands"
+_PROJECT = "resolute.cli.project.commands"
 
 EXPERIMENT_COMMANDS = (
     LazyCommand(
@@ -43,6 +47,7 @@ EXPERIMENT_COMMANDS = (
         ("lc",),
     ),
     LazyCommand("compare", "Put trials of experiments side by side.", f"{_EXPERIMENT}.compare:compare"),
+    LazyCommand("move", "Move an experiment to another project.", f"{_EXPERIMENT}.move:move"),
     LazyCommand("config", "Print the whole config of an experiment.", f"{_EXPERIMENT}.config:config"),
     LazyCommand(
         "download-model-def",
@@ -102,6 +107,48 @@ STORAGE_COMMANDS = (
 )
 """Commands of ``resolute storage``."""
 
+USER_COMMANDS = (
+    LazyCommand("login", "Act as a user from now on.", f"{_USER}.login:login"),
+    LazyCommand("logout", "Forget the token that a login got.", f"{_USER}.login:logout"),
+    LazyCommand("whoami", "Print whom commands act as.", f"{_USER}.login:whoami"),
+    LazyCommand("list", "List users.", f"{_USER}.accounts:list_", ("ls",)),
+    LazyCommand("create", "Create a user.", f"{_USER}.accounts:create"),
+    LazyCommand("set-role", "Change what a user may do.", f"{_USER}.accounts:set_role"),
+    LazyCommand("activate", "Let a user in again.", f"{_USER}.accounts:activate"),
+    LazyCommand("deactivate", "Let nobody act as a user any more.", f"{_USER}.accounts:deactivate"),
+    LazyCommand("change-password", "Set a password.", f"{_USER}.accounts:change_password"),
+)
+"""Commands of ``resolute user``."""
+
+TOKEN_COMMANDS = (
+    LazyCommand("create", "Print a new token.", f"{_TOKEN}.commands:create"),
+    LazyCommand("list", "List tokens.", f"{_TOKEN}.commands:list_", ("ls",)),
+    LazyCommand("revoke", "End a token before its time.", f"{_TOKEN}.commands:revoke"),
+)
+"""Commands of ``resolute token``."""
+
+WORKSPACE_COMMANDS = (
+    LazyCommand("list", "List workspaces with what they use.", f"{_WORKSPACE}:list_", ("ls",)),
+    LazyCommand("create", "Create a workspace.", f"{_WORKSPACE}:create"),
+    LazyCommand("describe", "Show a workspace.", f"{_WORKSPACE}:describe"),
+    LazyCommand("set-quota", "Bound what a workspace uses.", f"{_WORKSPACE}:set_quota"),
+    LazyCommand("archive", "Let a workspace take no more experiments.", f"{_WORKSPACE}:archive"),
+    LazyCommand("unarchive", "Let a workspace take experiments again.", f"{_WORKSPACE}:unarchive"),
+    LazyCommand("delete", "Remove an empty workspace.", f"{_WORKSPACE}:delete"),
+)
+"""Commands of ``resolute workspace``."""
+
+PROJECT_COMMANDS = (
+    LazyCommand("list", "List the projects of a workspace.", f"{_PROJECT}:list_", ("ls",)),
+    LazyCommand("create", "Create a project.", f"{_PROJECT}:create"),
+    LazyCommand("describe", "Show a project.", f"{_PROJECT}:describe"),
+    LazyCommand("set", "Change the texts of a project.", f"{_PROJECT}:set_"),
+    LazyCommand("archive", "Let a project take no more experiments.", f"{_PROJECT}:archive"),
+    LazyCommand("unarchive", "Let a project take experiments again.", f"{_PROJECT}:unarchive"),
+    LazyCommand("delete", "Remove an empty project.", f"{_PROJECT}:delete"),
+)
+"""Commands of ``resolute project``."""
+
 ROOT_COMMANDS = (
     LazyCommand(
         "experiment", "Submit experiments and lead them.", "resolute.cli.commands:experiment", ("e",)
@@ -112,6 +159,15 @@ ROOT_COMMANDS = (
     LazyCommand("storage", "Look at stores of checkpoints.", "resolute.cli.commands:storage"),
     LazyCommand("template", "Keep parts of configs to share.", "resolute.cli.commands:template", ("tpl",)),
     LazyCommand("search", "Try searches out, and check them.", "resolute.cli.commands:search"),
+    LazyCommand(
+        "workspace", "Where experiments belong, and quotas.", "resolute.cli.commands:workspace", ("w",)
+    ),
+    LazyCommand(
+        "project", "Where experiments are kept in workspaces.", "resolute.cli.commands:project", ("p",)
+    ),
+    LazyCommand("user", "Users of the cluster, and who you are.", "resolute.cli.commands:user", ("u",)),
+    LazyCommand("token", "Tokens that let programs in.", "resolute.cli.commands:token"),
+    LazyCommand("audit", "List who changed what.", "resolute.cli.audit:audit"),
     LazyCommand(
         "preview-search", "Show what a config's search would run.", f"{_SEARCH}.preview:preview_search"
     ),
@@ -180,3 +236,23 @@ def template() -> None:
 @click.group(cls=LazyGroup, entries=SEARCH_COMMANDS)
 def search() -> None:
     """Try searches out, and check them."""
+
+
+@click.group(cls=LazyGroup, entries=WORKSPACE_COMMANDS)
+def workspace() -> None:
+    """Where experiments belong, and what they may use together."""
+
+
+@click.group(cls=LazyGroup, entries=PROJECT_COMMANDS)
+def project() -> None:
+    """Where experiments are kept within a workspace."""
+
+
+@click.group(cls=LazyGroup, entries=USER_COMMANDS)
+def user() -> None:
+    """Users of the cluster, and who you are."""
+
+
+@click.group(cls=LazyGroup, entries=TOKEN_COMMANDS)
+def token() -> None:
+    """Tokens that let programs in."""

@@ -4,18 +4,26 @@ The functions talk to one cluster, found in ``RESOLUTE_MASTER``, ``DET_MASTER`` 
 ``login`` names another. ``Determined`` is the same for scripts that talk to several.
 """
 
+from resolute.client.accounts import UserRole
 from resolute.client.checkpoint import Checkpoint, CheckpointTraining
 from resolute.client.determined import Determined
 from resolute.client.download import DownloadMode
 from resolute.client.experiment import Experiment
 from resolute.client.login import (
     create_experiment,
+    create_user,
+    create_workspace,
+    delete_workspace,
     get_checkpoint,
     get_experiment,
     get_session_username,
     get_trial,
+    get_user_by_name,
+    get_workspace,
     iter_trials_metrics,
     list_experiments,
+    list_users,
+    list_workspaces,
     login,
     logout,
     whoami,
@@ -25,6 +33,8 @@ from resolute.client.records import MetricSummary, TrialMetrics
 from resolute.client.states import CheckpointState, ExperimentState, LogLevel, TrialState
 from resolute.client.tree import ModelDefinitionError
 from resolute.client.trial import Trial
+from resolute.client.user import User
+from resolute.client.workspace import Project, Workspace
 
 # Names of older releases.
 CheckpointReference = Checkpoint
@@ -47,18 +57,29 @@ __all__ = [
     "MetricSummary",
     "ModelDefinitionError",
     "OrderBy",
+    "Project",
     "Trial",
     "TrialMetrics",
     "TrialReference",
     "TrialSortBy",
     "TrialState",
+    "User",
+    "UserRole",
+    "Workspace",
     "create_experiment",
+    "create_user",
+    "create_workspace",
+    "delete_workspace",
     "get_checkpoint",
     "get_experiment",
     "get_session_username",
     "get_trial",
+    "get_user_by_name",
+    "get_workspace",
     "iter_trials_metrics",
     "list_experiments",
+    "list_users",
+    "list_workspaces",
     "login",
     "logout",
     "whoami",

@@ -111,6 +111,11 @@ def with_overrides(config: Mapping[str, Any], overrides: Sequence[str]) -> dict[
     return {str(key): value for key, value in changed.items()}
 
 
+def placed(text: str, *, workspace: str, project: str) -> str:
+    """Lets a config name where its experiment belongs, in place of what it named."""
+    return config_text({**parse_config(text), "workspace": workspace, "project": project})
+
+
 def config_text(config: Mapping[str, Any]) -> str:
     """Writes a config as JSON, which every dialect of YAML reads alike.
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from resolute.client.accounts import UserRole
 from resolute.client.checkpoint import Checkpoint
-from resolute.client.config_file import config_text, read_config
+from resolute.client.config_file import config_text, placed, read_config
 from resolute.client.endpoint import CERTIFICATE_VARIABLES
 from resolute.client.experiment import Experiment
 from resolute.client.ordering import ExperimentSortBy, OrderBy
@@ -22,7 +23,9 @@ from resolute.client.services import Services
 from resolute.client.session import Session
 from resolute.client.states import ExperimentState
 from resolute.client.trial import Trial
-from resolute.errors import UnimplementedError
+from resolute.client.user import User
+from resolute.client.workspace import Workspace
+from resolute.errors import NotFoundError
 
 _EPOCH = datetime.fromtimestamp(0, tz=timezone.utc)
 
@@ -33,7 +36,7 @@ class Determined:
     Args:
         master: The cluster's address; None to look in ``RESOLUTE_MASTER``, ``DET_MASTER``, the embedded home.
         user: Act as this user; None for whoever the token speaks for.
-        password: Has no effect: tokens let people in.
+        password: Lets ``user`` in; None to ask for the user's token with the token that is at hand.
         cert_path: PEM file of the certificate that signs the cluster's own; None for a plain port.
         cert_name: Has no effect.
         noverify: Has no effect: certificates are always verified.
@@ -52,16 +55,17 @@ class Determined:
         cert_name: str | None = None,
         noverify: bool = False,
     ) -> None:
-        if password or cert_name or noverify:
+        if cert_name or noverify:
             warnings.warn(
-                "password, cert_name and noverify have no effect: a token lets you in, "
-                "and certificates are always verified",
-                stacklevel=2,
+                "cert_name and noverify have no effect: certificates are always verified", stacklevel=2
             )
         environment = dict(os.environ)
         if cert_path:
             environment[CERTIFICATE_VARIABLES[0]] = cert_path
-        self._services = Services(Session.find(master or "", user=user or "", environment=environment))
+        session = Session.find(
+            master or "", user=user or "", password=password or "", environment=environment
+        )
+        self._services = Services(session)
 
     def __enter__(self) -> Determined:  # noqa: PYI034 - typing has Self only since 3.11
         return self
@@ -98,16 +102,18 @@ class Determined:
             config: Path of a YAML file, or the config itself.
             model_dir: Directory of code, or a single file; None for no code.
             includes: Files and directories that come beside it under their own names.
-            project_id: Not supported; a project is named by the config.
+            project_id: Number of the project that it is to belong to; None for the one that the config
+                names.
             template: Name of a template to merge under the config.
 
         Raises:
             InvalidConfigError: The config is wrong; every fault is listed.
             ModelDefinitionError: The code cannot be packed as it is.
         """
-        if project_id is not None:
-            raise UnimplementedError("projects have no numbers here; set workspace and project in the config")
         text = config_text(config) if isinstance(config, Mapping) else read_config(Path(config))
+        if project_id is not None:
+            project = self._services.workspaces.get_project(project_id)
+            text = placed(text, workspace=project.workspace, project=project.name)
         limit = configured_limit(os.environ)
         paths = [Path(include) for include in includes or ()]
         with pack(Path(model_dir) if model_dir is not None else None, paths, limit=limit) as archive:
@@ -147,10 +153,9 @@ class Determined:
             users: Only experiments of these users.
             states: Only experiments in one of these states.
             name: Only experiments whose name contains this text, in any case.
-            project_id: Not supported.
+            project_id: Only experiments of the project of this number.
         """
-        if project_id is not None:
-            raise UnimplementedError("projects have no numbers here; filter by labels or name instead")
+        project = None if project_id is None else self._services.workspaces.get_project(project_id)
         wanted = ExperimentFilter(
             states=tuple(states or ()),
             owners=tuple(users or ()),
@@ -162,10 +167,67 @@ class Determined:
         found = [
             record
             for record in self._services.experiments.list(wanted)
-            if chosen is None or record.id in chosen
+            if (chosen is None or record.id in chosen)
+            and (project is None or (record.workspace, record.project) == (project.workspace, project.name))
         ]
         found.sort(key=_KEYS[sort_by or ExperimentSortBy.ID], reverse=order_by is OrderBy.DESCENDING)
         return [Experiment(self._services, record) for record in found]
+
+    def create_user(self, username: str, admin: bool = False, password: str | None = None) -> User:
+        """Creates a user, an admin or an editor, who gets in by a token or by the password.
+
+        Raises:
+            AlreadyExistsError: The name is taken.
+        """
+        role = UserRole.ADMIN if admin else UserRole.EDITOR
+        user = User(self._services, self._services.access.create_user(username, role))
+        if password is not None:
+            user.change_password(password)
+            return self.get_user_by_name(username)
+        return user
+
+    def get_user_by_name(self, user_name: str) -> User:
+        """Gives a user.
+
+        Raises:
+            NotFoundError: There is none of this name.
+        """
+        for user in self.list_users():
+            if user.username == user_name:
+                return user
+        raise NotFoundError(f"user {user_name!r} does not exist", resource=f"user {user_name}")
+
+    def list_users(self) -> list[User]:
+        """Lists users by name."""
+        return [User(self._services, record) for record in self._services.access.list_users()]
+
+    def create_workspace(self, name: str) -> Workspace:
+        """Creates a workspace.
+
+        Raises:
+            AlreadyExistsError: The name is taken.
+        """
+        return Workspace(self._services, self._services.workspaces.create(name))
+
+    def get_workspace(self, name: str) -> Workspace:
+        """Gives a workspace.
+
+        Raises:
+            NotFoundError: There is none of this name.
+        """
+        return Workspace(self._services, self._services.workspaces.get(name))
+
+    def list_workspaces(self) -> list[Workspace]:
+        """Lists workspaces by name."""
+        return [Workspace(self._services, record) for record in self._services.workspaces.list()]
+
+    def delete_workspace(self, name: str) -> None:
+        """Removes a workspace.
+
+        Raises:
+            FailedPreconditionError: It holds experiments.
+        """
+        self._services.workspaces.delete(name)
 
     def get_trial(self, trial_id: int | str) -> Trial:
         """Gives a trial by its number or UUID.

@@ -30,6 +30,8 @@ class Endpoint:
     """Gives the token of the next call; empty for none."""
     token_origin: str
     """Where the token comes from, for messages."""
+    credential_file: Path
+    """Where `resolute user login` keeps the token that it gets."""
     remedy: str
     """What to do when the address does not answer, for messages."""
     root_certificate: bytes | None = None
@@ -63,11 +65,13 @@ def find_endpoint(master: str = "", *, environment: Mapping[str, str]) -> Endpoi
     address = parse_address(master)
     if local is not None and _same(local.address, address):
         return _local_endpoint(local, home, environment)
-    token, token_origin = _remote_token(local, home, environment)
+    given = _given_token(home.credential_file(address), environment)
+    token, token_origin = given or _remote_token(local, home)
     return Endpoint(
         address=address,
         token=token,
         token_origin=token_origin,
+        credential_file=home.credential_file(address),
         remedy=f"check {origin} and that the cluster runs",
         root_certificate=_certificate(environment),
     )
@@ -96,30 +100,30 @@ def _same(one: str, other: str) -> bool:
 
 
 def _local_endpoint(local: LocalCluster, home: Home, environment: Mapping[str, str]) -> Endpoint:
-    token, origin = _environment_token(environment) or _file_token(local.token_path)
+    credential = home.credential_file(local.address)
+    token, origin = _given_token(credential, environment) or _file_token(local.token_path)
     return Endpoint(
         address=local.address,
         token=token,
         token_origin=origin,
+        credential_file=credential,
         remedy=f"{home.endpoint_file} names it, so it has stopped or died: start it with `resolute up`",
     )
 
 
-def _remote_token(
-    local: LocalCluster | None, home: Home, environment: Mapping[str, str]
-) -> tuple[Callable[[], str], str]:
-    given = _environment_token(environment)
-    if given:
-        return given
+def _remote_token(local: LocalCluster | None, home: Home) -> tuple[Callable[[], str], str]:
     if local is not None and local.token_path == home.token_file:
         # That token is the embedded cluster's; another cluster must not get to see it, and could not use it.
         return _no_token, f"none was sent: {home.token_file} is of the cluster at {local.address}"
     return _file_token(home.token_file)
 
 
-def _environment_token(environment: Mapping[str, str]) -> tuple[Callable[[], str], str] | None:
+def _given_token(credential: Path, environment: Mapping[str, str]) -> tuple[Callable[[], str], str] | None:
+    """The token that a person chose: the environment's, else the one that a login got."""
     token = environment.get(TOKEN_VARIABLE, "").strip()
-    return (lambda: token, f"from {TOKEN_VARIABLE}") if token else None
+    if token:
+        return lambda: token, f"from {TOKEN_VARIABLE}"
+    return _file_token(credential) if credential.exists() else None
 
 
 def _no_token() -> str:

@@ -68,6 +68,16 @@ class Experiment:
         return self._record.owner
 
     @property
+    def workspace(self) -> str:
+        """Name of the workspace that it belongs to."""
+        return self._record.workspace
+
+    @property
+    def project(self) -> str:
+        """Name of the project that it belongs to."""
+        return self._record.project
+
+    @property
     def archived(self) -> bool:
         """Whether it is hidden from lists."""
         return self._record.archived
@@ -120,6 +130,11 @@ class Experiment:
     def delete(self) -> None:
         """Removes it with all it has."""
         self._record = self._services.experiments.delete(self.uuid)
+
+    def move_to_project(self, workspace_name: str, project_name: str) -> None:
+        """Moves it to another project; to another workspace only when it has ended."""
+        self._services.workspaces.move(self.uuid, workspace=workspace_name, project=project_name)
+        self.reload()
 
     def download_code(self, output_dir: str | None = None) -> str:
         """Fetches its model definition as a gzipped tar archive.

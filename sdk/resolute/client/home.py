@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from resolute.errors import FailedPreconditionError
 
@@ -49,6 +50,14 @@ class Home:
     def token_file(self) -> Path:
         """The operator's token, readable by its owner alone."""
         return self.path / "token"
+
+    def credential_file(self, address: str) -> Path:
+        """The token that `resolute user login` got for a cluster, readable by its owner alone.
+
+        Args:
+            address: ``host:port`` of the cluster.
+        """
+        return self.path / "credentials" / quote(address, safe="")
 
     def read_endpoint(self) -> LocalCluster | None:
         """Reads the embedded cluster's address; None when none serves this home.

@@ -13,6 +13,8 @@ from resolute.client.ordering import ExperimentSortBy, OrderBy
 from resolute.client.records import TrialMetrics
 from resolute.client.states import ExperimentState
 from resolute.client.trial import Trial
+from resolute.client.user import User
+from resolute.client.workspace import Workspace
 
 
 class _Singleton:
@@ -84,6 +86,41 @@ def list_experiments(
     return _cluster().list_experiments(
         sort_by, order_by, experiment_ids, labels, users, states, name, project_id
     )
+
+
+def create_user(username: str, admin: bool = False, password: str | None = None) -> User:
+    """Creates a user; see ``Determined.create_user``."""
+    return _cluster().create_user(username, admin, password)
+
+
+def get_user_by_name(user_name: str) -> User:
+    """Gives a user."""
+    return _cluster().get_user_by_name(user_name)
+
+
+def list_users() -> list[User]:
+    """Lists users by name."""
+    return _cluster().list_users()
+
+
+def create_workspace(name: str) -> Workspace:
+    """Creates a workspace."""
+    return _cluster().create_workspace(name)
+
+
+def get_workspace(name: str) -> Workspace:
+    """Gives a workspace."""
+    return _cluster().get_workspace(name)
+
+
+def list_workspaces() -> list[Workspace]:
+    """Lists workspaces by name."""
+    return _cluster().list_workspaces()
+
+
+def delete_workspace(name: str) -> None:
+    """Removes a workspace that holds no experiments."""
+    _cluster().delete_workspace(name)
 
 
 def get_trial(trial_id: int | str) -> Trial:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from resolute.client.remote.access import Access
 from resolute.client.remote.checkpoints import Checkpoints
 from resolute.client.remote.cluster import Cluster
 from resolute.client.remote.experiments import Experiments
@@ -12,6 +13,7 @@ from resolute.client.remote.logs import Logs
 from resolute.client.remote.metrics import Metrics
 from resolute.client.remote.searches import Searches
 from resolute.client.remote.trials import Trials
+from resolute.client.remote.workspaces import Workspaces
 from resolute.client.session import Session
 
 
@@ -54,6 +56,16 @@ class Services:
     def searches(self) -> Searches:
         """What a search would run."""
         return Searches(self.session)
+
+    @cached_property
+    def access(self) -> Access:
+        """Users, tokens and the audit trail."""
+        return Access(self.session)
+
+    @cached_property
+    def workspaces(self) -> Workspaces:
+        """Workspaces and projects."""
+        return Workspaces(self.session)
 
     @cached_property
     def cluster(self) -> Cluster:

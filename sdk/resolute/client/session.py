@@ -15,6 +15,7 @@ from resolute.client.endpoint import Endpoint, find_endpoint
 from resolute.rpc.channel import TokenSource, open_channel
 
 StubT = TypeVar("StubT")
+_ACTING_SECONDS = 86_400
 
 
 @final
@@ -23,35 +24,41 @@ class Session:
 
     Args:
         endpoint: The cluster.
-        user: Act as this user, with a token that the endpoint's own token asks for; empty for whoever the
-            endpoint's token speaks for.
+        user: Act as this user; empty for whoever the endpoint's token speaks for.
+        password: Lets this user in; empty to ask for the user's token with the endpoint's own.
     """
 
-    def __init__(self, endpoint: Endpoint, *, user: str = "") -> None:
+    def __init__(self, endpoint: Endpoint, *, user: str = "", password: str = "") -> None:
         self.endpoint = endpoint
         self.user = user
+        self._password = password
         self._lock = threading.Lock()
         self._channels: list[grpc.Channel] = []
         self._channel: grpc.Channel | None = None
 
     @classmethod
     def find(
-        cls, master: str = "", *, user: str = "", environment: Mapping[str, str] | None = None
+        cls,
+        master: str = "",
+        *,
+        user: str = "",
+        password: str = "",
+        environment: Mapping[str, str] | None = None,
     ) -> Session:
         """Makes a session with the cluster that ``find_endpoint`` finds.
 
         Args:
             master: The cluster's address; empty to look in the environment and the home.
             user: Act as this user.
+            password: Lets this user in; empty to ask for the user's token with the endpoint's own.
             environment: Environment variables; None for this process's own.
 
         Raises:
             FailedPreconditionError: No cluster is named anywhere.
             InvalidArgumentError: The address is not one.
         """
-        return cls(
-            find_endpoint(master, environment=os.environ if environment is None else environment), user=user
-        )
+        endpoint = find_endpoint(master, environment=os.environ if environment is None else environment)
+        return cls(endpoint, user=user, password=password)
 
     def __enter__(self) -> Session:
         return self
@@ -84,7 +91,9 @@ class Session:
             if self._channel is None:
                 token = self.endpoint.token
                 if self.user:
-                    token = _TokenOf(self.user, self._connect(token))
+                    # Whoever has a password needs no other token, and an old one must not be in the way.
+                    asking = self._connect(_nobody if self._password else token)
+                    token = _TokenOf(self.user, self._password, asking)
                 self._channel = self._connect(token)
             return self._channel
 
@@ -96,11 +105,16 @@ class Session:
         return channel
 
 
+def _nobody() -> str:
+    return ""
+
+
 class _TokenOf:
     """Asks once for another user's token, when the first call needs it."""
 
-    def __init__(self, user: str, channel: grpc.Channel) -> None:
+    def __init__(self, user: str, password: str, channel: grpc.Channel) -> None:
         self._user = user
+        self._password = password
         self._access = access_service_pb2_grpc.AccessServiceStub(channel)
         self._lock = threading.Lock()
         self._token = ""
@@ -108,6 +122,15 @@ class _TokenOf:
     def __call__(self) -> str:
         with self._lock:
             if not self._token:
-                request = access_service_pb2.CreateTokenRequest(username=self._user)
-                self._token = self._access.CreateToken(request).token
+                self._token = self._log_in() if self._password else self._ask()
             return self._token
+
+    def _log_in(self) -> str:
+        request = access_service_pb2.LoginRequest(username=self._user, password=self._password)
+        return self._access.Login(request).token
+
+    def _ask(self) -> str:
+        request = access_service_pb2.CreateTokenRequest(
+            username=self._user, ttl_seconds=_ACTING_SECONDS, description="acting as another user"
+        )
+        return self._access.CreateToken(request).token

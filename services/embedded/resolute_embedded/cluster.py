@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -21,7 +21,7 @@ from resolute_serving.context import Role, ServiceAccount, User
 from resolute_serving.peers import Peers
 from resolute_serving.server import Server, ServerSettings
 from resolute_serving.service import Blueprint, Environment, Service
-from resolute_serving.tokens import StaticKeys, TokenSigner, TokenVerifier, load_or_create_key
+from resolute_serving.tokens import RevokedTokens, StaticKeys, TokenSigner, TokenVerifier, load_or_create_key
 
 _OPERATOR_TOKEN_SECONDS = 365 * 86_400
 _SERVICE_TOKEN_SECONDS = 86_400.0
@@ -61,10 +61,13 @@ async def serve(state: State, options: Options, *, ready: Callable[[str, int], N
         load_or_create_key(state.data / "signing-key.pem"), cluster_id=cluster_id, clock=SYSTEM_CLOCK
     )
     peers = Peers({"*": address}, token=ServiceTokens(signer))
-    experiments = _experiments(state, options, address=address, peers=peers, cluster_id=cluster_id)
+    revoked = RevokedTokens()
+    experiments = _experiments(
+        state, options, address=address, peers=peers, cluster_id=cluster_id, revoked=revoked
+    )
     others = [_create(blueprint, state, peers=peers, cluster_id=cluster_id) for blueprint in OTHERS]
     verifier = TokenVerifier(
-        StaticKeys({signer.key_id: signer.public_key}), cluster_id=cluster_id, clock=SYSTEM_CLOCK
+        StaticKeys({signer.key_id: signer.public_key}, revoked), cluster_id=cluster_id, clock=SYSTEM_CLOCK
     )
     server = Server([*others, experiments], verifier=verifier, settings=ServerSettings(port=port))
     await server.start()
@@ -113,7 +116,7 @@ def _create(blueprint: Blueprint, state: State, *, peers: Peers, cluster_id: str
 
 
 def _experiments(
-    state: State, options: Options, *, address: str, peers: Peers, cluster_id: str
+    state: State, options: Options, *, address: str, peers: Peers, cluster_id: str, revoked: RevokedTokens
 ) -> ExperimentsService:
     upgrade(EXPERIMENTS, state.database_url(EXPERIMENTS.name))
     settings = ExperimentsSettings(
@@ -124,7 +127,7 @@ def _experiments(
         cluster_defaults={"checkpoint_storage": {"type": "shared_fs", "host_path": str(state.checkpoints)}},
     )
     environment = _environment(state, EXPERIMENTS, peers=peers, cluster_id=cluster_id)
-    return ExperimentsService(environment, settings)
+    return ExperimentsService(replace(environment, revoked=revoked), settings)
 
 
 async def _ending_signal() -> signal.Signals:

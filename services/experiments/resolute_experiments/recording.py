@@ -12,9 +12,11 @@ from sqlalchemy.engine import Connection
 from resolute.errors import InvalidArgumentError
 from resolute_experiments.config import parse_config
 from resolute_experiments.config.parse import Layer
+from resolute_experiments.quotas import admit
 from resolute_experiments.states import ExperimentState, RunOutcome, TrialState
 from resolute_experiments.storagespec import without_secrets
 from resolute_experiments.store import access, experiments, runs, trials
+from resolute_experiments.store.workspaces import UNCATEGORIZED
 from resolute_serving.context import TrialRun, actor
 
 RUN = 1
@@ -73,7 +75,9 @@ def record(connection: Connection, recording: Recording, config: dict[str, Any],
     known = experiments.by_request(connection, recording.request_id)
     if known is not None:
         return _run_of(connection, known)
-    created = experiments.insert(connection, _experiment_row(recording, config), [])
+    row = _experiment_row(recording, config)
+    admit(connection, workspace=row["workspace"], project=row["project"], slots=0)
+    created = experiments.insert(connection, row, [])
     trial_id = str(uuid.uuid4())
     trials.insert(connection, _trial_row(recording, created.id, trial_id))
     run = TrialRun(trial_id, RUN, created.id, f"{trial_id}.{RUN}", created.workspace)
@@ -103,8 +107,8 @@ def _experiment_row(recording: Recording, config: dict[str, Any]) -> dict[str, A
         "state": ExperimentState.COMPLETED.value,
         "archived": False,
         "owner": actor(),
-        "workspace": config.get("workspace") or "Uncategorized",
-        "project": config.get("project") or "Uncategorized",
+        "workspace": config.get("workspace") or UNCATEGORIZED,
+        "project": config.get("project") or UNCATEGORIZED,
         "config": config,
         "progress": 1.0,
         "failure": "",

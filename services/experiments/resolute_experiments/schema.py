@@ -40,6 +40,7 @@ experiments = sa.Table(
     sqlite_autoincrement=True,
 )
 sa.Index("experiments_by_state", experiments.c.state)
+sa.Index("experiments_by_project", experiments.c.workspace, experiments.c.project)
 
 definition_chunks = sa.Table(
     "definition_chunks",
@@ -146,6 +147,52 @@ users = sa.Table(
     sa.Column("name", sa.String(128), primary_key=True),
     sa.Column("role", sa.String(16), nullable=False),
     sa.Column("created_at", sa.Float, nullable=False),
+    sa.Column("active", sa.Boolean, nullable=False, server_default=sa.true()),
+    # A salted hash; empty when no password lets the user in.
+    sa.Column("password", sa.Text, nullable=False, server_default=""),
+)
+
+tokens = sa.Table(
+    "tokens",
+    metadata,
+    sa.Column("position", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("id", sa.String(36), nullable=False, unique=True),
+    sa.Column("username", sa.String(128), nullable=False),
+    sa.Column("description", sa.Text, nullable=False),
+    sa.Column("created_at", sa.Float, nullable=False),
+    sa.Column("expires_at", sa.Float, nullable=False),
+    sa.Column("revoked", sa.Boolean, nullable=False),
+    sqlite_autoincrement=True,
+)
+sa.Index("tokens_by_user", tokens.c.username)
+
+workspaces = sa.Table(
+    "workspaces",
+    metadata,
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("name", sa.String(80), nullable=False, unique=True),
+    sa.Column("owner", sa.Text, nullable=False),
+    sa.Column("archived", sa.Boolean, nullable=False),
+    sa.Column("created_at", sa.Float, nullable=False),
+    # Bounds of what its experiments may use together; zero for none.
+    sa.Column("live_experiments", sa.BigInteger, nullable=False),
+    sa.Column("slots", sa.BigInteger, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+projects = sa.Table(
+    "projects",
+    metadata,
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("workspace", sa.String(80), nullable=False),
+    sa.Column("name", sa.String(80), nullable=False),
+    sa.Column("description", sa.Text, nullable=False),
+    sa.Column("notes", sa.Text, nullable=False),
+    sa.Column("owner", sa.Text, nullable=False),
+    sa.Column("archived", sa.Boolean, nullable=False),
+    sa.Column("created_at", sa.Float, nullable=False),
+    sa.UniqueConstraint("workspace", "name", name="projects_by_name"),
+    sqlite_autoincrement=True,
 )
 
 templates = sa.Table(

@@ -20,6 +20,7 @@ from resolute.api.experiments.v1 import (
     experiments_service_pb2_grpc,
     jobs_service_pb2_grpc,
     trials_service_pb2_grpc,
+    workspaces_service_pb2_grpc,
 )
 from resolute_experiments.clients import Clients
 from resolute_experiments.conductor import SCHEDULE, SIGNALS, Conductor
@@ -36,7 +37,8 @@ from resolute_experiments.servicers.cluster import ClusterServicer
 from resolute_experiments.servicers.experiments import ExperimentsServicer
 from resolute_experiments.servicers.jobs import JobsServicer
 from resolute_experiments.servicers.trials import TrialsServicer
-from resolute_experiments.store import access, experiments
+from resolute_experiments.servicers.workspaces import WorkspacesServicer
+from resolute_experiments.store import experiments, projects, tokens, users
 from resolute_experiments.submission import Admission, Submissions
 from resolute_experiments.waiting import Waiting
 from resolute_serving.context import Role, TrialRun, User
@@ -80,12 +82,13 @@ class ExperimentsService:
     name = "experiments"
     grpc_names: Sequence[str] = tuple(
         f"resolute.api.experiments.v1.{noun}Service"
-        for noun in ("Experiments", "Trials", "Allocations", "Access", "Cluster", "Jobs")
+        for noun in ("Experiments", "Trials", "Allocations", "Access", "Workspaces", "Cluster", "Jobs")
     )
 
     def __init__(self, environment: Environment, settings: ExperimentsSettings) -> None:
         key = load_or_create_key(environment.data_directory / "signing-key.pem")
         self._clock = environment.clock
+        self._ended = environment.revoked
         self._settings = settings
         self._signer = TokenSigner(key, cluster_id=environment.cluster_id, clock=environment.clock)
         self._core = Core(
@@ -151,7 +154,10 @@ class ExperimentsService:
             server,
         )
         access_service_pb2_grpc.add_AccessServiceServicer_to_server(
-            AccessServicer(self._core, self._signer), server
+            AccessServicer(self._core, self._signer, self._ended), server
+        )
+        workspaces_service_pb2_grpc.add_WorkspacesServiceServicer_to_server(
+            WorkspacesServicer(self._core), server
         )
         cluster_service_pb2_grpc.add_ClusterServiceServicer_to_server(
             ClusterServicer(self._core, self._fleet), server
@@ -162,7 +168,9 @@ class ExperimentsService:
         """Takes up everything that was under way when this service last ended."""
         now = self._clock.time()
         for user in _FIRST_USERS:
-            await self._core.database.write(partial(access.ensure_user, user=user, now=now))
+            await self._core.database.write(partial(users.ensure, user=user, now=now))
+        await self._core.database.write(partial(projects.ensure_uncategorized, owner="admin", now=now))
+        self._ended.replace(await self._core.database.read(partial(tokens.revoked, now=now)))
         await self._fleet.recover()
         for experiment in await self._core.database.read(experiments.live):
             self._adopt(experiment.id)

@@ -24,11 +24,13 @@ from resolute_experiments.config import (
 from resolute_experiments.config.canonical import canonical
 from resolute_experiments.config.document import read_document
 from resolute_experiments.config.parse import sanity_faults
+from resolute_experiments.quotas import admit
 from resolute_experiments.searchspec import search_spec
 from resolute_experiments.states import ExperimentState
 from resolute_experiments.storagespec import storage, without_secrets
 from resolute_experiments.store import access, experiments, trials
 from resolute_experiments.store.experiments import CHUNK_BYTES, Experiment
+from resolute_experiments.store.workspaces import UNCATEGORIZED
 from resolute_serving.context import actor
 from resolute_serving.database import Database
 
@@ -149,7 +151,7 @@ class Submissions:
         Raises:
             InvalidConfigError: The config is wrong.
             InvalidArgumentError: The model definition is wrong.
-            QuotaError: The model definition is too large.
+            QuotaError: The model definition is too large, or the workspace would use more than it may.
             AlreadyExistsError: The request was used for another experiment.
         """
         accepted = await self.check(
@@ -162,6 +164,12 @@ class Submissions:
             known = experiments.by_request(connection, submission.request_id)
             if known is not None:
                 return _same(known, values)
+            admit(
+                connection,
+                workspace=values["workspace"],
+                project=values["project"],
+                slots=accepted.config.to_dict()["resources"]["slots_per_trial"],
+            )
             chunks = definition.split(submission.model_definition, CHUNK_BYTES)
             created = experiments.insert(connection, values, chunks)
             access.record(connection, "create", created.label, now=self._clock.time(), name=created.name)
@@ -180,8 +188,8 @@ class Submissions:
             "state": state.value,
             "archived": False,
             "owner": actor(),
-            "workspace": config.workspace or "Uncategorized",
-            "project": config.project or "Uncategorized",
+            "workspace": config.workspace or UNCATEGORIZED,
+            "project": config.project or UNCATEGORIZED,
             "config": without_secrets(config.to_dict()),
             "progress": 0.0,
             "failure": "",

@@ -19,7 +19,14 @@ from resolute_serving.peers import Peers
 from resolute_serving.server import Server, ServerSettings
 from resolute_serving.service import Blueprint, Environment
 from resolute_serving.settings import Settings
-from resolute_serving.tokens import KeySource, StaticKeys, TokenVerifier, key_id, load_or_create_key
+from resolute_serving.tokens import (
+    KeySource,
+    RevokedTokens,
+    StaticKeys,
+    TokenVerifier,
+    key_id,
+    load_or_create_key,
+)
 
 
 def main(blueprint: Blueprint) -> None:
@@ -60,13 +67,17 @@ async def serve(blueprint: Blueprint, settings: Settings) -> None:
         migrations.check(engine, package=blueprint.package)
         engine.dispose()
     peers = Peers(settings.addresses, token=TokenFile(settings.service_token_file))
+    revoked = RevokedTokens()
     environment = Environment(
         database_url=settings.database_url,
         data_directory=settings.data_directory,
         peers=peers,
         cluster_id=settings.cluster_id,
+        revoked=revoked,
     )
-    verifier = TokenVerifier(_key_source(settings), cluster_id=settings.cluster_id, clock=SYSTEM_CLOCK)
+    verifier = TokenVerifier(
+        _key_source(settings, revoked), cluster_id=settings.cluster_id, clock=SYSTEM_CLOCK
+    )
     server = Server(
         [blueprint.create(environment)],
         verifier=verifier,
@@ -101,10 +112,10 @@ class TokenFile:
         return self._path.read_text().strip() if self._path else ""
 
 
-def _key_source(settings: Settings) -> KeySource:
+def _key_source(settings: Settings, revoked: RevokedTokens) -> KeySource:
     if settings.signing_key_file is not None:
         public = load_or_create_key(settings.signing_key_file).public_key()
-        return StaticKeys({key_id(public): public})
+        return StaticKeys({key_id(public): public}, revoked)
     address = settings.addresses.get("experiments")
     if not address:
         sys.exit("RESOLUTE_EXPERIMENTS_ADDRESS is not set; tokens are verified with that service's keys")

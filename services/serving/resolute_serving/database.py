@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -93,7 +94,9 @@ class Database:
         """
         self._require_open()
         future: Future[T] = Future()
-        item = _Item(work, future, order)
+        # The writer's thread must know who calls: an audit row is written in the transaction it tells of.
+        caller = copy_context()
+        item = _Item(lambda connection: caller.run(work, connection), future, order)
         try:
             self._queue.put_nowait(item)
         except queue.Full:

@@ -1,8 +1,9 @@
-"""Public keys fetched from the experiments service, by services that run apart from it."""
+"""Public keys, and which tokens were ended early, fetched by services that run apart from experiments."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Container, Mapping
 from typing import TYPE_CHECKING, cast
 
 import grpc
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from resolute.api.experiments.v1 import access_service_pb2_grpc
 
 _REFETCH_SECONDS = 10.0
+_REVOKED_SECONDS = 30.0
+"""How long a token may still be taken after it was ended early."""
 
 
 class FetchedKeys:
@@ -31,7 +34,9 @@ class FetchedKeys:
         self._address = address
         self._clock = clock
         self._known: dict[str, Ed25519PublicKey] = {}
+        self._revoked: frozenset[str] = frozenset()
         self._fetched_at: float | None = None
+        self._asked_at: float | None = None
 
     async def keys(self, *, missing: str = "") -> Mapping[str, Ed25519PublicKey]:
         """The keys by identifier.
@@ -39,12 +44,25 @@ class FetchedKeys:
         Raises:
             UnavailableError: The experiments service does not answer and no key is known.
         """
-        recently = (
-            self._fetched_at is not None and self._clock.monotonic() - self._fetched_at < _REFETCH_SECONDS
-        )
-        if missing not in self._known and not recently:
+        if missing not in self._known and not self._within(self._fetched_at, _REFETCH_SECONDS):
             await self._fetch()
         return self._known
+
+    async def revoked(self) -> Container[str]:
+        """Identifiers of tokens that were ended before their time.
+
+        While the experiments service does not answer, what it last told counts: who has it stopped must not
+        stop the reports of trials too.
+        """
+        if not self._within(self._asked_at, _REVOKED_SECONDS):
+            # Noted before it asks: of many calls at the same time, one asks and the others go on.
+            self._asked_at = self._clock.monotonic()
+            with contextlib.suppress(UnavailableError):
+                await self._fetch()
+        return self._revoked
+
+    def _within(self, moment: float | None, seconds: float) -> bool:
+        return moment is not None and self._clock.monotonic() - moment < seconds
 
     async def _fetch(self) -> None:
         async with grpc.aio.insecure_channel(self._address) as channel:
@@ -60,4 +78,5 @@ class FetchedKeys:
         self._known = {
             key.key_id: Ed25519PublicKey.from_public_bytes(key.public_key) for key in response.keys
         }
+        self._revoked = frozenset(response.revoked_token_ids)
         self._fetched_at = self._clock.monotonic()

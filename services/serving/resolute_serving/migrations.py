@@ -14,13 +14,14 @@ from sqlalchemy.engine import Engine
 from resolute.errors import FailedPreconditionError
 
 
-def upgrade(engine: Engine, *, package: str, schema: str) -> None:
+def upgrade(engine: Engine, *, package: str, schema: str, revision: str = "head") -> None:
     """Applies every migration that is missing. Safe to repeat, and on PostgreSQL at the same time.
 
     Args:
         engine: Where to.
         package: The service's package; its revisions lie in ``migrations/versions``.
         schema: The schema on PostgreSQL; made if it is not there.
+        revision: The last one that is applied.
     """
     with engine.begin() as connection:
         if engine.dialect.name == "postgresql":
@@ -30,7 +31,7 @@ def upgrade(engine: Engine, *, package: str, schema: str) -> None:
             connection.execute(sa.text(f'CREATE SCHEMA IF NOT EXISTS "{schema}"'))
         config = _config(package)
         config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+        command.upgrade(config, revision)
 
 
 def check(engine: Engine, *, package: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -12,6 +12,7 @@ import grpc
 from resolute.clock import SYSTEM_CLOCK, Clock
 from resolute_serving.database import Database
 from resolute_serving.peers import Peers
+from resolute_serving.tokens import RevokedTokens
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +29,8 @@ class Environment:
     """UUID of the cluster."""
     clock: Clock = SYSTEM_CLOCK
     """Tells the time."""
+    revoked: RevokedTokens = field(default_factory=RevokedTokens)
+    """What the verifier of this process reads, and the experiments service writes."""
 
     def open_database(self, name: str) -> Database:
         """Opens the database of the service ``name``."""

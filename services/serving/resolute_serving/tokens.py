@@ -6,8 +6,8 @@ import hashlib
 import hmac
 import os
 from collections import OrderedDict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -25,10 +25,27 @@ _REMEMBERED = 4096
 
 
 class KeySource(Protocol):
-    """Gives the public keys that verify a cluster's tokens."""
+    """Gives the public keys that verify a cluster's tokens, and names the tokens that were ended early."""
 
     async def keys(self, *, missing: str = "") -> Mapping[str, Ed25519PublicKey]:
         """The keys by identifier; asks anew when ``missing`` is not among those known."""
+
+    async def revoked(self) -> Container[str]:
+        """Identifiers of tokens that were ended before their time, some seconds old at most."""
+
+
+class RevokedTokens:
+    """Tokens that were ended before their time: the experiments service writes, verifiers beside it read."""
+
+    def __init__(self) -> None:
+        self._ids: frozenset[str] = frozenset()
+
+    def replace(self, ids: Iterable[str]) -> None:
+        """Takes note of all identifiers that count from now on."""
+        self._ids = frozenset(ids)
+
+    def __contains__(self, token_id: object) -> bool:
+        return token_id in self._ids
 
 
 @dataclass(frozen=True)
@@ -36,10 +53,17 @@ class StaticKeys:
     """Keys that are at hand: in the process that signs, and in embedded mode."""
 
     by_id: Mapping[str, Ed25519PublicKey]
+    """The public keys."""
+    ended: RevokedTokens = field(default_factory=RevokedTokens)
+    """What the experiments service in this process knows of tokens that were ended early."""
 
     async def keys(self, *, missing: str = "") -> Mapping[str, Ed25519PublicKey]:
         """The keys by identifier."""
         return self.by_id
+
+    async def revoked(self) -> Container[str]:
+        """Identifiers of tokens that were ended before their time."""
+        return self.ended
 
 
 def load_or_create_key(path: Path) -> Ed25519PrivateKey:
@@ -88,9 +112,16 @@ class TokenSigner:
         self.public_key = key.public_key()
         self.key_id = key_id(self.public_key)
 
-    def user(self, user: User, *, ttl: float) -> str:
-        """Issues a token for a person, valid for ``ttl`` seconds."""
-        return self._sign({"sub": user.name, "kind": "user", "role": user.role.value}, ttl=ttl)
+    def user(self, user: User, *, ttl: float, token_id: str = "") -> str:
+        """Issues a token for a person, valid for ``ttl`` seconds.
+
+        Args:
+            user: Whom it speaks for.
+            ttl: Seconds that it is valid.
+            token_id: Identifies it, so that it can be ended before its time; empty for one that cannot.
+        """
+        claims = {"sub": user.name, "kind": "user", "role": user.role.value}
+        return self._sign({**claims, "jti": token_id} if token_id else claims, ttl=ttl)
 
     def trial(self, run: TrialRun, *, ttl: float) -> str:
         """Issues a token for the processes of one run, valid for ``ttl`` seconds."""
@@ -124,6 +155,15 @@ class TokenSigner:
         return jwt.encode(claims, self._key, algorithm=_ALGORITHM, headers={"kid": self.key_id})
 
 
+@dataclass(frozen=True)
+class _Verified:
+    """What a token says, its signature checked."""
+
+    principal: Principal
+    expires: float
+    token_id: str
+
+
 class TokenVerifier:
     """Tells who a token speaks for.
 
@@ -138,27 +178,29 @@ class TokenVerifier:
         self._cluster_id = cluster_id
         self._clock = clock
         # A signature costs as much to check as a small call to serve, and the same few tokens come again.
-        self._verified: OrderedDict[str, tuple[Principal, float]] = OrderedDict()
+        self._verified: OrderedDict[str, _Verified] = OrderedDict()
 
     async def verify(self, token: str) -> Principal:
         """Returns who the token speaks for.
 
         Raises:
-            UnauthenticatedError: It is malformed, expired, forged, or of another cluster.
+            UnauthenticatedError: It is malformed, expired, revoked, forged, or of another cluster.
         """
         known = self._verified.get(token)
-        principal, expires = known if known is not None else await self._check(token)
-        if expires <= self._clock.time():
+        verified = known if known is not None else await self._check(token)
+        if verified.expires <= self._clock.time():
             self._verified.pop(token, None)
             raise UnauthenticatedError("the token has expired; log in again")
+        if verified.token_id and verified.token_id in await self._source.revoked():
+            raise UnauthenticatedError("the token was revoked; log in again")
         if known is None:
-            self._verified[token] = principal, expires
+            self._verified[token] = verified
             if len(self._verified) > _REMEMBERED:
                 self._verified.popitem(last=False)
-        return principal
+        return verified.principal
 
-    async def _check(self, token: str) -> tuple[Principal, float]:
-        """Verifies a token's signature and claims, and returns who it speaks for and until when."""
+    async def _check(self, token: str) -> _Verified:
+        """Verifies a token's signature and claims."""
         try:
             identifier = jwt.get_unverified_header(token).get("kid", "")
             key = (await self._source.keys(missing=identifier)).get(identifier)
@@ -175,7 +217,7 @@ class TokenVerifier:
             raise UnauthenticatedError("the token is for another cluster; log in here") from error
         except jwt.InvalidTokenError as error:
             raise UnauthenticatedError(f"the token is not valid ({error}); log in again") from error
-        return _principal(claims), float(claims["exp"])
+        return _Verified(_principal(claims), float(claims["exp"]), str(claims.get("jti", "")))
 
 
 def _principal(claims: Mapping[str, Any]) -> Principal:

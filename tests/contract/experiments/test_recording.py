@@ -13,7 +13,7 @@ from sqlalchemy.engine import Engine
 from resolute.errors import InvalidArgumentError
 from resolute_experiments.recording import Recording, record, whole_config
 from resolute_experiments.states import ExperimentState, RunOutcome, TrialState
-from resolute_experiments.store import experiments, runs, trials
+from resolute_experiments.store import experiments, projects, runs, trials
 from resolute_serving import migrations
 from resolute_serving.context import TrialRun
 from resolute_serving.database import create_engine
@@ -27,6 +27,8 @@ CONFIG = whole_config(
 def engine(database_url: str) -> Iterator[Engine]:
     made = create_engine(database_url, name="experiments", writes=True)
     migrations.upgrade(made, package="resolute_experiments", schema="experiments")
+    with made.begin() as connection:
+        projects.ensure_uncategorized(connection, owner="admin", now=1.0)
     yield made
     made.dispose()
 

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute.errors import ConflictError, NotFoundError, QuotaError
+from resolute_serving.context import Role, User, actor, current_principal
 from resolute_serving.database import Database
 
 TABLE = sa.Table(
@@ -116,3 +117,17 @@ def test_closing_finishes_what_is_queued(tmp_path: Path) -> None:
     reopened = open_database(tmp_path / "test.sqlite")
     assert asyncio.run(reopened.read(count)) == 50
     reopened.close()
+
+
+def test_work_knows_who_called_also_when_it_shares_a_commit_with_others(tmp_path: Path) -> None:
+    database = open_database(tmp_path / "test.sqlite")
+
+    async def write_as(name: str) -> str:
+        current_principal.set(User(name, Role.EDITOR))
+        return await database.write(lambda _connection: actor())
+
+    async def all_at_once() -> list[str]:
+        return await asyncio.gather(*(write_as(f"user-{number}") for number in range(20)))
+
+    assert asyncio.run(all_at_once()) == [f"user-{number}" for number in range(20)]
+    database.close()

@@ -14,6 +14,7 @@ from support.clocks import ManualClock
 from resolute.errors import UnauthenticatedError
 from resolute_serving.context import Principal, Role, ServiceAccount, TrialRun, User
 from resolute_serving.tokens import (
+    RevokedTokens,
     StaticKeys,
     TokenSigner,
     TokenVerifier,
@@ -30,7 +31,8 @@ class Cluster:
         self.clock = ManualClock()
         self.key = key or Ed25519PrivateKey.generate()
         self.signer = TokenSigner(self.key, cluster_id=name, clock=self.clock)
-        keys = StaticKeys({self.signer.key_id: self.signer.public_key})
+        self.ended = RevokedTokens()
+        keys = StaticKeys({self.signer.key_id: self.signer.public_key}, self.ended)
         self.verifier = TokenVerifier(keys, cluster_id=name, clock=self.clock)
 
     def verify(self, token: str) -> Principal:
@@ -50,6 +52,19 @@ def test_expired_token_is_refused() -> None:
     cluster.clock.advance(61)
     with pytest.raises(UnauthenticatedError, match="expired"):
         cluster.verify(token)
+
+
+def test_a_token_that_was_ended_early_is_refused_although_it_was_verified_before() -> None:
+    cluster = Cluster()
+    ada = User("ada", Role.EDITOR)
+    first = cluster.signer.user(ada, ttl=60, token_id="first")
+    second = cluster.signer.user(ada, ttl=60, token_id="second")
+    assert cluster.verify(first) == cluster.verify(second) == ada
+    cluster.ended.replace(["first"])
+    with pytest.raises(UnauthenticatedError, match="revoked; log in again"):
+        cluster.verify(first)
+    assert cluster.verify(second) == ada
+    assert cluster.verify(cluster.signer.user(ada, ttl=60)) == ada
 
 
 def test_token_of_another_cluster_with_the_same_key_is_refused() -> None:

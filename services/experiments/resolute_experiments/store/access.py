@@ -1,4 +1,4 @@
-"""Users, templates and the audit trail."""
+"""Templates and the audit trail."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute.errors import NotFoundError
-from resolute_experiments.schema import audit, templates, users
-from resolute_serving.context import Role, User, actor
+from resolute_experiments.schema import audit, templates
+from resolute_serving.context import actor
 
 
 @dataclass(frozen=True)
@@ -21,23 +21,16 @@ class Template:
     config: dict[str, Any]
 
 
-def ensure_user(connection: Connection, user: User, *, now: float) -> None:
-    """Writes a user, unless the name is known."""
-    if connection.execute(sa.select(users.c.name).where(users.c.name == user.name)).one_or_none() is None:
-        connection.execute(sa.insert(users).values(name=user.name, role=user.role.value, created_at=now))
+@dataclass(frozen=True, kw_only=True)
+class AuditRow:
+    """A change that somebody made."""
 
-
-def get_user(connection: Connection, name: str) -> User:
-    """Reads a user.
-
-    Raises:
-        NotFoundError: There is none of this name.
-    """
-    row = connection.execute(sa.select(users).where(users.c.name == name)).one_or_none()
-    if row is None:
-        known = ", ".join(connection.execute(sa.select(users.c.name).order_by(users.c.name)).scalars())
-        raise NotFoundError(f"user {name!r} does not exist; there are: {known}", resource=f"user {name}")
-    return User(name=row.name, role=Role(row.role))
+    position: int
+    time: float
+    actor: str
+    action: str
+    resource: str
+    detail: dict[str, Any]
 
 
 def set_template(connection: Connection, template: Template, *, now: float) -> None:
@@ -84,3 +77,25 @@ def record(connection: Connection, action: str, resource: str, *, now: float, **
     connection.execute(
         sa.insert(audit).values(time=now, actor=actor(), action=action, resource=resource, detail=detail)
     )
+
+
+def list_audit(
+    connection: Connection, *, by: str, resource: str, before: int | None, limit: int
+) -> list[AuditRow]:
+    """Reads audit rows, newest first.
+
+    Args:
+        connection: A read transaction.
+        by: Only this actor's; empty for all.
+        resource: Only of this resource; empty for all.
+        before: Only rows before this position.
+        limit: The most rows.
+    """
+    query = sa.select(audit).order_by(audit.c.position.desc()).limit(limit)
+    if by:
+        query = query.where(audit.c.actor == by)
+    if resource:
+        query = query.where(audit.c.resource == resource)
+    if before is not None:
+        query = query.where(audit.c.position < before)
+    return [AuditRow(**row) for row in connection.execute(query).mappings()]

@@ -108,6 +108,15 @@ def by_request(connection: Connection, request_id: str) -> Experiment | None:
     return None if row is None else _from_row(row)
 
 
+def move(connection: Connection, experiment: Experiment, *, workspace: str, project: str) -> None:
+    """Lets an experiment belong to another project."""
+    connection.execute(
+        sa.update(experiments)
+        .where(experiments.c.id == experiment.id)
+        .values(workspace=workspace, project=project, revision=experiments.c.revision + 1)
+    )
+
+
 def live(connection: Connection) -> list[Experiment]:
     """Reads every experiment that the reconciler has work with, oldest first."""
     states = [state.value for state in (*LIVE_EXPERIMENTS, ExperimentState.DELETING)]

@@ -7,11 +7,84 @@ import builtins
 import collections.abc
 import google.protobuf.descriptor
 import google.protobuf.internal.containers
+import google.protobuf.internal.enum_type_wrapper
 import google.protobuf.message
 import google.protobuf.timestamp_pb2
+import resolute.api.common.v1.value_pb2
+import sys
 import typing
 
+if sys.version_info >= (3, 10):
+    import typing as typing_extensions
+else:
+    import typing_extensions
+
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
+
+class _UserRole:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _UserRoleEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_UserRole.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    USER_ROLE_UNSPECIFIED: _UserRole.ValueType  # 0
+    """Not given."""
+    USER_ROLE_VIEWER: _UserRole.ValueType  # 1
+    """Looks."""
+    USER_ROLE_EDITOR: _UserRole.ValueType  # 2
+    """Runs experiments."""
+    USER_ROLE_ADMIN: _UserRole.ValueType  # 3
+    """Runs the cluster."""
+
+class UserRole(_UserRole, metaclass=_UserRoleEnumTypeWrapper):
+    """What a user may do; each may do what those before it may."""
+
+USER_ROLE_UNSPECIFIED: UserRole.ValueType  # 0
+"""Not given."""
+USER_ROLE_VIEWER: UserRole.ValueType  # 1
+"""Looks."""
+USER_ROLE_EDITOR: UserRole.ValueType  # 2
+"""Runs experiments."""
+USER_ROLE_ADMIN: UserRole.ValueType  # 3
+"""Runs the cluster."""
+global___UserRole = UserRole
+
+@typing.final
+class UserAccount(google.protobuf.message.Message):
+    """A person, or a program that acts for one."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    ROLE_FIELD_NUMBER: builtins.int
+    ACTIVE_FIELD_NUMBER: builtins.int
+    HAS_PASSWORD_FIELD_NUMBER: builtins.int
+    CREATE_TIME_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """Name, which never changes."""
+    role: global___UserRole.ValueType
+    """What the user may do."""
+    active: builtins.bool
+    """Whether anybody may act as this user."""
+    has_password: builtins.bool
+    """Whether a password is set."""
+    @property
+    def create_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """When the user was created."""
+
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        role: global___UserRole.ValueType = ...,
+        active: builtins.bool = ...,
+        has_password: builtins.bool = ...,
+        create_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["create_time", b"create_time"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["active", b"active", "create_time", b"create_time", "has_password", b"has_password", "name", b"name", "role", b"role"]) -> None: ...
+
+global___UserAccount = UserAccount
 
 @typing.final
 class GetVerificationKeysRequest(google.protobuf.message.Message):
@@ -32,16 +105,22 @@ class GetVerificationKeysResponse(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     KEYS_FIELD_NUMBER: builtins.int
+    REVOKED_TOKEN_IDS_FIELD_NUMBER: builtins.int
     @property
     def keys(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___VerificationKey]:
         """The keys, newest first."""
+
+    @property
+    def revoked_token_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Tokens that were ended before their time and have not expired yet."""
 
     def __init__(
         self,
         *,
         keys: collections.abc.Iterable[global___VerificationKey] | None = ...,
+        revoked_token_ids: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["keys", b"keys"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["keys", b"keys", "revoked_token_ids", b"revoked_token_ids"]) -> None: ...
 
 global___GetVerificationKeysResponse = GetVerificationKeysResponse
 
@@ -68,37 +147,37 @@ class VerificationKey(google.protobuf.message.Message):
 global___VerificationKey = VerificationKey
 
 @typing.final
-class CreateTokenRequest(google.protobuf.message.Message):
-    """Request of CreateToken."""
+class LoginRequest(google.protobuf.message.Message):
+    """Request of Login."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     USERNAME_FIELD_NUMBER: builtins.int
-    TTL_SECONDS_FIELD_NUMBER: builtins.int
+    PASSWORD_FIELD_NUMBER: builtins.int
     username: builtins.str
     """Name of the user."""
-    ttl_seconds: builtins.int
-    """Seconds that it is valid; zero for 30 days, at most one year."""
+    password: builtins.str
+    """The password."""
     def __init__(
         self,
         *,
         username: builtins.str = ...,
-        ttl_seconds: builtins.int = ...,
+        password: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["ttl_seconds", b"ttl_seconds", "username", b"username"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["password", b"password", "username", b"username"]) -> None: ...
 
-global___CreateTokenRequest = CreateTokenRequest
+global___LoginRequest = LoginRequest
 
 @typing.final
-class CreateTokenResponse(google.protobuf.message.Message):
-    """Response of CreateToken."""
+class LoginResponse(google.protobuf.message.Message):
+    """Response of Login."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     TOKEN_FIELD_NUMBER: builtins.int
     EXPIRE_TIME_FIELD_NUMBER: builtins.int
     token: builtins.str
-    """The token."""
+    """A token of the user."""
     @property
     def expire_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
         """When it ends."""
@@ -112,7 +191,7 @@ class CreateTokenResponse(google.protobuf.message.Message):
     def HasField(self, field_name: typing.Literal["expire_time", b"expire_time"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["expire_time", b"expire_time", "token", b"token"]) -> None: ...
 
-global___CreateTokenResponse = CreateTokenResponse
+global___LoginResponse = LoginResponse
 
 @typing.final
 class GetCurrentUserRequest(google.protobuf.message.Message):
@@ -147,3 +226,455 @@ class GetCurrentUserResponse(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["role", b"role", "username", b"username"]) -> None: ...
 
 global___GetCurrentUserResponse = GetCurrentUserResponse
+
+@typing.final
+class CreateUserRequest(google.protobuf.message.Message):
+    """Request of CreateUser."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    ROLE_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """Name: letters, digits and . _ - @, at most 128."""
+    role: global___UserRole.ValueType
+    """What the user may do."""
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        role: global___UserRole.ValueType = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["name", b"name", "role", b"role"]) -> None: ...
+
+global___CreateUserRequest = CreateUserRequest
+
+@typing.final
+class CreateUserResponse(google.protobuf.message.Message):
+    """Response of CreateUser."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    USER_FIELD_NUMBER: builtins.int
+    @property
+    def user(self) -> global___UserAccount:
+        """The new user."""
+
+    def __init__(
+        self,
+        *,
+        user: global___UserAccount | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["user", b"user"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["user", b"user"]) -> None: ...
+
+global___CreateUserResponse = CreateUserResponse
+
+@typing.final
+class ListUsersRequest(google.protobuf.message.Message):
+    """Request of ListUsers."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PAGE_SIZE_FIELD_NUMBER: builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    page_size: builtins.int
+    """Users on a page; zero for 100."""
+    page_token: builtins.str
+    """Where the page begins; empty for the first."""
+    def __init__(
+        self,
+        *,
+        page_size: builtins.int = ...,
+        page_token: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["page_size", b"page_size", "page_token", b"page_token"]) -> None: ...
+
+global___ListUsersRequest = ListUsersRequest
+
+@typing.final
+class ListUsersResponse(google.protobuf.message.Message):
+    """Response of ListUsers."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    USERS_FIELD_NUMBER: builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    next_page_token: builtins.str
+    """Token of the next page; empty after the last."""
+    @property
+    def users(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___UserAccount]:
+        """One page."""
+
+    def __init__(
+        self,
+        *,
+        users: collections.abc.Iterable[global___UserAccount] | None = ...,
+        next_page_token: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["next_page_token", b"next_page_token", "users", b"users"]) -> None: ...
+
+global___ListUsersResponse = ListUsersResponse
+
+@typing.final
+class UpdateUserRequest(google.protobuf.message.Message):
+    """Request of UpdateUser."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    ROLE_FIELD_NUMBER: builtins.int
+    ACTIVE_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """Name of the user."""
+    role: global___UserRole.ValueType
+    """The new role; unspecified to leave it."""
+    active: builtins.bool
+    """Whether anybody may act as this user; absent to leave it."""
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        role: global___UserRole.ValueType = ...,
+        active: builtins.bool | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_active", b"_active", "active", b"active"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_active", b"_active", "active", b"active", "name", b"name", "role", b"role"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_active", b"_active"]) -> typing.Literal["active"] | None: ...
+
+global___UpdateUserRequest = UpdateUserRequest
+
+@typing.final
+class UpdateUserResponse(google.protobuf.message.Message):
+    """Response of UpdateUser."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    USER_FIELD_NUMBER: builtins.int
+    @property
+    def user(self) -> global___UserAccount:
+        """The user as it is now."""
+
+    def __init__(
+        self,
+        *,
+        user: global___UserAccount | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["user", b"user"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["user", b"user"]) -> None: ...
+
+global___UpdateUserResponse = UpdateUserResponse
+
+@typing.final
+class SetPasswordRequest(google.protobuf.message.Message):
+    """Request of SetPassword."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    USERNAME_FIELD_NUMBER: builtins.int
+    PASSWORD_FIELD_NUMBER: builtins.int
+    username: builtins.str
+    """Name of the user."""
+    password: builtins.str
+    """The new password, of at least 8 characters."""
+    def __init__(
+        self,
+        *,
+        username: builtins.str = ...,
+        password: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["password", b"password", "username", b"username"]) -> None: ...
+
+global___SetPasswordRequest = SetPasswordRequest
+
+@typing.final
+class SetPasswordResponse(google.protobuf.message.Message):
+    """Response of SetPassword."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+global___SetPasswordResponse = SetPasswordResponse
+
+@typing.final
+class CreateTokenRequest(google.protobuf.message.Message):
+    """Request of CreateToken."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    USERNAME_FIELD_NUMBER: builtins.int
+    TTL_SECONDS_FIELD_NUMBER: builtins.int
+    DESCRIPTION_FIELD_NUMBER: builtins.int
+    username: builtins.str
+    """Name of the user; empty for the caller."""
+    ttl_seconds: builtins.int
+    """Seconds that it is valid; zero for 30 days, at most one year."""
+    description: builtins.str
+    """What it is for."""
+    def __init__(
+        self,
+        *,
+        username: builtins.str = ...,
+        ttl_seconds: builtins.int = ...,
+        description: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["description", b"description", "ttl_seconds", b"ttl_seconds", "username", b"username"]) -> None: ...
+
+global___CreateTokenRequest = CreateTokenRequest
+
+@typing.final
+class CreateTokenResponse(google.protobuf.message.Message):
+    """Response of CreateToken."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TOKEN_FIELD_NUMBER: builtins.int
+    EXPIRE_TIME_FIELD_NUMBER: builtins.int
+    TOKEN_ID_FIELD_NUMBER: builtins.int
+    token: builtins.str
+    """The token. It is not kept: nobody can be told it again."""
+    token_id: builtins.str
+    """Identifies it."""
+    @property
+    def expire_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """When it ends."""
+
+    def __init__(
+        self,
+        *,
+        token: builtins.str = ...,
+        expire_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        token_id: builtins.str = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["expire_time", b"expire_time"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["expire_time", b"expire_time", "token", b"token", "token_id", b"token_id"]) -> None: ...
+
+global___CreateTokenResponse = CreateTokenResponse
+
+@typing.final
+class TokenRecord(google.protobuf.message.Message):
+    """A token that was issued."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TOKEN_ID_FIELD_NUMBER: builtins.int
+    USERNAME_FIELD_NUMBER: builtins.int
+    DESCRIPTION_FIELD_NUMBER: builtins.int
+    CREATE_TIME_FIELD_NUMBER: builtins.int
+    EXPIRE_TIME_FIELD_NUMBER: builtins.int
+    REVOKED_FIELD_NUMBER: builtins.int
+    token_id: builtins.str
+    """Identifies it."""
+    username: builtins.str
+    """Whom it speaks for."""
+    description: builtins.str
+    """What it is for."""
+    revoked: builtins.bool
+    """Whether it was ended before its time."""
+    @property
+    def create_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """When it was issued."""
+
+    @property
+    def expire_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """When it ends."""
+
+    def __init__(
+        self,
+        *,
+        token_id: builtins.str = ...,
+        username: builtins.str = ...,
+        description: builtins.str = ...,
+        create_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        expire_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        revoked: builtins.bool = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["create_time", b"create_time", "expire_time", b"expire_time"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["create_time", b"create_time", "description", b"description", "expire_time", b"expire_time", "revoked", b"revoked", "token_id", b"token_id", "username", b"username"]) -> None: ...
+
+global___TokenRecord = TokenRecord
+
+@typing.final
+class ListTokensRequest(google.protobuf.message.Message):
+    """Request of ListTokens."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    USERNAME_FIELD_NUMBER: builtins.int
+    PAGE_SIZE_FIELD_NUMBER: builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    username: builtins.str
+    """Only tokens of this user; empty for all that the caller may see."""
+    page_size: builtins.int
+    """Tokens on a page; zero for 100."""
+    page_token: builtins.str
+    """Where the page begins; empty for the first."""
+    def __init__(
+        self,
+        *,
+        username: builtins.str = ...,
+        page_size: builtins.int = ...,
+        page_token: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["page_size", b"page_size", "page_token", b"page_token", "username", b"username"]) -> None: ...
+
+global___ListTokensRequest = ListTokensRequest
+
+@typing.final
+class ListTokensResponse(google.protobuf.message.Message):
+    """Response of ListTokens."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TOKENS_FIELD_NUMBER: builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    next_page_token: builtins.str
+    """Token of the next page; empty after the last."""
+    @property
+    def tokens(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___TokenRecord]:
+        """One page."""
+
+    def __init__(
+        self,
+        *,
+        tokens: collections.abc.Iterable[global___TokenRecord] | None = ...,
+        next_page_token: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["next_page_token", b"next_page_token", "tokens", b"tokens"]) -> None: ...
+
+global___ListTokensResponse = ListTokensResponse
+
+@typing.final
+class RevokeTokenRequest(google.protobuf.message.Message):
+    """Request of RevokeToken."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TOKEN_ID_FIELD_NUMBER: builtins.int
+    token_id: builtins.str
+    """Identifies the token."""
+    def __init__(
+        self,
+        *,
+        token_id: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["token_id", b"token_id"]) -> None: ...
+
+global___RevokeTokenRequest = RevokeTokenRequest
+
+@typing.final
+class RevokeTokenResponse(google.protobuf.message.Message):
+    """Response of RevokeToken."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TOKEN_FIELD_NUMBER: builtins.int
+    @property
+    def token(self) -> global___TokenRecord:
+        """The token as it is now."""
+
+    def __init__(
+        self,
+        *,
+        token: global___TokenRecord | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["token", b"token"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["token", b"token"]) -> None: ...
+
+global___RevokeTokenResponse = RevokeTokenResponse
+
+@typing.final
+class AuditRow(google.protobuf.message.Message):
+    """A change that somebody made."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TIME_FIELD_NUMBER: builtins.int
+    ACTOR_FIELD_NUMBER: builtins.int
+    ACTION_FIELD_NUMBER: builtins.int
+    RESOURCE_FIELD_NUMBER: builtins.int
+    DETAIL_FIELD_NUMBER: builtins.int
+    actor: builtins.str
+    """Who: a user's name, or "trial:ID.RUN", or "service:NAME"."""
+    action: builtins.str
+    """What was done, in one word."""
+    resource: builtins.str
+    """To what."""
+    @property
+    def time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """When."""
+
+    @property
+    def detail(self) -> resolute.api.common.v1.value_pb2.Value:
+        """More of it, as an object."""
+
+    def __init__(
+        self,
+        *,
+        time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        actor: builtins.str = ...,
+        action: builtins.str = ...,
+        resource: builtins.str = ...,
+        detail: resolute.api.common.v1.value_pb2.Value | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["detail", b"detail", "time", b"time"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["action", b"action", "actor", b"actor", "detail", b"detail", "resource", b"resource", "time", b"time"]) -> None: ...
+
+global___AuditRow = AuditRow
+
+@typing.final
+class ListAuditRowsRequest(google.protobuf.message.Message):
+    """Request of ListAuditRows."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    ACTOR_FIELD_NUMBER: builtins.int
+    RESOURCE_FIELD_NUMBER: builtins.int
+    PAGE_SIZE_FIELD_NUMBER: builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    actor: builtins.str
+    """Only what this actor did; empty for all."""
+    resource: builtins.str
+    """Only what was done to this resource, as rows spell it; empty for all."""
+    page_size: builtins.int
+    """Rows on a page; zero for 100."""
+    page_token: builtins.str
+    """Where the page begins; empty for the first."""
+    def __init__(
+        self,
+        *,
+        actor: builtins.str = ...,
+        resource: builtins.str = ...,
+        page_size: builtins.int = ...,
+        page_token: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["actor", b"actor", "page_size", b"page_size", "page_token", b"page_token", "resource", b"resource"]) -> None: ...
+
+global___ListAuditRowsRequest = ListAuditRowsRequest
+
+@typing.final
+class ListAuditRowsResponse(google.protobuf.message.Message):
+    """Response of ListAuditRows."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    ROWS_FIELD_NUMBER: builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    next_page_token: builtins.str
+    """Token of the next page; empty after the last."""
+    @property
+    def rows(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___AuditRow]:
+        """One page."""
+
+    def __init__(
+        self,
+        *,
+        rows: collections.abc.Iterable[global___AuditRow] | None = ...,
+        next_page_token: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["next_page_token", b"next_page_token", "rows", b"rows"]) -> None: ...
+
+global___ListAuditRowsResponse = ListAuditRowsResponse

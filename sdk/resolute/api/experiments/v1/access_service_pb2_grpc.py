@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class AccessServiceStub(object):
-    """Users and tokens.
+    """Users, the tokens that speak for them, and the record of what they did.
     """
 
     def __init__(self, channel):
@@ -40,20 +40,60 @@ class AccessServiceStub(object):
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.GetVerificationKeysRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.GetVerificationKeysResponse.FromString,
                 _registered_method=True)
-        self.CreateToken = channel.unary_unary(
-                '/resolute.api.experiments.v1.AccessService/CreateToken',
-                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.CreateTokenRequest.SerializeToString,
-                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.CreateTokenResponse.FromString,
+        self.Login = channel.unary_unary(
+                '/resolute.api.experiments.v1.AccessService/Login',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.LoginRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.LoginResponse.FromString,
                 _registered_method=True)
         self.GetCurrentUser = channel.unary_unary(
                 '/resolute.api.experiments.v1.AccessService/GetCurrentUser',
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.GetCurrentUserRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.GetCurrentUserResponse.FromString,
                 _registered_method=True)
+        self.CreateUser = channel.unary_unary(
+                '/resolute.api.experiments.v1.AccessService/CreateUser',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.CreateUserRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.CreateUserResponse.FromString,
+                _registered_method=True)
+        self.ListUsers = channel.unary_unary(
+                '/resolute.api.experiments.v1.AccessService/ListUsers',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.ListUsersRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.ListUsersResponse.FromString,
+                _registered_method=True)
+        self.UpdateUser = channel.unary_unary(
+                '/resolute.api.experiments.v1.AccessService/UpdateUser',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.UpdateUserRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.UpdateUserResponse.FromString,
+                _registered_method=True)
+        self.SetPassword = channel.unary_unary(
+                '/resolute.api.experiments.v1.AccessService/SetPassword',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.SetPasswordRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.SetPasswordResponse.FromString,
+                _registered_method=True)
+        self.CreateToken = channel.unary_unary(
+                '/resolute.api.experiments.v1.AccessService/CreateToken',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.CreateTokenRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.CreateTokenResponse.FromString,
+                _registered_method=True)
+        self.ListTokens = channel.unary_unary(
+                '/resolute.api.experiments.v1.AccessService/ListTokens',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.ListTokensRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.ListTokensResponse.FromString,
+                _registered_method=True)
+        self.RevokeToken = channel.unary_unary(
+                '/resolute.api.experiments.v1.AccessService/RevokeToken',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.RevokeTokenRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.RevokeTokenResponse.FromString,
+                _registered_method=True)
+        self.ListAuditRows = channel.unary_unary(
+                '/resolute.api.experiments.v1.AccessService/ListAuditRows',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.ListAuditRowsRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.ListAuditRowsResponse.FromString,
+                _registered_method=True)
 
 
 class AccessServiceServicer(object):
-    """Users and tokens.
+    """Users, the tokens that speak for them, and the record of what they did.
     """
 
     def GetVerificationKeys(self, request, context):
@@ -63,8 +103,8 @@ class AccessServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def CreateToken(self, request, context):
-        """Issues a token for a user. Admins only.
+    def Login(self, request, context):
+        """Gives a token in return for a password. Open to all; after some failures a name has to wait.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -72,6 +112,62 @@ class AccessServiceServicer(object):
 
     def GetCurrentUser(self, request, context):
         """Tells who the caller is.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CreateUser(self, request, context):
+        """Creates a user.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListUsers(self, request, context):
+        """Lists users by name.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UpdateUser(self, request, context):
+        """Changes a user's role, or lets nobody act as the user any more. Either ends the user's tokens.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SetPassword(self, request, context):
+        """Sets a password, which ends the user's tokens. Users may set their own, admins everybody's.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CreateToken(self, request, context):
+        """Issues a token. Users may have their own, admins anybody's.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListTokens(self, request, context):
+        """Lists the tokens that were issued and have not expired, newest first. Users see their own, admins all.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RevokeToken(self, request, context):
+        """Ends a token before its time. Users may end their own, admins anybody's.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListAuditRows(self, request, context):
+        """Lists what was changed by whom, newest first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -85,15 +181,55 @@ def add_AccessServiceServicer_to_server(servicer, server):
                     request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.GetVerificationKeysRequest.FromString,
                     response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.GetVerificationKeysResponse.SerializeToString,
             ),
-            'CreateToken': grpc.unary_unary_rpc_method_handler(
-                    servicer.CreateToken,
-                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.CreateTokenRequest.FromString,
-                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.CreateTokenResponse.SerializeToString,
+            'Login': grpc.unary_unary_rpc_method_handler(
+                    servicer.Login,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.LoginRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.LoginResponse.SerializeToString,
             ),
             'GetCurrentUser': grpc.unary_unary_rpc_method_handler(
                     servicer.GetCurrentUser,
                     request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.GetCurrentUserRequest.FromString,
                     response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.GetCurrentUserResponse.SerializeToString,
+            ),
+            'CreateUser': grpc.unary_unary_rpc_method_handler(
+                    servicer.CreateUser,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.CreateUserRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.CreateUserResponse.SerializeToString,
+            ),
+            'ListUsers': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListUsers,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.ListUsersRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.ListUsersResponse.SerializeToString,
+            ),
+            'UpdateUser': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateUser,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.UpdateUserRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.UpdateUserResponse.SerializeToString,
+            ),
+            'SetPassword': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetPassword,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.SetPasswordRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.SetPasswordResponse.SerializeToString,
+            ),
+            'CreateToken': grpc.unary_unary_rpc_method_handler(
+                    servicer.CreateToken,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.CreateTokenRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.CreateTokenResponse.SerializeToString,
+            ),
+            'ListTokens': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListTokens,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.ListTokensRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.ListTokensResponse.SerializeToString,
+            ),
+            'RevokeToken': grpc.unary_unary_rpc_method_handler(
+                    servicer.RevokeToken,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.RevokeTokenRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.RevokeTokenResponse.SerializeToString,
+            ),
+            'ListAuditRows': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListAuditRows,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.ListAuditRowsRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.ListAuditRowsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -104,7 +240,7 @@ def add_AccessServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class AccessService(object):
-    """Users and tokens.
+    """Users, the tokens that speak for them, and the record of what they did.
     """
 
     @staticmethod
@@ -124,6 +260,168 @@ class AccessService(object):
             '/resolute.api.experiments.v1.AccessService/GetVerificationKeys',
             resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.GetVerificationKeysRequest.SerializeToString,
             resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.GetVerificationKeysResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Login(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.AccessService/Login',
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.LoginRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.LoginResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetCurrentUser(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.AccessService/GetCurrentUser',
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.GetCurrentUserRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.GetCurrentUserResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CreateUser(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.AccessService/CreateUser',
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.CreateUserRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.CreateUserResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListUsers(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.AccessService/ListUsers',
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.ListUsersRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.ListUsersResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdateUser(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.AccessService/UpdateUser',
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.UpdateUserRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.UpdateUserResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetPassword(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.AccessService/SetPassword',
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.SetPasswordRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.SetPasswordResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -162,7 +460,7 @@ class AccessService(object):
             _registered_method=True)
 
     @staticmethod
-    def GetCurrentUser(request,
+    def ListTokens(request,
             target,
             options=(),
             channel_credentials=None,
@@ -175,9 +473,63 @@ class AccessService(object):
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/resolute.api.experiments.v1.AccessService/GetCurrentUser',
-            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.GetCurrentUserRequest.SerializeToString,
-            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.GetCurrentUserResponse.FromString,
+            '/resolute.api.experiments.v1.AccessService/ListTokens',
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.ListTokensRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.ListTokensResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RevokeToken(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.AccessService/RevokeToken',
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.RevokeTokenRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.RevokeTokenResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListAuditRows(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.AccessService/ListAuditRows',
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.ListAuditRowsRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.ListAuditRowsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -18,7 +18,7 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class AccessServiceStub:
-    """Users and tokens."""
+    """Users, the tokens that speak for them, and the record of what they did."""
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
     GetVerificationKeys: grpc.UnaryUnaryMultiCallable[
@@ -27,11 +27,11 @@ class AccessServiceStub:
     ]
     """Gives the keys that verify this cluster's tokens. Open to all."""
 
-    CreateToken: grpc.UnaryUnaryMultiCallable[
-        resolute.api.experiments.v1.access_service_pb2.CreateTokenRequest,
-        resolute.api.experiments.v1.access_service_pb2.CreateTokenResponse,
+    Login: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.LoginRequest,
+        resolute.api.experiments.v1.access_service_pb2.LoginResponse,
     ]
-    """Issues a token for a user. Admins only."""
+    """Gives a token in return for a password. Open to all; after some failures a name has to wait."""
 
     GetCurrentUser: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.GetCurrentUserRequest,
@@ -39,8 +39,56 @@ class AccessServiceStub:
     ]
     """Tells who the caller is."""
 
+    CreateUser: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.CreateUserRequest,
+        resolute.api.experiments.v1.access_service_pb2.CreateUserResponse,
+    ]
+    """Creates a user."""
+
+    ListUsers: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.ListUsersRequest,
+        resolute.api.experiments.v1.access_service_pb2.ListUsersResponse,
+    ]
+    """Lists users by name."""
+
+    UpdateUser: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.UpdateUserRequest,
+        resolute.api.experiments.v1.access_service_pb2.UpdateUserResponse,
+    ]
+    """Changes a user's role, or lets nobody act as the user any more. Either ends the user's tokens."""
+
+    SetPassword: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.SetPasswordRequest,
+        resolute.api.experiments.v1.access_service_pb2.SetPasswordResponse,
+    ]
+    """Sets a password, which ends the user's tokens. Users may set their own, admins everybody's."""
+
+    CreateToken: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.CreateTokenRequest,
+        resolute.api.experiments.v1.access_service_pb2.CreateTokenResponse,
+    ]
+    """Issues a token. Users may have their own, admins anybody's."""
+
+    ListTokens: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.ListTokensRequest,
+        resolute.api.experiments.v1.access_service_pb2.ListTokensResponse,
+    ]
+    """Lists the tokens that were issued and have not expired, newest first. Users see their own, admins all."""
+
+    RevokeToken: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.RevokeTokenRequest,
+        resolute.api.experiments.v1.access_service_pb2.RevokeTokenResponse,
+    ]
+    """Ends a token before its time. Users may end their own, admins anybody's."""
+
+    ListAuditRows: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.ListAuditRowsRequest,
+        resolute.api.experiments.v1.access_service_pb2.ListAuditRowsResponse,
+    ]
+    """Lists what was changed by whom, newest first."""
+
 class AccessServiceAsyncStub:
-    """Users and tokens."""
+    """Users, the tokens that speak for them, and the record of what they did."""
 
     GetVerificationKeys: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.GetVerificationKeysRequest,
@@ -48,11 +96,11 @@ class AccessServiceAsyncStub:
     ]
     """Gives the keys that verify this cluster's tokens. Open to all."""
 
-    CreateToken: grpc.aio.UnaryUnaryMultiCallable[
-        resolute.api.experiments.v1.access_service_pb2.CreateTokenRequest,
-        resolute.api.experiments.v1.access_service_pb2.CreateTokenResponse,
+    Login: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.LoginRequest,
+        resolute.api.experiments.v1.access_service_pb2.LoginResponse,
     ]
-    """Issues a token for a user. Admins only."""
+    """Gives a token in return for a password. Open to all; after some failures a name has to wait."""
 
     GetCurrentUser: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.GetCurrentUserRequest,
@@ -60,8 +108,56 @@ class AccessServiceAsyncStub:
     ]
     """Tells who the caller is."""
 
+    CreateUser: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.CreateUserRequest,
+        resolute.api.experiments.v1.access_service_pb2.CreateUserResponse,
+    ]
+    """Creates a user."""
+
+    ListUsers: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.ListUsersRequest,
+        resolute.api.experiments.v1.access_service_pb2.ListUsersResponse,
+    ]
+    """Lists users by name."""
+
+    UpdateUser: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.UpdateUserRequest,
+        resolute.api.experiments.v1.access_service_pb2.UpdateUserResponse,
+    ]
+    """Changes a user's role, or lets nobody act as the user any more. Either ends the user's tokens."""
+
+    SetPassword: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.SetPasswordRequest,
+        resolute.api.experiments.v1.access_service_pb2.SetPasswordResponse,
+    ]
+    """Sets a password, which ends the user's tokens. Users may set their own, admins everybody's."""
+
+    CreateToken: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.CreateTokenRequest,
+        resolute.api.experiments.v1.access_service_pb2.CreateTokenResponse,
+    ]
+    """Issues a token. Users may have their own, admins anybody's."""
+
+    ListTokens: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.ListTokensRequest,
+        resolute.api.experiments.v1.access_service_pb2.ListTokensResponse,
+    ]
+    """Lists the tokens that were issued and have not expired, newest first. Users see their own, admins all."""
+
+    RevokeToken: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.RevokeTokenRequest,
+        resolute.api.experiments.v1.access_service_pb2.RevokeTokenResponse,
+    ]
+    """Ends a token before its time. Users may end their own, admins anybody's."""
+
+    ListAuditRows: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.ListAuditRowsRequest,
+        resolute.api.experiments.v1.access_service_pb2.ListAuditRowsResponse,
+    ]
+    """Lists what was changed by whom, newest first."""
+
 class AccessServiceServicer(metaclass=abc.ABCMeta):
-    """Users and tokens."""
+    """Users, the tokens that speak for them, and the record of what they did."""
 
     @abc.abstractmethod
     def GetVerificationKeys(
@@ -72,12 +168,12 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         """Gives the keys that verify this cluster's tokens. Open to all."""
 
     @abc.abstractmethod
-    def CreateToken(
+    def Login(
         self,
-        request: resolute.api.experiments.v1.access_service_pb2.CreateTokenRequest,
+        request: resolute.api.experiments.v1.access_service_pb2.LoginRequest,
         context: _ServicerContext,
-    ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.CreateTokenResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.CreateTokenResponse]]:
-        """Issues a token for a user. Admins only."""
+    ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.LoginResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.LoginResponse]]:
+        """Gives a token in return for a password. Open to all; after some failures a name has to wait."""
 
     @abc.abstractmethod
     def GetCurrentUser(
@@ -86,5 +182,69 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.GetCurrentUserResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.GetCurrentUserResponse]]:
         """Tells who the caller is."""
+
+    @abc.abstractmethod
+    def CreateUser(
+        self,
+        request: resolute.api.experiments.v1.access_service_pb2.CreateUserRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.CreateUserResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.CreateUserResponse]]:
+        """Creates a user."""
+
+    @abc.abstractmethod
+    def ListUsers(
+        self,
+        request: resolute.api.experiments.v1.access_service_pb2.ListUsersRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.ListUsersResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.ListUsersResponse]]:
+        """Lists users by name."""
+
+    @abc.abstractmethod
+    def UpdateUser(
+        self,
+        request: resolute.api.experiments.v1.access_service_pb2.UpdateUserRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.UpdateUserResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.UpdateUserResponse]]:
+        """Changes a user's role, or lets nobody act as the user any more. Either ends the user's tokens."""
+
+    @abc.abstractmethod
+    def SetPassword(
+        self,
+        request: resolute.api.experiments.v1.access_service_pb2.SetPasswordRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.SetPasswordResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.SetPasswordResponse]]:
+        """Sets a password, which ends the user's tokens. Users may set their own, admins everybody's."""
+
+    @abc.abstractmethod
+    def CreateToken(
+        self,
+        request: resolute.api.experiments.v1.access_service_pb2.CreateTokenRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.CreateTokenResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.CreateTokenResponse]]:
+        """Issues a token. Users may have their own, admins anybody's."""
+
+    @abc.abstractmethod
+    def ListTokens(
+        self,
+        request: resolute.api.experiments.v1.access_service_pb2.ListTokensRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.ListTokensResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.ListTokensResponse]]:
+        """Lists the tokens that were issued and have not expired, newest first. Users see their own, admins all."""
+
+    @abc.abstractmethod
+    def RevokeToken(
+        self,
+        request: resolute.api.experiments.v1.access_service_pb2.RevokeTokenRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.RevokeTokenResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.RevokeTokenResponse]]:
+        """Ends a token before its time. Users may end their own, admins anybody's."""
+
+    @abc.abstractmethod
+    def ListAuditRows(
+        self,
+        request: resolute.api.experiments.v1.access_service_pb2.ListAuditRowsRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.ListAuditRowsResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.ListAuditRowsResponse]]:
+        """Lists what was changed by whom, newest first."""
 
 def add_AccessServiceServicer_to_server(servicer: AccessServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

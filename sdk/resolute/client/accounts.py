@@ -1,0 +1,101 @@
+"""Users, their tokens and what they did, as plain immutable values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+
+class UserRole(Enum):
+    """What a user may do; each may do what those before it may."""
+
+    VIEWER = "viewer"
+    EDITOR = "editor"
+    ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserRecord:
+    """A user at one moment."""
+
+    name: str
+    role: UserRole
+    active: bool
+    """Whether anybody may act as this user."""
+    has_password: bool
+    create_time: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenRecord:
+    """A token that was issued; the token itself is nowhere kept."""
+
+    id: str
+    username: str
+    description: str
+    create_time: datetime | None
+    expire_time: datetime | None
+    revoked: bool
+    """Whether it was ended before its time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewToken:
+    """A token that was just issued."""
+
+    id: str
+    text: str
+    expire_time: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditRecord:
+    """A change that somebody made."""
+
+    time: datetime | None
+    actor: str
+    action: str
+    resource: str
+    detail: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaRecord:
+    """What the experiments of a workspace may use together, or do use; as a bound, zero is none."""
+
+    live_experiments: int
+    slots: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkspaceRecord:
+    """A workspace at one moment."""
+
+    id: int
+    """The small number that people use."""
+    name: str
+    owner: str
+    archived: bool
+    quota: QuotaRecord
+    used: QuotaRecord
+    project_count: int
+    experiment_count: int
+    create_time: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectRecord:
+    """A project at one moment."""
+
+    id: int
+    """The small number that people use."""
+    name: str
+    workspace: str
+    description: str
+    notes: str
+    owner: str
+    archived: bool
+    experiment_count: int
+    create_time: datetime | None

@@ -1,0 +1,59 @@
+"""Whether a new experiment may come to where it says that it belongs."""
+
+from __future__ import annotations
+
+from sqlalchemy.engine import Connection
+
+from resolute.errors import InvalidConfigError, QuotaError, Violation
+from resolute_experiments.store import projects, workspaces
+from resolute_experiments.store.workspaces import Workspace
+
+
+def admit(connection: Connection, *, workspace: str, project: str, slots: int) -> None:
+    """Lets an experiment in, inside of the transaction that writes it.
+
+    Args:
+        connection: A write transaction.
+        workspace: Name of its workspace.
+        project: Name of its project there.
+        slots: Slots that each of its trials needs.
+
+    Raises:
+        InvalidConfigError: The workspace or the project does not exist or is archived.
+        QuotaError: The workspace would use more than it may.
+    """
+    found = workspaces.find(connection, workspace)
+    if found is None:
+        raise _misplaced("workspace", workspace, "there is none; `resolute workspace create` makes one")
+    if found.archived:
+        raise _misplaced("workspace", workspace, "it is archived; `resolute workspace unarchive` opens it")
+    target = projects.find(connection, workspace, project)
+    if target is None:
+        remedy = f"there is none in workspace {workspace!r}; `resolute project create` makes one"
+        raise _misplaced("project", project, remedy)
+    if target.archived:
+        raise _misplaced("project", project, "it is archived; `resolute project unarchive` opens it")
+    _check_quota(connection, found, slots=slots)
+
+
+def _check_quota(connection: Connection, workspace: Workspace, *, slots: int) -> None:
+    quota = workspace.quota
+    if quota.slots and slots > quota.slots:
+        raise QuotaError(
+            f"a trial needs {slots} slots, and workspace {workspace.name!r} may use {quota.slots}; set "
+            f"resources.slots_per_trial lower, or ask an admin to raise the quota"
+        )
+    if quota.live_experiments:
+        live = workspaces.used(connection, workspace.name).live_experiments
+        if live >= quota.live_experiments:
+            raise QuotaError(
+                f"workspace {workspace.name!r} has {live} experiments that have not ended, and may have "
+                f"{quota.live_experiments}; wait for one, cancel one, or ask an admin to raise the quota"
+            )
+
+
+def _misplaced(field: str, name: str, reason: str) -> InvalidConfigError:
+    reason = f"found {name!r}; {reason}"
+    return InvalidConfigError(
+        f"the experiment config has 1 fault:\n  {field}: {reason}", violations=[Violation(field, reason)]
+    )
