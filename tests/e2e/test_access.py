@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.embedded import EmbeddedCluster, embedded
+from support.embedded import EmbeddedCluster, embedded, eventually
 
 ROOT = Path(__file__).parents[2]
 CONFIG = """
@@ -172,6 +172,22 @@ def test_quotas_act_when_experiments_are_submitted(cluster: EmbeddedCluster, pro
     assert [each["name"] for each in described["projects"]] == ["ideas"]
     refused = cluster.det("workspace", "delete", "tight", "--yes", check=False)
     assert "workspace 'tight' holds 1 experiments" in refused.stderr
+
+
+def test_a_quota_lets_trials_wait_and_says_why(cluster: EmbeddedCluster, project: Path) -> None:
+    (project / "code/train.py").write_text("import time\ntime.sleep(300)\n")
+    cluster.det("workspace", "create", "narrow")
+    cluster.det("project", "create", "narrow", "path")
+    cluster.det("workspace", "set-quota", "narrow", "--slots", "1")
+    place = ("--config", "workspace=narrow", "--config", "project=path")
+    numbers = [
+        cluster.det("e", "create", "placed.yaml", "code", *place, cwd=project).stdout.split()[2]
+        for _ in range(2)
+    ]
+    why = "the experiments of workspace narrow hold 1 of at most 1 slots (its quota)"
+    eventually(lambda: why in cluster.det("e", "describe", numbers[1]).stdout, what="the reason")
+    assert cluster.json("workspace", "describe", "narrow")["workspace"]["used"]["slots"] == 1
+    cluster.det("e", "kill", ",".join(numbers))
 
 
 def test_experiments_move_and_archived_places_are_closed(cluster: EmbeddedCluster, project: Path) -> None:

@@ -94,9 +94,9 @@ class Scheduler:
             taken=(slot for run in running for slot in run.slot_ids),
         )
         queue = trials.queue(connection, per_experiment=len(machines.free) + 1)
-        priorities = experiments.priorities(connection, {run.experiment_id for run in running})
+        standings = experiments.standings(connection, {run.experiment_id for run in running})
         plan = scheduling.plan(
-            queue, [_holder(run, priorities[run.experiment_id]) for run in running], machines
+            queue, [_holder(run, standings[run.experiment_id]) for run in running], machines
         )
         self._waiting.take(plan)
         for trial_id, reason in plan.impossible.items():
@@ -158,12 +158,13 @@ class Scheduler:
         return runs.get(connection, allocation)
 
 
-def _holder(run: runs.Run, priority: int) -> Holder:
+def _holder(run: runs.Run, standing: experiments.Standing) -> Holder:
     return Holder(
         allocation_id=run.allocation_id,
         experiment_id=run.experiment_id,
         slot_ids=run.slot_ids,
-        priority=priority,
+        workspace=standing.workspace,
+        priority=standing.priority,
         started_at=run.started_at,
         leaving=run.preempt or run.kill,
     )

@@ -3,13 +3,13 @@
 The more urgent priority comes first. Among equals the experiment with the smaller share of slots for its
 weight is next, and within an experiment it is first come, first served. Whoever is next and does not fit
 holds back everyone behind, so that a large trial gets its turn; it may take slots from less urgent trials,
-which then checkpoint and queue again. Trials without slots, and those that only their experiment's own limit
-holds back, hold back nobody. Which slots fit a trial is told by ``placement``.
+which then checkpoint and queue again. Trials without slots, and those that only a limit of their experiment
+or of its workspace holds back, hold back nobody. Which slots fit a trial is told by ``placement``.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -33,6 +33,10 @@ class Share:
     """Urgency from 1 (most) to 99."""
     weight: float = 1.0
     """Share among other experiments of the same priority."""
+    workspace: str = ""
+    """The workspace that the experiment belongs to."""
+    workspace_slots: int | None = None
+    """Slots that all experiments of its workspace may hold together; None for no limit."""
 
     def turn(self, held: int) -> tuple[int, float]:
         """Orders experiments: the lesser comes first.
@@ -62,6 +66,7 @@ class Holder:
     allocation_id: str
     experiment_id: str
     slot_ids: tuple[int, ...]
+    workspace: str = ""
     priority: int = DEFAULT_PRIORITY
     started_at: float = 0.0
     """When it got them, Unix seconds."""
@@ -113,9 +118,11 @@ class _Pass:
     def __init__(self, holders: Sequence[Holder], machines: Machines) -> None:
         self._holders = holders
         self._machines = machines
-        self._held: dict[str, int] = {}
+        self._held: Counter[str] = Counter()
+        self._held_by_workspace: Counter[str] = Counter()
         for holder in holders:
-            self._held[holder.experiment_id] = self._held.get(holder.experiment_id, 0) + len(holder.slot_ids)
+            self._held[holder.experiment_id] += len(holder.slot_ids)
+            self._held_by_workspace[holder.workspace] += len(holder.slot_ids)
         self._placements: list[Placement] = []
         self._preemptions: tuple[str, ...] = ()
         self._impossible: dict[str, str] = {}
@@ -132,7 +139,7 @@ class _Pass:
         while waiting:
             experiment_id = min(waiting, key=lambda key: self._turn(*waiting[key][0]))
             _, request = waiting[experiment_id][0]
-            if self._at_own_limit(request):
+            if self._at_a_limit(request):
                 del waiting[experiment_id]
             elif not self._serve(request):
                 break
@@ -149,15 +156,19 @@ class _Pass:
         )
 
     def _turn(self, position: int, request: Request) -> tuple[tuple[int, float], int]:
-        return request.share.turn(self._held.get(request.experiment_id, 0)), position
+        return request.share.turn(self._held[request.experiment_id]), position
 
-    def _at_own_limit(self, request: Request) -> bool:
-        held, limit = self._held.get(request.experiment_id, 0), request.share.max_slots
-        if limit is None or held + request.demand.slots <= limit:
+    def _at_a_limit(self, request: Request) -> bool:
+        share, wanted = request.share, request.demand.slots
+        held, together = self._held[request.experiment_id], self._held_by_workspace[share.workspace]
+        if share.max_slots is not None and held + wanted > share.max_slots:
+            reason = f"its experiment holds {held} of at most {share.max_slots} slots (resources.max_slots)"
+        elif share.workspace_slots is not None and together + wanted > share.workspace_slots:
+            bound = f"at most {share.workspace_slots} slots (its quota)"
+            reason = f"the experiments of workspace {share.workspace} hold {together} of {bound}"
+        else:
             return False
-        self._limited[request.experiment_id] = (
-            f"its experiment holds {held} of at most {limit} slots (resources.max_slots)"
-        )
+        self._limited[request.experiment_id] = reason
         return True
 
     def _serve(self, request: Request) -> bool:
@@ -165,7 +176,8 @@ class _Pass:
         chosen = self._machines.choose(request.demand)
         if chosen is not None:
             self._machines = self._machines.without(chosen)
-            self._held[request.experiment_id] = self._held.get(request.experiment_id, 0) + len(chosen)
+            self._held[request.experiment_id] += len(chosen)
+            self._held_by_workspace[request.share.workspace] += len(chosen)
             self._placements.append(Placement(request.trial_id, chosen))
             return True
         if request.demand.excluded and not self._machines.could_ever(request.demand):

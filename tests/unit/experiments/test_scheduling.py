@@ -51,6 +51,14 @@ def test_task_without_slots_starts_even_when_nothing_is_free() -> None:
     assert placed([request("large", 2), request("aux", 0)], [], free=[]) == ["aux"]
 
 
+def test_experiments_of_a_workspace_share_its_quota_and_hold_back_nobody_else() -> None:
+    vision = {"workspace": "vision", "workspace_slots": 2}
+    queue = [request("a", 1, "x", **vision), request("b", 1, "y", **vision), request("c", 1, "z")]
+    result = made(queue, [holder("r", 1, "x", workspace="vision")], free=[0, 1, 2])
+    assert [placement.trial_id for placement in result.placements] == ["b", "c"]
+    assert result.why("a", "x") == "the experiments of workspace vision hold 2 of at most 2 slots (its quota)"
+
+
 def test_experiment_at_its_own_limit_holds_back_nobody_else() -> None:
     queue = [request("a", 1, "x", max_slots=1), request("b", 1, "y")]
     result = made(queue, [holder("r", 1, "x")], free=[0], total=2)

@@ -60,6 +60,14 @@ class Experiment:
         return Share(max_slots=self.max_slots, priority=self.priority, weight=self.weight)
 
 
+@dataclass(frozen=True)
+class Standing:
+    """What counts of an experiment when others want its slots."""
+
+    priority: int
+    workspace: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Filter:
     """Which experiments a list wants."""
@@ -126,10 +134,11 @@ def live(connection: Connection) -> list[Experiment]:
     return [_from_row(row) for row in rows]
 
 
-def priorities(connection: Connection, ids: Collection[str]) -> dict[str, int]:
-    """Reads how urgent some experiments are, by UUID."""
-    query = sa.select(experiments.c.id, experiments.c.priority).where(experiments.c.id.in_(ids))
-    return {row.id: row.priority for row in connection.execute(query)}
+def standings(connection: Connection, ids: Collection[str]) -> dict[str, Standing]:
+    """Reads what counts of some experiments when others want their slots, by UUID."""
+    query = sa.select(experiments.c.id, experiments.c.priority, experiments.c.workspace)
+    found = connection.execute(query.where(experiments.c.id.in_(ids)))
+    return {row.id: Standing(row.priority, row.workspace) for row in found}
 
 
 def page(connection: Connection, wanted: Filter, *, before: int | None, limit: int) -> list[Experiment]:

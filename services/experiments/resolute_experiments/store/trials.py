@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection
 from resolute.errors import NotFoundError
 from resolute_experiments.placement import Demand
 from resolute_experiments.scheduling import Request, Share
-from resolute_experiments.schema import experiments, trials
+from resolute_experiments.schema import experiments, trials, workspaces
 from resolute_experiments.states import ENDED_TRIALS, ExperimentState, TrialState
 from resolute_experiments.store import experiments as experiment_store
 
@@ -134,8 +134,11 @@ def queue(connection: Connection, *, per_experiment: int) -> list[Request]:
             experiments.c.max_slots,
             experiments.c.priority,
             experiments.c.weight,
+            experiments.c.workspace,
+            workspaces.c.slots.label("workspace_slots"),
         )
         .join(experiments, experiments.c.id == numbered.c.experiment_id)
+        .outerjoin(workspaces, workspaces.c.name == experiments.c.workspace)
         .where(numbered.c.place <= per_experiment, experiments.c.state == ExperimentState.ACTIVE.value)
         .order_by(numbered.c.queued_at, numbered.c.number)
     )
@@ -148,7 +151,13 @@ def queue(connection: Connection, *, per_experiment: int) -> list[Request]:
                 single_node=row.single_node,
                 excluded=frozenset(row.excluded_nodes),
             ),
-            share=Share(max_slots=row.max_slots, priority=row.priority, weight=row.weight),
+            share=Share(
+                max_slots=row.max_slots,
+                priority=row.priority,
+                weight=row.weight,
+                workspace=row.workspace,
+                workspace_slots=row.workspace_slots or None,
+            ),
         )
         for row in connection.execute(query)
     ]
