@@ -23,7 +23,7 @@ def test_the_blocks_run_one_after_another_without_a_cluster(
     assert len(blocks) >= 8
     for block in blocks:
         exec(compile(block, str(PAGE), "exec"), names)
-    assert len(list((tmp_path / "checkpoints").iterdir())) == 2
+    assert len(list((tmp_path / "checkpoints").iterdir())) == 3
 
 
 @pytest.mark.parametrize(
