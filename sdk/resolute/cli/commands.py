@@ -76,6 +76,8 @@ CHECKPOINT_COMMANDS = (
     LazyCommand(
         "verify", "Compare the files of checkpoints with their digests.", f"{_CHECKPOINT}.verify:verify"
     ),
+    LazyCommand("pin", "Keep checkpoints from being deleted.", f"{_CHECKPOINT}.pin:pin"),
+    LazyCommand("unpin", "Let pinned checkpoints go again.", f"{_CHECKPOINT}.pin:unpin"),
     LazyCommand("delete", "Remove checkpoints.", f"{_CHECKPOINT}.delete:delete"),
     LazyCommand("rm", "Remove checkpoints, or some of their files.", f"{_CHECKPOINT}.delete:rm"),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from enum import Enum
 from typing import Any, TypeVar
@@ -189,8 +190,15 @@ def job(message: jobs_service_pb2.Job) -> records.JobRecord:
     )
 
 
-def checkpoint(message: checkpoint_pb2.Checkpoint) -> records.CheckpointRecord:
-    """Converts a checkpoint."""
+def checkpoint(
+    message: checkpoint_pb2.Checkpoint, *, files: Sequence[checkpoint_pb2.File] | None = None
+) -> records.CheckpointRecord:
+    """Converts a checkpoint.
+
+    Args:
+        message: The checkpoint.
+        files: Its files where they did not fit the message; None for those in it.
+    """
     return records.CheckpointRecord(
         uuid=message.checkpoint_id,
         state=named(
@@ -200,12 +208,17 @@ def checkpoint(message: checkpoint_pb2.Checkpoint) -> records.CheckpointRecord:
         experiment_uuid=message.experiment_id,
         run=message.run,
         steps_completed=message.steps_completed,
-        files=tuple(records.FileRecord(file.path, file.size, file.digest) for file in message.files),
+        files=tuple(
+            records.FileRecord(file.path, file.size, file.digest)
+            for file in (message.files if files is None else files)
+        ),
         metadata=to_mapping(message.metadata),
         create_time=moment(message, "create_time"),
         commit_time=moment(message, "commit_time"),
         total_size=message.total_size,
         storage=storage(message.storage),
+        file_count=message.file_count,
+        pinned=message.pinned,
     )
 
 

@@ -143,6 +143,10 @@ class CheckpointRecord:
     commit_time: datetime | None
     total_size: int
     storage: DirectoryStorage | BucketStorage | None
+    file_count: int = 0
+    """How many files and directories there are; lists leave out files where there are very many."""
+    pinned: bool = False
+    """Whether nothing deletes it until it is unpinned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

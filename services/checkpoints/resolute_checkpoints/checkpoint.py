@@ -121,6 +121,10 @@ class Checkpoint:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     manifest_digest: str = ""
     """Identifies what was committed; empty before."""
+    file_count: int = 0
+    """Files and directories that were committed and are left, also where they are not listed."""
+    pinned: bool = False
+    """Whether nothing deletes it until it is unpinned."""
 
     def __str__(self) -> str:
         return f"checkpoint {self.checkpoint_id}"

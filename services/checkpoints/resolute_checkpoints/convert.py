@@ -167,6 +167,8 @@ def from_checkpoint(checkpoint: Checkpoint) -> messages.Checkpoint:
         commit_time=None if checkpoint.commit_time is None else _to_timestamp(checkpoint.commit_time),
         total_size=checkpoint.total_size,
         storage=_from_storage(checkpoint.storage),
+        file_count=checkpoint.file_count,
+        pinned=checkpoint.pinned,
     )
 
 

@@ -13,7 +13,7 @@ from resolute_checkpoints import access
 from resolute_checkpoints.checkpoint import Checkpoint, State
 from resolute_checkpoints.globs import compile_globs
 from resolute_checkpoints.removal import CLAIM_SECONDS, Remover
-from resolute_checkpoints.store import audit, authority, records, removals, rows
+from resolute_checkpoints.store import audit, authority, keeping, records, removals, rows
 from resolute_checkpoints.store.removals import Removal
 from resolute_serving.context import Principal, actor
 from resolute_serving.database import Database
@@ -42,6 +42,7 @@ class Deletions:
         a store that is slow to answer, and the checkpoints show that they are being deleted.
 
         Raises:
+            FailedPreconditionError: One is pinned, or a version of a model.
             NotFoundError: One does not exist or is not committed.
             PermissionDeniedError: One belongs to another experiment than the trial that calls.
             RunSupersededError: The run that calls is over.
@@ -59,6 +60,7 @@ class Deletions:
                 if checkpoint is None or not checkpoint.state.was_committed:
                     raise records.missing(checkpoint_id)
                 access.require_editor(connection, principal, checkpoint)
+            keeping.require_loose(connection, found.values())
             for checkpoint in found.values():
                 if _mark(connection, checkpoint, matches, now=now):
                     audit.record(
@@ -72,6 +74,27 @@ class Deletions:
             return removals.claim(connection, list(found), until=now + CLAIM_SECONDS)
 
         await self._remover.carry_out(await self._database.write(mark))
+
+    async def pin(self, ids: Sequence[str], *, pinned: bool) -> None:
+        """Keeps checkpoints from being deleted, or lets them go again. All or none; safe to repeat.
+
+        Raises:
+            NotFoundError: One does not exist, or its files are gone.
+        """
+        who = actor()
+
+        def work(connection: Connection) -> None:
+            found = rows.load(connection, ids, lock=True, listed=False)
+            for checkpoint_id in ids:
+                if checkpoint_id not in found:
+                    raise records.missing(checkpoint_id)
+                access.require_files(found[checkpoint_id])
+            keeping.pin(connection, ids, pinned=pinned)
+            action, now = "checkpoint.pin" if pinned else "checkpoint.unpin", self._clock.time()
+            for checkpoint_id in ids:
+                audit.record(connection, action=action, target=checkpoint_id, actor=who, now=now)
+
+        await self._database.write(work)
 
     async def delete_experiment(self, experiment_id: str) -> None:
         """Removes everything of an experiment and leaves a tombstone. Safe to repeat.

@@ -13,10 +13,11 @@ from resolute_checkpoints.blobs.digests import check_digest
 from resolute_checkpoints.blobs.paths import check_path
 from resolute_checkpoints.checkpoint import File
 
-MAX_FILES = 100_000
+MAX_FILES = 250_000
 """Most entries of one checkpoint."""
 _MAX_SIZE = 2**62
 _ENTRY_BYTES = 32
+_HOME_BYTES = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,12 @@ class Manifest:
 
 def message_bytes(files: Sequence[File]) -> int:
     """About how many bytes the files take in a response."""
-    return sum(len(file.path.encode()) + len(file.digest) + _ENTRY_BYTES for file in files)
+    return sum(_message_bytes(file) for file in files)
+
+
+def _message_bytes(file: File) -> int:
+    home = len(file.home.path.encode()) + _HOME_BYTES if file.home else 0
+    return len(file.path.encode()) + len(file.digest) + home + _ENTRY_BYTES
 
 
 def check_file(file: File, *, field: str) -> None:

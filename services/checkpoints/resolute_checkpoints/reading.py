@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
+
+from sqlalchemy.engine import Connection
 
 from resolute.errors import DataLossError, InvalidArgumentError, NotFoundError, Violation
 from resolute_checkpoints import access
@@ -11,7 +13,7 @@ from resolute_checkpoints.blobs.base import BlobStore
 from resolute_checkpoints.blobs.stores import Stores
 from resolute_checkpoints.blobs.workers import BlobWorkers
 from resolute_checkpoints.checkpoint import Checkpoint, File, Home
-from resolute_checkpoints.store import records
+from resolute_checkpoints.store import records, rows
 from resolute_serving.context import Principal
 from resolute_serving.database import Database
 
@@ -41,10 +43,7 @@ class Reading:
         Raises:
             NotFoundError: There is no such committed checkpoint, or no such file in it.
         """
-        checkpoint = await self._readable(checkpoint_id, principal)
-        files = [_file(checkpoint, path) for path in paths] or [
-            file for file in checkpoint.files if not file.is_directory
-        ]
+        checkpoint, files = await self._readable(checkpoint_id, paths, principal)
         store = self._stores.open(checkpoint.storage)
         homes = [file.home_in(checkpoint_id) for file in files]
         urls = await self._workers.run(partial(_urls, store, homes))
@@ -60,8 +59,7 @@ class Reading:
             InvalidArgumentError: The offset is not within the file.
             NotFoundError: There is no such committed checkpoint, or no such file in it.
         """
-        checkpoint = await self._readable(checkpoint_id, principal)
-        file = _file(checkpoint, path)
+        checkpoint, (file,) = await self._readable(checkpoint_id, [path], principal)
         if not 0 <= offset <= file.size:
             message = f"offset is {offset}; {path!r} has {file.size} bytes"
             raise InvalidArgumentError(message, violations=[Violation("offset", message)])
@@ -81,25 +79,34 @@ class Reading:
         finally:
             self._workers.close_later(stream)
 
-    async def _readable(self, checkpoint_id: str, principal: Principal) -> Checkpoint:
-        checkpoint = await self._database.read(lambda connection: records.find(connection, checkpoint_id))
-        access.require_reader(principal, checkpoint)
-        access.require_files(checkpoint)
-        return checkpoint
+    async def _readable(
+        self, checkpoint_id: str, paths: Sequence[str], principal: Principal
+    ) -> tuple[Checkpoint, list[File]]:
+        """Reads a checkpoint and the named ones of its files, or all of them."""
+
+        def work(connection: Connection) -> tuple[Checkpoint, list[File]]:
+            checkpoint = records.find(connection, checkpoint_id, listed=not paths)
+            access.require_reader(principal, checkpoint)
+            access.require_files(checkpoint)
+            if not paths:
+                return checkpoint, [file for file in checkpoint.files if not file.is_directory]
+            found = rows.find_files(connection, checkpoint_id, paths)
+            return checkpoint, [_named(checkpoint, found, path) for path in paths]
+
+        return await self._database.read(work)
 
 
 def _urls(store: BlobStore, homes: Sequence[Home]) -> list[str]:
     return [url for home in homes for url in store.download_urls(home.checkpoint_id, [home.path])]
 
 
-def _file(checkpoint: Checkpoint, path: str) -> File:
-    for file in checkpoint.files:
-        if file.path == path and not file.is_directory:
-            return file
-    raise NotFoundError(
-        f"{checkpoint} holds no file {path[:200]!r}; its description lists its files",
-        resource=str(checkpoint),
-    )
+def _named(checkpoint: Checkpoint, found: Mapping[str, File], path: str) -> File:
+    if path not in found or found[path].is_directory:
+        raise NotFoundError(
+            f"{checkpoint} holds no file {path[:200]!r}; its description lists its files",
+            resource=str(checkpoint),
+        )
+    return found[path]
 
 
 def _truncated(checkpoint: Checkpoint, file: File, size: int) -> DataLossError:

@@ -147,7 +147,7 @@ class Registry:
             audit.record(
                 connection, action="checkpoint.commit", target=commit.checkpoint_id, actor=who, now=now
             )
-            return records.find(connection, commit.checkpoint_id)
+            return _shown(connection, commit.checkpoint_id)
 
         return await self._database.write(work)
 
@@ -178,9 +178,26 @@ class Registry:
         Raises:
             NotFoundError: There is none, or it is not committed and not the caller's.
         """
-        checkpoint = await self._database.read(lambda connection: records.find(connection, checkpoint_id))
+        checkpoint = await self._database.read(lambda connection: _shown(connection, checkpoint_id))
         access.require_reader(principal, checkpoint)
         return checkpoint
+
+    async def file_page(
+        self, checkpoint_id: str, *, after: int, size: int, principal: Principal
+    ) -> records.FilePage:
+        """Gives a part of the files of a checkpoint, by path.
+
+        Raises:
+            NotFoundError: There is no such checkpoint, or its files are gone.
+        """
+
+        def work(connection: Connection) -> records.FilePage:
+            checkpoint = records.find(connection, checkpoint_id, listed=False)
+            access.require_reader(principal, checkpoint)
+            access.require_files(checkpoint)
+            return records.file_page(connection, checkpoint_id, after=after, size=size)
+
+        return await self._database.read(work)
 
     async def page(self, query: records.Query, *, after: records.Position | None, size: int) -> records.Page:
         """Gives a part of a list, newest first."""
@@ -209,7 +226,7 @@ class Registry:
             audit.record(
                 connection, action="checkpoint.update", target=checkpoint_id, actor=who, now=now, keys=keys
             )
-            return records.find(connection, checkpoint_id)
+            return _shown(connection, checkpoint_id)
 
         return await self._database.write(work)
 
@@ -229,6 +246,11 @@ class Registry:
         store = self._stores.open(checkpoint.storage)
         store.finish_uploads(commit.checkpoint_id, commit.uploads)
         return faults(store, checkpoint.checkpoint_id, commit.manifest.placed(checkpoint.files).files)
+
+
+def _shown(connection: Connection, checkpoint_id: str) -> Checkpoint:
+    """Reads a checkpoint as it fits into a message."""
+    return records.find(connection, checkpoint_id, most_bytes=records.MESSAGE_BYTES)
 
 
 def _same_beginning(existing: Checkpoint, begin: Begin) -> Checkpoint:

@@ -47,6 +47,8 @@ class Candidate:
     """Order of the validations, such as their time; the earlier of two equal ones is the better."""
     commit_time: float = 0.0
     """Seconds since 1970; the later of two at the same step is the latest."""
+    kept: bool = False
+    """Whether nothing deletes it: it is pinned, or a version of a model."""
 
 
 class KeepReason(Enum):
@@ -81,13 +83,13 @@ def select_deletions(
         candidates: Every committed checkpoint of the experiment.
         policy: How many stay.
         smaller_is_better: Whether a smaller metric is better.
-        pinned: Identifiers that never go: registered as models, or the source of a warm start.
+        pinned: Identifiers that do not go either, such as sources of warm starts.
     """
     best = _best_first(candidates, smaller_is_better=smaller_is_better)
     latest = sorted(candidates, key=lambda c: (-c.steps_completed, -c.commit_time, c.checkpoint_id))
     reasons: defaultdict[str, set[KeepReason]] = defaultdict(set)
     for reason, chosen in (
-        (KeepReason.PINNED, [c for c in candidates if c.checkpoint_id in pinned]),
+        (KeepReason.PINNED, [c for c in candidates if c.kept or c.checkpoint_id in pinned]),
         (KeepReason.EXPERIMENT_BEST, best[: policy.save_experiment_best]),
         (KeepReason.TRIAL_BEST, _first_of_each_trial(best, policy.save_trial_best)),
         (KeepReason.TRIAL_LATEST, _first_of_each_trial(latest, policy.save_trial_latest)),

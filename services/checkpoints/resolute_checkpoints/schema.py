@@ -48,6 +48,9 @@ checkpoints = sa.Table(
     sa.Column("removal_attempts", sa.Integer, nullable=False),
     # Grows whenever somebody takes the removal on, so that only the last one settles it.
     sa.Column("removal_claim", sa.Integer, nullable=False),
+    # Nothing deletes it until it is unpinned.
+    sa.Column("pinned", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("file_count", sa.BigInteger, nullable=False, server_default="0"),
     sa.Index("checkpoints_by_trial", "trial_id", "list_time", "checkpoint_id"),
     sa.Index("checkpoints_by_experiment", "experiment_id", "list_time", "checkpoint_id"),
     sa.Index("checkpoints_by_state", "state", "create_time"),
@@ -70,6 +73,45 @@ files = sa.Table(
     sa.Column("home_path", sa.Text),
     sa.Index("files_by_digest", "digest"),
     sa.Index("files_by_home", "home_id"),
+)
+
+models = sa.Table(
+    "models",
+    METADATA,
+    sa.Column("model_id", sa.String(36), primary_key=True),
+    sa.Column("number", sa.BigInteger, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("description", sa.Text, nullable=False),
+    sa.Column("notes", sa.Text, nullable=False),
+    sa.Column("labels", sa.Text, nullable=False),
+    sa.Column("metadata", sa.Text, nullable=False),
+    sa.Column("workspace", sa.Text, nullable=False),
+    sa.Column("owner", sa.Text, nullable=False),
+    sa.Column("archived", sa.Boolean, nullable=False),
+    # Numbers of versions are not given twice, also after some were removed.
+    sa.Column("next_version", sa.Integer, nullable=False),
+    sa.Column("create_time", sa.Double, nullable=False),
+    sa.Column("update_time", sa.Double, nullable=False),
+    sa.Index("models_by_name", "name", unique=True),
+    sa.Index("models_by_number", "number", unique=True),
+)
+
+model_versions = sa.Table(
+    "model_versions",
+    METADATA,
+    sa.Column("model_id", sa.String(36), primary_key=True),
+    sa.Column("version", sa.Integer, primary_key=True),
+    sa.Column("request_id", sa.String(36), nullable=False),
+    sa.Column("checkpoint_id", sa.String(36), nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("comment", sa.Text, nullable=False),
+    sa.Column("notes", sa.Text, nullable=False),
+    sa.Column("labels", sa.Text, nullable=False),
+    sa.Column("metadata", sa.Text, nullable=False),
+    sa.Column("owner", sa.Text, nullable=False),
+    sa.Column("create_time", sa.Double, nullable=False),
+    sa.Index("model_versions_by_request", "request_id", unique=True),
+    sa.Index("model_versions_by_checkpoint", "checkpoint_id"),
 )
 
 audit = sa.Table(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as messages
@@ -16,12 +16,15 @@ from resolute_checkpoints.deletion import Deletions
 from resolute_checkpoints.examination import Examiner
 from resolute_checkpoints.expiry import Expiry
 from resolute_checkpoints.identifiers import parse_optional_uuid, parse_uuid
+from resolute_checkpoints.manifest import MAX_FILES
 from resolute_checkpoints.reading import Reading
 from resolute_checkpoints.registry import Registry
 from resolute_checkpoints.reuse import Reuse
 from resolute_checkpoints.store.records import Position, Query
 from resolute_serving import pages
 from resolute_serving.context import TrialRun, current_principal
+
+_FILE_PAGE = 10_000
 
 
 class CheckpointsServicer(CheckpointsServiceServicer):
@@ -110,6 +113,23 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         checkpoint = await self._registry.commit(commit, principal=current_principal.get())
         return messages.CommitCheckpointResponse(checkpoint=convert.from_checkpoint(checkpoint))
 
+    async def CommitCheckpointInPieces(
+        self, request_iterator: AsyncIterator[messages.CommitCheckpointInPiecesRequest], context: Any
+    ) -> messages.CommitCheckpointInPiecesResponse:
+        """Makes a checkpoint of many files visible."""
+        whole: messages.CommitCheckpointRequest | None = None
+        async for request in request_iterator:
+            if whole is None:
+                whole = request.piece
+            else:
+                whole.files.extend(request.piece.files)
+                whole.multiparts.extend(request.piece.multiparts)
+            if len(whole.files) > MAX_FILES:
+                break
+        commit = convert.to_commit(whole or messages.CommitCheckpointRequest())
+        checkpoint = await self._registry.commit(commit, principal=current_principal.get())
+        return messages.CommitCheckpointInPiecesResponse(checkpoint=convert.from_checkpoint(checkpoint))
+
     async def AbortCheckpoint(
         self, request: messages.AbortCheckpointRequest, context: Any
     ) -> messages.AbortCheckpointResponse:
@@ -141,6 +161,20 @@ class CheckpointsServicer(CheckpointsServiceServicer):
             next_page_token=""
             if following is None
             else pages.encode_token(request, [following.list_time, following.checkpoint_id]),
+        )
+
+    async def ListFiles(self, request: messages.ListFilesRequest, context: Any) -> messages.ListFilesResponse:
+        """Lists the files of a checkpoint."""
+        page = await self._registry.file_page(
+            parse_uuid(request.checkpoint_id, field="checkpoint_id"),
+            after=_file_position(request),
+            size=pages.page_size(request.page_size, default=_FILE_PAGE, most=_FILE_PAGE),
+            principal=current_principal.get(),
+        )
+        following = page.following
+        return messages.ListFilesResponse(
+            files=[convert.from_file(file) for file in page.files],
+            next_page_token="" if following is None else pages.encode_token(request, following),
         )
 
     async def PresignDownloads(
@@ -186,13 +220,20 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         )
         return messages.UpdateMetadataResponse(checkpoint=convert.from_checkpoint(checkpoint))
 
+    async def PinCheckpoints(
+        self, request: messages.PinCheckpointsRequest, context: Any
+    ) -> messages.PinCheckpointsResponse:
+        """Keeps checkpoints, or lets them go."""
+        await self._deletions.pin(_ids(request.checkpoint_ids), pinned=request.pinned)
+        return messages.PinCheckpointsResponse()
+
     async def DeleteCheckpoints(
         self, request: messages.DeleteCheckpointsRequest, context: Any
     ) -> messages.DeleteCheckpointsResponse:
         """Removes checkpoints."""
-        convert.require_few(request.checkpoint_ids, field="checkpoint_ids")
-        ids = [parse_uuid(text, field="checkpoint_ids") for text in request.checkpoint_ids]
-        await self._deletions.delete(ids, list(request.globs), principal=current_principal.get())
+        await self._deletions.delete(
+            _ids(request.checkpoint_ids), list(request.globs), principal=current_principal.get()
+        )
         return messages.DeleteCheckpointsResponse()
 
     async def Seal(self, request: messages.SealRequest, context: Any) -> messages.SealResponse:
@@ -229,6 +270,16 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         """Removes everything of an experiment."""
         await self._deletions.delete_experiment(parse_uuid(request.experiment_id, field="experiment_id"))
         return messages.DeleteExperimentCheckpointsResponse()
+
+
+def _ids(texts: Sequence[str]) -> list[str]:
+    convert.require_few(texts, field="checkpoint_ids")
+    return [parse_uuid(text, field="checkpoint_ids") for text in texts]
+
+
+def _file_position(request: messages.ListFilesRequest) -> int:
+    decoded = pages.decode_token(request)
+    return decoded if isinstance(decoded, int) else -1
 
 
 def _position(request: messages.ListCheckpointsRequest) -> Position | None:

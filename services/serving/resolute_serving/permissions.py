@@ -187,17 +187,32 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "ReuseFiles": _trial(checked_by_handler),
         "PresignUploads": _trial(checked_by_handler),
         "CommitCheckpoint": _trial(checked_by_handler),
+        "CommitCheckpointInPieces": _trial(checked_by_handler),
         "AbortCheckpoint": _trial(checked_by_handler),
         "GetCheckpoint": _trial(checked_by_handler, role=Role.VIEWER),
         "ListCheckpoints": _trial(own_trial, role=Role.VIEWER),
+        "ListFiles": _trial(checked_by_handler, role=Role.VIEWER),
         "PresignDownloads": _trial(checked_by_handler, role=Role.VIEWER),
         "ReadFile": _trial(checked_by_handler, role=Role.VIEWER),
         "UpdateMetadata": _trial(checked_by_handler, role=Role.EDITOR),
+        "PinCheckpoints": _EDIT,
         "DeleteCheckpoints": _trial(checked_by_handler, role=Role.EDITOR),
         "Seal": _SERVICE,
         "ExamineStorage": _EDIT,
         "ApplyRetention": _SERVICE,
         "DeleteExperimentCheckpoints": _SERVICE,
+    },
+    "resolute.api.checkpoints.v1.ModelsService": {
+        "CreateModel": _EDIT,
+        "GetModel": _VIEW,
+        "ListModels": _VIEW,
+        "UpdateModel": _EDIT,
+        "DeleteModel": _EDIT,
+        "RegisterVersion": _EDIT,
+        "GetVersion": _VIEW,
+        "ListVersions": _VIEW,
+        "UpdateVersion": _EDIT,
+        "DeleteVersion": _EDIT,
     },
     "resolute.api.preemption.v1.PreemptionService": {
         "WatchSignal": _trial(own_allocation, role=Role.VIEWER),
@@ -240,7 +255,9 @@ def _allows(rule: Rule, principal: Principal, request: Any) -> bool:
     if isinstance(principal, User):
         return rule.role is not None and principal.role.includes(rule.role)
     if isinstance(principal, TrialRun):
-        return rule.trial is not None and request is not None and rule.trial(principal, request)
+        # Of streamed requests nothing is known yet: only a handler can check them.
+        known = request is not None or rule.trial is checked_by_handler
+        return rule.trial is not None and known and rule.trial(principal, request)
     return isinstance(principal, ServiceAccount) and rule.service
 
 

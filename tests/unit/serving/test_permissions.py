@@ -95,6 +95,8 @@ def test_foreign_trial_reaches_nothing_of_others(method: str) -> None:
         "PresignUploads",
         "ReuseFiles",
         "CommitCheckpoint",
+        "CommitCheckpointInPieces",
+        "ListFiles",
         "AbortCheckpoint",
         "GetCheckpoint",
         "PresignDownloads",

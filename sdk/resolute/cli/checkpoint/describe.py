@@ -54,6 +54,7 @@ def _show(item: Validated) -> None:
             ("Validation", dict(item.metrics)),
             ("Hyperparameters", item.trial.hparams if item.trial else None),
             ("Committed", record.commit_time),
+            ("Pinned", "yes" if record.pinned else None),
             ("Size", human_size(record.total_size)),
             ("Lies in", f"{directory}/{record.uuid}" if directory else record.storage),
             ("Metadata", record.metadata),

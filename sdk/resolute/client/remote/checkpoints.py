@@ -15,6 +15,7 @@ from resolute.client import convert
 from resolute.client.records import BucketStorage, CheckpointRecord, DirectoryStorage
 from resolute.client.remote.paging import all_items
 from resolute.client.session import Session
+from resolute.rpc import manifests
 from resolute.values import to_value
 
 _pb = checkpoints_service_pb2
@@ -55,7 +56,13 @@ class Checkpoints:
             NotFoundError: There is none.
         """
         request = _pb.GetCheckpointRequest(checkpoint_id=convert.checkpoint_id(key))
-        return convert.checkpoint(self._stub.GetCheckpoint(request).checkpoint)
+        found = self._stub.GetCheckpoint(request).checkpoint
+        return convert.checkpoint(found, files=manifests.files_of(self._stub, found))
+
+    def pin(self, keys: Sequence[str], *, pinned: bool) -> None:
+        """Keeps checkpoints from being deleted by anyone, or lets them go again."""
+        ids = [convert.checkpoint_id(key) for key in keys]
+        self._stub.PinCheckpoints(_pb.PinCheckpointsRequest(checkpoint_ids=ids, pinned=pinned))
 
     def of_trial(self, trial_uuid: str) -> Iterator[CheckpointRecord]:
         """Yields the committed checkpoints of a trial, newest first."""

@@ -12,6 +12,7 @@ from resolute.core.checkpoint.reuse import Reusable, Reuse
 from resolute.core.checkpoint.storage import BucketStorage, Storage, open_store
 from resolute.core.checkpoint.stores import CheckpointStore
 from resolute.core.remote.session import Session
+from resolute.rpc import manifests
 
 
 class RemoteLinks:
@@ -57,7 +58,10 @@ class RemoteLinks:
         found = self._session.patiently(
             lambda: self._session.checkpoints.GetCheckpoint(request), purpose="asking for a checkpoint"
         ).checkpoint
-        return {file.path: file.size for file in found.files}
+        files = self._session.patiently(
+            lambda: manifests.files_of(self._session.checkpoints, found), purpose="asking for a checkpoint"
+        )
+        return {file.path: file.size for file in files}
 
     def delete(self, checkpoint_id: str) -> None:
         """Removes a checkpoint."""

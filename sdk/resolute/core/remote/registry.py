@@ -18,10 +18,11 @@ from resolute.core.checkpoint.storage import BucketStorage, DirectoryStorage, St
 from resolute.core.remote.links import open_remote_store
 from resolute.core.remote.session import Session
 from resolute.errors import NotFoundError, ResoluteError, UnimplementedError
+from resolute.rpc import manifests
 from resolute.trial_errors import CheckpointNotFound
 from resolute.values import to_mapping, to_value
 
-_COMMIT_DEADLINE = 120.0
+_COMMIT_DEADLINE = 300.0
 """Seconds for the service to look at every file."""
 _ABORT_DEADLINE = 5.0
 _RESTORABLE = frozenset(
@@ -97,7 +98,7 @@ class RemoteRegistry:
             ],
         )
         self._session.patiently(
-            lambda: self._session.checkpoints.CommitCheckpoint(request, timeout=_COMMIT_DEADLINE),
+            lambda: manifests.commit(self._session.checkpoints, request, deadline=_COMMIT_DEADLINE),
             purpose="committing a checkpoint",
         )
 
@@ -118,7 +119,10 @@ class RemoteRegistry:
             CheckpointNotFound: There is none.
         """
         found = self._get(checkpoint_id)
-        files = tuple(FileEntry(file.path, file.size, file.digest) for file in found.files)
+        listed = self._session.patiently(
+            lambda: manifests.files_of(self._session.checkpoints, found), purpose="asking for a checkpoint"
+        )
+        files = tuple(FileEntry(file.path, file.size, file.digest) for file in listed)
         return Registered(open_remote_store(storage_of(found.storage), self._session), files)
 
     def metadata(self, checkpoint_id: str) -> dict[str, Any]:

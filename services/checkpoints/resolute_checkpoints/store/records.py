@@ -12,15 +12,17 @@ from sqlalchemy.engine import Connection
 from resolute.errors import NotFoundError
 from resolute_checkpoints import manifest as manifest_rules
 from resolute_checkpoints import metadata as metadata_rules
-from resolute_checkpoints.checkpoint import READABLE, Checkpoint, State
+from resolute_checkpoints.checkpoint import READABLE, Checkpoint, File, State
 from resolute_checkpoints.manifest import Manifest
 from resolute_checkpoints.retention import Candidate
 from resolute_checkpoints.schema import checkpoints, files
-from resolute_checkpoints.store import rows
+from resolute_checkpoints.store import keeping, rows
 from resolute_checkpoints.store.inserts import insert_if_absent
 
 PAGE_BYTES = 2 * 1024 * 1024
-"""About how large a page of checkpoints may get; clients take messages of 4 MiB."""
+"""About how large a page may get; clients take messages of 4 MiB."""
+MESSAGE_BYTES = 1024 * 1024
+"""About how large the files of one checkpoint may get in a message; more are listed apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +57,12 @@ def insert(connection: Connection, checkpoint: Checkpoint) -> bool:
 
 
 def find(
-    connection: Connection, checkpoint_id: str, *, lock: bool = False, listed: bool = True
+    connection: Connection,
+    checkpoint_id: str,
+    *,
+    lock: bool = False,
+    listed: bool = True,
+    most_bytes: int | None = None,
 ) -> Checkpoint:
     """Reads one checkpoint.
 
@@ -64,14 +71,15 @@ def find(
         checkpoint_id: Which one.
         lock: Whether its row stays as it is until the transaction ends.
         listed: Whether with its files.
+        most_bytes: Leaves out files that would take more in a response; None for no limit.
 
     Raises:
         NotFoundError: There is none.
     """
-    found = rows.load(connection, [checkpoint_id], lock=lock, listed=listed).get(checkpoint_id)
-    if found is None:
+    found = rows.load(connection, [checkpoint_id], lock=lock, listed=listed, most_bytes=most_bytes)
+    if checkpoint_id not in found:
         raise missing(checkpoint_id)
-    return found
+    return found[checkpoint_id]
 
 
 def missing(checkpoint_id: str) -> NotFoundError:
@@ -97,6 +105,7 @@ def complete(connection: Connection, checkpoint_id: str, manifest: Manifest, *, 
             manifest_bytes=manifest_rules.message_bytes(manifest.files),
             steps_completed=manifest.steps_completed,
             total_size=manifest.total_size,
+            file_count=len(manifest.files),
             commit_time=now,
             list_time=now,
         )
@@ -125,7 +134,7 @@ def latest(connection: Connection, trial_id: str) -> Checkpoint | None:
         .limit(1)
     )
     found = connection.execute(query).scalar()
-    return None if found is None else rows.load(connection, [found]).get(found)
+    return None if found is None else rows.load(connection, [found], most_bytes=MESSAGE_BYTES).get(found)
 
 
 def candidates(connection: Connection, experiment_id: str) -> list[Candidate]:
@@ -135,6 +144,7 @@ def candidates(connection: Connection, experiment_id: str) -> list[Candidate]:
         checkpoints.c.trial_id,
         checkpoints.c.steps_completed,
         checkpoints.c.commit_time,
+        sa.or_(checkpoints.c.pinned, keeping.is_registered()),
     )
     query = sa.select(*columns).where(
         checkpoints.c.experiment_id == experiment_id,
@@ -142,14 +152,21 @@ def candidates(connection: Connection, experiment_id: str) -> list[Candidate]:
         checkpoints.c.state.in_([state.value for state in READABLE]),
     )
     return [
-        Candidate(checkpoint_id=id_, trial_id=trial_id, steps_completed=steps, commit_time=commit_time or 0.0)
-        for id_, trial_id, steps, commit_time in connection.execute(query.order_by(columns[0]))
+        Candidate(
+            checkpoint_id=id_,
+            trial_id=trial_id,
+            steps_completed=steps,
+            commit_time=commit_time or 0.0,
+            kept=bool(kept),
+        )
+        for id_, trial_id, steps, commit_time, kept in connection.execute(query.order_by(columns[0]))
     ]
 
 
 def page(connection: Connection, query: Query, *, after: Position | None, size: int) -> Page:
     """Reads a part of a list, newest first: at most ``size`` checkpoints, about ``PAGE_BYTES`` at most."""
-    weight = checkpoints.c.manifest_bytes + sa.func.length(checkpoints.c.metadata)
+    listed = sa.case((checkpoints.c.manifest_bytes > MESSAGE_BYTES, 0), else_=checkpoints.c.manifest_bytes)
+    weight = listed + sa.func.length(checkpoints.c.metadata)
     statement = sa.select(checkpoints.c.checkpoint_id, checkpoints.c.list_time, weight)
     statement = statement.where(checkpoints.c.state.in_([state.value for state in query.states]))
     if query.trial_id:
@@ -168,9 +185,33 @@ def page(connection: Connection, query: Query, *, after: Position | None, size: 
         if chosen and total > PAGE_BYTES:
             break
         chosen.append(Position(list_time, checkpoint_id))
-    found = rows.load(connection, [position.checkpoint_id for position in chosen])
+    ids = [position.checkpoint_id for position in chosen]
+    found = rows.load(connection, ids, most_bytes=MESSAGE_BYTES)
     return Page(
         # Another replica may have erased some since.
         checkpoints=tuple(found[p.checkpoint_id] for p in chosen if p.checkpoint_id in found),
         following=chosen[-1] if chosen and len(chosen) < len(heads) else None,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class FilePage:
+    """A part of the files of a checkpoint."""
+
+    files: tuple[File, ...]
+    following: int | None
+    """Position of the last one; None on the last page."""
+
+
+def file_page(connection: Connection, checkpoint_id: str, *, after: int, size: int) -> FilePage:
+    """Reads a part of the files of a checkpoint, by path: at most ``size``, about ``PAGE_BYTES`` at most."""
+    found = rows.load_files(connection, checkpoint_id, after=after, limit=size + 1)
+    chosen: list[File] = []
+    total, last = 0, after
+    for position, file in found[:size]:
+        total += manifest_rules.message_bytes([file])
+        if chosen and total > PAGE_BYTES:
+            break
+        chosen.append(file)
+        last = position
+    return FilePage(tuple(chosen), last if len(chosen) < len(found) else None)

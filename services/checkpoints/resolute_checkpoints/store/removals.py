@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 from resolute_checkpoints import manifest as manifest_rules
 from resolute_checkpoints.checkpoint import Checkpoint, Home, State, Storage
 from resolute_checkpoints.schema import checkpoints, files, trials
-from resolute_checkpoints.store import authority, sharing
+from resolute_checkpoints.store import authority, keeping, sharing
 from resolute_checkpoints.store.rows import batches, decode_storage
 
 
@@ -74,14 +74,19 @@ def doom_files(connection: Connection, checkpoint: Checkpoint, paths: Sequence[s
             state=State.PARTIALLY_DELETED.value,
             total_size=sum(file.size for file in left),
             manifest_bytes=manifest_rules.message_bytes(left),
+            file_count=len(left),
             **_due(now),
         )
     )
 
 
 def doom_experiment(connection: Connection, experiment_id: str, *, now: float) -> None:
-    """Marks everything of an experiment for removal, uploads under way and given up ones too."""
-    key = checkpoints.c.experiment_id == experiment_id
+    """Marks everything of an experiment for removal, uploads under way and given up ones too.
+
+    What is pinned or a version of a model stays, and can be read without its experiment.
+    """
+    kept = sa.or_(checkpoints.c.pinned, keeping.is_registered())
+    key = sa.and_(checkpoints.c.experiment_id == experiment_id, sa.not_(kept))
     deleted = checkpoints.c.state == State.DELETED.value
     connection.execute(sa.delete(checkpoints).where(key, deleted))
     connection.execute(sa.update(checkpoints).where(key).values(state=State.DELETING.value, **_due(now)))
@@ -161,7 +166,7 @@ def settle(connection: Connection, removal: Removal) -> None:
         return
     values: dict[str, Any] = {"removal_time": None, "removal_attempts": 0}
     if state is State.DELETING:
-        values |= {"state": State.DELETED.value, "total_size": 0, "manifest_bytes": 0}
+        values |= {"state": State.DELETED.value, "total_size": 0, "manifest_bytes": 0, "file_count": 0}
     connection.execute(sa.update(checkpoints).where(key).values(**values))
 
 

@@ -51,7 +51,12 @@ def to_values(checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def load(
-    connection: Connection, ids: Sequence[str], *, lock: bool = False, listed: bool = True
+    connection: Connection,
+    ids: Sequence[str],
+    *,
+    lock: bool = False,
+    listed: bool = True,
+    most_bytes: int | None = None,
 ) -> dict[str, Checkpoint]:
     """Reads checkpoints; those that do not exist are missing in the answer.
 
@@ -60,6 +65,7 @@ def load(
         ids: Which ones.
         lock: Whether their rows stay as they are until the transaction ends.
         listed: Whether with their files.
+        most_bytes: Leaves out the files of those that would take more in a response; None for no limit.
     """
     result: dict[str, Checkpoint] = {}
     # One order for everybody who locks several rows, so that nobody waits in a circle.
@@ -67,7 +73,12 @@ def load(
         query = sa.select(checkpoints).where(checkpoints.c.checkpoint_id.in_(batch))
         query = query.order_by(checkpoints.c.checkpoint_id)
         rows = connection.execute(query.with_for_update() if lock else query).all()
-        found = _load_files(connection, batch) if listed else {}
+        short = [
+            row.checkpoint_id
+            for row in rows
+            if listed and (most_bytes is None or row.manifest_bytes <= most_bytes)
+        ]
+        found = _load_files(connection, short) if short else {}
         result.update(
             (row.checkpoint_id, _to_checkpoint(row, found.get(row.checkpoint_id, ()))) for row in rows
         )
@@ -91,24 +102,52 @@ def decode_storage(text: str) -> Storage:
     return _KINDS[fields.pop("kind")](**fields)
 
 
+def load_files(
+    connection: Connection, checkpoint_id: str, *, after: int, limit: int
+) -> list[tuple[int, File]]:
+    """Reads a part of the files of a checkpoint, with their positions.
+
+    Args:
+        connection: The caller's transaction.
+        checkpoint_id: The checkpoint.
+        after: Position before the first one.
+        limit: Most of them.
+    """
+    query = (
+        sa.select(files)
+        .where(files.c.checkpoint_id == checkpoint_id, sa.not_(files.c.doomed), files.c.position > after)
+        .order_by(files.c.position)
+        .limit(limit)
+    )
+    return [(row.position, _to_file(row)) for row in connection.execute(query)]
+
+
+def find_files(connection: Connection, checkpoint_id: str, paths: Sequence[str]) -> dict[str, File]:
+    """Reads files of a checkpoint by their paths; those that it has not are missing in the answer."""
+    found: dict[str, File] = {}
+    for batch in batches(paths):
+        query = sa.select(files).where(
+            files.c.checkpoint_id == checkpoint_id, sa.not_(files.c.doomed), files.c.path.in_(batch)
+        )
+        found.update((row.path, _to_file(row)) for row in connection.execute(query))
+    return found
+
+
 def _load_files(connection: Connection, ids: Sequence[str]) -> Mapping[str, list[File]]:
     query = (
-        sa.select(
-            files.c.checkpoint_id,
-            files.c.path,
-            files.c.size,
-            files.c.digest,
-            files.c.home_id,
-            files.c.home_path,
-        )
+        sa.select(files)
         .where(files.c.checkpoint_id.in_(ids), sa.not_(files.c.doomed))
         .order_by(files.c.checkpoint_id, files.c.position)
     )
     result: defaultdict[str, list[File]] = defaultdict(list)
-    for checkpoint_id, path, size, digest, home_id, home_path in connection.execute(query):
-        home = Home(home_id, home_path) if home_id else None
-        result[checkpoint_id].append(File(path, size, digest, home))
+    for row in connection.execute(query):
+        result[row.checkpoint_id].append(_to_file(row))
     return result
+
+
+def _to_file(row: Row[Any]) -> File:
+    home = Home(row.home_id, row.home_path) if row.home_id else None
+    return File(row.path, row.size, row.digest, home)
 
 
 def _to_checkpoint(row: Row[Any], listed: Sequence[File]) -> Checkpoint:
@@ -126,6 +165,8 @@ def _to_checkpoint(row: Row[Any], listed: Sequence[File]) -> Checkpoint:
         files=tuple(listed),
         metadata=metadata_rules.decode(row.metadata),
         manifest_digest=row.manifest_digest,
+        file_count=row.file_count,
+        pinned=row.pinned,
     )
 
 

@@ -111,6 +111,8 @@ class Checkpoint(google.protobuf.message.Message):
     COMMIT_TIME_FIELD_NUMBER: builtins.int
     TOTAL_SIZE_FIELD_NUMBER: builtins.int
     STORAGE_FIELD_NUMBER: builtins.int
+    FILE_COUNT_FIELD_NUMBER: builtins.int
+    PINNED_FIELD_NUMBER: builtins.int
     checkpoint_id: builtins.str
     """UUID."""
     state: global___CheckpointState.ValueType
@@ -125,9 +127,15 @@ class Checkpoint(google.protobuf.message.Message):
     """Steps completed, from the metadata."""
     total_size: builtins.int
     """Sum of the sizes."""
+    file_count: builtins.int
+    """How many files and directories there are."""
+    pinned: builtins.bool
+    """Whether it was pinned: nothing deletes it until it is unpinned."""
     @property
     def files(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___File]:
-        """The files."""
+        """The files; empty when they would take more than 1 MiB: then file_count tells how many there are, and ListFiles
+        gives them.
+        """
 
     @property
     def metadata(self) -> resolute.api.common.v1.value_pb2.Value:
@@ -160,9 +168,11 @@ class Checkpoint(google.protobuf.message.Message):
         commit_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
         total_size: builtins.int = ...,
         storage: global___Storage | None = ...,
+        file_count: builtins.int = ...,
+        pinned: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["commit_time", b"commit_time", "create_time", b"create_time", "metadata", b"metadata", "storage", b"storage"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["checkpoint_id", b"checkpoint_id", "commit_time", b"commit_time", "create_time", b"create_time", "experiment_id", b"experiment_id", "files", b"files", "metadata", b"metadata", "run", b"run", "state", b"state", "steps_completed", b"steps_completed", "storage", b"storage", "total_size", b"total_size", "trial_id", b"trial_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["checkpoint_id", b"checkpoint_id", "commit_time", b"commit_time", "create_time", b"create_time", "experiment_id", b"experiment_id", "file_count", b"file_count", "files", b"files", "metadata", b"metadata", "pinned", b"pinned", "run", b"run", "state", b"state", "steps_completed", b"steps_completed", "storage", b"storage", "total_size", b"total_size", "trial_id", b"trial_id"]) -> None: ...
 
 global___Checkpoint = Checkpoint
 

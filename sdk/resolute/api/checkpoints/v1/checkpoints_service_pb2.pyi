@@ -309,6 +309,48 @@ class CommitCheckpointResponse(google.protobuf.message.Message):
 global___CommitCheckpointResponse = CommitCheckpointResponse
 
 @typing.final
+class CommitCheckpointInPiecesRequest(google.protobuf.message.Message):
+    """Request of CommitCheckpointInPieces."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PIECE_FIELD_NUMBER: builtins.int
+    @property
+    def piece(self) -> global___CommitCheckpointRequest:
+        """A part of the request; each message may have at most 4 MiB."""
+
+    def __init__(
+        self,
+        *,
+        piece: global___CommitCheckpointRequest | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["piece", b"piece"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["piece", b"piece"]) -> None: ...
+
+global___CommitCheckpointInPiecesRequest = CommitCheckpointInPiecesRequest
+
+@typing.final
+class CommitCheckpointInPiecesResponse(google.protobuf.message.Message):
+    """Response of CommitCheckpointInPieces."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CHECKPOINT_FIELD_NUMBER: builtins.int
+    @property
+    def checkpoint(self) -> resolute.api.checkpoints.v1.checkpoint_pb2.Checkpoint:
+        """The checkpoint, visible."""
+
+    def __init__(
+        self,
+        *,
+        checkpoint: resolute.api.checkpoints.v1.checkpoint_pb2.Checkpoint | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["checkpoint", b"checkpoint"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["checkpoint", b"checkpoint"]) -> None: ...
+
+global___CommitCheckpointInPiecesResponse = CommitCheckpointInPiecesResponse
+
+@typing.final
 class AbortCheckpointRequest(google.protobuf.message.Message):
     """Request of AbortCheckpoint."""
 
@@ -440,6 +482,56 @@ class ListCheckpointsResponse(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["checkpoints", b"checkpoints", "next_page_token", b"next_page_token"]) -> None: ...
 
 global___ListCheckpointsResponse = ListCheckpointsResponse
+
+@typing.final
+class ListFilesRequest(google.protobuf.message.Message):
+    """Request of ListFiles."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CHECKPOINT_ID_FIELD_NUMBER: builtins.int
+    PAGE_SIZE_FIELD_NUMBER: builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    checkpoint_id: builtins.str
+    """UUID of the checkpoint."""
+    page_size: builtins.int
+    """Most files; zero for 10000, which is the most. A page holds fewer where their names are long."""
+    page_token: builtins.str
+    """From the previous response; empty for the first page."""
+    def __init__(
+        self,
+        *,
+        checkpoint_id: builtins.str = ...,
+        page_size: builtins.int = ...,
+        page_token: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["checkpoint_id", b"checkpoint_id", "page_size", b"page_size", "page_token", b"page_token"]) -> None: ...
+
+global___ListFilesRequest = ListFilesRequest
+
+@typing.final
+class ListFilesResponse(google.protobuf.message.Message):
+    """Response of ListFiles."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    FILES_FIELD_NUMBER: builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    next_page_token: builtins.str
+    """Empty on the last page."""
+    @property
+    def files(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.checkpoints.v1.checkpoint_pb2.File]:
+        """The files, by path."""
+
+    def __init__(
+        self,
+        *,
+        files: collections.abc.Iterable[resolute.api.checkpoints.v1.checkpoint_pb2.File] | None = ...,
+        next_page_token: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["files", b"files", "next_page_token", b"next_page_token"]) -> None: ...
+
+global___ListFilesResponse = ListFilesResponse
 
 @typing.final
 class PresignDownloadsRequest(google.protobuf.message.Message):
@@ -597,6 +689,42 @@ class UpdateMetadataResponse(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["checkpoint", b"checkpoint"]) -> None: ...
 
 global___UpdateMetadataResponse = UpdateMetadataResponse
+
+@typing.final
+class PinCheckpointsRequest(google.protobuf.message.Message):
+    """Request of PinCheckpoints."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CHECKPOINT_IDS_FIELD_NUMBER: builtins.int
+    PINNED_FIELD_NUMBER: builtins.int
+    pinned: builtins.bool
+    """Whether they are kept from now on."""
+    @property
+    def checkpoint_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """UUIDs, at most 1000."""
+
+    def __init__(
+        self,
+        *,
+        checkpoint_ids: collections.abc.Iterable[builtins.str] | None = ...,
+        pinned: builtins.bool = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["checkpoint_ids", b"checkpoint_ids", "pinned", b"pinned"]) -> None: ...
+
+global___PinCheckpointsRequest = PinCheckpointsRequest
+
+@typing.final
+class PinCheckpointsResponse(google.protobuf.message.Message):
+    """Response of PinCheckpoints."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+global___PinCheckpointsResponse = PinCheckpointsResponse
 
 @typing.final
 class DeleteCheckpointsRequest(google.protobuf.message.Message):

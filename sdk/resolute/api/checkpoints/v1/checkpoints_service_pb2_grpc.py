@@ -55,6 +55,11 @@ class CheckpointsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CommitCheckpointRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CommitCheckpointResponse.FromString,
                 _registered_method=True)
+        self.CommitCheckpointInPieces = channel.stream_unary(
+                '/resolute.api.checkpoints.v1.CheckpointsService/CommitCheckpointInPieces',
+                request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CommitCheckpointInPiecesRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CommitCheckpointInPiecesResponse.FromString,
+                _registered_method=True)
         self.AbortCheckpoint = channel.unary_unary(
                 '/resolute.api.checkpoints.v1.CheckpointsService/AbortCheckpoint',
                 request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.AbortCheckpointRequest.SerializeToString,
@@ -70,6 +75,11 @@ class CheckpointsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ListCheckpointsRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ListCheckpointsResponse.FromString,
                 _registered_method=True)
+        self.ListFiles = channel.unary_unary(
+                '/resolute.api.checkpoints.v1.CheckpointsService/ListFiles',
+                request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ListFilesRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ListFilesResponse.FromString,
+                _registered_method=True)
         self.PresignDownloads = channel.unary_unary(
                 '/resolute.api.checkpoints.v1.CheckpointsService/PresignDownloads',
                 request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.PresignDownloadsRequest.SerializeToString,
@@ -84,6 +94,11 @@ class CheckpointsServiceStub(object):
                 '/resolute.api.checkpoints.v1.CheckpointsService/UpdateMetadata',
                 request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.UpdateMetadataRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.UpdateMetadataResponse.FromString,
+                _registered_method=True)
+        self.PinCheckpoints = channel.unary_unary(
+                '/resolute.api.checkpoints.v1.CheckpointsService/PinCheckpoints',
+                request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.PinCheckpointsRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.PinCheckpointsResponse.FromString,
                 _registered_method=True)
         self.DeleteCheckpoints = channel.unary_unary(
                 '/resolute.api.checkpoints.v1.CheckpointsService/DeleteCheckpoints',
@@ -146,6 +161,14 @@ class CheckpointsServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def CommitCheckpointInPieces(self, request_iterator, context):
+        """As CommitCheckpoint, for manifests that do not fit one message: the files and multiparts of all messages count, of
+        everything else the first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def AbortCheckpoint(self, request, context):
         """Gives up a checkpoint that was begun; its files are removed. A committed one is FAILED_PRECONDITION.
         """
@@ -162,6 +185,13 @@ class CheckpointsServiceServicer(object):
 
     def ListCheckpoints(self, request, context):
         """Lists committed checkpoints of a trial or an experiment, newest first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListFiles(self, request, context):
+        """Lists the files of a checkpoint, by path.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -188,8 +218,15 @@ class CheckpointsServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def PinCheckpoints(self, request, context):
+        """Keeps checkpoints from being deleted by anyone, or lets them go again. Idempotent.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def DeleteCheckpoints(self, request, context):
-        """Removes checkpoints, files first. Idempotent.
+        """Removes checkpoints, files first; one that is pinned or registered as a model is FAILED_PRECONDITION. Idempotent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -247,6 +284,11 @@ def add_CheckpointsServiceServicer_to_server(servicer, server):
                     request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CommitCheckpointRequest.FromString,
                     response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CommitCheckpointResponse.SerializeToString,
             ),
+            'CommitCheckpointInPieces': grpc.stream_unary_rpc_method_handler(
+                    servicer.CommitCheckpointInPieces,
+                    request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CommitCheckpointInPiecesRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CommitCheckpointInPiecesResponse.SerializeToString,
+            ),
             'AbortCheckpoint': grpc.unary_unary_rpc_method_handler(
                     servicer.AbortCheckpoint,
                     request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.AbortCheckpointRequest.FromString,
@@ -262,6 +304,11 @@ def add_CheckpointsServiceServicer_to_server(servicer, server):
                     request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ListCheckpointsRequest.FromString,
                     response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ListCheckpointsResponse.SerializeToString,
             ),
+            'ListFiles': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListFiles,
+                    request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ListFilesRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ListFilesResponse.SerializeToString,
+            ),
             'PresignDownloads': grpc.unary_unary_rpc_method_handler(
                     servicer.PresignDownloads,
                     request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.PresignDownloadsRequest.FromString,
@@ -276,6 +323,11 @@ def add_CheckpointsServiceServicer_to_server(servicer, server):
                     servicer.UpdateMetadata,
                     request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.UpdateMetadataRequest.FromString,
                     response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.UpdateMetadataResponse.SerializeToString,
+            ),
+            'PinCheckpoints': grpc.unary_unary_rpc_method_handler(
+                    servicer.PinCheckpoints,
+                    request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.PinCheckpointsRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.PinCheckpointsResponse.SerializeToString,
             ),
             'DeleteCheckpoints': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteCheckpoints,
@@ -423,6 +475,33 @@ class CheckpointsService(object):
             _registered_method=True)
 
     @staticmethod
+    def CommitCheckpointInPieces(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_unary(
+            request_iterator,
+            target,
+            '/resolute.api.checkpoints.v1.CheckpointsService/CommitCheckpointInPieces',
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CommitCheckpointInPiecesRequest.SerializeToString,
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CommitCheckpointInPiecesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def AbortCheckpoint(request,
             target,
             options=(),
@@ -504,6 +583,33 @@ class CheckpointsService(object):
             _registered_method=True)
 
     @staticmethod
+    def ListFiles(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.checkpoints.v1.CheckpointsService/ListFiles',
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ListFilesRequest.SerializeToString,
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ListFilesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def PresignDownloads(request,
             target,
             options=(),
@@ -574,6 +680,33 @@ class CheckpointsService(object):
             '/resolute.api.checkpoints.v1.CheckpointsService/UpdateMetadata',
             resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.UpdateMetadataRequest.SerializeToString,
             resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.UpdateMetadataResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PinCheckpoints(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.checkpoints.v1.CheckpointsService/PinCheckpoints',
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.PinCheckpointsRequest.SerializeToString,
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.PinCheckpointsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -49,6 +49,14 @@ class CheckpointsServiceStub:
     Idempotent for an equal manifest; another manifest is ALREADY_EXISTS.
     """
 
+    CommitCheckpointInPieces: grpc.StreamUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointInPiecesRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointInPiecesResponse,
+    ]
+    """As CommitCheckpoint, for manifests that do not fit one message: the files and multiparts of all messages count, of
+    everything else the first.
+    """
+
     AbortCheckpoint: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.AbortCheckpointRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.AbortCheckpointResponse,
@@ -66,6 +74,12 @@ class CheckpointsServiceStub:
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ListCheckpointsResponse,
     ]
     """Lists committed checkpoints of a trial or an experiment, newest first."""
+
+    ListFiles: grpc.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.ListFilesRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.ListFilesResponse,
+    ]
+    """Lists the files of a checkpoint, by path."""
 
     PresignDownloads: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.PresignDownloadsRequest,
@@ -85,11 +99,17 @@ class CheckpointsServiceStub:
     ]
     """Changes metadata: keys of the patch replace, null removes."""
 
+    PinCheckpoints: grpc.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.PinCheckpointsRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.PinCheckpointsResponse,
+    ]
+    """Keeps checkpoints from being deleted by anyone, or lets them go again. Idempotent."""
+
     DeleteCheckpoints: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteCheckpointsRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteCheckpointsResponse,
     ]
-    """Removes checkpoints, files first. Idempotent."""
+    """Removes checkpoints, files first; one that is pinned or registered as a model is FAILED_PRECONDITION. Idempotent."""
 
     Seal: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.SealRequest,
@@ -148,6 +168,14 @@ class CheckpointsServiceAsyncStub:
     Idempotent for an equal manifest; another manifest is ALREADY_EXISTS.
     """
 
+    CommitCheckpointInPieces: grpc.aio.StreamUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointInPiecesRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointInPiecesResponse,
+    ]
+    """As CommitCheckpoint, for manifests that do not fit one message: the files and multiparts of all messages count, of
+    everything else the first.
+    """
+
     AbortCheckpoint: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.AbortCheckpointRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.AbortCheckpointResponse,
@@ -165,6 +193,12 @@ class CheckpointsServiceAsyncStub:
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ListCheckpointsResponse,
     ]
     """Lists committed checkpoints of a trial or an experiment, newest first."""
+
+    ListFiles: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.ListFilesRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.ListFilesResponse,
+    ]
+    """Lists the files of a checkpoint, by path."""
 
     PresignDownloads: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.PresignDownloadsRequest,
@@ -184,11 +218,17 @@ class CheckpointsServiceAsyncStub:
     ]
     """Changes metadata: keys of the patch replace, null removes."""
 
+    PinCheckpoints: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.PinCheckpointsRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.PinCheckpointsResponse,
+    ]
+    """Keeps checkpoints from being deleted by anyone, or lets them go again. Idempotent."""
+
     DeleteCheckpoints: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteCheckpointsRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteCheckpointsResponse,
     ]
-    """Removes checkpoints, files first. Idempotent."""
+    """Removes checkpoints, files first; one that is pinned or registered as a model is FAILED_PRECONDITION. Idempotent."""
 
     Seal: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.SealRequest,
@@ -256,6 +296,16 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         """
 
     @abc.abstractmethod
+    def CommitCheckpointInPieces(
+        self,
+        request_iterator: _MaybeAsyncIterator[resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointInPiecesRequest],
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointInPiecesResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointInPiecesResponse]]:
+        """As CommitCheckpoint, for manifests that do not fit one message: the files and multiparts of all messages count, of
+        everything else the first.
+        """
+
+    @abc.abstractmethod
     def AbortCheckpoint(
         self,
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.AbortCheckpointRequest,
@@ -278,6 +328,14 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.ListCheckpointsResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.ListCheckpointsResponse]]:
         """Lists committed checkpoints of a trial or an experiment, newest first."""
+
+    @abc.abstractmethod
+    def ListFiles(
+        self,
+        request: resolute.api.checkpoints.v1.checkpoints_service_pb2.ListFilesRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.ListFilesResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.ListFilesResponse]]:
+        """Lists the files of a checkpoint, by path."""
 
     @abc.abstractmethod
     def PresignDownloads(
@@ -304,12 +362,20 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         """Changes metadata: keys of the patch replace, null removes."""
 
     @abc.abstractmethod
+    def PinCheckpoints(
+        self,
+        request: resolute.api.checkpoints.v1.checkpoints_service_pb2.PinCheckpointsRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.PinCheckpointsResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.PinCheckpointsResponse]]:
+        """Keeps checkpoints from being deleted by anyone, or lets them go again. Idempotent."""
+
+    @abc.abstractmethod
     def DeleteCheckpoints(
         self,
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteCheckpointsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteCheckpointsResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteCheckpointsResponse]]:
-        """Removes checkpoints, files first. Idempotent."""
+        """Removes checkpoints, files first; one that is pinned or registered as a model is FAILED_PRECONDITION. Idempotent."""
 
     @abc.abstractmethod
     def Seal(

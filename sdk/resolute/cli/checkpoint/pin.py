@@ -1,0 +1,28 @@
+"""``resolute checkpoint pin`` and ``resolute checkpoint unpin``."""
+
+from __future__ import annotations
+
+import click
+
+from resolute.cli.identifiers import CHECKPOINTS
+from resolute.cli.settings import Settings
+
+
+@click.command()
+@click.argument("uuids", metavar="UUID[,UUID...]", type=CHECKPOINTS)
+@click.pass_obj
+def pin(settings: Settings, uuids: tuple[str, ...]) -> None:
+    """Keep checkpoints: nobody and no policy deletes them until they are unpinned."""
+    settings.services().checkpoints.pin(uuids, pinned=True)
+    for uuid in uuids:
+        click.echo(f"checkpoint {uuid} is pinned")
+
+
+@click.command()
+@click.argument("uuids", metavar="UUID[,UUID...]", type=CHECKPOINTS)
+@click.pass_obj
+def unpin(settings: Settings, uuids: tuple[str, ...]) -> None:
+    """Let pinned checkpoints go again."""
+    settings.services().checkpoints.pin(uuids, pinned=False)
+    for uuid in uuids:
+        click.echo(f"checkpoint {uuid} is not pinned")

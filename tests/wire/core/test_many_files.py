@@ -1,0 +1,90 @@
+"""Checkpoints whose lists of files fit no message, through real services."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.core_cluster import Trial, cluster
+
+from resolute import core
+from resolute.api.checkpoints.v1 import checkpoint_pb2 as types
+from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as api
+from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import CheckpointsServiceStub
+from resolute.rpc import manifests
+from resolute.rpc.channel import open_channel
+from resolute.values import to_value
+
+MANY = 100_000
+FOLDERS = 100
+LARGEST_MESSAGE = 4 << 20
+DIGEST = f"sha256:{hashlib.sha256(b'x').hexdigest()}"
+
+
+@pytest.fixture
+def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trial]:
+    with cluster(tmp_path) as running:
+        running.enter(monkeypatch)
+        yield running
+
+
+def fill(root: Path) -> list[types.File]:
+    """Makes files fast: links to one, whose content is the same."""
+    root.mkdir()
+    files = []
+    for folder in range(FOLDERS):
+        first = root / f"{folder:03}" / "0000"
+        first.parent.mkdir()
+        first.write_bytes(b"x")
+        for number in range(MANY // FOLDERS):
+            path = f"{folder:03}/{number:04}"
+            if number:
+                os.link(first, root / path)
+            files.append(types.File(path=path, size=1, digest=DIGEST))
+    return files
+
+
+def test_a_hundred_thousand_files_are_committed_listed_and_found_again(trial: Trial, tmp_path: Path) -> None:
+    checkpoint_id = str(uuid.uuid4())
+    files = fill(tmp_path / checkpoint_id)
+    with (
+        core.init(checkpoint_storage=str(tmp_path)) as context,
+        context.checkpoint.store_path({"steps_completed": 2}) as (path, small),
+    ):
+        (path / "model").write_bytes(b"weights")
+    with open_channel(trial.services.address, token=trial.services.running.service_token) as channel:
+        stub = CheckpointsServiceStub(channel)
+        storage = stub.GetCheckpoint(api.GetCheckpointRequest(checkpoint_id=small)).checkpoint.storage
+        stub.BeginCheckpoint(
+            api.BeginCheckpointRequest(
+                checkpoint_id=checkpoint_id,
+                trial_id=trial.trial_id,
+                run=1,
+                experiment_id=trial.experiment_id,
+                storage=storage,
+            )
+        )
+        request = api.CommitCheckpointRequest(
+            checkpoint_id=checkpoint_id, run=1, files=files, metadata=to_value({"steps_completed": 1})
+        )
+        assert request.ByteSize() > LARGEST_MESSAGE
+        for _ in range(2):  # again, as after an answer that was lost
+            manifests.commit(stub, request, deadline=300)
+        listed = stub.ListCheckpoints(api.ListCheckpointsRequest(trial_id=trial.trial_id)).checkpoints
+        assert [(each.checkpoint_id, each.file_count) for each in listed] == [
+            (checkpoint_id, MANY),
+            (small, 2),
+        ]
+        assert (len(listed[0].files), len(listed[1].files)) == (0, 2)
+        assert list(manifests.files_of(stub, listed[0])) == sorted(files, key=lambda file: file.path)
+        read = api.ReadFileRequest(checkpoint_id=checkpoint_id, path="007/0042")
+        assert b"".join(part.data for part in stub.ReadFile(read)) == b"x"
+    with core.init() as context:
+        context.checkpoint.download(
+            checkpoint_id, tmp_path / "copy", selector=lambda path: path == "099/0999"
+        )
+        assert (tmp_path / "copy" / "099" / "0999").read_bytes() == b"x"
