@@ -1,0 +1,57 @@
+"""Services that run apart from experiments refuse tokens that were ended early, and bear its absence."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.clocks import ManualClock
+from support.serving import Running, serving
+
+from resolute.api.experiments.v1 import access_service_pb2 as pb2
+from resolute.api.experiments.v1.access_service_pb2_grpc import AccessServiceStub
+from resolute.errors import UnauthenticatedError
+from resolute_experiments.blueprint import BLUEPRINT
+from resolute_serving.context import Role, User
+from resolute_serving.keys import FetchedKeys
+from resolute_serving.tokens import TokenVerifier, load_or_create_key
+
+HALF_A_MINUTE = 31.0
+
+
+async def token_of_ada(running: Running) -> tuple[str, str]:
+    """Lets an admin create a user with a token; returns the token and its identifier."""
+    async with running.channel(running.user_token()) as channel:
+        access: Any = AccessServiceStub(channel)
+        await access.CreateUser(pb2.CreateUserRequest(name="ada", role=pb2.USER_ROLE_EDITOR))
+        issued = await access.CreateToken(pb2.CreateTokenRequest(username="ada"))
+    return issued.token, issued.token_id
+
+
+def test_a_revoked_token_is_refused_within_half_a_minute_even_if_experiments_is_gone_then(
+    tmp_path: Path,
+) -> None:
+    clock = ManualClock()
+    key = load_or_create_key(tmp_path / "data/experiments/signing-key.pem")
+
+    async def scenario() -> None:
+        async with serving([BLUEPRINT], tmp_path, key=key) as running:
+            cluster_id = running.signer._cluster_id
+            verifier = TokenVerifier(
+                FetchedKeys(running.address, clock=clock), cluster_id=cluster_id, clock=ManualClock()
+            )
+            token, token_id = await token_of_ada(running)
+            assert await verifier.verify(token) == User("ada", Role.EDITOR)
+            async with running.channel(running.user_token()) as channel:
+                access: Any = AccessServiceStub(channel)
+                await access.RevokeToken(pb2.RevokeTokenRequest(token_id=token_id))
+            clock.advance(HALF_A_MINUTE)
+            with pytest.raises(UnauthenticatedError, match="revoked"):
+                await verifier.verify(token)
+        clock.advance(HALF_A_MINUTE)
+        with pytest.raises(UnauthenticatedError, match="revoked"):
+            await verifier.verify(token)
+
+    asyncio.run(scenario())
