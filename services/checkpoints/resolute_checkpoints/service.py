@@ -22,6 +22,7 @@ from resolute_checkpoints.removal import Remover
 from resolute_checkpoints.reuse import Reuse
 from resolute_checkpoints.servicer import CheckpointsServicer
 from resolute_checkpoints.settings import CheckpointSettings
+from resolute_serving.readings import Reading as Number
 from resolute_serving.service import Environment
 
 _BLOB_THREADS = 8
@@ -63,6 +64,10 @@ class CheckpointsService:
     def register(self, server: grpc.aio.Server) -> None:
         """Adds its handlers to a server that has not started."""
         add_CheckpointsServiceServicer_to_server(self._servicer, server)
+
+    async def readings(self) -> Sequence[Number]:
+        """Tells how much waits to be written."""
+        return await self._database.readings()
 
     async def start(self) -> None:
         """Starts the collector."""

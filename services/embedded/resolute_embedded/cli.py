@@ -10,7 +10,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -24,6 +25,7 @@ _SERVER_MODULES = ("sqlalchemy", "alembic", "pydantic", "jwt", "structlog", "num
 _START_SECONDS = 60.0
 _STOP_SECONDS = 60.0
 _POLL_SECONDS = 0.05
+_COLORS = {"ok": "green", "warning": "yellow", "fault": "red"}
 
 
 @click.command()
@@ -33,15 +35,22 @@ _POLL_SECONDS = 0.05
 @click.option(
     "--port", type=click.IntRange(1, 65535), help="Port to listen on (the last one, or else a free one)."
 )
+@click.option(
+    "--metrics-port",
+    type=click.IntRange(1, 65535),
+    envvar="RESOLUTE_METRICS_PORT",
+    help="Port for Prometheus: /metrics on loopback (none).",
+)
 @click.option("--detach", is_flag=True, help="Return once the cluster is up, and leave it running.")
-def up(slots: int | None, port: int | None, detach: bool) -> None:
+def up(slots: int | None, port: int | None, metrics_port: int | None, detach: bool) -> None:
     """Start a cluster on this machine, with its state under $RESOLUTE_HOME."""
     _check_installed()
     state = _state()
+    options = {"slots": slots, "port": port, "metrics_port": metrics_port}
     if detach:
-        _start_detached(state, slots=slots, port=port)
+        _start_detached(state, options)
     else:
-        _serve(state, slots=slots, port=port)
+        _serve(state, options)
 
 
 @click.command()
@@ -117,6 +126,33 @@ def restore(directory: Path) -> None:
     click.echo(f"{state.home.path} holds the cluster; `resolute up` serves it")
 
 
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+def doctor(as_json: bool) -> None:
+    """Look for what is wrong with the cluster of this machine, and say what to do.
+
+    Exits with 1 when something keeps it from working.
+    """
+    _check_installed()
+    from resolute_embedded.doctor import Verdict, examine
+
+    faults = 0
+    shown = []
+    for finding in examine(_state()):
+        faults += finding.verdict is Verdict.FAULT
+        if as_json:
+            shown.append({**asdict(finding), "verdict": finding.verdict.value})
+            continue
+        mark = click.style(f"{finding.verdict.value:<8}", fg=_COLORS[finding.verdict.value])
+        click.echo(f"{mark} {finding.subject}: {finding.detail}")
+        if finding.remedy:
+            click.echo(f"{'':<9}{finding.remedy}")
+    if as_json:
+        click.echo(json.dumps(shown))
+    if faults:
+        raise SystemExit(1)
+
+
 def _check_installed() -> None:
     missing = [name for name in _SERVER_MODULES if importlib.util.find_spec(name) is None]
     if missing:
@@ -130,7 +166,7 @@ def _state() -> State:
     return State(Home.from_environment(os.environ))
 
 
-def _serve(state: State, *, slots: int | None, port: int | None) -> None:
+def _serve(state: State, options: Mapping[str, int | None]) -> None:
     from resolute_embedded.cluster import Options, serve
     from resolute_serving.logs import configure_logs
 
@@ -139,7 +175,7 @@ def _serve(state: State, *, slots: int | None, port: int | None) -> None:
     lock.acquire()
     try:
         state.remove_leftovers()
-        asyncio.run(serve(state, Options(slots=slots, port=port), ready=_announce(state)))
+        asyncio.run(serve(state, Options(**options), ready=_announce(state)))
     finally:
         lock.release()
 
@@ -152,13 +188,13 @@ def _announce(state: State) -> Callable[[str, int], None]:
     return announce
 
 
-def _start_detached(state: State, *, slots: int | None, port: int | None) -> None:
+def _start_detached(state: State, options: Mapping[str, int | None]) -> None:
     if state.lock.is_held():
         state.lock.acquire()  # raises the error that names the holder
     state.home.path.mkdir(parents=True, exist_ok=True, mode=0o700)
     command = [sys.executable, "-m", "resolute_embedded"]
-    command += ["--slots", str(slots)] if slots else []
-    command += ["--port", str(port)] if port else []
+    for name, value in options.items():
+        command += [f"--{name.replace('_', '-')}", str(value)] if value else []
     with state.log.open("ab") as log:
         began = log.tell()
         process = subprocess.Popen(

@@ -38,6 +38,8 @@ class Options:
     """Slots of this machine; None to count its GPUs, or else its cores."""
     port: int | None = None
     """Port to listen on; None for the last one, or else a free one."""
+    metrics_port: int | None = None
+    """Port that serves numbers for Prometheus; None for none."""
 
 
 async def serve(state: State, options: Options, *, ready: Callable[[str, int], None]) -> None:
@@ -69,7 +71,11 @@ async def serve(state: State, options: Options, *, ready: Callable[[str, int], N
     verifier = TokenVerifier(
         StaticKeys({signer.key_id: signer.public_key}, revoked), cluster_id=cluster_id, clock=SYSTEM_CLOCK
     )
-    server = Server([*others, experiments], verifier=verifier, settings=ServerSettings(port=port))
+    server = Server(
+        [*others, experiments],
+        verifier=verifier,
+        settings=ServerSettings(port=port, metrics_port=options.metrics_port),
+    )
     await server.start()
     token = signer.user(User("admin", Role.ADMIN), ttl=_OPERATOR_TOKEN_SECONDS)
     state.write_endpoint(address=address, cluster_id=cluster_id, token=token)

@@ -211,6 +211,10 @@ class Fleet:
             for report in await self._manager.inspect(allocation_id):
                 await self._note(report)
 
+    async def backlog_seconds(self) -> float:
+        """For how long reports or lines of some run have waited without any of them arriving."""
+        return await self._manager.backlog_seconds()
+
     async def kill(self, allocation_id: str) -> None:
         """Ends every process of an allocation at once."""
         await self._manager.kill(allocation_id)

@@ -58,6 +58,8 @@ class Scheduler:
         self._waiting = waiting
         self._preemption_timeout = preemption_timeout
         self._stopped = False
+        self.last_pass_seconds = 0.0
+        """Time that the last pass took in the database."""
 
     def stop(self) -> None:
         """Starts no more runs from now on."""
@@ -88,6 +90,12 @@ class Scheduler:
                 break
 
     def _assign(self, connection: Connection) -> list[runs.Run]:
+        began = self._clock.monotonic()
+        started = self._pass(connection)
+        self.last_pass_seconds = self._clock.monotonic() - began
+        return started
+
+    def _pass(self, connection: Connection) -> list[runs.Run]:
         running = runs.unsettled(connection)
         machines = Machines.of(
             {slot.id: slot.node for slot in self._fleet.slots},

@@ -29,6 +29,7 @@ from resolute_experiments.draining import drain
 from resolute_experiments.fleet import Fleet
 from resolute_experiments.leases import Leases
 from resolute_experiments.notifier import Notifier
+from resolute_experiments.observation import Observation
 from resolute_experiments.resources.local import LocalResourceManager
 from resolute_experiments.scheduler import Scheduler
 from resolute_experiments.servicers.access import AccessServicer
@@ -42,6 +43,7 @@ from resolute_experiments.store import experiments, projects, tokens, users
 from resolute_experiments.submission import Admission, Submissions
 from resolute_experiments.waiting import Waiting
 from resolute_serving.context import Role, TrialRun, User
+from resolute_serving.readings import Reading
 from resolute_serving.service import Environment
 from resolute_serving.tokens import TokenSigner, load_or_create_key
 
@@ -124,6 +126,9 @@ class ExperimentsService:
             waiting=self._core.waiting,
             preemption_timeout=settings.preemption_timeout,
         )
+        self._observation = Observation(
+            self._core.database, fleet=self._fleet, scheduler=self._scheduler, clock=environment.clock
+        )
         self._conductors: dict[str, asyncio.Task[None]] = {}
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -131,6 +136,10 @@ class ExperimentsService:
     def slot_count(self) -> int:
         """Slots of the cluster."""
         return self._fleet.slot_count
+
+    async def readings(self) -> Sequence[Reading]:
+        """Tells the numbers of experiments, trials, slots and the queue."""
+        return await self._observation.readings()
 
     def register(self, server: grpc.aio.Server) -> None:
         """Adds its handlers to a server that has not started."""

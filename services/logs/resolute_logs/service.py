@@ -8,6 +8,7 @@ import grpc
 
 from resolute.api.logs.v1.logs_service_pb2_grpc import add_LogsServiceServicer_to_server
 from resolute_logs.servicer import Servicer
+from resolute_serving.readings import Reading
 from resolute_serving.service import Environment
 from resolute_serving.wakeups import Pace
 
@@ -32,6 +33,10 @@ class LogsService:
     def register(self, server: grpc.aio.Server) -> None:
         """Adds its handlers to a server."""
         add_LogsServiceServicer_to_server(self.servicer, server)
+
+    async def readings(self) -> Sequence[Reading]:
+        """Tells how much waits to be written."""
+        return await self._database.readings()
 
     async def start(self) -> None:
         """Has nothing to start."""

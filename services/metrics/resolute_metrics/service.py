@@ -9,6 +9,7 @@ import grpc
 from resolute.api.metrics.v1.metrics_service_pb2_grpc import add_MetricsServiceServicer_to_server
 from resolute_metrics.limits import Limits
 from resolute_metrics.servicer import Servicer
+from resolute_serving.readings import Reading
 from resolute_serving.service import Environment
 from resolute_serving.wakeups import Pace
 
@@ -38,6 +39,10 @@ class MetricsService:
     def register(self, server: grpc.aio.Server) -> None:
         """Adds its handlers to a server."""
         add_MetricsServiceServicer_to_server(self.servicer, server)
+
+    async def readings(self) -> Sequence[Reading]:
+        """Tells how much waits to be written."""
+        return await self._database.readings()
 
     async def start(self) -> None:
         """Has nothing to start."""

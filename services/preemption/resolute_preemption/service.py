@@ -11,6 +11,7 @@ from resolute_preemption.board import Board
 from resolute_preemption.follower import Follower
 from resolute_preemption.servicer import PreemptionServicer
 from resolute_preemption.settings import PreemptionSettings
+from resolute_serving.readings import Reading
 from resolute_serving.service import Environment
 
 
@@ -35,6 +36,16 @@ class PreemptionService:
     def register(self, server: grpc.aio.Server) -> None:
         """Adds its handler to a server that has not started."""
         add_PreemptionServiceServicer_to_server(PreemptionServicer(self.board), server)
+
+    async def readings(self) -> Sequence[Reading]:
+        """Tells how many wait for signals."""
+        return [
+            Reading(
+                name="resolute_signal_watchers",
+                help="Watches that wait for the next signal of an allocation.",
+                value=self.board.watchers,
+            )
+        ]
 
     async def start(self) -> None:
         """Begins to follow the experiments service."""

@@ -15,8 +15,10 @@ from resolute_searcher.live import LiveSearches
 from resolute_searcher.owners import Owners
 from resolute_searcher.servicers.searcher import SearcherServicer
 from resolute_searcher.storage import Storage
+from resolute_searcher.store import log
 from resolute_searcher.watching import Watchers
 from resolute_searcher.workers import Workers
+from resolute_serving.readings import Reading
 from resolute_serving.service import Environment
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ class SearcherService:
     )
 
     def __init__(self, environment: Environment) -> None:
+        self._clock = environment.clock
         # An embedded database has one process; on a server there may be replicas beside this one.
         shared = make_url(environment.database_url).get_backend_name() != "sqlite"
         self._storage = Storage(environment.open_database(NAME))
@@ -65,6 +68,24 @@ class SearcherService:
     def register(self, server: grpc.aio.Server) -> None:
         """Adds the handlers."""
         add_SearcherServiceServicer_to_server(self._servicer, server)
+
+    async def readings(self) -> Sequence[Reading]:
+        """Tells what of the searches' actions is not acknowledged, and how much waits to be written."""
+        count, since = await self._storage.read(log.unacknowledged)
+        age = 0.0 if since is None else max(self._clock.time() - since, 0.0)
+        return [
+            *await self._storage.database.readings(),
+            Reading(
+                name="resolute_unacknowledged_actions",
+                help="Actions of searches that the experiments service has not applied.",
+                value=count,
+            ),
+            Reading(
+                name="resolute_oldest_unacknowledged_action_seconds",
+                help="Age of the oldest of them; zero without any.",
+                value=age,
+            ),
+        ]
 
     async def start(self) -> None:
         """Has nothing to start: searches are read when they are asked for."""

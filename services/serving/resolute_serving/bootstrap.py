@@ -81,7 +81,12 @@ async def serve(blueprint: Blueprint, settings: Settings) -> None:
     server = Server(
         [blueprint.create(environment)],
         verifier=verifier,
-        settings=ServerSettings(host=settings.host, port=settings.port, reflection=settings.reflection),
+        settings=ServerSettings(
+            host=settings.host,
+            port=settings.port,
+            reflection=settings.reflection,
+            metrics_port=settings.metrics_port,
+        ),
     )
     ended = ending()
     await server.start()

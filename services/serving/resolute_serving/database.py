@@ -24,6 +24,7 @@ from sqlalchemy.engine import Connection, Engine, make_url
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from resolute.errors import ConflictError, QuotaError, ResoluteError, UnavailableError
+from resolute_serving.readings import Reading
 
 T = TypeVar("T")
 Work = Callable[[Connection], T]
@@ -111,6 +112,22 @@ class Database:
         """
         self._require_open()
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
+
+    async def readings(self) -> list[Reading]:
+        """Tells how much waits to be written.
+
+        Raises:
+            UnavailableError: The database cannot be reached.
+        """
+        await self.read(lambda c: c.execute(sa.select(sa.literal(1))).scalar_one())
+        return [
+            Reading(
+                name="resolute_database_waiting_writes",
+                help="Pieces of work that wait for the writer of a database.",
+                value=self._queue.qsize(),
+                labels={"service": self.name},
+            )
+        ]
 
     def close(self) -> None:
         """Finishes what is queued and ends the threads. Idempotent."""

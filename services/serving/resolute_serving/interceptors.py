@@ -16,6 +16,7 @@ from grpc_status import rpc_status
 from resolute import errors
 from resolute_serving.context import Anonymous, Principal, actor, current_principal, current_trace
 from resolute_serving.permissions import PERMISSIONS, authorize
+from resolute_serving.readings import CallCounts
 from resolute_serving.tokens import TokenVerifier
 
 TRACE_HEADER = "x-resolute-trace"
@@ -27,10 +28,12 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
 
     Args:
         verifier: Tells who a token speaks for.
+        calls: Counts the calls.
     """
 
-    def __init__(self, verifier: TokenVerifier) -> None:
+    def __init__(self, verifier: TokenVerifier, calls: CallCounts) -> None:
         self._verifier = verifier
+        self._calls = calls
 
     async def intercept_service(
         self,
@@ -41,7 +44,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         handler = await continuation(handler_call_details)
         if handler is None:
             return handler
-        call = _Call(self._verifier, handler_call_details.method)
+        call = _Call(self._verifier, self._calls, handler_call_details.method)
         codecs = {
             "request_deserializer": handler.request_deserializer,
             "response_serializer": handler.response_serializer,
@@ -60,8 +63,9 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
 
 
 class _Call:
-    def __init__(self, verifier: TokenVerifier, method: str) -> None:
+    def __init__(self, verifier: TokenVerifier, calls: CallCounts, method: str) -> None:
         self._verifier = verifier
+        self._calls = calls
         self._method = method
 
     def single(self, handler: Any, *, streams_requests: bool = False) -> Any:
@@ -125,9 +129,10 @@ class _Call:
         await context.abort_with_status(rpc_status.to_status(to_status(error)))
 
     def _done(self, code: str, began: float, **facts: str) -> None:
+        seconds = time.perf_counter() - began
+        self._calls.add(self._method, code, seconds)
         level = _log.debug if code == "OK" else _log.info
-        milliseconds = round((time.perf_counter() - began) * 1000, 2)
-        level("call", method=self._method, code=code, ms=milliseconds, actor=actor(), **facts)
+        level("call", method=self._method, code=code, ms=round(seconds * 1000, 2), actor=actor(), **facts)
 
 
 def _is_public(method: str) -> bool:

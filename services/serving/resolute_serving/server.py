@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,8 +12,12 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1._async import HealthServicer
 from grpc_reflection.v1alpha import reflection
 
+from resolute.clock import SYSTEM_CLOCK
 from resolute.errors import UnavailableError
+from resolute_serving.exposition import Exposition
 from resolute_serving.interceptors import CallInterceptor
+from resolute_serving.oversight import Oversight
+from resolute_serving.readings import CallCounts
 from resolute_serving.service import Service
 from resolute_serving.tokens import TokenVerifier
 
@@ -46,6 +51,8 @@ class ServerSettings:
     """Whether tools may ask the server for its contract."""
     grace: float = 5.0
     """Seconds that calls in progress get when the server stops."""
+    metrics_port: int | None = None
+    """Port that serves numbers for Prometheus, on the same address; None for none."""
 
 
 class Server:
@@ -62,8 +69,14 @@ class Server:
     ) -> None:
         self._services = services
         self._settings = settings
-        self._server = grpc.aio.server(interceptors=[CallInterceptor(verifier)], options=SERVER_OPTIONS)
+        calls = CallCounts()
+        self._server = grpc.aio.server(
+            interceptors=[CallInterceptor(verifier, calls)], options=SERVER_OPTIONS
+        )
         self._health = HealthServicer()
+        self.oversight = Oversight(services, calls=calls, set_health=self._set_health, clock=SYSTEM_CLOCK)
+        """Knows how the services are."""
+        self._exposition: Exposition | None = None
         self.port = 0
         """The port that it listens on, once started."""
 
@@ -90,13 +103,26 @@ class Server:
         for service in self._services:
             await service.start()
         for name in ["", *names]:
-            await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+            await self._set_health(name, True)
+        self.oversight.start()
+        if self._settings.metrics_port is not None:
+            self._exposition = Exposition(
+                self.oversight.readings, host=self._settings.host, port=self._settings.metrics_port
+            )
+            self._exposition.start()
         _log.info("serving", port=self.port, services=[service.name for service in self._services])
 
     async def stop(self) -> None:
         """Reports itself unhealthy, ends watches and background work, lets calls finish, closes."""
         await self._health.enter_graceful_shutdown()
+        await self.oversight.stop()
+        if self._exposition is not None:
+            await asyncio.to_thread(self._exposition.stop)
         for service in reversed(self._services):
             await service.stop()
         await self._server.stop(self._settings.grace)
         _log.info("stopped", port=self.port)
+
+    async def _set_health(self, name: str, healthy: bool) -> None:
+        status = health_pb2.HealthCheckResponse
+        await self._health.set(name, status.SERVING if healthy else status.NOT_SERVING)

@@ -36,6 +36,8 @@ class Settings:
     """RESOLUTE_REFLECTION: 1 lets tools ask for the contract (0)."""
     log_level: str
     """RESOLUTE_LOG_LEVEL: least severity that is logged (INFO)."""
+    metrics_port: int | None
+    """RESOLUTE_METRICS_PORT: port that serves numbers for Prometheus (none)."""
 
     @classmethod
     def from_environment(cls, variables: Mapping[str, str], *, service: str) -> Settings:
@@ -50,6 +52,7 @@ class Settings:
             raise InvalidArgumentError(
                 "RESOLUTE_CLUSTER_ID is not set; give every service of a cluster the same UUID"
             )
+        metrics_port = variables.get("RESOLUTE_METRICS_PORT", "")
         return cls(
             host=variables.get("RESOLUTE_HOST", "127.0.0.1"),
             port=_port(variables.get("RESOLUTE_PORT", "0")),
@@ -65,12 +68,13 @@ class Settings:
             },
             reflection=variables.get("RESOLUTE_REFLECTION", "0") == "1",
             log_level=variables.get("RESOLUTE_LOG_LEVEL", "INFO"),
+            metrics_port=_port(metrics_port, "RESOLUTE_METRICS_PORT") if metrics_port else None,
         )
 
 
-def _port(text: str) -> int:
+def _port(text: str, name: str = "RESOLUTE_PORT") -> int:
     if not text.isdigit() or int(text) > 65535:
-        raise InvalidArgumentError(f"RESOLUTE_PORT is {text!r}; it must be a number from 0 to 65535")
+        raise InvalidArgumentError(f"{name} is {text!r}; it must be a number from 0 to 65535")
     return int(text)
 
 

@@ -23,8 +23,8 @@ from resolute.launch_order import LaunchOrder
 from resolute.processes import Family, ProcessIdentity
 from resolute.run_directory import ENVIRONMENT_VARIABLE, RunDirectory, read_json, write_atomically, write_json
 from resolute.run_lock import RunLock, is_locked
-from resolute.spool.ack import AckFile
-from resolute.spool.format import FILE_HEADER, LOGS_SUFFIX, METRICS_SUFFIX
+from resolute.spool.format import LOGS_SUFFIX, METRICS_SUFFIX
+from resolute_experiments.resources.backlog import waits
 from resolute_experiments.resources.base import ContainerReport, ContainerState
 
 ORPHAN_SECONDS = 30.0
@@ -167,8 +167,11 @@ class LocalContainer:
 
     def undelivered(self) -> bool:
         """Whether reports or lines of it wait that have not arrived."""
-        spools = [*self.run.spool.glob(f"*{METRICS_SUFFIX}"), *self.run.spool.glob(f"*{LOGS_SUFFIX}")]
-        return any(_waits(spool) for spool in spools)
+        return any(waits(spool) for spool in self.spools())
+
+    def spools(self) -> list[Path]:
+        """The files of its reports and lines."""
+        return [*self.run.spool.glob(f"*{METRICS_SUFFIX}"), *self.run.spool.glob(f"*{LOGS_SUFFIX}")]
 
     def remove(self) -> None:
         """Removes everything that it left on disk."""
@@ -204,13 +207,3 @@ def _identity(path: Path) -> ProcessIdentity | None:
         return ProcessIdentity.from_json(read_json(path))
     except ValueError:
         return None
-
-
-def _waits(spool: Path) -> bool:
-    """Whether a spool holds more than has arrived; its header alone is nothing."""
-    arrived = 0
-    if spool.with_suffix(".ack").exists():
-        ack = AckFile.of(spool)
-        arrived = ack.offset
-        ack.close()
-    return spool.stat().st_size > max(arrived, FILE_HEADER.size)

@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import structlog
 
 from resolute.launch_order import LaunchOrder
 from resolute.processes import ProcessIdentity
+from resolute_experiments.resources.backlog import Backlog
 from resolute_experiments.resources.base import AllocationSpec, ContainerReport, ContainerState, Slot
 from resolute_experiments.resources.container import LocalContainer, containers_in
 from resolute_experiments.resources.slots import detect_slots, share_out
@@ -47,6 +49,7 @@ class LocalResourceManager:
         self._reports: asyncio.Queue[ContainerReport | None] = asyncio.Queue()
         self._watchers: dict[str, asyncio.Task[None]] = {}
         self._cleaners: dict[str, asyncio.Task[None]] = {}
+        self._backlog = Backlog()
         self._children: list[subprocess.Popen[bytes]] = []
 
     def capacity(self) -> Sequence[Slot]:
@@ -109,6 +112,16 @@ class LocalResourceManager:
         """Names every allocation of which something lies on disk and which was not released."""
         folders = self._runs.iterdir() if self._runs.is_dir() else ()
         return [folder.name for folder in folders if folder.is_dir() and not (folder / _RELEASED).exists()]
+
+    async def backlog_seconds(self) -> float:
+        """Tells for how long reports or lines of some run have waited here without any of them arriving."""
+        return await asyncio.to_thread(self._look_at_backlog)
+
+    def _look_at_backlog(self) -> float:
+        folders = [folder.name for folder in self._runs.iterdir()] if self._runs.is_dir() else []
+        containers = [one for name in folders for one in containers_in(self._runs, name)]
+        spools = (spool for container in containers for spool in container.spools())
+        return self._backlog.look(spools, now=time.monotonic())
 
     async def watch(self) -> AsyncIterator[ContainerReport]:
         """Reports each container whose supervisor ended, until ``close``."""

@@ -1,0 +1,86 @@
+"""The databases of a home: whole, of the right schema, and not ahead of the clock."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from resolute.errors import FailedPreconditionError
+from resolute_embedded.blueprints import BLUEPRINTS
+from resolute_embedded.doctor.findings import Finding, fault, good, warning
+from resolute_embedded.state import State
+from resolute_serving import migrations
+from resolute_serving.database import create_engine
+from resolute_serving.service import Blueprint
+
+_CLOCK_TOLERANCE = 60.0
+_LARGE_LOG = 1 << 30
+_RESTORE = "stop the cluster and restore a backup: `resolute restore`"
+
+
+def examine_databases(state: State) -> Iterator[Finding]:
+    """Looks at the database of every service."""
+    for blueprint in BLUEPRINTS:
+        path = state.databases / f"{blueprint.name}.sqlite"
+        if not blueprint.package or not path.exists():
+            continue
+        subject = f"database of {blueprint.name}"
+        damage = _damage(path)
+        if damage:
+            yield fault(subject, damage, remedy=_RESTORE)
+            continue
+        yield _schema(subject, blueprint, state)
+        log = path.with_name(f"{path.name}-wal")
+        if log.exists() and log.stat().st_size > _LARGE_LOG:
+            size = log.stat().st_size / (1 << 30)
+            yield warning(
+                subject,
+                f"its write-ahead log has {size:.1f} GiB",
+                remedy="stop and start the cluster: `resolute down --keep-trials`, `resolute up`",
+            )
+    yield from _clock(state)
+
+
+def _damage(path: Path) -> str:
+    try:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+            (result,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.DatabaseError as error:
+        return f"{path} cannot be read: {error}"
+    return "" if result == "ok" else f"{path} is damaged: {result}"
+
+
+def _schema(subject: str, blueprint: Blueprint, state: State) -> Finding:
+    engine = create_engine(state.database_url(blueprint.name), name=blueprint.name, writes=False)
+    try:
+        migrations.check(engine, package=blueprint.package)
+    except FailedPreconditionError as error:
+        return warning(
+            subject, str(error), remedy="`resolute up` upgrades it, and so does `resolute db upgrade`"
+        )
+    finally:
+        engine.dispose()
+    return good(subject, "whole, and of the newest schema")
+
+
+def _clock(state: State) -> Iterator[Finding]:
+    path = state.databases / "experiments.sqlite"
+    if not path.exists():
+        return
+    try:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+            (newest,) = connection.execute("SELECT max(time) FROM audit").fetchone()
+    except sqlite3.DatabaseError:
+        return
+    ahead = (newest or 0.0) - time.time()
+    if ahead > _CLOCK_TOLERANCE:
+        yield fault(
+            "clock",
+            f"the newest record is {ahead:.0f} s ahead of this machine's clock",
+            remedy="set the clock, by NTP best: deadlines and tokens depend on it",
+        )
+    else:
+        yield good("clock", "not behind what was recorded")

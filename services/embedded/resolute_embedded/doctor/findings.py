@@ -1,0 +1,46 @@
+"""What one look found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Verdict(Enum):
+    """How a thing is."""
+
+    OK = "ok"
+    """As it should be."""
+    WARNING = "warning"
+    """It works, and may not for long."""
+    FAULT = "fault"
+    """It keeps the cluster from working."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing that was looked at."""
+
+    subject: str
+    """What."""
+    verdict: Verdict
+    """How it is."""
+    detail: str
+    """What was seen."""
+    remedy: str = ""
+    """What to do about it; empty when there is nothing to do."""
+
+
+def good(subject: str, detail: str) -> Finding:
+    """A thing as it should be."""
+    return Finding(subject=subject, verdict=Verdict.OK, detail=detail)
+
+
+def warning(subject: str, detail: str, *, remedy: str) -> Finding:
+    """A thing that works, and may not for long."""
+    return Finding(subject=subject, verdict=Verdict.WARNING, detail=detail, remedy=remedy)
+
+
+def fault(subject: str, detail: str, *, remedy: str) -> Finding:
+    """A thing that keeps the cluster from working."""
+    return Finding(subject=subject, verdict=Verdict.FAULT, detail=detail, remedy=remedy)

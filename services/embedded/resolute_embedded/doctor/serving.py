@@ -1,0 +1,100 @@
+"""Whether the cluster is served, by whom, and what runs left."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from resolute.client.home import LocalCluster
+from resolute.errors import FailedPreconditionError, ResoluteError
+from resolute.processes import ProcessIdentity
+from resolute.rpc.channel import open_channel
+from resolute.run_directory import RunDirectory
+from resolute.run_lock import is_locked
+from resolute_embedded.doctor.findings import Finding, fault, good, warning
+from resolute_embedded.state import State
+from resolute_experiments.resources.slots import detect_slots
+
+_ANSWER_SECONDS = 10.0
+
+
+def examine_serving(state: State) -> Iterator[Finding]:
+    """Looks at the lock, the port, the services, the slots and the run directories."""
+    served = state.lock.is_held()
+    try:
+        endpoint = state.home.read_endpoint()
+    except FailedPreconditionError as error:
+        yield fault("endpoint", str(error), remedy="remove the file and run `resolute up` again")
+        return
+    yield _lock(state, endpoint, served=served)
+    if served and endpoint is not None:
+        yield from _services(endpoint)
+    elif not served:
+        yield _port(state.last_port())
+    slots = detect_slots()
+    yield good("slots", f"this machine has {len(slots)} ({slots[0].kind.value})")
+    yield _runs(state, served=served)
+
+
+def _lock(state: State, endpoint: LocalCluster | None, *, served: bool) -> Finding:
+    if not served:
+        return good("lock", f"no cluster serves {state.home.path}")
+    if endpoint is None:
+        return warning(
+            "lock",
+            "a process holds the lock and has not said where it listens",
+            remedy="wait until it is up; if it stays like this, look into up.log",
+        )
+    if ProcessIdentity.of(endpoint.pid) is None:
+        return fault(
+            "lock",
+            f"endpoint.json names process {endpoint.pid}, which has ended, while another holds the lock",
+            remedy="end the holder by hand (its number is in the file `lock`), then run `resolute up`",
+        )
+    return good("lock", f"process {endpoint.pid} serves {state.home.path}")
+
+
+def _services(endpoint: LocalCluster) -> Iterator[Finding]:
+    try:
+        with open_channel(endpoint.address, token=lambda: endpoint.token_path.read_text().strip()) as channel:
+            stub = health_pb2_grpc.HealthStub(channel)
+            answer = stub.Check(health_pb2.HealthCheckRequest(service=""), timeout=_ANSWER_SECONDS)
+    except (ResoluteError, grpc.RpcError, OSError) as error:
+        yield fault(
+            "services",
+            f"{endpoint.address} does not answer: {error}",
+            remedy="look into up.log; restart by `resolute down --keep-trials` and `resolute up`",
+        )
+        return
+    if answer.status != health_pb2.HealthCheckResponse.SERVING:
+        yield fault("services", "some service cannot work", remedy="look into up.log for the reason")
+    else:
+        yield good("services", f"all serve at {endpoint.address}")
+
+
+def _port(port: int) -> Finding:
+    if not port:
+        return good("port", "a free one is chosen at the first start")
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return warning(
+                "port",
+                f"another program has port {port}, where trials of the last start look for the services",
+                remedy="end that program before `resolute up`, or running trials will not be adopted",
+            )
+    return good("port", f"{port} is free")
+
+
+def _runs(state: State, *, served: bool) -> Finding:
+    folders = sorted(state.runs.glob("*/*/launch.json")) if state.runs.is_dir() else []
+    alive = [folder for folder in folders if is_locked(RunDirectory(folder.parent).lock_file)]
+    detail = f"{len(folders)} run directories, {len(alive)} with a living supervisor"
+    if len(folders) > len(alive) and not served:
+        return warning("runs", detail, remedy="`resolute up` settles the others and sends what they left")
+    return good("runs", detail)

@@ -1,0 +1,41 @@
+"""The page for operators: its commands run, and the numbers that it names are served."""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.request
+from pathlib import Path
+
+import pytest
+from support.embedded import embedded
+from support.ports import free_port
+
+PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
+CONFIG = """
+name: waiting
+entrypoint: sleep 600
+hyperparameters: {}
+searcher: {name: single, metric: loss, max_length: 1}
+"""
+
+
+@pytest.mark.timeout(120)
+def test_commands_of_the_page_work_and_its_numbers_are_there(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(CONFIG)
+    port = free_port()
+    with embedded(tmp_path / "home", RESOLUTE_METRICS_PORT=str(port)) as cluster:
+        cluster.det("e", "create", "config.yaml", "--paused", cwd=tmp_path)
+        for block in re.findall(r"^```bash\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL):
+            for line in block.splitlines():
+                cluster.run(*line.split())
+        findings = json.loads(cluster.run("resolute", "doctor", "--json").stdout)
+        assert {"subject": "services", "verdict": "ok"}.items() <= next(
+            one for one in findings if one["subject"] == "services"
+        ).items()
+        (job,) = cluster.json("job", "list")
+        assert (job["priority"], job["weight"], job["max_slots"]) == (10, 2.0, 4)
+        text = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics").read().decode()
+        named = re.findall(r"`(resolute_[a-z_]+)`", PAGE.read_text())
+        assert len(named) > 15
+        assert [name for name in named if f"\n{name}" not in f"\n{text}"] == []
