@@ -27,10 +27,18 @@ class CreateTrial:
 
 @dataclass(frozen=True, slots=True)
 class RunTrial:
-    """An idle trial has new work: let it run again, to an absolute length."""
+    """An idle trial has new work: let it run again, to an absolute length.
+
+    Attributes:
+        request_id: The trial.
+        length: The length; 0 in searches without operations.
+        reopens: The trial was over. It goes on from its newest checkpoint, or rests if it completed that
+            length.
+    """
 
     request_id: str
     length: int
+    reopens: bool = False
 
 
 @dataclass(frozen=True, slots=True)

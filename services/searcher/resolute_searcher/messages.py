@@ -168,8 +168,8 @@ def action_to(action: Action, *, search_id: str) -> pb.Action:
                 checkpoint_id=checkpoint_id,
             )
             return pb.Action(create_trial=created)
-        case RunTrial(request_id, length):
-            run = pb.Action.RunTrial(trial_id=trial_id(search_id, request_id), length=length)
+        case RunTrial(request_id, length, reopens):
+            run = pb.Action.RunTrial(trial_id=trial_id(search_id, request_id), length=length, reopens=reopens)
             return pb.Action(run_trial=run)
         case CloseTrial(request_id):
             return pb.Action(close_trial=pb.Action.CloseTrial(trial_id=trial_id(search_id, request_id)))
@@ -238,7 +238,8 @@ def _action_from(message: pb.Action, requests: Mapping[str, str]) -> Action:
             made = message.create_trial
             return CreateTrial(made.request_id, to_mapping(made.hparams), made.trial_seed, made.checkpoint_id)
         case "run_trial":
-            return RunTrial(requests[message.run_trial.trial_id], message.run_trial.length)
+            run = message.run_trial
+            return RunTrial(requests[run.trial_id], run.length, run.reopens)
         case "close_trial":
             return CloseTrial(requests[message.close_trial.trial_id])
         case "stop_trial":

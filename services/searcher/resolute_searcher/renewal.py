@@ -78,7 +78,7 @@ def admits_retry(trial: TrialState, request_id: str) -> bool:
         problem = "it has not failed; only a trial that failed or was cancelled can be tried again"
     elif trial.exit not in _RETRIABLE:
         problem = f"it refused its hyperparameters ({trial.exit.value}), and another trial took its place"
-    elif trial.length and trial.completed(trial.length):
+    elif trial.closing and trial.length and trial.completed(trial.length):
         problem = "it had completed all that was asked of it when it left"
     if problem:
         raise FailedPreconditionError(f"trial {request_id}: {problem}", resource=f"trial {request_id}")

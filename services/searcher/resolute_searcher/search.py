@@ -242,7 +242,8 @@ class Search:
         for operation in self._method.decide(event, self._sampler):
             self._keep(operation, operations, actions)
         if isinstance(event, Retried):
-            self._hand_over(RunTrial(event.request_id, self.trials[event.request_id].length), actions)
+            again = self.trials[event.request_id]
+            self._hand_over(RunTrial(event.request_id, again.length, reopens=True), actions)
         if self._ends_with(event):
             self._keep(
                 Shutdown(
@@ -281,9 +282,9 @@ class Search:
             case ValidateAfter(request_id, length):
                 trial = self.trials[request_id]
                 if (trial.idle or trial.closed) and not trial.completed(length):
-                    return RunTrial(request_id, length)
+                    return RunTrial(request_id, length, reopens=trial.closed)
             case Promote(request_id) if self._reopens(request_id):
-                return RunTrial(request_id, 0)
+                return RunTrial(request_id, 0, reopens=True)
             case Close(request_id):
                 return CloseTrial(request_id)
             case Stop(request_id):
@@ -354,6 +355,7 @@ class Search:
         self._failures -= trial.exit is ExitReason.ERRORED
         self._cancels -= trial.exit is ExitReason.USER_CANCELED
         trial.exit = None
+        trial.idle = False
         trial.pending = trial.length > 0 and not trial.completed(trial.length)
         self._reopen(trial)
 
@@ -397,7 +399,9 @@ class Search:
     def _hand_out(self, action: Action) -> None:
         """Changes the state as an action demands."""
         if isinstance(action, RunTrial):
-            self.trials[action.request_id].idle = False
+            trial = self.trials[action.request_id]
+            # A trial that is tried again after it left without work rests, and is told when it has some.
+            trial.idle = action.length > 0 and not trial.pending
 
 
 def fold(spec: SearchSpec, entries: Sequence[Entry]) -> Search:

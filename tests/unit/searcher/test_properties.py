@@ -158,7 +158,11 @@ class Chaos:
         if self.renewals == 2 or self.choice.random() < 0.5:
             return False
         self.renewals += 1
+        # An extension may come before or after those who failed are tried again.
+        extended_first = self.choice.random() < 0.3
         for request_id, trial in self.search.trials.items():
+            if extended_first:
+                break
             try:
                 admits_retry(trial, request_id)
             except FailedPreconditionError:
@@ -180,10 +184,9 @@ class Chaos:
         return not self.search.over
 
     def once(self, event: Event) -> None:
-        entry = self.search.record(event)
-        assert entry is not None
-        self.entries.append(entry)
-        self.obey(entry)
+        before = len(self.entries)
+        self.take(event)
+        assert len(self.entries) > before
 
     def crash(self) -> None:
         before = self.search.snapshot()
@@ -197,13 +200,16 @@ class Chaos:
     def feed(self, event: Event) -> None:
         """Feeds an event, sometimes twice, and does what it makes others do."""
         for _ in range(self.choice.choice([1, 1, 2])):
-            following: Event | None = event
-            while following is not None:
-                entry = self.search.record(following)
-                if entry is not None:
-                    self.entries.append(entry)
-                    self.obey(entry)
-                following = self.search.following()
+            self.take(event)
+
+    def take(self, event: Event) -> None:
+        following: Event | None = event
+        while following is not None:
+            entry = self.search.record(following)
+            if entry is not None:
+                self.entries.append(entry)
+                self.obey(entry)
+            following = self.search.following()
 
     def obey(self, entry: Entry) -> None:
         for action in entry.actions:
@@ -211,9 +217,12 @@ class Chaos:
                 case CreateTrial(request_id):
                     assert request_id not in self.alive
                     self.alive[request_id] = 1
-                case RunTrial(request_id):
-                    assert request_id in self.resting or request_id not in self.alive
+                case RunTrial(request_id, length, reopens):
+                    assert reopens == (request_id not in self.alive)
+                    assert reopens or request_id in self.resting
                     self.resting.discard(request_id)
+                    if reopens and self.search.trial(request_id).completed(length):
+                        self.resting.add(request_id)
                     self.alive[request_id] = (
                         self.alive.get(request_id, self.search.trial(request_id).min_run) + 1
                     )

@@ -67,6 +67,8 @@ class AsyncHalvingSearch:
                 yield from self._trial(sampler)
             case TrialExited(request_id) if self._ladder.climbers[request_id].fell:
                 yield from self._climb(request_id, sampler)
+            case Retried(request_id):
+                yield from self._come_back(request_id)
             case Extended():
                 yield from self._go_on(sampler)
 
@@ -162,6 +164,16 @@ class AsyncHalvingSearch:
             and self._ladder.counted < self._halving.max_trials
         ):
             yield from self._trial(sampler)
+
+    def _come_back(self, request_id: str) -> Iterator[MethodOperation]:
+        """Promotes a trial that left while it rested, if it stands among the best by now."""
+        climber = self._ladder.climbers[request_id]
+        if climber.pending:
+            return
+        if climber.rung < self._halving.top and self._ladder.rungs[climber.rung].in_top(request_id):
+            yield ValidateAfter(request_id, self._halving.length(climber.rung + 1))
+        elif len(self._ladder.rungs[0]) == self._halving.max_trials:
+            yield from self._close_out()
 
     def _close_out(self) -> Iterator[MethodOperation]:
         """Closes the trials that rest on rungs where no report can change anything any more."""

@@ -68,6 +68,9 @@ class GridSearch:
                     yield from self._trial(sampler)
             case TrialClosed():
                 yield from self._next(sampler)
+            case Retried(request_id) if self._max_length is not None:
+                # An extension may have come after it left.
+                yield ValidateAfter(request_id, self._max_length)
             case Extended():
                 while len(self._open) < self._at_start and self._lengthening.waits:
                     yield from self._next(sampler)

@@ -21,7 +21,7 @@ class Climber:
         fell: It left while it had work.
         closed: It gets no more work.
         parked: It was closed, but an extension may give it work again.
-        fell_at: The rung of the work that it left; -1 when it left none.
+        fell_at: The rung of the work or the rest that it left; -1 when it did not leave.
     """
 
     rung: int = -1
@@ -90,14 +90,16 @@ class Ladder:
             climber.parked = climber.closed and not climber.exited
 
     def revive(self, request_id: str) -> None:
-        """Gives a trial that left the work back that it left."""
+        """Takes a trial that left back: to the work that it left, or to its rest."""
         climber = self.climbers[request_id]
-        for rung in self.rungs[climber.fell_at :]:
+        # What it was given while it was gone disappears: the worst metric, there and on all rungs above.
+        for rung in self.rungs[climber.fell_at + (not climber.fell) :]:
             rung.remove(request_id)
         climber.rung, climber.fell_at = climber.fell_at, -1
+        climber.pending = climber.fell
         climber.exited = climber.fell = climber.closed = False
-        climber.pending = True
-        self.outstanding[climber.rung] += 1
+        if climber.pending:
+            self.outstanding[climber.rung] += 1
         self.ended -= 1
 
     def lift(self, request_id: str, rung: int) -> None:
@@ -114,8 +116,8 @@ class Ladder:
         climber = self.climbers[request_id]
         climber.exited = climber.closed = True
         climber.fell = climber.pending
+        climber.fell_at = climber.rung
         if climber.pending:
-            climber.fell_at = climber.rung
             self.report(request_id, WORST)
 
     def forget(self, request_id: str) -> None:

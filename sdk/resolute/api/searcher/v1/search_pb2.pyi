@@ -1224,17 +1224,21 @@ class Action(google.protobuf.message.Message):
 
         TRIAL_ID_FIELD_NUMBER: builtins.int
         LENGTH_FIELD_NUMBER: builtins.int
+        REOPENS_FIELD_NUMBER: builtins.int
         trial_id: builtins.str
         """UUID of the trial."""
         length: builtins.int
         """Absolute length to train to."""
+        reopens: builtins.bool
+        """The trial had ended: it goes on from its newest checkpoint, or rests if it completed that length."""
         def __init__(
             self,
             *,
             trial_id: builtins.str = ...,
             length: builtins.int = ...,
+            reopens: builtins.bool = ...,
         ) -> None: ...
-        def ClearField(self, field_name: typing.Literal["length", b"length", "trial_id", b"trial_id"]) -> None: ...
+        def ClearField(self, field_name: typing.Literal["length", b"length", "reopens", b"reopens", "trial_id", b"trial_id"]) -> None: ...
 
     @typing.final
     class CloseTrial(google.protobuf.message.Message):
