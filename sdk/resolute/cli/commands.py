@@ -32,6 +32,14 @@ EXPERIMENT_COMMANDS = (
     LazyCommand(
         "cancel", "End experiments after their trials could checkpoint.", f"{_EXPERIMENT}.change:cancel"
     ),
+    LazyCommand(
+        "continue",
+        "Let an experiment go on as itself, after its end too.",
+        f"{_EXPERIMENT}.continue_:continue_",
+    ),
+    LazyCommand(
+        "fork", "Create an experiment from another's config and code.", f"{_EXPERIMENT}.continue_:fork"
+    ),
     LazyCommand("kill", "End experiments at once.", f"{_EXPERIMENT}.change:kill"),
     LazyCommand("wait", "Wait until an experiment ends.", f"{_EXPERIMENT}.wait:wait"),
     LazyCommand("archive", "Hide ended experiments from lists.", f"{_EXPERIMENT}.change:archive"),
@@ -60,6 +68,9 @@ EXPERIMENT_COMMANDS = (
 TRIAL_COMMANDS = (
     LazyCommand("describe", "Show trials with their runs.", f"{_TRIAL}.describe:describe"),
     LazyCommand("logs", "Show the logs of a trial.", f"{_TRIAL}.logs:logs"),
+    LazyCommand(
+        "continue", "Create an experiment from the weights of a trial.", f"{_TRIAL}.continue_:continue_"
+    ),
     LazyCommand("kill", "End trials at once; their experiments go on.", f"{_TRIAL}.kill:kill"),
     LazyCommand("download", "Fetch a checkpoint of a trial.", f"{_TRIAL}.download:download"),
     LazyCommand("plot", "Draw a metric of a trial.", f"{_TRIAL}.plot:plot"),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from resolute.client.checkpoint import Checkpoint
+from resolute.client.config_file import config_text
 from resolute.client.model_definition import save_model_definition
 from resolute.client.ordering import CheckpointSortBy, OrderBy, TrialSortBy
 from resolute.client.ranking import ranked, validated
@@ -118,6 +119,36 @@ class Experiment:
     def kill(self) -> None:
         """Ends it at once."""
         self._record = self._services.experiments.kill(self.uuid)
+
+    def continue_(self, config: Mapping[str, Any] | None = None) -> None:
+        """Lets it go on as itself, after its end too.
+
+        After a failure or a cancellation, trials that did not complete are tried again from their
+        checkpoints. The decisions of the search stay.
+
+        Args:
+            config: Fields of the config to change, such as a greater ``searcher.max_trials``; None for none.
+
+        Raises:
+            FailedPreconditionError: It has nothing to go on with, or is not where it could.
+            InvalidConfigError: A field cannot change in an experiment that goes on.
+        """
+        self._services.continuations.experiment(self.uuid, config=config_text(config) if config else "")
+        self.reload()
+
+    def fork(self, config: Mapping[str, Any] | None = None) -> Experiment:
+        """Creates an experiment from its config and its code, without weights.
+
+        Args:
+            config: Fields of the config to change; None for none.
+
+        Raises:
+            InvalidConfigError: The config is wrong; every fault is listed.
+        """
+        text = config_text(config) if config else ""
+        created = self._services.continuations.fork(self.uuid, config=text).experiment
+        assert created is not None
+        return Experiment(self._services, created)
 
     def archive(self) -> None:
         """Hides it from lists."""

@@ -7,6 +7,7 @@ from functools import cached_property
 from resolute.client.remote.access import Access
 from resolute.client.remote.checkpoints import Checkpoints
 from resolute.client.remote.cluster import Cluster
+from resolute.client.remote.continuations import Continuations
 from resolute.client.remote.experiments import Experiments
 from resolute.client.remote.jobs import Jobs
 from resolute.client.remote.logs import Logs
@@ -36,6 +37,11 @@ class Services:
     def trials(self) -> Trials:
         """The trials of experiments."""
         return Trials(self.session)
+
+    @cached_property
+    def continuations(self) -> Continuations:
+        """Experiments and trials that go on."""
+        return Continuations(self.session)
 
     @cached_property
     def logs(self) -> Logs:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from resolute.client.checkpoint import Checkpoint
+from resolute.client.config_file import config_text
 from resolute.client.live_series import watch_metric
 from resolute.client.ordering import CheckpointSortBy, OrderBy
 from resolute.client.ranking import ranked, validated
@@ -15,6 +16,9 @@ from resolute.client.remote.logs import LineFilter
 from resolute.client.services import Services
 from resolute.client.states import LogLevel, TrialState
 from resolute.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from resolute.client.experiment import Experiment
 
 
 class Trial:
@@ -69,6 +73,25 @@ class Trial:
     def kill(self) -> None:
         """Ends it at once; its experiment goes on."""
         self._record = self._services.trials.kill(self.uuid)
+
+    def continue_(self, config: Mapping[str, Any] | None = None) -> Experiment:
+        """Creates an experiment whose one trial starts from the weights of this one; its steps begin at zero.
+
+        Args:
+            config: Fields of its experiment's config to change; None for none.
+
+        Raises:
+            FailedPreconditionError: It has no checkpoint.
+            InvalidConfigError: The config is wrong; every fault is listed.
+        """
+        from resolute.client.experiment import (
+            Experiment,
+        )  # which imports this module
+
+        text = config_text(config) if config else ""
+        created = self._services.continuations.trial(self.uuid, config=text).experiment
+        assert created is not None
+        return Experiment(self._services, created)
 
     def iter_logs(  # noqa: PLR0913 - the documented signature
         self,

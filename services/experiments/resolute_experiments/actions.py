@@ -8,7 +8,8 @@ from sqlalchemy.engine import Connection
 
 from resolute.api.searcher.v1 import search_pb2
 from resolute.values import to_mapping
-from resolute_experiments import signals
+from resolute_experiments import lifecycle, signals
+from resolute_experiments.answers import Answers, Newest
 from resolute_experiments.ending import end_trial
 from resolute_experiments.lifecycle import Moment
 from resolute_experiments.settle import SearchEvent
@@ -18,22 +19,29 @@ from resolute_experiments.states import (
     ExperimentEvent,
     ExperimentState,
     TrialState,
-    next_state,
 )
 from resolute_experiments.store import experiments, outbox, trials
 from resolute_experiments.store.experiments import Experiment
 
 
 def apply(
-    connection: Connection, experiment_id: str, actions: Sequence[search_pb2.Action], moment: Moment
+    connection: Connection,
+    experiment_id: str,
+    actions: Sequence[search_pb2.Action],
+    moment: Moment,
+    answers: Answers,
 ) -> int:
     """Applies actions that were not applied before, in order.
+
+    What a search decides while its experiment is stopping, or has ended, waits: it is applied if the
+    experiment goes on.
 
     Args:
         connection: A transaction.
         experiment_id: UUID of the experiment.
         actions: Consecutive actions.
         moment: When they are applied.
+        answers: What other services said about them.
 
     Returns:
         The cursor: the sequence of the last action that is applied for good once the transaction commits.
@@ -42,25 +50,32 @@ def apply(
         experiment = experiments.get(connection, experiment_id=experiment_id)
         if action.sequence <= experiment.action_cursor:
             continue
-        if experiment.state in {ExperimentState.ACTIVE, ExperimentState.PAUSED}:
-            _apply_one(connection, experiment, action, moment)
+        if experiment.state not in {ExperimentState.ACTIVE, ExperimentState.PAUSED}:
+            break
+        _apply_one(connection, experiment, action, moment, answers)
         experiments.update(connection, experiment_id, action_cursor=action.sequence)
     return experiments.get(connection, experiment_id=experiment_id).action_cursor
 
 
 def _apply_one(
-    connection: Connection, experiment: Experiment, action: search_pb2.Action, moment: Moment
+    connection: Connection,
+    experiment: Experiment,
+    action: search_pb2.Action,
+    moment: Moment,
+    answers: Answers,
 ) -> None:
     if action.HasField("create_trial"):
         _create_trial(connection, experiment, action.create_trial, moment)
+    elif action.run_trial.reopens:
+        _reopen_trial(connection, experiment, action.run_trial, moment, answers)
     elif action.HasField("run_trial"):
         _run_trial(connection, experiment, action.run_trial, moment)
     elif action.HasField("close_trial"):
         _close_trial(connection, action.close_trial.trial_id, moment)
     elif action.HasField("stop_trial"):
         _stop_trial(connection, action.stop_trial.trial_id, moment)
-    elif action.HasField("shutdown"):
-        _shut_down(connection, experiment, action.shutdown)
+    elif action.HasField("shutdown") and action.sequence >= answers.last_action:
+        _shut_down(connection, experiment, action.shutdown, moment)
 
 
 def _idle_state(experiment: Experiment) -> TrialState:
@@ -112,6 +127,33 @@ def _run_trial(
         trials.update(connection, trial, state=_idle_state(experiment).value, queued_at=moment.now)
 
 
+def _reopen_trial(
+    connection: Connection,
+    experiment: Experiment,
+    run: search_pb2.Action.RunTrial,
+    moment: Moment,
+    answers: Answers,
+) -> None:
+    """Lets a trial that had ended go on, as itself, from the newest checkpoint that is still there."""
+    trial = trials.get(connection, trial_id=run.trial_id)
+    rests = 0 < run.length <= trial.settled_length
+    newest = answers.newest.get(trial.id, Newest(trial.source_checkpoint_id, 0))
+    trials.update(
+        connection,
+        trial,
+        state=(TrialState.WAITING if rests else _idle_state(experiment)).value,
+        latest_checkpoint_id=newest.checkpoint_id,
+        steps_completed=newest.steps_completed,
+        life=trial.life + 1,
+        restarts=0,
+        closed=False,
+        kill_requested=False,
+        explanation="",
+        queued_at=moment.now,
+        ended_at=None,
+    )
+
+
 def _close_trial(connection: Connection, trial_id: str, moment: Moment) -> None:
     trial = trials.get(connection, trial_id=trial_id)
     trials.update(connection, trial, closed=True)
@@ -134,13 +176,18 @@ def _stop_trial(connection: Connection, trial_id: str, moment: Moment) -> None:
         )
 
 
-def _shut_down(connection: Connection, experiment: Experiment, shutdown: search_pb2.Action.Shutdown) -> None:
-    event = ExperimentEvent.SEARCH_COMPLETED
-    failure = ""
+def _shut_down(
+    connection: Connection, experiment: Experiment, shutdown: search_pb2.Action.Shutdown, moment: Moment
+) -> None:
     if shutdown.failure:
-        event = ExperimentEvent.SEARCH_FAILED
-        failure = "every trial failed; `resolute trial describe ID` shows why"
-    elif shutdown.cancel:
-        event = ExperimentEvent.SEARCH_CANCELED
-    following = next_state(experiment.state, event, resource=experiment.label)
-    experiments.update(connection, experiment.id, state=following.value, failure=failure)
+        lifecycle.fail(connection, experiment, moment, failure=_all_failed(connection, experiment))
+        return
+    event = ExperimentEvent.SEARCH_CANCELED if shutdown.cancel else ExperimentEvent.SEARCH_COMPLETED
+    lifecycle.conclude(connection, experiment, event, moment)
+
+
+def _all_failed(connection: Connection, experiment: Experiment) -> str:
+    found = trials.of_experiment(connection, experiment.id, limit=1)
+    if not found:
+        return "its search ended as failed"
+    return f"every trial failed; `resolute trial describe {found[0].number}` shows why"

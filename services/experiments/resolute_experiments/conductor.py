@@ -19,6 +19,7 @@ from resolute.api.searcher.v1 import search_pb2, searcher_service_pb2
 from resolute.clock import Clock
 from resolute.errors import InvalidArgumentError, NotFoundError
 from resolute_experiments import actions, lifecycle
+from resolute_experiments.answers import ask_around
 from resolute_experiments.attempts import Attempts
 from resolute_experiments.clients import Clients
 from resolute_experiments.delivery import deliver
@@ -27,11 +28,12 @@ from resolute_experiments.lifecycle import Moment
 from resolute_experiments.notifier import Notifier
 from resolute_experiments.policies import search_logs
 from resolute_experiments.removal import remove_everywhere
+from resolute_experiments.renewal import renew
 from resolute_experiments.retention import apply_retention
 from resolute_experiments.searchspec import search_spec, works_by_operations
 from resolute_experiments.settle import EarlyExit, Exit, Operation, Situation, settle
-from resolute_experiments.states import STOPPING_EXPERIMENTS, ExperimentState
-from resolute_experiments.store import experiments, outbox, runs, trials
+from resolute_experiments.states import LIVE_EXPERIMENTS, STOPPING_EXPERIMENTS, ExperimentState
+from resolute_experiments.store import continuations, experiments, outbox, runs, trials
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.runs import Container, Run
 from resolute_serving.database import Database
@@ -104,11 +106,14 @@ class Conductor:
         if experiment.state is ExperimentState.DELETING:
             await remove_everywhere(experiment, database=self._database, clients=self._clients)
             return True
+        if experiment.state not in LIVE_EXPERIMENTS:
+            return True
         await self._ensure_search(experiment)
         await self._settle_ended_runs(experiment)
         refusal = await deliver(experiment, database=self._database, clients=self._clients)
         if refusal:
             await self._fail(refusal)
+        await self._renew(experiment)
         await self._refresh_progress(experiment)
         return await self._finish(await self._read())
 
@@ -229,16 +234,24 @@ class Conductor:
             steps_completed=latest.steps_completed,
         )
 
+    async def _renew(self, experiment: Experiment) -> None:
+        if experiment.state is not ExperimentState.ACTIVE or not experiment.search_created:
+            return
+        if await renew(experiment, database=self._database, clients=self._clients):
+            self._notifier.notify(self._id)
+
     async def _refresh_progress(self, experiment: Experiment) -> None:
         if experiment.state is not ExperimentState.ACTIVE or not experiment.search_created:
             return
         request = searcher_service_pb2.GetSearchRequest(search_id=experiment.id)
         try:
-            progress = (await self._clients.searcher.GetSearch(request)).search.progress
+            search = (await self._clients.searcher.GetSearch(request)).search
         except NotFoundError as gone:
             await self._fail(f"its search is gone: {gone}")
             return
-        if abs(progress - experiment.progress) >= 0.001:
+        # A search that is over counts as done, however it went; the end of the experiment says what it was.
+        progress = search.progress
+        if search.state == search_pb2.SEARCH_STATE_ACTIVE and abs(progress - experiment.progress) >= 0.001:
             await self._database.write(lambda c: experiments.update(c, self._id, progress=progress))
             self._notifier.notify((self._id, "watch"))
 
@@ -274,13 +287,18 @@ class Conductor:
             while not self._notifier.closed:
                 try:
                     experiment = await self._read()
-                    if not experiment.search_created:
+                    if not experiment.search_created or await self._is_renewing():
                         await changes.wait(_TICK_SECONDS)
                         continue
                     await self._follow(experiment.action_cursor)
-                    return
+                    if (await self._read()).state not in {ExperimentState.ACTIVE, ExperimentState.PAUSED}:
+                        return
                 except Exception as failure:  # noqa: BLE001 - a defect, or a service that is away: it begins again
                     await changes.wait(attempts.failed(failure))
+
+    async def _is_renewing(self) -> bool:
+        # What a search says before it goes on, it does not mean any more: that it has ended.
+        return bool(await self._database.read(lambda c: continuations.pending(c, self._id)))
 
     async def _follow(self, cursor: int) -> None:
         request = searcher_service_pb2.FollowActionsRequest(search_id=self._id, after_sequence=cursor)
@@ -297,7 +315,8 @@ class Conductor:
 
     async def _apply(self, batch: list[search_pb2.Action]) -> int:
         moment = self._moment()
-        return await self._database.write(lambda c: actions.apply(c, self._id, batch, moment))
+        answers = await ask_around(self._id, batch, clients=self._clients)
+        return await self._database.write(lambda c: actions.apply(c, self._id, batch, moment, answers))
 
     def _moment(self) -> Moment:
         return Moment(now=self._clock.time(), preemption_timeout=self._preemption_timeout)

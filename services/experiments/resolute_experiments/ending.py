@@ -61,18 +61,22 @@ def announce_end(connection: Connection, trial: trials.Trial, search_event: Sear
     if search_event is not None:
         outbox.put(
             connection,
-            event_id=f"{trial.id}/{trial.run}/ended",
+            event_id=f"{_life(trial)}/ended",
             experiment_id=trial.experiment_id,
             kind=outbox.Kind.TRIAL_ENDED,
             payload={"request_id": trial.request_id, "event": search_event.value},
         )
     outbox.put(
         connection,
-        event_id=f"{trial.id}/{trial.run}/logs",
+        event_id=f"{_life(trial)}/logs",
         experiment_id=trial.experiment_id,
         kind=outbox.Kind.LOGS_CLOSED,
         payload={"trial_id": trial.id},
     )
+
+
+def _life(trial: trials.Trial) -> str:
+    return f"{trial.id}/{trial.life}.{trial.run}"
 
 
 def write_decision(

@@ -89,6 +89,16 @@ def fail(connection: Connection, experiment: Experiment, moment: Moment, *, fail
     experiments.update(connection, experiment.id, failure=failure)
 
 
+def conclude(connection: Connection, experiment: Experiment, event: ExperimentEvent, moment: Moment) -> None:
+    """Ends an experiment because its search shut down; trials that its client left open end with it.
+
+    Raises:
+        IllegalTransitionError: The experiment has ended.
+    """
+    _move(connection, experiment, event, moment)
+    _end_trials(connection, experiment, moment, reason=Reason.SEARCH)
+
+
 def _end_trials(connection: Connection, experiment: Experiment, moment: Moment, *, reason: Reason) -> None:
     for trial in trials.unfinished(connection, experiment.id):
         if trial.state in ALLOCATED_TRIALS:

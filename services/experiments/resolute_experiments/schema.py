@@ -78,10 +78,30 @@ trials = sa.Table(
     sa.Column("created_at", sa.Float, nullable=False),
     sa.Column("ended_at", sa.Float),
     sa.Column("revision", sa.BigInteger, nullable=False),
+    # How often it went on after its end: tells the ends of its lives apart.
+    sa.Column("life", sa.Integer, nullable=False, server_default="0"),
     sqlite_autoincrement=True,
 )
 sa.Index("trials_by_experiment", trials.c.experiment_id, trials.c.number)
 sa.Index("trials_in_queue", trials.c.state, trials.c.experiment_id, trials.c.queued_at, trials.c.number)
+
+continuations = sa.Table(
+    "continuations",
+    metadata,
+    sa.Column("position", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("request_id", sa.String(64), nullable=False, unique=True),
+    sa.Column("experiment_id", sa.String(36), sa.ForeignKey("experiments.id"), nullable=False),
+    # Where it goes back to, should its search refuse to go on.
+    sa.Column("previous_state", sa.String(32), nullable=False),
+    sa.Column("previous_config", sa.JSON, nullable=False),
+    # What the search is given, and which trials are tried again.
+    sa.Column("max_trials", sa.BigInteger),
+    sa.Column("max_length", sa.BigInteger),
+    sa.Column("trial_ids", sa.JSON, nullable=False),
+    sa.Column("carried_out", sa.Boolean, nullable=False),
+    sqlite_autoincrement=True,
+)
+sa.Index("continuations_by_experiment", continuations.c.experiment_id)
 
 runs = sa.Table(
     "runs",

@@ -51,10 +51,11 @@ def works_by_operations(config: Mapping[str, Any]) -> bool:
     searcher = config["searcher"]
     if searcher["name"] in ("custom", "plugin"):
         return True
-    return _length(searcher) is not None and not searcher.get("time_metric")
+    return length_of(searcher) is not None and not searcher.get("time_metric")
 
 
-def _length(searcher: Mapping[str, Any]) -> int | None:
+def length_of(searcher: Mapping[str, Any]) -> int | None:
+    """Gives the length of the longest trial, in whatever unit; None where trials end by themselves."""
     length = searcher.get("max_length")
     if isinstance(length, Mapping):
         return int(next(iter(length.values())))
@@ -65,26 +66,26 @@ def _limit(searcher: Mapping[str, Any]) -> int:
     """Length of the top rung: in searches driven by a time metric, its limit."""
     if searcher.get("time_metric"):
         return int(searcher["max_time"])
-    return _length(searcher) or 1
+    return length_of(searcher) or 1
 
 
 def _single(spec: search_pb2.SearchSpec, searcher: Mapping[str, Any]) -> None:
     spec.single.SetInParent()
-    if (length := _length(searcher)) is not None:
+    if (length := length_of(searcher)) is not None:
         spec.single.max_length = length
 
 
 def _random(spec: search_pb2.SearchSpec, searcher: Mapping[str, Any]) -> None:
     spec.random.max_trials = searcher["max_trials"]
     spec.random.max_concurrent_trials = searcher["max_concurrent_trials"]
-    if (length := _length(searcher)) is not None:
+    if (length := length_of(searcher)) is not None:
         spec.random.max_length = length
 
 
 def _grid(spec: search_pb2.SearchSpec, searcher: Mapping[str, Any]) -> None:
     spec.grid.SetInParent()
     spec.grid.max_concurrent_trials = searcher["max_concurrent_trials"]
-    if (length := _length(searcher)) is not None:
+    if (length := length_of(searcher)) is not None:
         spec.grid.max_length = length
 
 
@@ -120,7 +121,7 @@ def _adaptive_asha(spec: search_pb2.SearchSpec, searcher: Mapping[str, Any]) -> 
 
 def _optuna(spec: search_pb2.SearchSpec, searcher: Mapping[str, Any]) -> None:
     settings = {
-        "max_length": _length(searcher),
+        "max_length": length_of(searcher),
         "max_trials": searcher["max_trials"],
         "sampler": searcher["sampler"],
         "settings": searcher.get("sampler_settings") or {},

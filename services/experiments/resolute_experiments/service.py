@@ -17,6 +17,7 @@ from resolute.api.experiments.v1 import (
     access_service_pb2_grpc,
     allocations_service_pb2_grpc,
     cluster_service_pb2_grpc,
+    continuation_service_pb2_grpc,
     experiments_service_pb2_grpc,
     jobs_service_pb2_grpc,
     trials_service_pb2_grpc,
@@ -35,6 +36,7 @@ from resolute_experiments.scheduler import Scheduler
 from resolute_experiments.servicers.access import AccessServicer
 from resolute_experiments.servicers.allocations import AllocationsServicer
 from resolute_experiments.servicers.cluster import ClusterServicer
+from resolute_experiments.servicers.continuations import ContinuationServicer
 from resolute_experiments.servicers.experiments import ExperimentsServicer
 from resolute_experiments.servicers.jobs import JobsServicer
 from resolute_experiments.servicers.trials import TrialsServicer
@@ -84,7 +86,16 @@ class ExperimentsService:
     name = "experiments"
     grpc_names: Sequence[str] = tuple(
         f"resolute.api.experiments.v1.{noun}Service"
-        for noun in ("Experiments", "Trials", "Allocations", "Access", "Workspaces", "Cluster", "Jobs")
+        for noun in (
+            "Experiments",
+            "Trials",
+            "Continuation",
+            "Allocations",
+            "Access",
+            "Workspaces",
+            "Cluster",
+            "Jobs",
+        )
     )
 
     def __init__(self, environment: Environment, settings: ExperimentsSettings) -> None:
@@ -130,6 +141,8 @@ class ExperimentsService:
             self._core.database, fleet=self._fleet, scheduler=self._scheduler, clock=environment.clock
         )
         self._conductors: dict[str, asyncio.Task[None]] = {}
+        # Experiments that were to be led while somebody led them, and perhaps was about to stop.
+        self._asked_again: set[str] = set()
         self._tasks: list[asyncio.Task[None]] = []
 
     @property
@@ -151,6 +164,9 @@ class ExperimentsService:
         submissions = Submissions(self._core.database, clock=self._clock, admission=admission)
         experiments_service_pb2_grpc.add_ExperimentsServiceServicer_to_server(
             ExperimentsServicer(self._core, submissions=submissions, adopt=self._adopt), server
+        )
+        continuation_service_pb2_grpc.add_ContinuationServiceServicer_to_server(
+            ContinuationServicer(self._core, submissions=submissions, adopt=self._adopt), server
         )
         trials_service_pb2_grpc.add_TrialsServiceServicer_to_server(
             TrialsServicer(self._core, signer=self._signer, cluster_defaults=self._settings.cluster_defaults),
@@ -218,6 +234,7 @@ class ExperimentsService:
         """Begins to lead an experiment, unless that is done already."""
         current = self._conductors.get(experiment_id)
         if current is not None and not current.done():
+            self._asked_again.add(experiment_id)
             self._core.notifier.notify(experiment_id, SCHEDULE, SIGNALS)
             return
         conductor = Conductor(
@@ -237,6 +254,9 @@ class ExperimentsService:
         for experiment_id, known in list(self._conductors.items()):
             if known is task:
                 del self._conductors[experiment_id]
+                if experiment_id in self._asked_again and not task.cancelled():
+                    self._asked_again.remove(experiment_id)
+                    self._adopt(experiment_id)
         if not task.cancelled() and task.exception() is not None:
             _log.error("an experiment's conductor failed", exc_info=task.exception())
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from resolute_experiments.states import ExperimentState, RunOutcome, TrialState
+from resolute_experiments.states import STOPPING_EXPERIMENTS, ExperimentState, RunOutcome, TrialState
 
 
 class EarlyExit(Enum):
@@ -117,7 +117,7 @@ def settle(exit_: Exit, operation: Operation, situation: Situation) -> Decision:
     finished = outcome is RunOutcome.COMPLETED and not (operation.driven and not operation.closed)
     if finished and (operation.completed or not operation.driven):
         return Decision(outcome=outcome, trial=TrialState.COMPLETED, search_event=SearchEvent.CLOSED)
-    if state in {ExperimentState.STOPPING_CANCELED, ExperimentState.STOPPING_ERROR}:
+    if state in STOPPING_EXPERIMENTS:
         return Decision(outcome=outcome, trial=TrialState.CANCELED, search_event=SearchEvent.USER_CANCELED)
     if outcome is RunOutcome.COMPLETED and operation.completed:
         return Decision(outcome=outcome, trial=TrialState.WAITING)

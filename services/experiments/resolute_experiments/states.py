@@ -30,6 +30,7 @@ class ExperimentEvent(Enum):
 
     PAUSE = "PAUSED"
     ACTIVATE = "ACTIVE"
+    CONTINUE = "ACTIVE again"
     CANCEL = "CANCELED"
     KILL = "KILLED"
     SEARCH_COMPLETED = "COMPLETED"
@@ -79,6 +80,10 @@ _STOPPING = {
 EXPERIMENT_TRANSITIONS: Mapping[tuple[ExperimentState, ExperimentEvent], ExperimentState] = {
     **{(live, _E.PAUSE): _S.PAUSED for live in (_S.ACTIVE, _S.PAUSED)},
     **{(live, _E.ACTIVATE): _S.ACTIVE for live in (_S.ACTIVE, _S.PAUSED)},
+    **{
+        (going, _E.CONTINUE): _S.ACTIVE
+        for going in (_S.ACTIVE, _S.PAUSED, _S.COMPLETED, _S.CANCELED, _S.ERROR)
+    },
     **{(live, _E.CANCEL): _S.STOPPING_CANCELED for live in (_S.ACTIVE, _S.PAUSED, _S.STOPPING_CANCELED)},
     **{(live, _E.KILL): _S.STOPPING_KILLED for live in (_S.ACTIVE, _S.PAUSED, *_STOPPING)},
     **{(live, _E.SEARCH_COMPLETED): _S.STOPPING_COMPLETED for live in (_S.ACTIVE, _S.PAUSED)},
@@ -101,6 +106,7 @@ EXPERIMENT_TRANSITIONS: Mapping[tuple[ExperimentState, ExperimentEvent], Experim
 _REMEDIES: Mapping[ExperimentEvent, str] = {
     _E.PAUSE: "only an ACTIVE experiment can be paused",
     _E.ACTIVATE: "only a PAUSED experiment can be activated",
+    _E.CONTINUE: "wait until it has ended",
     _E.CANCEL: "only an experiment that has not ended can be cancelled",
     _E.KILL: "only an experiment that has not ended can be killed",
     _E.ARCHIVE: "wait until it has ended, or cancel it first",

@@ -45,6 +45,8 @@ class Submission:
     """The config as its author wrote it."""
     template: str = ""
     """Name of a template to merge under it; empty for none."""
+    base: Layer | None = None
+    """A config of which this one says only what is different; None for a config that says all."""
     paused: bool = False
     """Whether it begins paused."""
     test_mode: bool = False
@@ -92,14 +94,22 @@ class Submissions:
         self._clock = clock
         self._admission = admission
 
-    async def check(self, config_yaml: str, *, template: str, test_mode: bool = False) -> Accepted:
+    async def check(
+        self, config_yaml: str, *, template: str = "", base: Layer | None = None, test_mode: bool = False
+    ) -> Accepted:
         """Makes a whole config of what its author wrote.
+
+        Args:
+            config_yaml: What its author wrote.
+            template: Name of a template to merge under it; empty for none.
+            base: A config to merge under it; None for none.
+            test_mode: Whether it only trains one batch.
 
         Raises:
             InvalidConfigError: Something in it is wrong; the error lists every fault.
             NotFoundError: The template does not exist.
         """
-        layers = []
+        layers = [] if base is None else [base]
         if template:
             found = await self._database.read(lambda c: access.get_template(c, template))
             layers.append(Layer(f"template {template!r}", found.config))
@@ -155,7 +165,10 @@ class Submissions:
             AlreadyExistsError: The request was used for another experiment.
         """
         accepted = await self.check(
-            submission.config_yaml, template=submission.template, test_mode=submission.test_mode
+            submission.config_yaml,
+            template=submission.template,
+            base=submission.base,
+            test_mode=submission.test_mode,
         )
         await asyncio.to_thread(definition.check, submission.model_definition)
         values = self._row(submission, accepted.config)

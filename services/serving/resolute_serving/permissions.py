@@ -100,6 +100,11 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "SetTrialStatus": _trial(own_trial),
         "RecordTrial": _EDIT,
     },
+    "resolute.api.experiments.v1.ContinuationService": {
+        "ContinueExperiment": _EDIT,
+        "ContinueTrial": _EDIT,
+        "ForkExperiment": _EDIT,
+    },
     "resolute.api.experiments.v1.AllocationsService": {
         "GetLaunchSpec": _trial(own_allocation),
         "Rendezvous": _trial(own_allocation),

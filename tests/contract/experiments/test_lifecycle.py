@@ -17,6 +17,7 @@ from resolute.api.searcher.v1 import search_pb2
 from resolute.errors import IllegalTransitionError, NotFoundError
 from resolute.values import to_value
 from resolute_experiments import actions, lifecycle
+from resolute_experiments.answers import Answers
 from resolute_experiments.ending import Evidence, Sealed, write_decision
 from resolute_experiments.lifecycle import Moment
 from resolute_experiments.schema import audit, metadata
@@ -60,7 +61,7 @@ class Store:
     def act(self, **kind: Any) -> None:
         self.sequence += 1
         action = search_pb2.Action(sequence=self.sequence, **kind)
-        self.run(lambda c: actions.apply(c, self.experiment_id, [action], NOW))
+        self.run(lambda c: actions.apply(c, self.experiment_id, [action], NOW, Answers()))
 
     def create_trial(self) -> str:
         trial_id = str(uuid.uuid4())
@@ -166,7 +167,7 @@ def test_action_is_applied_once_however_often_it_comes(store: Store) -> None:
             request_id="x", trial_id=str(uuid.uuid4()), hparams=to_value({})
         ),
     )
-    cursor = store.run(lambda c: actions.apply(c, store.experiment_id, [repeated], NOW))
+    cursor = store.run(lambda c: actions.apply(c, store.experiment_id, [repeated], NOW, Answers()))
     assert cursor == 1
     known = store.run(lambda c: trials.of_experiment(c, store.experiment_id))
     assert [trial.id for trial in known] == [trial_id]

@@ -47,6 +47,7 @@ class Trial:
     created_at: float
     ended_at: float | None
     revision: int
+    life: int
 
     @property
     def label(self) -> str:
@@ -64,7 +65,7 @@ def insert(connection: Connection, values: dict[str, Any]) -> None:
     known = connection.execute(sa.select(trials.c.id).where(trials.c.id == values["id"])).one_or_none()
     if known is None:
         revision = experiment_store.touch(connection, values["experiment_id"])
-        connection.execute(sa.insert(trials).values(revision=revision, **values))
+        connection.execute(sa.insert(trials).values(revision=revision, life=0, **values))
 
 
 def get(connection: Connection, *, number: int = 0, trial_id: str = "") -> Trial:

@@ -1,0 +1,21 @@
+"""``resolute trial continue``."""
+
+from __future__ import annotations
+
+import click
+
+from resolute.cli.continuing import Choices, continuing_options, go_on
+from resolute.cli.identifiers import TRIAL
+
+
+@click.command("continue")
+@click.argument("trial_id", metavar="ID", type=TRIAL)
+@continuing_options
+@click.pass_context
+def continue_(ctx: click.Context, trial_id: str, choices: Choices) -> None:
+    """Create an experiment whose one trial starts from the weights of this one.
+
+    It has the hyperparameters of the trial, and the other fields of its experiment's config.
+    """
+    title = f"A new experiment begins from the weights of trial {trial_id}:"
+    go_on(ctx, lambda services: services.continuations.trial, trial_id, choices, title=title, new=True)

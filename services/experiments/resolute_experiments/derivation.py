@@ -1,0 +1,45 @@
+"""Configs of new experiments that begin from what is there: a config alone, or a trial with its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from resolute_experiments.config import Layer
+from resolute_experiments.store.experiments import Experiment
+from resolute_experiments.store.trials import Trial
+
+_SOURCES = ("source_trial_id", "source_checkpoint_uuid")
+_KEPT = ("metric", "smaller_is_better", "max_length")
+
+
+def forked(experiment: Experiment) -> Layer:
+    """Gives the config of an experiment, without the weights that its trials began from."""
+    searcher = {name: value for name, value in experiment.config["searcher"].items() if name not in _SOURCES}
+    config = {**experiment.config, "searcher": searcher, "name": f"fork of {experiment.name}"}
+    return Layer(experiment.label, config)
+
+
+def continued(experiment: Experiment, trial: Trial) -> Layer:
+    """Gives the config of one trial: its own hyperparameters, and the weights of its newest checkpoint."""
+    before = experiment.config["searcher"]
+    searcher = {name: before[name] for name in _KEPT if before.get(name) is not None}
+    config = {
+        **experiment.config,
+        "name": f"{experiment.name}, {trial.label} continued",
+        "hyperparameters": _constants(trial.hparams, experiment.config["hyperparameters"]),
+        "searcher": {"name": "single", **searcher, "source_trial_id": trial.number},
+    }
+    return Layer(trial.label, config)
+
+
+def _constants(hparams: Mapping[str, Any], space: Mapping[str, Any]) -> dict[str, Any]:
+    """Makes constants of sampled values; groups of the space stay groups."""
+    found: dict[str, Any] = {}
+    for name, value in hparams.items():
+        axis = space.get(name)
+        if isinstance(axis, Mapping) and not isinstance(axis.get("type"), str):
+            found[name] = _constants(value, axis)
+        else:
+            found[name] = {"type": "const", "val": value}
+    return found

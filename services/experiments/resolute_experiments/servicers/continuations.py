@@ -1,0 +1,173 @@
+"""Handlers of ContinuationService."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy.engine import Connection
+
+from resolute.api.experiments.v1 import continuation_service_pb2 as pb2
+from resolute.api.experiments.v1 import continuation_service_pb2_grpc, experiment_pb2
+from resolute.errors import AlreadyExistsError, ConflictError, FailedPreconditionError
+from resolute_experiments import continuation, derivation
+from resolute_experiments.conductor import SCHEDULE, SIGNALS
+from resolute_experiments.config import Layer
+from resolute_experiments.core import Core
+from resolute_experiments.messages import experiment_message, trial_message
+from resolute_experiments.storagespec import without_secrets
+from resolute_experiments.store import continuations, experiments, trials
+from resolute_experiments.store.experiments import Experiment
+from resolute_experiments.submission import Submission, Submissions
+from resolute_serving.intake import parse_uuid
+
+
+class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServicer):
+    """Lets experiments go on, and begins new ones from what is there.
+
+    Args:
+        core: What all handlers of this service share.
+        submissions: Takes what people submit.
+        adopt: Begins to lead an experiment.
+    """
+
+    def __init__(self, core: Core, *, submissions: Submissions, adopt: Callable[[str], None]) -> None:
+        self._core = core
+        self._submissions = submissions
+        self._adopt = adopt
+
+    async def ContinueExperiment(
+        self, request: pb2.ContinueExperimentRequest, context: Any
+    ) -> pb2.ContinueExperimentResponse:
+        """Lets an experiment go on as itself."""
+        request_id = parse_uuid(request.request_id, field="request_id")
+        before = await self._core.database.read(lambda c: self._core.experiment(c, request.experiment))
+        config, warnings = await self._overridden(before, request.config_yaml)
+        moment = self._core.moment()
+
+        def work(connection: Connection) -> pb2.ContinueExperimentResponse:
+            experiment = experiments.get(connection, experiment_id=before.id)
+            known = continuations.by_request(connection, request_id)
+            if known is not None:
+                return _repeated(connection, experiment, known)
+            if experiment.config != before.config:
+                raise ConflictError(f"{experiment.label} changed meanwhile; look at it and repeat")
+            found = continuation.plan(
+                experiment, config or experiment.config, trials.of_experiment(connection, experiment.id)
+            )
+            if not request.validate_only:
+                continuation.begin(connection, experiment, found, request_id=request_id, moment=moment)
+            return pb2.ContinueExperimentResponse(
+                experiment=_read(connection, experiment.id), continuation=_kept(experiment, found, warnings)
+            )
+
+        run = self._core.database.read if request.validate_only else self._core.database.write
+        response = await run(work)
+        if not request.validate_only:
+            self._adopt(before.id)
+            self._core.notifier.notify(before.id, (before.id, "watch"), SCHEDULE, SIGNALS)
+        return response
+
+    async def ContinueTrial(
+        self, request: pb2.ContinueTrialRequest, context: Any
+    ) -> pb2.ContinueTrialResponse:
+        """Creates an experiment whose one trial starts from the newest checkpoint of another."""
+
+        def look(connection: Connection) -> tuple[trials.Trial, Experiment]:
+            trial = self._core.trial(connection, request.trial)
+            return trial, experiments.get(connection, experiment_id=trial.experiment_id)
+
+        trial, experiment = await self._core.database.read(look)
+        if not trial.latest_checkpoint_id:
+            raise FailedPreconditionError(
+                f"{trial.label} has no checkpoint to start from; "
+                f"`resolute experiment fork {experiment.number}` begins one from its config",
+                resource=trial.label,
+            )
+        base = derivation.continued(experiment, trial)
+        created, warnings = await self._derive(request, experiment, base)
+        kept = pb2.ContinuedTrial(trial=trial_message(trial, experiment), keeps_weights=True)
+        return pb2.ContinueTrialResponse(
+            experiment=created, continuation=pb2.Continuation(trials=[kept], warnings=warnings)
+        )
+
+    async def ForkExperiment(
+        self, request: pb2.ForkExperimentRequest, context: Any
+    ) -> pb2.ForkExperimentResponse:
+        """Creates an experiment from the config and the code of another."""
+        experiment = await self._core.database.read(lambda c: self._core.experiment(c, request.experiment))
+        created, warnings = await self._derive(request, experiment, derivation.forked(experiment))
+        return pb2.ForkExperimentResponse(
+            experiment=created, continuation=pb2.Continuation(warnings=warnings)
+        )
+
+    async def _overridden(
+        self, experiment: Experiment, config_yaml: str
+    ) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
+        if not config_yaml:
+            return None, ()
+        base = Layer(experiment.label, experiment.config)
+        accepted = await self._submissions.check(config_yaml, base=base)
+        return without_secrets(accepted.config.to_dict()), accepted.warnings
+
+    async def _derive(
+        self,
+        request: pb2.ContinueTrialRequest | pb2.ForkExperimentRequest,
+        experiment: Experiment,
+        base: Layer,
+    ) -> tuple[experiment_pb2.Experiment | None, tuple[str, ...]]:
+        """Submits the code of an experiment again, with another config; or only looks whether it would do."""
+        request_id = parse_uuid(request.request_id, field="request_id")
+        if request.validate_only:
+            accepted = await self._submissions.check(request.config_yaml, base=base)
+            return None, accepted.warnings
+        code = await self._core.database.read(lambda c: b"".join(experiments.definition(c, experiment.id)))
+        submission = Submission(
+            request_id=request_id, config_yaml=request.config_yaml, base=base, model_definition=code
+        )
+        created, warnings = await self._submissions.submit(submission)
+        self._adopt(created.id)
+        return experiment_message(created, {}, with_config=True), warnings
+
+
+def _read(connection: Connection, experiment_id: str) -> experiment_pb2.Experiment:
+    experiment = experiments.get(connection, experiment_id=experiment_id)
+    counts = experiments.trial_counts(connection, [experiment_id]).get(experiment_id, {})
+    return experiment_message(experiment, counts, with_config=False)
+
+
+def _kept(experiment: Experiment, found: continuation.Plan, warnings: tuple[str, ...]) -> pb2.Continuation:
+    return pb2.Continuation(
+        trials=[
+            pb2.ContinuedTrial(
+                trial=trial_message(trial, experiment),
+                keeps_weights=bool(trial.latest_checkpoint_id),
+                keeps_steps=bool(trial.latest_checkpoint_id),
+            )
+            for trial in found.trials
+        ],
+        keeps_search=experiment.search_created,
+        max_trials=found.max_trials,
+        max_length=found.max_length,
+        changed_fields=found.changed,
+        warnings=warnings,
+    )
+
+
+def _repeated(
+    connection: Connection, experiment: Experiment, known: continuations.Continuation
+) -> pb2.ContinueExperimentResponse:
+    """Answers a request that was taken before."""
+    if known.experiment_id != experiment.id:
+        raise AlreadyExistsError(
+            f"the request {known.request_id} let another experiment go on; use a new id",
+            resource=experiment.label,
+        )
+    retried = (trials.get(connection, trial_id=trial_id) for trial_id in known.trial_ids)
+    kept = pb2.Continuation(
+        trials=[pb2.ContinuedTrial(trial=trial_message(trial, experiment)) for trial in retried],
+        keeps_search=experiment.search_created,
+        max_trials=known.max_trials,
+        max_length=known.max_length,
+    )
+    return pb2.ContinueExperimentResponse(experiment=_read(connection, experiment.id), continuation=kept)
