@@ -19,10 +19,11 @@ from resolute_experiments.states import (
     ENDED_EXPERIMENTS,
     ExperimentEvent,
     ExperimentState,
+    RunOutcome,
     TrialState,
     next_state,
 )
-from resolute_experiments.store import access, continuations, experiments
+from resolute_experiments.store import access, continuations, experiments, runs
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.trials import Trial
 
@@ -109,7 +110,10 @@ def begin(
             "previous_config": experiment.config,
             "max_trials": found.max_trials,
             "max_length": found.max_length,
-            "trial_ids": [trial.id for trial in found.trials],
+            # Whoever has work to do comes first: a search may close those that rest once nobody works.
+            "trial_ids": [
+                trial.id for trial in sorted(found.trials, key=lambda trial: _rested(connection, trial))
+            ],
         },
     )
     access.record(
@@ -121,6 +125,12 @@ def begin(
         trials=[trial.number for trial in found.trials],
         changed=list(found.changed),
     )
+
+
+def _rested(connection: Connection, trial: Trial) -> bool:
+    """Whether it had done what was asked of it when it was cancelled."""
+    history = runs.of_trial(connection, trial.id)
+    return bool(history) and history[-1].outcome is RunOutcome.COMPLETED
 
 
 def _is_tried_again(trial: Trial, state: ExperimentState) -> bool:

@@ -239,11 +239,12 @@ class Search:
 
     def _decide(self, event: MethodEvent, operations: list[Operation], actions: list[Action]) -> None:
         self._sampler.random.advance_to(self._draws)
-        for operation in self._method.decide(event, self._sampler):
-            self._keep(operation, operations, actions)
         if isinstance(event, Retried):
+            # It is there again before anything is decided about it.
             again = self.trials[event.request_id]
             self._hand_over(RunTrial(event.request_id, again.length, reopens=True), actions)
+        for operation in self._method.decide(event, self._sampler):
+            self._keep(operation, operations, actions)
         if self._ends_with(event):
             self._keep(
                 Shutdown(

@@ -227,6 +227,7 @@ class Chaos:
                         self.alive.get(request_id, self.search.trial(request_id).min_run) + 1
                     )
                 case CloseTrial(request_id) | StopTrial(request_id):
+                    assert request_id in self.alive
                     assert self.search.trial(request_id).closing
                 case EndSearch():
                     assert self.search.over
