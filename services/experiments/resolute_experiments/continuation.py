@@ -14,6 +14,7 @@ from sqlalchemy.engine import Connection
 from resolute.errors import FailedPreconditionError, InvalidConfigError, Violation
 from resolute_experiments import lifecycle
 from resolute_experiments.lifecycle import Moment
+from resolute_experiments.quotas import admit
 from resolute_experiments.searchspec import length_of
 from resolute_experiments.states import (
     ENDED_EXPERIMENTS,
@@ -85,10 +86,17 @@ def plan(experiment: Experiment, config: dict[str, Any], trials: Sequence[Trial]
 def begin(
     connection: Connection, experiment: Experiment, found: Plan, *, request_id: str, moment: Moment
 ) -> None:
-    """Lets the experiment be active again, and notes what the conductor must carry out."""
+    """Lets the experiment be active again, and notes what the conductor must carry out.
+
+    Raises:
+        QuotaError: Its workspace would use more than it may.
+    """
+    config = found.config
     if experiment.state is ExperimentState.PAUSED:
         lifecycle.activate(connection, experiment, moment)
-    config = found.config
+    elif experiment.state in ENDED_EXPERIMENTS:
+        slots = config["resources"]["slots_per_trial"]
+        admit(connection, workspace=experiment.workspace, project=experiment.project, slots=slots)
     experiments.update(
         connection,
         experiment.id,

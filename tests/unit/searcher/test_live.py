@@ -36,13 +36,13 @@ class FailingDatabase(Database):
     failing: random.Random | None = None
     failures: Counter[str]
 
-    async def write(self, work: Work[T]) -> T:
+    async def write(self, work: Work[T], *, order: str = "") -> T:
         lucky = self.failing.random() if self.failing else 1.0
         if lucky < 0.15:
             self.failures["before"] += 1
             await asyncio.sleep(0)
             raise UnavailableError("the disk is away")
-        result = await super().write(work)
+        result = await super().write(work, order=order)
         if lucky < 0.3:
             self.failures["after"] += 1
             raise UnavailableError("the answer was lost")

@@ -86,7 +86,7 @@ class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServ
             )
         base = derivation.continued(experiment, trial)
         created, warnings = await self._derive(request, experiment, base)
-        kept = pb2.ContinuedTrial(trial=trial_message(trial, experiment), keeps_weights=True)
+        kept = pb2.ContinuedTrial(trial=_as_it_is(trial, experiment), keeps_weights=True)
         return pb2.ContinueTrialResponse(
             experiment=created, continuation=pb2.Continuation(trials=[kept], warnings=warnings)
         )
@@ -136,11 +136,15 @@ def _read(connection: Connection, experiment_id: str) -> experiment_pb2.Experime
     return experiment_message(experiment, counts, with_config=False)
 
 
+def _as_it_is(trial: trials.Trial, experiment: Experiment) -> experiment_pb2.Trial:
+    return trial_message(trial, experiment, explanation=trial.explanation)
+
+
 def _kept(experiment: Experiment, found: continuation.Plan, warnings: tuple[str, ...]) -> pb2.Continuation:
     return pb2.Continuation(
         trials=[
             pb2.ContinuedTrial(
-                trial=trial_message(trial, experiment),
+                trial=_as_it_is(trial, experiment),
                 keeps_weights=bool(trial.latest_checkpoint_id),
                 keeps_steps=bool(trial.latest_checkpoint_id),
             )
@@ -165,7 +169,7 @@ def _repeated(
         )
     retried = (trials.get(connection, trial_id=trial_id) for trial_id in known.trial_ids)
     kept = pb2.Continuation(
-        trials=[pb2.ContinuedTrial(trial=trial_message(trial, experiment)) for trial in retried],
+        trials=[pb2.ContinuedTrial(trial=_as_it_is(trial, experiment)) for trial in retried],
         keeps_search=experiment.search_created,
         max_trials=known.max_trials,
         max_length=known.max_length,
