@@ -60,10 +60,8 @@ def trainer(*callbacks: Any, logger: Any = False, **options: Any) -> pl.Trainer:
     }
     return pl.Trainer(
         accelerator="cpu",
-        devices=1,
         log_every_n_steps=1,
         callbacks=list(callbacks),
         logger=logger,
-        **quiet,
-        **options,
+        **{"devices": 1, **quiet, **options},
     )

@@ -32,6 +32,10 @@ class SimulatedPreemption:
         """Sends the signal now."""
         self._requested = True
 
+    def withdraw(self) -> None:
+        """Takes the signal back, as a trial sees it that goes on."""
+        self._requested = False
+
     def acknowledge(self) -> None:
         """Called by the Core API when the script promises to exit."""
         self.acknowledged = True
