@@ -7,11 +7,12 @@ On a cluster the config and the search decide how it is trained; without one (``
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import logging
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from resolute.info import TRIAL, ClusterInfo
 
 if TYPE_CHECKING:
     from resolute.pytorch import Trainer, TrainUnit
+    from resolute.pytorch.trial_context import TrialContext
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -84,18 +86,10 @@ def load_class(entrypoint: str) -> Any:
 def _train(trial_class: Any, info: ClusterInfo, config: ExperimentConfig) -> None:
     from resolute import pytorch
 
-    optimizations = config.get_optimizations_config()
     size = info.trial.hparams.get("global_batch_size")
-    with pytorch.init(
-        hparams=info.trial.hparams,
-        exp_conf=config,
-        aggregation_frequency=int(optimizations.get("aggregation_frequency", 1)),
-    ) as context:
+    with _context(trial_class, info.trial.hparams, config) as context:
         if context.distributed.rank and not config.debug_enabled():
             logging.getLogger().setLevel(logging.WARNING)
-        context._average_aggregated_gradients = bool(  # noqa: SLF001 - what only a config can say
-            optimizations.get("average_aggregated_gradients", True)
-        )
         trainer = _trainer(trial_class, context)
         trainer.fit(
             checkpoint_period=_period(config, "min_checkpoint_period", size),
@@ -112,16 +106,45 @@ def _test(trial_class: Any, config: ExperimentConfig) -> None:
     from resolute import pytorch
 
     hparams = json.loads(os.environ.get("DET_HPARAMS", "{}"))
-    with pytorch.init(hparams=hparams, exp_conf=config) as context:
+    with _context(trial_class, hparams, config) as context:
         _trainer(trial_class, context).fit(max_length=pytorch.Batch(1), test_mode=True)
+
+
+@contextlib.contextmanager
+def _context(
+    trial_class: Any, hparams: Mapping[str, Any], config: ExperimentConfig
+) -> Iterator[TrialContext]:
+    """Gives the context of the trial's kind, as the config wants it."""
+    from resolute import pytorch
+    from resolute.pytorch import deepspeed
+
+    if _is_deepspeed(trial_class):
+        with deepspeed.init(hparams=hparams, exp_conf=config) as engines:
+            yield engines
+        return
+    optimizations = config.get_optimizations_config()
+    frequency = int(optimizations.get("aggregation_frequency", 1))
+    with pytorch.init(hparams=hparams, exp_conf=config, aggregation_frequency=frequency) as context:
+        context._average_aggregated_gradients = bool(  # noqa: SLF001 - what only a config can say
+            optimizations.get("average_aggregated_gradients", True)
+        )
+        yield context
 
 
 def _trainer(trial_class: Any, context: Any) -> Trainer:
     from resolute import pytorch
+    from resolute.pytorch import deepspeed
 
-    trainer = pytorch.Trainer(trial_class(context), context)
+    kind = deepspeed.Trainer if _is_deepspeed(trial_class) else pytorch.Trainer
+    trainer = kind(trial_class(context), context)
     trainer._from_trainer = False  # noqa: SLF001 - the class can be made again from a config alone
     return trainer
+
+
+def _is_deepspeed(trial_class: Any) -> bool:
+    from resolute.pytorch.deepspeed import DeepSpeedTrial
+
+    return isinstance(trial_class, type) and issubclass(trial_class, DeepSpeedTrial)
 
 
 def _period(config: Mapping[str, Any], name: str, global_batch_size: Any) -> TrainUnit | None:

@@ -102,14 +102,18 @@ class Recorder:
         return [(steps, metrics) for kind, steps, metrics in self.reports if kind == group]
 
 
-def local_context(directory: Path, **options: Any) -> tuple[PyTorchTrialContext, Recorder]:
-    """A context off cluster whose checkpoints lie in a directory."""
+def local_core(directory: Path, distributed: Any = None) -> tuple[core.Context, Recorder]:
+    """The Core API off cluster, with checkpoints in a directory and reports in a recorder."""
     recorder = Recorder()
-    core_context = core._dummy_init(
-        checkpoint_storage=str(directory), distributed=options.pop("distributed", None)
-    )
+    core_context = core._dummy_init(checkpoint_storage=str(directory), distributed=distributed)
     core_context.train._reporter = recorder
     core_context.start()
+    return core_context, recorder
+
+
+def local_context(directory: Path, **options: Any) -> tuple[PyTorchTrialContext, Recorder]:
+    """A context off cluster whose checkpoints lie in a directory."""
+    core_context, recorder = local_core(directory, options.pop("distributed", None))
     context = PyTorchTrialContext(
         core_context,
         trial_seed=options.pop("seed", 7),

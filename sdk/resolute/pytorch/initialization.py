@@ -6,7 +6,8 @@ import contextlib
 import json
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -49,10 +50,59 @@ def init(
         ValueError: The trial has several slots and was not started by a launch layer for them.
         InvalidExperimentException: The batch has fewer records than the trial has slots.
     """
+
+    def meet(info: ClusterInfo | None) -> DistributedContext | None:
+        return distributed if info is None else _launched(info)
+
+    with begun(meet, exp_conf=exp_conf) as beginning:
+        yield PyTorchTrialContext(
+            beginning.core_context,
+            trial_seed=beginning.trial_seed,
+            hparams=hparams,
+            slots_per_trial=beginning.core_context.distributed.size,
+            num_gpus=torch.cuda.device_count(),
+            exp_conf=beginning.exp_conf,
+            aggregation_frequency=aggregation_frequency,
+            steps_completed=beginning.steps_completed,
+            managed_training=beginning.managed,
+            debug_enabled=beginning.debug_enabled,
+            enable_tensorboard_logging=enable_tensorboard_logging,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What a context of any kind of trial is made of."""
+
+    core_context: core.Context
+    trial_seed: int
+    """Equal on all ranks."""
+    exp_conf: Mapping[str, Any] | None
+    """The experiment's own on a cluster, else what the script gave."""
+    steps_completed: int
+    managed: bool
+    """Whether this is a trial of a cluster."""
+    debug_enabled: bool
+
+
+@contextlib.contextmanager
+def begun(
+    meet: Callable[[ClusterInfo | None], DistributedContext | None], *, exp_conf: Mapping[str, Any] | None
+) -> Iterator[Beginning]:
+    """Meets the other ranks, seeds random numbers on a cluster, and opens the Core API.
+
+    Args:
+        meet: Returns the other ranks, of a trial of a cluster or else of None; None for no others.
+        exp_conf: Config of a training off cluster.
+
+    Yields:
+        What a context is made of.
+    """
     info = resolute.get_cluster_info()
-    managed = info is not None and info.task_type == TRIAL
-    if info is not None and managed:
-        distributed = _launched(info)
+    if info is not None and info.task_type != TRIAL:
+        info = None
+    distributed = meet(info)
+    if info is not None:
         exp_conf = info.trial._config
         random_state.seed_all(info.trial.trial_seed)
     core_context = core.init(
@@ -60,23 +110,17 @@ def init(
         preempt_mode=PreemptMode.WorkersAskChief,
         tensorboard_mode=TensorboardMode.MANUAL,
     )
-    if not managed:
+    if info is None:
         core_context.info = None
     with core_context:
         dist = core_context.distributed
-        seed = info.trial.trial_seed if info is not None and managed else dist.broadcast(_local_seed())
-        yield PyTorchTrialContext(
-            core_context,
-            trial_seed=seed,
-            hparams=hparams,
-            slots_per_trial=dist.size,
-            num_gpus=torch.cuda.device_count(),
+        yield Beginning(
+            core_context=core_context,
+            trial_seed=dist.broadcast(_local_seed()) if info is None else info.trial.trial_seed,
             exp_conf=exp_conf,
-            aggregation_frequency=aggregation_frequency,
-            steps_completed=info.trial._steps_completed if info is not None and managed else 0,
-            managed_training=managed,
-            debug_enabled=bool(info.trial._debug) if info is not None and managed else False,
-            enable_tensorboard_logging=enable_tensorboard_logging,
+            steps_completed=0 if info is None else info.trial._steps_completed,
+            managed=info is not None,
+            debug_enabled=False if info is None else bool(info.trial._debug),
         )
 
 
@@ -90,13 +134,25 @@ def _launched(info: ClusterInfo) -> DistributedContext | None:
         if not torch.distributed.is_initialized():
             torch.distributed.init_process_group(backend="nccl" if torch.cuda.is_available() else "gloo")
         return DistributedContext.from_torch_distributed()
+    check_alone(info, layer="torch_distributed")
+    return None
+
+
+def check_alone(info: ClusterInfo, *, layer: str) -> None:
+    """Checks that a trial that nothing has launched for several slots has but one.
+
+    Args:
+        info: The trial.
+        layer: The launch layer to advise.
+
+    Raises:
+        ValueError: It has several.
+    """
     if len(info.container_addrs) > 1 or len(info.slot_ids) > 1:
         raise ValueError(
             "this trial has several slots: you must wrap your training script with a distributed launch "
-            "layer, such "
-            "as entrypoint: python3 -m determined.launch.torch_distributed -- python3 train.py"
+            f"layer, such as entrypoint: python3 -m determined.launch.{layer} -- python3 train.py"
         )
-    return None
 
 
 def _local_seed() -> int:

@@ -106,9 +106,11 @@ def _array(tensor: torch.Tensor) -> Any:
 
 
 def _mean_of_ranks(batches: Sequence[Metrics]) -> Metrics:
-    if len(batches) == 1:
-        return dict(batches[0])
-    return {name: _mean([batch.get(name) for batch in batches]) for name in batches[0]}
+    # Of the ranks that share a copy of the model, some may have nothing to say.
+    saying = [batch for batch in batches if batch] or batches[:1]
+    if len(saying) == 1:
+        return dict(saying[0])
+    return {name: _mean([batch.get(name) for batch in saying]) for name in saying[0]}
 
 
 def _mean(values: list[Any]) -> Any:

@@ -1,0 +1,102 @@
+"""How a ``DeepSpeedTrial`` trains and evaluates its batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from resolute.pytorch.batches import Batches
+from resolute.pytorch.callbacks import Callbacks
+from resolute.pytorch.deepspeed.context import DeepSpeedTrialContext
+from resolute.pytorch.deepspeed.trial import DeepSpeedTrial
+from resolute.pytorch.metrics import Metrics, TrainingMetrics
+from resolute.pytorch.validation import reduced
+
+_NOTHING: dict[str, Any] = {}
+"""The metrics of a rank that has none to report."""
+
+
+class EngineBatches:
+    """Trains batches, each of all its micro batches.
+
+    Args:
+        trial: The trial.
+        context: Its context.
+        loader: Yields micro batches; None on ranks that need no data.
+        metrics: Takes what the trial returns.
+    """
+
+    def __init__(
+        self,
+        trial: DeepSpeedTrial,
+        context: DeepSpeedTrialContext,
+        *,
+        loader: Iterable[Any] | None,
+        metrics: TrainingMetrics,
+    ) -> None:
+        self._trial = trial
+        self._batches = None if loader is None else Batches(loader)
+        self._metrics = metrics
+        self._reports = context._mpu.should_report_metrics
+        self._calls = context._calls_per_batch
+        # A pipeline counts batches, and trains whole ones only.
+        self._counting = None if context.use_pipeline_parallel else context.models[0]
+        self._micro_batches = context.num_micro_batches_per_slot
+
+    def train(self, step: int, epoch: int) -> None:
+        """Trains one batch and keeps the metrics of each call.
+
+        Raises:
+            AssertionError: The trial did not step its engine with every micro batch.
+        """
+        for _ in range(self._calls):
+            returned = self._trial.train_batch(self._batches, epoch, step)
+            self._metrics.add(returned if self._reports else _NOTHING)
+        if self._counting is not None and self._counting.micro_steps % self._micro_batches:
+            raise AssertionError(
+                f"after batch {step} the engine is within a batch: train_batch() must call backward() and "
+                f"step() of the engine for each of the {self._micro_batches} micro batches of a batch"
+            )
+
+    def close(self) -> None:
+        """Ends the workers of the loader."""
+        if self._batches is not None:
+            self._batches.close()
+
+
+class EngineEvaluation:
+    """Evaluates.
+
+    Args:
+        trial: The trial.
+        context: Its context.
+        callbacks: Its callbacks.
+        loader: Yields micro batches; None on ranks that need no data.
+        calls: How often ``evaluate_batch`` is called: as often on every rank, for engines exchange weights.
+    """
+
+    def __init__(
+        self,
+        trial: DeepSpeedTrial,
+        context: DeepSpeedTrialContext,
+        *,
+        callbacks: Callbacks,
+        loader: Iterable[Any] | None,
+        calls: int,
+    ) -> None:
+        self._trial = trial
+        self._context = context
+        self._callbacks = callbacks
+        self._loader = loader
+        self._calls = calls
+
+    def evaluate(self) -> Metrics:
+        """Returns means over batches and ranks; every rank calls."""
+        return reduced(self._each(), self._context, callbacks=self._callbacks)
+
+    def _each(self) -> Iterator[Any]:
+        batches = None if self._loader is None else iter(self._loader)
+        for number in range(self._calls):
+            returned = self._trial.evaluate_batch(batches, number)
+            if self._context._mpu.should_report_metrics:
+                yield returned

@@ -1,0 +1,91 @@
+"""What of a ``DeepSpeedTrial`` is in its checkpoints: of every rank its part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from resolute.pytorch.callbacks import Callbacks
+from resolute.pytorch.deepspeed.context import DeepSpeedTrialContext
+from resolute.pytorch.deepspeed.trial import DeepSpeedTrial
+from resolute.pytorch.metrics import TrainingMetrics
+from resolute.pytorch.rank_state import RankState
+from resolute.trial_errors import InvalidCheckpointException
+
+
+class EngineContents:
+    """Keeps engines, by the trial's own ``save``, and of every rank its random numbers and callbacks.
+
+    Args:
+        trial: The trial.
+        context: Its context.
+        callbacks: Its callbacks.
+        metrics: Metrics that were not reported yet; they belong to a checkpoint between two reports.
+    """
+
+    trial_type = "DeepSpeedTrial"
+    needs_all_ranks = True
+
+    def __init__(
+        self,
+        trial: DeepSpeedTrial,
+        context: DeepSpeedTrialContext,
+        *,
+        callbacks: Callbacks,
+        metrics: TrainingMetrics,
+    ) -> None:
+        self._trial = trial
+        self._context = context
+        self._callbacks = callbacks
+        self._own = RankState(context, metrics)
+
+    def capture(self, step: int) -> dict[str, Any]:
+        """Returns this rank's state, as callbacks want it."""
+        state = {**self._own.capture(), "callbacks": self._callbacks.state()}
+        for callback in self._callbacks:
+            callback.on_checkpoint_save_start(state)
+        return state
+
+    def write(self, directory: Path, state: Mapping[str, Any], *, step: int) -> None:
+        """Writes this rank's files."""
+        torch.save(state, directory / _rank_file(self._context.distributed.rank))
+        self._trial.save(self._context, directory)
+        self._callbacks.end_write(str(directory))
+
+    def load(self, directory: Path, *, goes_on: bool) -> None:
+        """Takes up what was written.
+
+        Raises:
+            InvalidCheckpointException: It is another model's, or no checkpoint of a ``DeepSpeedTrial``.
+        """
+        own = self._read(directory)
+        for callback in self._callbacks:
+            callback.on_checkpoint_load_start(own)
+        try:
+            self._trial.load(self._context, directory)
+        except (AssertionError, RuntimeError) as failure:
+            # DeepSpeed asserts without a word.
+            raise InvalidCheckpointException(
+                f"the checkpoint in {directory} does not fit the engines of {type(self._trial).__name__}: "
+                f"{failure or 'DeepSpeed cannot load it'}"
+            ) from failure
+        self._callbacks.restore(own.get("callbacks", {}))
+        self._own.restore(own, goes_on=goes_on)
+
+    def _read(self, directory: Path) -> dict[str, Any]:
+        """Reads this rank's file; the chief's where there were fewer ranks."""
+        found = (directory / _rank_file(rank) for rank in (self._context.distributed.rank, 0))
+        path = next((path for path in found if path.exists()), None)
+        if path is None:
+            raise InvalidCheckpointException(
+                f"{directory} holds no checkpoint of a DeepSpeedTrial: {_rank_file(0)} is not there"
+            )
+        state: dict[str, Any] = torch.load(path, weights_only=False, map_location="cpu")
+        return state
+
+
+def _rank_file(rank: int) -> str:
+    return f"det_state_dict_rank{rank}.pth"

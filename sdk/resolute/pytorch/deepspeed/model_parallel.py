@@ -1,0 +1,73 @@
+"""Which part of the model, and which part of the data, a rank has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from resolute.core import DistributedContext
+
+
+@dataclass
+class ModelParallelUnit:
+    """The place of one rank among ranks that may share a copy of the model.
+
+    Attributes:
+        data_parallel_rank: Which copy of the model it belongs to, from 0; decides its share of the data.
+        data_parallel_world_size: How many copies of the model there are.
+        should_report_metrics: Whether what ``train_batch`` and ``evaluate_batch`` return here counts.
+        should_build_data_loader: Whether it needs data: in a pipeline the first and the last stage do.
+    """
+
+    data_parallel_rank: int
+    data_parallel_world_size: int
+    should_report_metrics: bool
+    should_build_data_loader: bool
+
+
+class Grid(Protocol):
+    """The part of DeepSpeed's ``PipelineParallelGrid`` that is needed."""
+
+    def get_pipe_parallel_rank(self) -> int:
+        """Stage of this rank in its pipeline."""
+
+    def get_pipe_parallel_world_size(self) -> int:
+        """Number of stages."""
+
+    def get_slice_parallel_rank(self) -> int:
+        """Place of this rank among those that share a layer."""
+
+    def get_data_parallel_rank(self) -> int:
+        """Which copy of the model this rank belongs to."""
+
+    def get_data_parallel_world_size(self) -> int:
+        """Number of copies of the model."""
+
+
+def make_data_parallel_mpu(dist_context: DistributedContext) -> ModelParallelUnit:
+    """Returns the unit of a rank that has a whole copy of the model.
+
+    Args:
+        dist_context: The ranks.
+    """
+    return ModelParallelUnit(
+        data_parallel_rank=dist_context.get_rank(),
+        data_parallel_world_size=dist_context.get_size(),
+        should_report_metrics=True,
+        should_build_data_loader=True,
+    )
+
+
+def make_deepspeed_mpu(topology: Grid) -> ModelParallelUnit:
+    """Returns the unit of a rank in one of DeepSpeed's pipelines, where every rank hears the loss.
+
+    Args:
+        topology: The pipeline engine's ``mpu``.
+    """
+    stage, stages = topology.get_pipe_parallel_rank(), topology.get_pipe_parallel_world_size()
+    return ModelParallelUnit(
+        data_parallel_rank=topology.get_data_parallel_rank(),
+        data_parallel_world_size=topology.get_data_parallel_world_size(),
+        should_report_metrics=True,
+        should_build_data_loader=stage in {0, stages - 1} and topology.get_slice_parallel_rank() == 0,
+    )

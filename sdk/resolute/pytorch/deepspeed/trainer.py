@@ -1,0 +1,31 @@
+"""``Trainer`` for trials with DeepSpeed's engines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from resolute.pytorch.deepspeed.assembly import EngineAssembly
+from resolute.pytorch.deepspeed.context import DeepSpeedTrialContext
+from resolute.pytorch.deepspeed.trial import DeepSpeedTrial
+from resolute.pytorch.trainer import Trainer as PyTorchTrainer
+
+
+class Trainer(PyTorchTrainer):
+    """Trains a ``DeepSpeedTrial``, with ``fit`` as that of ``resolute.pytorch.Trainer``.
+
+    Args:
+        trial: The trial.
+        context: The context that it was made with.
+
+    Raises:
+        TypeError: The trial is no ``DeepSpeedTrial``.
+        InvalidExperimentException: It has wrapped no engine.
+    """
+
+    def __init__(self, trial: Any, context: DeepSpeedTrialContext) -> None:
+        if not isinstance(trial, DeepSpeedTrial):
+            raise TypeError(
+                f"a {type(trial).__name__} is no trial: its class must be derived from "
+                "resolute.pytorch.deepspeed.DeepSpeedTrial"
+            )
+        self._begin(trial, context, EngineAssembly(trial, context))
