@@ -131,7 +131,7 @@ class Registry:
             lambda connection: _committable(connection, commit, principal=principal, lock=False)
         )
         if checkpoint.state is not State.UPLOADING:
-            return checkpoint
+            return await self._database.read(lambda connection: _shown(connection, commit.checkpoint_id))
         found = await self._workers.run(partial(self._finish, checkpoint, commit))
         if found:
             raise _incomplete(checkpoint, found)
@@ -140,7 +140,7 @@ class Registry:
             authority.require_experiment(connection, checkpoint.owner.experiment_id, lock=True)
             current = _committable(connection, commit, principal=principal, lock=True)
             if current.state is not State.UPLOADING:
-                return current
+                return _shown(connection, commit.checkpoint_id)
             now = self._clock.time()
             manifest = commit.manifest.placed(current.files)
             records.complete(connection, commit.checkpoint_id, manifest, now=now)
