@@ -13,6 +13,7 @@ from resolute.cli.plugins import plugin_commands
 _EXPERIMENT = "resolute.cli.experiment"
 _TRIAL = "resolute.cli.trial"
 _CHECKPOINT = "resolute.cli.checkpoint"
+_MODEL = "resolute.cli.model"
 _TEMPLATE = "resolute.cli.template"
 _SEARCH = "resolute.cli.search"
 _USER = "resolute.cli.user"
@@ -94,6 +95,24 @@ CHECKPOINT_COMMANDS = (
 )
 """Commands of ``resolute checkpoint``."""
 
+MODEL_COMMANDS = (
+    LazyCommand("create", "Create a model.", f"{_MODEL}.models:create"),
+    LazyCommand("list", "List models.", f"{_MODEL}.models:list_", ("ls",)),
+    LazyCommand("describe", "Show a model with its versions.", f"{_MODEL}.models:describe"),
+    LazyCommand("set", "Change what is said of a model.", f"{_MODEL}.models:set_"),
+    LazyCommand("archive", "Let a model take no more versions.", f"{_MODEL}.models:archive"),
+    LazyCommand("unarchive", "Let a model take versions again.", f"{_MODEL}.models:unarchive"),
+    LazyCommand("delete", "Remove a model; its checkpoints stay.", f"{_MODEL}.models:delete"),
+    LazyCommand("register-version", "Make a checkpoint a version.", f"{_MODEL}.versions:register_version"),
+    LazyCommand("list-versions", "List the versions of a model.", f"{_MODEL}.versions:list_versions"),
+    LazyCommand("describe-version", "Show a version.", f"{_MODEL}.versions:describe_version"),
+    LazyCommand("download", "Fetch the files of a version.", f"{_MODEL}.versions:download"),
+    LazyCommand(
+        "delete-version", "Remove a version; its checkpoint stays.", f"{_MODEL}.versions:delete_version"
+    ),
+)
+"""Commands of ``resolute model``."""
+
 TEMPLATE_COMMANDS = (
     LazyCommand("list", "List templates.", f"{_TEMPLATE}.commands:list_", ("ls",)),
     LazyCommand("describe", "Print a template.", f"{_TEMPLATE}.commands:describe"),
@@ -169,6 +188,7 @@ ROOT_COMMANDS = (
     LazyCommand("trial", "Look at the trials of experiments.", "resolute.cli.commands:trial", ("t",)),
     LazyCommand("checkpoint", "Find and fetch checkpoints.", "resolute.cli.commands:checkpoint", ("c",)),
     LazyCommand("job", "Look at the queue and change its order.", "resolute.cli.commands:job", ("j",)),
+    LazyCommand("model", "Keep checkpoints under names.", "resolute.cli.commands:model", ("m",)),
     LazyCommand("storage", "Look at stores of checkpoints.", "resolute.cli.commands:storage"),
     LazyCommand("template", "Keep parts of configs to share.", "resolute.cli.commands:template", ("tpl",)),
     LazyCommand("search", "Try searches out, and check them.", "resolute.cli.commands:search"),
@@ -239,6 +259,11 @@ def job() -> None:
 @click.group(cls=LazyGroup, entries=STORAGE_COMMANDS)
 def storage() -> None:
     """Look at stores of checkpoints."""
+
+
+@click.group(cls=LazyGroup, entries=MODEL_COMMANDS)
+def model() -> None:
+    """Keep checkpoints under names, as versions that nothing deletes."""
 
 
 @click.group(cls=LazyGroup, entries=TEMPLATE_COMMANDS)

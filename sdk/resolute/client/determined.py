@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -15,17 +16,19 @@ from resolute.client.checkpoint import Checkpoint
 from resolute.client.config_file import config_text, placed, read_config
 from resolute.client.endpoint import CERTIFICATE_VARIABLES
 from resolute.client.experiment import Experiment
-from resolute.client.ordering import ExperimentSortBy, OrderBy
+from resolute.client.model import Model
+from resolute.client.ordering import ExperimentSortBy, ModelSortBy, OrderBy
 from resolute.client.packing import configured_limit, pack
-from resolute.client.records import ExperimentRecord, TrialMetrics
+from resolute.client.records import ExperimentRecord, ModelRecord, TrialMetrics
 from resolute.client.remote.experiments import ExperimentFilter, Submission
+from resolute.client.remote.models import ModelFilter, Words
 from resolute.client.services import Services
 from resolute.client.session import Session
 from resolute.client.states import ExperimentState
 from resolute.client.trial import Trial
 from resolute.client.user import User
 from resolute.client.workspace import Workspace
-from resolute.errors import NotFoundError
+from resolute.errors import NotFoundError, UnimplementedError
 
 _EPOCH = datetime.fromtimestamp(0, tz=timezone.utc)
 
@@ -245,6 +248,73 @@ class Determined:
         """
         return Checkpoint(self._services, self._services.checkpoints.get(uuid))
 
+    def create_model(
+        self,
+        name: str,
+        description: str | None = "",
+        metadata: Mapping[str, Any] | None = None,
+        labels: Sequence[str] | None = None,
+        workspace_name: str | None = None,
+    ) -> Model:
+        """Creates a model: a name under which checkpoints are kept as versions.
+
+        Raises:
+            AlreadyExistsError: The name is taken.
+        """
+        words = Words(description=description or "", metadata_patch=metadata or {}, labels=labels or ())
+        return Model(
+            self._services, self._services.models.create(name, words, workspace=workspace_name or "")
+        )
+
+    def get_model(self, identifier: int | str) -> Model:
+        """Gives a model by its name or its number.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        return Model(self._services, self._services.models.get(identifier))
+
+    get_model_by_id = get_model
+
+    def list_models(
+        self,
+        sort_by: ModelSortBy = ModelSortBy.NAME,
+        order_by: OrderBy = OrderBy.ASCENDING,
+        name: str | None = None,
+        description: str | None = None,
+        model_id: int | None = None,
+        workspace_names: Sequence[str] | None = None,
+        workspace_ids: Sequence[int] | None = None,
+    ) -> list[Model]:
+        """Lists models, archived ones too.
+
+        Args:
+            sort_by: What they are sorted by.
+            order_by: Direction.
+            name: Only models whose name contains this text, in any case.
+            description: Only models whose description contains this text, in any case.
+            model_id: Only the model of this number.
+            workspace_names: Only models of one of these workspaces.
+            workspace_ids: Not supported; workspaces have names.
+        """
+        if workspace_ids is not None:
+            raise UnimplementedError("workspaces have no numbers here; give workspace_names")
+        wanted = ModelFilter(
+            name=name or "", description=description or "", workspaces=tuple(workspace_names or ())
+        )
+        found = [record for record in self._services.models.list(wanted) if model_id in {None, record.id}]
+        found.sort(key=_MODEL_KEYS[sort_by], reverse=order_by is OrderBy.DESCENDING)
+        return [Model(self._services, record) for record in found]
+
+    get_models = list_models
+
+    def get_model_labels(self) -> list[str]:
+        """Lists the labels of all models, the most used first."""
+        counts = Counter(
+            label for record in self._services.models.list(ModelFilter()) for label in record.labels
+        )
+        return [label for label, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
+
     def iter_trials_metrics(
         self, trial_ids: Sequence[int], group: str | None = None
     ) -> Iterator[TrialMetrics]:
@@ -253,6 +323,14 @@ class Determined:
             yield from self.get_trial(trial_id).iter_metrics(group)
 
 
+_MODEL_KEYS: Mapping[ModelSortBy, Callable[[ModelRecord], Any]] = {
+    ModelSortBy.NAME: lambda record: record.name,
+    ModelSortBy.DESCRIPTION: lambda record: record.description,
+    ModelSortBy.CREATION_TIME: lambda record: record.create_time or _EPOCH,
+    ModelSortBy.LAST_UPDATED_TIME: lambda record: record.update_time or _EPOCH,
+    ModelSortBy.NUM_VERSIONS: lambda record: record.version_count,
+    ModelSortBy.WORKSPACE: lambda record: record.workspace,
+}
 _KEYS: Mapping[ExperimentSortBy, Callable[[ExperimentRecord], Any]] = {
     ExperimentSortBy.ID: lambda record: record.id,
     ExperimentSortBy.NAME: lambda record: record.name,

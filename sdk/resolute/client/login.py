@@ -9,7 +9,8 @@ from typing import Any
 from resolute.client.checkpoint import Checkpoint
 from resolute.client.determined import Determined
 from resolute.client.experiment import Experiment
-from resolute.client.ordering import ExperimentSortBy, OrderBy
+from resolute.client.model import Model
+from resolute.client.ordering import ExperimentSortBy, ModelSortBy, OrderBy
 from resolute.client.records import TrialMetrics
 from resolute.client.states import ExperimentState
 from resolute.client.trial import Trial
@@ -131,6 +132,48 @@ def get_trial(trial_id: int | str) -> Trial:
 def get_checkpoint(uuid: str) -> Checkpoint:
     """Gives a committed checkpoint."""
     return _cluster().get_checkpoint(uuid)
+
+
+def create_model(
+    name: str,
+    description: str | None = "",
+    metadata: Mapping[str, Any] | None = None,
+    labels: Sequence[str] | None = None,
+    workspace_name: str | None = None,
+) -> Model:
+    """Creates a model; see ``Determined.create_model``."""
+    return _cluster().create_model(name, description, metadata, labels, workspace_name)
+
+
+def get_model(identifier: int | str) -> Model:
+    """Gives a model by its name or its number."""
+    return _cluster().get_model(identifier)
+
+
+get_model_by_id = get_model
+
+
+def list_models(
+    sort_by: ModelSortBy = ModelSortBy.NAME,
+    order_by: OrderBy = OrderBy.ASCENDING,
+    name: str | None = None,
+    description: str | None = None,
+    model_id: int | None = None,
+    workspace_names: Sequence[str] | None = None,
+    workspace_ids: Sequence[int] | None = None,
+) -> list[Model]:
+    """Lists models; see ``Determined.list_models``."""
+    return _cluster().list_models(
+        sort_by, order_by, name, description, model_id, workspace_names, workspace_ids
+    )
+
+
+get_models = list_models
+
+
+def get_model_labels() -> list[str]:
+    """Lists the labels of all models, the most used first."""
+    return _cluster().get_model_labels()
 
 
 def iter_trials_metrics(trial_ids: Sequence[int], group: str | None = None) -> Iterator[TrialMetrics]:

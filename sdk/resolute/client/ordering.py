@@ -28,6 +28,17 @@ class ExperimentSortBy(Enum):
     USER = "USER"
 
 
+class ModelSortBy(Enum):
+    """What models can be sorted by."""
+
+    NAME = "NAME"
+    DESCRIPTION = "DESCRIPTION"
+    CREATION_TIME = "CREATION_TIME"
+    LAST_UPDATED_TIME = "LAST_UPDATED_TIME"
+    NUM_VERSIONS = "NUM_VERSIONS"
+    WORKSPACE = "WORKSPACE"
+
+
 class TrialSortBy(Enum):
     """What trials can be sorted by."""
 

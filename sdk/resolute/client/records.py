@@ -150,6 +150,43 @@ class CheckpointRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRecord:
+    """A name under which checkpoints are versions."""
+
+    uuid: str
+    id: int
+    """Number for people."""
+    name: str
+    description: str
+    notes: str
+    labels: tuple[str, ...]
+    metadata: dict[str, Any]
+    workspace: str
+    owner: str
+    archived: bool
+    version_count: int
+    create_time: datetime | None
+    update_time: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelVersionRecord:
+    """A checkpoint as a version of a model."""
+
+    model: ModelRecord
+    version: int
+    checkpoint: CheckpointRecord
+    """Without its files."""
+    name: str
+    comment: str
+    notes: str
+    labels: tuple[str, ...]
+    metadata: dict[str, Any]
+    owner: str
+    create_time: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LineRecord:
     """One line of a trial's log."""
 

@@ -12,6 +12,7 @@ from resolute.client.remote.experiments import Experiments
 from resolute.client.remote.jobs import Jobs
 from resolute.client.remote.logs import Logs
 from resolute.client.remote.metrics import Metrics
+from resolute.client.remote.models import Models
 from resolute.client.remote.searches import Searches
 from resolute.client.remote.trials import Trials
 from resolute.client.remote.workspaces import Workspaces
@@ -57,6 +58,11 @@ class Services:
     def checkpoints(self) -> Checkpoints:
         """The registry of checkpoints."""
         return Checkpoints(self.session)
+
+    @cached_property
+    def models(self) -> Models:
+        """Checkpoints under names."""
+        return Models(self.session)
 
     @cached_property
     def searches(self) -> Searches:

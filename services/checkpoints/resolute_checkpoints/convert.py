@@ -163,8 +163,8 @@ def from_checkpoint(checkpoint: Checkpoint) -> messages.Checkpoint:
         steps_completed=checkpoint.steps_completed,
         files=[from_file(file) for file in checkpoint.files],
         metadata=to_value(dict(checkpoint.metadata)),
-        create_time=_to_timestamp(checkpoint.create_time),
-        commit_time=None if checkpoint.commit_time is None else _to_timestamp(checkpoint.commit_time),
+        create_time=to_timestamp(checkpoint.create_time),
+        commit_time=None if checkpoint.commit_time is None else to_timestamp(checkpoint.commit_time),
         total_size=checkpoint.total_size,
         storage=_from_storage(checkpoint.storage),
         file_count=checkpoint.file_count,
@@ -195,7 +195,8 @@ def _from_storage(storage: Storage) -> messages.Storage:
     )
 
 
-def _to_timestamp(seconds: float) -> Timestamp:
+def to_timestamp(seconds: float) -> Timestamp:
+    """Writes seconds since 1970."""
     return Timestamp(seconds=int(seconds // 1), nanos=int(seconds % 1 * 1e9))
 
 

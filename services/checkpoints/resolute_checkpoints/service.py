@@ -10,17 +10,20 @@ import grpc
 from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import (
     add_CheckpointsServiceServicer_to_server,
 )
+from resolute.api.checkpoints.v1.models_service_pb2_grpc import add_ModelsServiceServicer_to_server
 from resolute_checkpoints.blobs.stores import Stores
 from resolute_checkpoints.blobs.workers import BlobWorkers
 from resolute_checkpoints.collector import Collector
 from resolute_checkpoints.deletion import Deletions
 from resolute_checkpoints.examination import Examiner
 from resolute_checkpoints.expiry import Expiry
+from resolute_checkpoints.models import Models
 from resolute_checkpoints.reading import Reading
 from resolute_checkpoints.registry import Registry
 from resolute_checkpoints.removal import Remover
 from resolute_checkpoints.reuse import Reuse
-from resolute_checkpoints.servicer import CheckpointsServicer
+from resolute_checkpoints.servicers.checkpoints import CheckpointsServicer
+from resolute_checkpoints.servicers.models import ModelsServicer
 from resolute_checkpoints.settings import CheckpointSettings
 from resolute_serving.readings import Reading as Number
 from resolute_serving.service import Environment
@@ -39,7 +42,10 @@ class CheckpointsService:
 
     name = "checkpoints"
     """Short name."""
-    grpc_names: Sequence[str] = ("resolute.api.checkpoints.v1.CheckpointsService",)
+    grpc_names: Sequence[str] = (
+        "resolute.api.checkpoints.v1.CheckpointsService",
+        "resolute.api.checkpoints.v1.ModelsService",
+    )
     """Full names of its gRPC services."""
 
     def __init__(self, environment: Environment, *, settings: CheckpointSettings) -> None:
@@ -50,6 +56,7 @@ class CheckpointsService:
         remover = Remover(database=self._database, stores=stores, workers=self._removal_workers, clock=clock)
         self.collector = Collector(database=self._database, remover=remover, clock=clock, settings=settings)
         """Clears up in the background; tests make it pass at once."""
+        self._models = ModelsServicer(Models(database=self._database, clock=clock))
         self._servicer = CheckpointsServicer(
             registry=Registry(
                 database=self._database, stores=stores, workers=self._workers, remover=remover, clock=clock
@@ -64,6 +71,7 @@ class CheckpointsService:
     def register(self, server: grpc.aio.Server) -> None:
         """Adds its handlers to a server that has not started."""
         add_CheckpointsServiceServicer_to_server(self._servicer, server)
+        add_ModelsServiceServicer_to_server(self._models, server)
 
     async def readings(self) -> Sequence[Number]:
         """Tells how much waits to be written."""

@@ -1,0 +1,155 @@
+"""``resolute model create|list|describe|set|archive|unarchive|delete``."""
+
+from __future__ import annotations
+
+import click
+
+from resolute.cli.model.texts import parse_metadata, print_version_list
+from resolute.cli.output import Column, Format, format_option, print_facts, print_items, print_json
+from resolute.cli.settings import Settings
+from resolute.client.records import ModelRecord
+from resolute.client.remote.models import ModelFilter, Words
+
+_COLUMNS: tuple[Column[ModelRecord], ...] = (
+    Column("ID", lambda model: model.id, right=True),
+    Column("Name", lambda model: model.name),
+    Column("Versions", lambda model: model.version_count, right=True),
+    Column("Workspace", lambda model: model.workspace),
+    Column("Labels", lambda model: ", ".join(model.labels)),
+    Column("Updated", lambda model: model.update_time),
+    Column("Archived", lambda model: "yes" if model.archived else ""),
+)
+
+
+@click.command()
+@click.argument("name")
+@click.option("--description", default="", help="One line about it.")
+@click.option("--label", "labels", multiple=True, help="A word to find it by. Repeatable.")
+@click.option("--metadata", "pairs", multiple=True, metavar="KEY=VALUE", help="Free metadata. Repeatable.")
+@click.option("--workspace", default="", help="Workspace that it belongs to.")
+@click.pass_obj
+def create(
+    settings: Settings,
+    name: str,
+    description: str,
+    labels: tuple[str, ...],
+    pairs: tuple[str, ...],
+    workspace: str,
+) -> None:
+    """Create the model NAME, under which checkpoints can be registered."""
+    words = Words(description=description, labels=labels, metadata_patch=parse_metadata(pairs))
+    model = settings.services().models.create(name, words, workspace=workspace)
+    click.echo(f"model {model.name} has the number {model.id}")
+
+
+@click.command(name="list")
+@click.option("--name", default="", help="Only models whose name contains this.")
+@click.option("--label", "labels", multiple=True, help="Only models with this label. Repeatable.")
+@click.option("--workspace", "workspaces", multiple=True, help="Only models of this workspace. Repeatable.")
+@click.option("-a", "--all", "all_", is_flag=True, help="Archived ones too.")
+@format_option
+@click.pass_obj
+def list_(
+    settings: Settings,
+    name: str,
+    labels: tuple[str, ...],
+    workspaces: tuple[str, ...],
+    all_: bool,
+    output: Format,
+) -> None:
+    """List models by name."""
+    wanted = ModelFilter(name=name, labels=labels, workspaces=workspaces, include_archived=all_)
+    print_items(settings.services().models.list(wanted), _COLUMNS, output=output)
+
+
+@click.command()
+@click.argument("model")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@click.pass_obj
+def describe(settings: Settings, model: str, as_json: bool) -> None:
+    """Show MODEL, a name or a number, with its versions."""
+    models = settings.services().models
+    record, versions = models.get(model), list(models.versions(model))
+    if as_json:
+        print_json({"model": record, "versions": versions})
+        return
+    click.secho(f"Model {record.name} ({record.id})", bold=True)
+    print_facts(
+        [
+            ("Description", record.description or None),
+            ("Workspace", record.workspace),
+            ("Owner", record.owner),
+            ("Labels", ", ".join(record.labels) or None),
+            ("Metadata", record.metadata or None),
+            ("Archived", "yes" if record.archived else None),
+            ("Created", record.create_time),
+            ("Notes", record.notes or None),
+        ]
+    )
+    click.echo()
+    print_version_list(versions, output=Format.TABLE)
+
+
+@click.command(name="set")
+@click.argument("model")
+@click.option("--name", help="Another name.")
+@click.option("--description", help="One line about it.")
+@click.option("--notes", help="Longer text.")
+@click.option("--label", "labels", multiple=True, help="Its labels from now on. Repeatable.")
+@click.option("--metadata", "pairs", multiple=True, metavar="KEY=VALUE", help="Keys to set. Repeatable.")
+@click.option("--workspace", help="Workspace that it belongs to from now on.")
+@click.pass_obj
+def set_(
+    settings: Settings,
+    model: str,
+    name: str | None,
+    description: str | None,
+    notes: str | None,
+    labels: tuple[str, ...],
+    pairs: tuple[str, ...],
+    workspace: str | None,
+) -> None:
+    """Change what is said of MODEL, a name or a number."""
+    words = Words(
+        name=name,
+        description=description,
+        notes=notes,
+        labels=labels or None,
+        metadata_patch=parse_metadata(pairs) or None,
+    )
+    record = settings.services().models.update(model, words, workspace=workspace)
+    click.echo(f"model {record.name} is changed")
+
+
+@click.command()
+@click.argument("model")
+@click.pass_obj
+def archive(settings: Settings, model: str) -> None:
+    """Hide MODEL from lists; it takes no versions from then on."""
+    record = settings.services().models.update(model, Words(), archived=True)
+    click.echo(f"model {record.name} is archived")
+
+
+@click.command()
+@click.argument("model")
+@click.pass_obj
+def unarchive(settings: Settings, model: str) -> None:
+    """Show MODEL in lists again."""
+    record = settings.services().models.update(model, Words(), archived=False)
+    click.echo(f"model {record.name} is not archived")
+
+
+@click.command()
+@click.argument("model")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def delete(settings: Settings, model: str, yes: bool) -> None:
+    """Remove MODEL with its versions. Their checkpoints stay, and may be deleted from then on."""
+    models = settings.services().models
+    record = models.get(model)
+    if not yes:
+        click.confirm(
+            f"Remove the model {record.name} with {record.version_count} versions?", abort=True, err=True
+        )
+    models.delete(model)
+    click.echo(f"model {record.name} is removed")

@@ -1,0 +1,107 @@
+"""``resolute model register-version|list-versions|describe-version|download|delete-version``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from resolute.cli.checkpoint.fetch import fetch
+from resolute.cli.identifiers import CHECKPOINT
+from resolute.cli.model.texts import parse_metadata, print_version_list
+from resolute.cli.output import Format, format_option, print_facts, print_json
+from resolute.cli.settings import Settings
+from resolute.client.remote.models import Words
+
+_VERSION = click.IntRange(min=1)
+
+
+@click.command(name="register-version")
+@click.argument("model")
+@click.argument("uuid", type=CHECKPOINT)
+@click.option("--name", default="", help="A name of its own.")
+@click.option("--comment", default="", help="One line about it.")
+@click.option("--notes", default="", help="Longer text.")
+@click.option("--label", "labels", multiple=True, help="A word to find it by. Repeatable.")
+@click.option("--metadata", "pairs", multiple=True, metavar="KEY=VALUE", help="Free metadata. Repeatable.")
+@click.pass_obj
+def register_version(
+    settings: Settings,
+    model: str,
+    uuid: str,
+    name: str,
+    comment: str,
+    notes: str,
+    labels: tuple[str, ...],
+    pairs: tuple[str, ...],
+) -> None:
+    """Make the checkpoint UUID the next version of MODEL. Nothing deletes it from then on."""
+    words = Words(
+        name=name, description=comment, notes=notes, labels=labels, metadata_patch=parse_metadata(pairs)
+    )
+    version = settings.services().models.register(model, uuid, words)
+    click.echo(f"checkpoint {uuid} is version {version.version} of model {version.model.name}")
+
+
+@click.command(name="list-versions")
+@click.argument("model")
+@format_option
+@click.pass_obj
+def list_versions(settings: Settings, model: str, output: Format) -> None:
+    """List the versions of MODEL, newest first."""
+    print_version_list(settings.services().models.versions(model), output=output)
+
+
+@click.command(name="describe-version")
+@click.argument("model")
+@click.argument("version", type=_VERSION, required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@click.pass_obj
+def describe_version(settings: Settings, model: str, version: int | None, as_json: bool) -> None:
+    """Show a version of MODEL, the latest unless VERSION names one."""
+    found = settings.services().models.version(model, version or 0)
+    if as_json:
+        print_json(found)
+        return
+    click.secho(f"Model {found.model.name}, version {found.version}", bold=True)
+    print_facts(
+        [
+            ("Name", found.name or None),
+            ("Comment", found.comment or None),
+            ("Checkpoint", found.checkpoint.uuid),
+            ("Steps", found.checkpoint.steps_completed),
+            ("Registered", found.create_time),
+            ("Owner", found.owner),
+            ("Labels", ", ".join(found.labels) or None),
+            ("Metadata", found.metadata or None),
+            ("Notes", found.notes or None),
+        ]
+    )
+
+
+@click.command()
+@click.argument("model")
+@click.argument("version", type=_VERSION, required=False)
+@click.option("-o", "--output-dir", type=click.Path(path_type=Path), help="Where to (checkpoints/UUID).")
+@click.option("-q", "--quiet", is_flag=True, help="Print the directory and nothing else.")
+@click.pass_obj
+def download(
+    settings: Settings, model: str, version: int | None, output_dir: Path | None, quiet: bool
+) -> None:
+    """Fetch the files of a version of MODEL, the latest unless VERSION names one."""
+    services = settings.services()
+    found = services.models.version(model, version or 0)
+    fetch(services, services.checkpoints.get(found.checkpoint.uuid), output_dir, quiet=quiet)
+
+
+@click.command(name="delete-version")
+@click.argument("model")
+@click.argument("version", type=_VERSION)
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def delete_version(settings: Settings, model: str, version: int, yes: bool) -> None:
+    """Remove a version of MODEL. Its checkpoint stays, and may be deleted from then on."""
+    if not yes:
+        click.confirm(f"Remove version {version} of model {model}?", abort=True, err=True)
+    settings.services().models.delete_version(model, version)
+    click.echo(f"version {version} of model {model} is removed")

@@ -1,0 +1,1 @@
+"""Handlers of the contract, one module a gRPC service."""
