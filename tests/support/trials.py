@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from torch import nn
 from torch.utils.data import Dataset
 
 from resolute import core, pytorch
-from resolute.pytorch import Batch, PyTorchTrialContext
+from resolute.pytorch import Batch, PyTorchTrialContext, random_state
 
 RECORDS = 40
 
@@ -48,6 +49,7 @@ class LineTrial(pytorch.PyTorchTrial):
             lambda values: float(np.mean(values)), name="absolute", for_validation=False
         )
         self.seen: list[int] = []
+        self.state: dict[str, Any] = {}
 
     def build_training_data_loader(self) -> pytorch.DataLoader:
         size = self.context.get_per_slot_batch_size()
@@ -83,6 +85,53 @@ def weights_of(module: Any) -> list[torch.Tensor]:
 
 def same(left: list[torch.Tensor], right: list[torch.Tensor]) -> bool:
     return len(left) == len(right) and all(torch.equal(a, b) for a, b in zip(left, right, strict=True))
+
+
+def state_of(trial: Any) -> dict[str, Any]:
+    """All that decides how training goes on, as it is now on this rank."""
+    context = trial.context
+    scaler = context._precision.scaler
+    return copy.deepcopy(
+        {
+            "weights": [parameter.detach() for model in context.models for parameter in model.parameters()],
+            "optimizers": [optimizer.state_dict() for optimizer in context.optimizers],
+            "schedulers": [scheduler.state_dict() for scheduler in context.lr_schedulers],
+            "scaler": None if scaler is None else scaler.state_dict(),
+            "random": random_state.capture(context.device),
+        }
+    )
+
+
+def equal(left: Any, right: Any) -> bool:
+    """Whether two values are the same, bit for bit, however nested."""
+    if isinstance(left, torch.Tensor):
+        return isinstance(right, torch.Tensor) and torch.equal(left, right)
+    if isinstance(left, np.ndarray):
+        return np.array_equal(left, right)
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(equal(left[name], right[name]) for name in left)
+    if isinstance(left, (list, tuple)):
+        return len(left) == len(right) and all(equal(a, b) for a, b in zip(left, right, strict=True))
+    return bool(left == right)
+
+
+class ScaledTrial(LineTrial):
+    """With a scaler too, whose scale changes as training goes on."""
+
+    def __init__(self, context: PyTorchTrialContext) -> None:
+        self.scaler = context.wrap_scaler(torch.amp.GradScaler("cpu", init_scale=8.0, growth_interval=3))
+        super().__init__(context)
+
+    def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> dict[str, Any]:
+        x, y = batch
+        loss = ((self.model(x) - y) ** 2).mean()
+        self.context.backward(self.scaler.scale(loss))
+        self.context.step_optimizer(self.optimizer, scaler=self.scaler)
+        if (batch_idx + 1) % self.context._aggregation_frequency == 0:
+            self.scaler.update()
+        self.absolute.update(loss.item())
+        self.seen.append(batch_idx)
+        return {"loss": loss}
 
 
 class Recorder:

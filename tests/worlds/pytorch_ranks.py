@@ -1,4 +1,7 @@
-"""Run by torchrun: what two ranks do must be right, also when they are stopped and go on."""
+"""Run by torchrun or horovodrun: what two ranks do must be right, also when they are stopped and go on.
+
+Arguments: a directory, and the backend.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.distributed as dist
-from support.trials import LineTrial, local_context, newest_checkpoint, same, weights
+from support.local_ranks import VARIABLES, joined
+from support.trials import LineTrial, equal, local_context, newest_checkpoint, same, state_of, weights
 
 from resolute import core, pytorch
 from resolute.pytorch import Batch, Epoch, Trainer
 from resolute.pytorch.random_state import seed_all
 from resolute.testing import simulate_preemption
 
-HERE = Path(sys.argv[1])
+HERE, BACKEND = Path(sys.argv[1]), sys.argv[2]
 
 
 def train(
@@ -33,6 +36,7 @@ def train(
         **options,
     }
     Trainer(trial, context).fit(**options)
+    trial.state = state_of(trial)
     return trial, recorder.reports
 
 
@@ -65,9 +69,8 @@ def resumes_exactly(distributed: Any, aggregation: int) -> None:
     assert resumed.seen[0] == steps[0]
     if distributed.rank == 0:  # running statistics of normalisation are the chief's
         assert same(weights(resumed), weights(whole))
-    parameters = [[p.detach() for p in trial.model.parameters()] for trial in (resumed, whole)]
-    assert same(*parameters)
-    gathered = distributed.allgather([p.tolist() for p in parameters[0]])
+    assert equal(resumed.state, whole.state)  # on every rank, random numbers too
+    gathered = distributed.allgather([p.tolist() for p in resumed.model.parameters()])
     assert gathered[0] == gathered[1], "the ranks have different weights"
     assert before + after == reports, (before, after, reports)
 
@@ -94,11 +97,11 @@ class Plain(LineTrial):
 def equals_one_rank(distributed: Any) -> None:
     together, reports = train("together", distributed, trial_class=Plain, max_length=Epoch(2))
     if distributed.rank == 0:
-        os.environ.pop("USE_TORCH_DISTRIBUTED")
+        os.environ.pop(VARIABLES[BACKEND])
         alone, expected = train(
             "alone", core.DummyDistributedContext(), trial_class=Plain, max_length=Epoch(2)
         )
-        os.environ["USE_TORCH_DISTRIBUTED"] = "true"
+        os.environ[VARIABLES[BACKEND]] = "true"
         for one, two in zip(weights(alone), weights(together), strict=True):
             assert torch.allclose(one, two, atol=1e-6)
         validations = [
@@ -128,16 +131,12 @@ class Whole(Plain):
 
 
 def main() -> None:
-    dist.init_process_group(backend="gloo")
-    os.environ["USE_TORCH_DISTRIBUTED"] = "true"
-    distributed = core.DistributedContext.from_torch_distributed()
-    resumes_exactly(distributed, 1)
-    resumes_exactly(distributed, 2)
-    equals_one_rank(distributed)
-    train("full", distributed, trial_class=Whole, max_length=Batch(6))
-    distributed.close()
-    dist.destroy_process_group()
-    (HERE / f"passed-{distributed.rank}").touch()
+    with joined(BACKEND) as distributed:
+        resumes_exactly(distributed, 1)
+        resumes_exactly(distributed, 2)
+        equals_one_rank(distributed)
+        train("full", distributed, trial_class=Whole, max_length=Batch(6))
+        (HERE / f"passed-{distributed.rank}").touch()
 
 
 main()

@@ -1,30 +1,24 @@
-"""Training with two real ranks."""
+"""Training with two real ranks, without a cluster: under plain torchrun, and under plain horovodrun."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from support.ports import free_port
+from support.killing import resumes_as_if_never_killed
+from support.local_ranks import finish
 
-TESTS = Path(__file__).resolve().parents[1]
 SCRIPT = Path(__file__).with_name("pytorch_ranks.py")
 
 
-@pytest.mark.world
-@pytest.mark.integration
-def test_two_ranks_stop_together_resume_exactly_and_compute_what_one_does(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--master_addr=127.0.0.1"]
-    command += [f"--master_port={free_port()}", str(SCRIPT), str(tmp_path)]
-    environment = {
-        **os.environ,
-        "OMP_NUM_THREADS": "1",
-        "PYTHONPATH": str(TESTS),
-        "RESOLUTE_COLLECTIVE_PORTS": f"{free_port()},{free_port()}",
-    }
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+@pytest.mark.parametrize("backend", ["torch", "horovod"])
+def test_two_ranks_stop_together_resume_exactly_and_compute_what_one_does(
+    backend: str, tmp_path: Path
+) -> None:
+    finish(backend, SCRIPT, str(tmp_path), backend)
     assert {path.name for path in tmp_path.glob("passed-*")} == {"passed-0", "passed-1"}
+
+
+@pytest.mark.parametrize("backend", ["torch", "horovod"])
+def test_two_ranks_that_are_killed_go_on_as_if_they_had_not_been(backend: str, tmp_path: Path) -> None:
+    resumes_as_if_never_killed(tmp_path, backend)

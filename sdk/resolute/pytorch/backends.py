@@ -168,6 +168,12 @@ class Horovod(Alone):
             compression=compression or self._hvd.Compression.none,
         )
 
+    def evaluating(self, models: Iterable[nn.Module]) -> AbstractContextManager[object]:
+        """A block in which every rank has the chief's buffers: Horovod exchanges gradients only."""
+        for model in models:
+            self._hvd.broadcast_parameters(dict(model.named_buffers()), root_rank=0)
+        return contextlib.nullcontext()
+
     def synchronize(self, optimizer: Any) -> None:
         """Waits for the exchange, so that gradients can be clipped."""
         optimizer.synchronize()

@@ -7,7 +7,17 @@ from typing import Any
 
 import pytest
 import torch
-from support.trials import LineTrial, local_context, newest_checkpoint, same, weights
+from support.killing import resumes_as_if_never_killed
+from support.trials import (
+    LineTrial,
+    ScaledTrial,
+    equal,
+    local_context,
+    newest_checkpoint,
+    same,
+    state_of,
+    weights,
+)
 
 from resolute.pytorch import Batch, Epoch, Trainer
 from resolute.pytorch.random_state import seed_all
@@ -43,18 +53,13 @@ def train(
     }
     Trainer(trial, context).fit(max_length=length, latest_checkpoint=checkpoint, **options)
     context._core.close()
+    trial.state = state_of(trial)
     return trial, recorder.reports
 
 
 def assert_equal(one: Any, other: Any) -> None:
     assert same(weights(one), weights(other))
-    for left, right in zip(one.context.optimizers, other.context.optimizers, strict=True):
-        ours, theirs = left.state_dict(), right.state_dict()
-        assert ours["param_groups"] == theirs["param_groups"]
-        assert all(
-            torch.equal(ours["state"][key]["momentum_buffer"], theirs["state"][key]["momentum_buffer"])
-            for key in ours["state"]
-        )
+    assert equal(one.state, other.state)
 
 
 @pytest.mark.parametrize("aggregation", [1, 2])
@@ -84,7 +89,7 @@ def test_a_trial_that_is_preempted_after_any_batch_goes_on_as_if_it_had_not_been
     assert before + after == reports
 
 
-@pytest.mark.parametrize("trial_class", [LineTrial, Workers])
+@pytest.mark.parametrize("trial_class", [LineTrial, Workers, ScaledTrial])
 @pytest.mark.parametrize("half", [EPOCH, 6])
 def test_training_n_and_n_more_equals_training_2n(
     tmp_path: Path, half: int, trial_class: type[LineTrial]
@@ -105,7 +110,7 @@ def test_training_n_and_n_more_equals_training_2n(
     assert before + after == reports
 
 
-def test_a_trial_that_is_killed_goes_on_from_its_checkpoint_as_if_it_had_not_been(tmp_path: Path) -> None:
+def test_a_trial_that_fails_goes_on_from_its_checkpoint_as_if_it_had_not_been(tmp_path: Path) -> None:
     class Killed(LineTrial):
         fail_at = 9
 
@@ -118,6 +123,11 @@ def test_a_trial_that_is_killed_goes_on_from_its_checkpoint_as_if_it_had_not_bee
     assert resumed.seen[0] == 8
     assert_equal(resumed, whole)
     assert after == [report for report in reports if report[1] > 8]
+
+
+@pytest.mark.integration
+def test_a_process_that_is_killed_goes_on_from_its_checkpoint_as_if_it_had_not_been(tmp_path: Path) -> None:
+    resumes_as_if_never_killed(tmp_path, "alone")
 
 
 def test_a_validation_more_or_less_does_not_change_training(tmp_path: Path) -> None:
