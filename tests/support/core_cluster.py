@@ -23,6 +23,8 @@ import resolute_metrics.blueprint
 import resolute_searcher.blueprint
 from resolute import info as info_module
 from resolute.api.experiments.v1 import trials_service_pb2 as trials
+from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
+from resolute.api.metrics.v1.metrics_service_pb2_grpc import MetricsServiceStub
 from resolute.api.searcher.v1 import search_pb2 as search
 from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
 from resolute.api.searcher.v1.searcher_service_pb2_grpc import SearcherServiceStub
@@ -204,6 +206,14 @@ class Trial:
             "RESOLUTE_RUN_DIR": str(self.directory.path),
             "RESOLUTE_INFO_DIR": str(self.directory.info),
         }
+
+    def series(self, group: str, name: str) -> list[tuple[int, float]]:
+        """What arrived of a metric: steps and values."""
+        channel = open_channel(self.services.address, token=self.services.running.user_token)
+        request = metrics.GetSeriesRequest(trial_id=self.trial_id, group=group, name=name)
+        found = MetricsServiceStub(channel).GetSeries(request)
+        channel.close()
+        return list(zip(found.steps, found.values, strict=True))
 
     def end(self) -> None:
         self.sender.stop()

@@ -164,11 +164,12 @@ class ValidationMetrics:
             The metrics and the number of batches of all ranks.
 
         Raises:
-            ValueError: ``evaluation_reducer()`` names other metrics than there are.
+            ValueError: ``evaluation_reducer()`` names other metrics than there are, or a metric is nothing
+                that can be reduced.
         """
         mine = [{name: _to_host(value) for name, value in batch.items()} for batch in _read(self._batches)]
         names = list(mine[0]) if mine else []
-        reduced = {name: reduce_values(self._of(name), [b[name] for b in mine]) for name in names}
+        reduced = {name: self._over_batches(name, [batch[name] for batch in mine]) for name in names}
         if mine:
             self._check_reducers(names)
         # A rank whose shard is empty has nothing to say; there may be fewer batches than ranks.
@@ -181,6 +182,15 @@ class ValidationMetrics:
             for name in (ranks[0][0] if ranks else ())
         }
         return metrics, sum(counts)
+
+    def _over_batches(self, name: str, values: list[Any]) -> Any:
+        try:
+            return reduce_values(self._of(name), values)
+        except (TypeError, ValueError) as failure:
+            raise ValueError(
+                f"the validation metric {name!r} cannot be reduced over batches by {self._of(name).name}: "
+                f"evaluate_batch() must return numbers, or arrays of one shape, and it returned {values[0]!r}"
+            ) from failure
 
     def _of(self, name: str) -> Reducer:
         if isinstance(self._reducers, Reducer):

@@ -225,6 +225,9 @@ def renaming(*arguments: Any) -> Any:
         ({"train_batch": returning(None)}, TypeError, "train_batch"),
         ({"evaluate_batch": renaming}, ValueError, "names must match"),
         ({"evaluate_batch": returning(1.0)}, TypeError, "must return a dict"),
+        ({"evaluate_batch": returning({"loss": "low"})}, ValueError, "'loss' cannot be reduced .* by AVG"),
+        ({"build_training_data_loader": returning([])}, RuntimeError, "returned a builtins.list"),
+        ({"build_training_data_loader": returning(None)}, RuntimeError, "resolute.pytorch.DataLoader"),
         ({"build_callbacks": returning({"a": 1})}, TypeError, "PyTorchCallback"),
     ],
 )

@@ -14,21 +14,11 @@ from resolute import core
 from resolute.api.checkpoints.v1 import checkpoint_pb2 as checkpoint_types
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints
 from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import CheckpointsServiceStub
-from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
-from resolute.api.metrics.v1.metrics_service_pb2_grpc import MetricsServiceStub
 from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
 from resolute.api.searcher.v1.searcher_service_pb2_grpc import SearcherServiceStub
 from resolute.errors import DataLossError, FailedPreconditionError, InvalidArgumentError, RunSupersededError
 from resolute.rpc.channel import open_channel
 from resolute.trial_errors import CheckpointNotFound
-
-
-def series(trial: Trial, group: str, name: str) -> list[tuple[int, float]]:
-    channel = open_channel(trial.services.address, token=trial.services.running.user_token)
-    request = metrics.GetSeriesRequest(trial_id=trial.trial_id, group=group, name=name)
-    found = MetricsServiceStub(channel).GetSeries(request)
-    channel.close()
-    return list(zip(found.steps, found.values, strict=True))
 
 
 def seal(trial: Trial, min_run: int) -> None:
@@ -63,8 +53,8 @@ def test_a_script_trains_reports_checkpoints_and_completes(trial: Trial) -> None
 
     assert lengths == [8]
     assert metadata == {"steps_completed": 8, "latest_batch": 8, "my": [1, 2.5]}
-    assert series(trial, "training", "loss") == [(step, 1 / step) for step in range(1, 9)]
-    assert series(trial, "validation", "loss") == [(8, 0.25)]
+    assert trial.series("training", "loss") == [(step, 1 / step) for step in range(1, 9)]
+    assert trial.series("validation", "loss") == [(8, 0.25)]
     assert trial.flags.acknowledged
     assert not trial.directory.early_exit_file.exists()
 
@@ -120,8 +110,8 @@ def test_a_conflicting_value_is_raised_by_the_trainer(trial: Trial) -> None:
         context.train.report_metrics("other", 1, {"a": 3.0})
         with pytest.raises(InvalidArgumentError, match="refused a report"):
             context.train.flush(timeout=20)
-    assert series(trial, "other", "a") == [(1, 1.0)]
-    assert series(trial, "other", "b") == [(1, 2.0)]
+    assert trial.series("other", "a") == [(1, 1.0)]
+    assert trial.series("other", "b") == [(1, 2.0)]
 
 
 def test_training_goes_on_while_the_services_are_away(trial: Trial, caplog: pytest.LogCaptureFixture) -> None:
@@ -143,7 +133,7 @@ def test_training_goes_on_while_the_services_are_away(trial: Trial, caplog: pyte
             pass
         assert context.checkpoint.get_metadata(checkpoint)["steps_completed"] == 500
         timer.join()
-    assert len(series(trial, "training", "loss")) == 500
+    assert len(trial.series("training", "loss")) == 500
 
 
 def test_a_failed_block_leaves_no_checkpoint_and_no_files(trial: Trial) -> None:
@@ -168,7 +158,7 @@ def test_a_superseded_run_cannot_commit_but_its_reports_are_history(trial: Trial
         with pytest.raises(RunSupersededError), context.checkpoint.store_path({"steps_completed": 1}):
             pass
         context.train.flush(timeout=20)
-    assert series(trial, "training", "loss") == [(1, 1.0)]
+    assert trial.series("training", "loss") == [(1, 1.0)]
 
 
 def test_a_damaged_checkpoint_is_not_restored(trial: Trial) -> None:
@@ -223,7 +213,7 @@ def test_refused_hyperparameters_reach_the_supervisor(trial: Trial) -> None:
     assert exit_.value.code == 0
     assert trial.directory.read_early_exit() == "INVALID_HP"
     assert trial.sender.drain(20)
-    assert series(trial, "training", "loss") == [(1, 1.0)]
+    assert trial.series("training", "loss") == [(1, 1.0)]
 
 
 def _refuse(context: core.Context) -> None:

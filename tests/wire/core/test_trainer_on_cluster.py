@@ -1,0 +1,179 @@
+"""The trainer of PyTorch against the real services: what only a cluster decides."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from support.core_cluster import Trial
+from support.trials import LineTrial, local_context, same, weights
+
+import resolute
+from resolute import pytorch
+from resolute.pytorch import Batch, Trainer
+from resolute.pytorch.random_state import seed_all
+
+LENGTH = 8
+"""What the only operation of the search asks for, in batches."""
+
+
+class Judged(LineTrial):
+    """Its validation gives the metric that the search decides by, as it is told."""
+
+    losses: Any = (4.0, 2.0, 3.0, 1.0)
+
+    def __init__(self, context: Any) -> None:
+        super().__init__(context)
+        self.validations = 0
+
+    def evaluate_batch(self, batch: Any) -> dict[str, Any]:  # type: ignore[override]
+        return {"loss": self.losses[self.validations % len(self.losses)]}
+
+    def build_callbacks(self) -> dict[str, pytorch.PyTorchCallback]:
+        trial = self
+
+        class Counting(pytorch.PyTorchCallback):
+            def on_validation_end(self, metrics: dict[str, Any]) -> None:
+                trial.validations += 1
+
+        return {"counting": Counting()}
+
+
+def fit(trial_class: Any = Judged, **options: Any) -> Any:
+    """Trains as a script of a trial does."""
+    with pytorch.init(hparams={"global_batch_size": 8}) as context:
+        trial = trial_class(context)
+        seed_all(5)
+        Trainer(trial, context).fit(**options)
+    return trial
+
+
+def steps(trial: Trial, group: str) -> list[int]:
+    return [step for step, _ in trial.series(group, "loss")]
+
+
+def saved_steps(trial: Trial) -> list[int]:
+    """How far training was in each checkpoint."""
+    files = trial.path.glob("checkpoints/**/metadata.json")
+    return sorted(json.loads(file.read_text())["steps_completed"] for file in files)
+
+
+def test_the_search_decides_how_long_and_the_intervals_when(
+    trial: Trial, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        trained = fit(max_length=Batch(3), reporting_period=Batch(3), validation_period=Batch(4))
+    assert "max_length has no effect on a cluster" in caplog.text
+    assert trained.seen == list(range(LENGTH))
+    assert steps(trial, "training") == [3, 4, 6, 8]
+    assert steps(trial, "validation") == [4, 8]
+    assert trial.services.notes.statuses[-1] in {"training", "checkpointing"}
+
+
+def test_the_policy_best_keeps_each_validation_that_is_better_than_all_before(trial: Trial) -> None:
+    fit(validation_period=Batch(2))
+    assert steps(trial, "validation") == [2, 4, 6, 8]
+    assert saved_steps(trial) == [2, 4, 8]  # 3.0 after 6 batches is worse than 2.0 after 4
+
+
+def test_the_policy_none_keeps_the_end_only(trial: Trial) -> None:
+    fit(validation_period=Batch(2), checkpoint_policy="none")
+    assert saved_steps(trial) == [LENGTH]
+
+
+def test_a_trial_can_be_validated_before_its_first_batch(trial: Trial) -> None:
+    fit(step_zero_validation=True)
+    assert steps(trial, "validation") == [0, LENGTH]
+
+
+@pytest.mark.parametrize(
+    ("metrics", "message"),
+    [
+        ({"other": 1.0}, "configured to use metric 'loss', but the validation gave other"),
+        ({"loss": torch.tensor([1.0, 2.0])}, "which must be a scalar, not a list"),
+    ],
+)
+def test_a_searcher_metric_that_is_missing_or_no_number_is_named(
+    trial: Trial, metrics: dict[str, Any], message: str
+) -> None:
+    class Wrong(Judged):
+        def evaluate_batch(self, batch: Any) -> dict[str, Any]:  # type: ignore[override]
+            return metrics
+
+    with pytest.raises(RuntimeError, match=message):
+        fit(Wrong)
+
+
+def test_a_test_of_one_batch_is_for_off_cluster(trial: Trial) -> None:
+    with pytest.raises(ValueError, match="test_mode is for training off cluster"):
+        fit(test_mode=True)
+
+
+def test_a_length_without_a_unit_is_refused(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    trial.config["searcher"]["max_length"] = 8
+    trial.enter(monkeypatch)
+    with pytest.raises(ValueError, match="Searcher units must be configured"):
+        fit()
+
+
+def test_hyperparameters_are_not_filled_in_by_themselves(trial: Trial) -> None:
+    with pytorch.init() as context, pytest.raises(ValueError, match=r"get_cluster_info\(\)\.trial\.hparams"):
+        context.get_hparams()
+
+
+def test_several_slots_need_a_launch_layer(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = resolute.get_cluster_info()
+    assert info is not None
+    monkeypatch.setattr(info, "slot_ids", [0, 1])
+    with pytest.raises(ValueError, match="must wrap your training script"), pytorch.init():
+        pass
+
+
+def test_a_trial_that_is_preempted_goes_on_in_its_next_run(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    class Preempted(Judged):
+        def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
+            if batch_idx == 4:
+                trial.flags.set_signal(revision=2, preempt=True)
+            return super().train_batch(batch, epoch_idx, batch_idx)
+
+    stopped = fit(Preempted, reporting_period=Batch(2))
+    assert stopped.seen == [0, 1, 2, 3, 4]
+    assert trial.flags.acknowledged_revision == 2
+    (checkpoint,) = {file.parent.name for file in trial.path.glob("checkpoints/**/metadata.json")}
+    trial.end()
+    second = dataclasses.replace(trial, run=2)
+    try:
+        second.enter(monkeypatch)
+        resumed = fit(reporting_period=Batch(2), latest_checkpoint=checkpoint)
+        assert resumed.seen == [5, 6, 7]
+        assert steps(second, "training") == [2, 4, 6, 8]
+        assert steps(second, "validation") == [8]
+        assert same(weights(resumed), weights(trained_alone(tmp_path / "alone")))
+    finally:
+        second.end()
+
+
+def trained_alone(directory: Path) -> Judged:
+    """A trial that was trained as long without a cluster and without a stop, with the seed of the other."""
+    context, _ = local_context(directory, seed=3)
+    trial = Judged(context)
+    seed_all(5)
+    Trainer(trial, context).fit(max_length=Batch(LENGTH), reporting_period=Batch(2), checkpoint_policy="none")
+    return trial
+
+
+def test_training_anew_beside_a_checkpoint_is_warned_of(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    info = resolute.get_cluster_info()
+    monkeypatch.setattr(info, "_latest_checkpoint", "5ca1ab1e")
+    with caplog.at_level(logging.WARNING):
+        fit()
+    assert "fit() was called without it: training begins anew" in caplog.text
