@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from support.embedded import EmbeddedCluster, embedded
+from support.embedded import EmbeddedCluster, embedded, eventually
 
-from resolute.client import Determined, Trial
+from resolute.client import Determined, ExperimentState, Trial
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-digits-trial"), pytest.mark.timeout(180)]
 
@@ -32,12 +33,16 @@ def client(cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch) -> Iterato
         yield connected
 
 
-def finished_trial(cluster: EmbeddedCluster, client: Determined, config: str, epochs: int) -> Trial:
-    options = ["-f", "--config", f"searcher.max_length.epochs={epochs}"]
+def create(cluster: EmbeddedCluster, config: str, *options: str) -> int:
     said = cluster.det("e", "create", config, ".", *options, cwd=TRIAL, timeout=150).stdout
     found = re.search(r"Created experiment (\d+)", said)
     assert found, said
-    (trial,) = client.get_experiment(int(found[1])).list_trials()
+    return int(found[1])
+
+
+def finished_trial(cluster: EmbeddedCluster, client: Determined, config: str, epochs: int) -> Trial:
+    number = create(cluster, config, "-f", "--config", f"searcher.max_length.epochs={epochs}")
+    (trial,) = client.get_experiment(number).list_trials()
     return trial
 
 
@@ -53,3 +58,50 @@ def test_a_trial_class_trains_as_its_config_says(cluster: EmbeddedCluster, clien
     assert max(report.metrics["accuracy"] for report in validation) >= 0.9
     (checkpoint, *_) = trial.list_checkpoints()
     assert "state_dict.pth" in checkpoint.resources
+
+
+def test_a_trial_class_that_is_paused_reports_what_one_does_that_is_not(
+    cluster: EmbeddedCluster, client: Determined
+) -> None:
+    longer = ("--config", "searcher.max_length.epochs=40")
+    numbers = [create(cluster, "const.yaml", *longer) for _ in range(2)]
+    whole, paused = (client.get_experiment(number).await_first_trial() for number in numbers)
+    eventually(lambda: reported(paused, "validation"), what="the first validation")
+    cluster.det("e", "pause", str(numbers[1]))
+    experiment = client.get_experiment(numbers[1])
+
+    def is_paused() -> bool:
+        experiment.reload()
+        return experiment.state is ExperimentState.PAUSED and bool(experiment.list_checkpoints())
+
+    eventually(is_paused, what="the pause")
+    cluster.det("e", "activate", str(numbers[1]))
+    for number in numbers:
+        cluster.det("e", "wait", str(number), timeout=120)
+    for group in ("training", "validation"):
+        assert metrics_of(paused, group) == metrics_of(whole, group)
+    assert reported(whole, "validation") == [BATCHES_PER_EPOCH * epoch for epoch in range(1, 41)]
+    runs = cluster.json("t", "describe", str(paused.id))[0]["trial"]["runs"]
+    assert [run["outcome"] for run in runs] == ["PREEMPTED", "COMPLETED"]
+
+
+def metrics_of(trial: Trial, group: str) -> list[tuple[int, Any]]:
+    return [(report.steps_completed, report.metrics) for report in trial.iter_metrics(group)]
+
+
+@pytest.mark.timeout(300)
+def test_the_search_finds_hyperparameters_that_train_well(
+    cluster: EmbeddedCluster, client: Determined
+) -> None:
+    """The adaptive config in full."""
+    number = create(cluster, "adaptive.yaml")
+    cluster.det("e", "wait", str(number), timeout=280)
+    experiment = client.get_experiment(number)
+    trials = experiment.list_trials()
+    assert len(trials) == 8
+    lengths = {trial.id: max(reported(trial, "validation")) for trial in trials}
+    assert max(lengths.values()) == 8 * BATCHES_PER_EPOCH
+    assert min(lengths.values()) < 8 * BATCHES_PER_EPOCH  # the rest were not worth their time
+    best = experiment.top_checkpoint().training
+    assert best is not None
+    assert best.validation_metrics["accuracy"] >= 0.9

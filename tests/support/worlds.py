@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from support.embedded import EmbeddedCluster, eventually
 
@@ -85,6 +86,10 @@ class WorldTrial:
     def reported(self, group: str) -> list[int]:
         """The steps of its reports."""
         return [report.steps_completed for report in self.trial.iter_metrics(group)]
+
+    def metrics(self, group: str) -> dict[int, dict[str, Any]]:
+        """What it reported, by step."""
+        return {report.steps_completed: report.metrics for report in self.trial.iter_metrics(group)}
 
     def wait_for(self, state: ExperimentState, *, timeout: float = 120) -> None:
         """Waits until the experiment is in a state; an end in another fails with the log."""

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from support.core_cluster import Trial
-from wire.core.test_core_on_cluster import series
 
 SCRIPT = Path(__file__).with_name("trainer_that_forks.py")
 
@@ -41,4 +40,4 @@ def test_forked_workers_neither_hang_nor_report(trial: Trial) -> None:
         )
     assert result.returncode == 0, result.stderr[-3000:]
     assert result.stdout == f"done {4 * epochs}\n"
-    assert len(series(trial, "training", "loss")) == 4 * epochs
+    assert len(trial.series("training", "loss")) == 4 * epochs
