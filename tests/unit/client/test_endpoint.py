@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from resolute.client import credentials
 from resolute.client.endpoint import find_endpoint, parse_address
 from resolute.client.home import Home
 from resolute.errors import FailedPreconditionError, InvalidArgumentError
@@ -113,3 +114,17 @@ def test_a_certificate_is_read(home: Path) -> None:
 
 def test_the_home_is_below_the_users_own_by_default() -> None:
     assert Home.from_environment({}).path == Path("~/.resolute").expanduser()
+
+
+def test_the_token_of_a_login_is_for_its_own_cluster_and_before_the_homes(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.token_file.write_text("operator")
+    credentials.keep(home.credential_file("here:1"), "logged in")
+    environment = {"RESOLUTE_HOME": str(tmp_path)}
+    assert find_endpoint("here:1", environment=environment).token() == "logged in"
+    assert find_endpoint("there:1", environment=environment).token() == "operator"
+    chosen = {**environment, "RESOLUTE_TOKEN": "given"}
+    assert find_endpoint("here:1", environment=chosen).token() == "given"
+    assert credentials.forget(home.credential_file("here:1"))
+    assert not credentials.forget(home.credential_file("here:1"))
+    assert find_endpoint("here:1", environment=environment).token() == "operator"

@@ -97,7 +97,13 @@ class Flaky:
 
 
 def drive(address: str, token: str, folder: Path, kills: set[int]) -> int:
-    endpoint = Endpoint(address=address, token=lambda: token, token_origin="test", remedy="none")
+    endpoint = Endpoint(
+        address=address,
+        token=lambda: token,
+        token_origin="test",
+        remedy="none",
+        credential_file=folder / "credential",
+    )
     with Session(endpoint) as session:
         flaky = Flaky(Searches(session), kills)
         deaths = 0

@@ -30,7 +30,11 @@ async def asking(service: Searcher, ask: Callable[[Searches], T]) -> T:
     def work() -> T:
         token = service.running.user_token()
         endpoint = Endpoint(
-            address=service.running.address, token=lambda: token, token_origin="test", remedy="none"
+            address=service.running.address,
+            token=lambda: token,
+            token_origin="test",
+            remedy="none",
+            credential_file=Path("nowhere"),
         )
         with Session(endpoint) as session:
             return ask(Searches(session))
