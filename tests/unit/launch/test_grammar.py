@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -103,3 +105,23 @@ def test_a_layer_is_a_command(layer: str) -> None:
     helped = subprocess.run([*command, "--help"], capture_output=True, text=True, check=False)
     assert helped.returncode == 0
     assert "--trial TRIAL  a Trial class" in helped.stdout
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "determined.launch.torch_distributed",
+        "determined.launch.horovod",
+        "determined.launch.deepspeed",
+        "determined.launch.autohorovod",
+        "determined.launch.wrap_rank",
+        "determined.launcher.wrap_rank",
+    ],
+)
+def test_the_documented_names_reach_the_layers(module: str) -> None:
+    command = [sys.executable, "-m", module, "--help"]
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3] / "compat")}
+    helped = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    assert helped.returncode == 0, helped.stderr
+    assert module.rpartition(".")[2] in helped.stdout.splitlines()[0]
+    assert "SCRIPT..." in helped.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,6 +46,37 @@ def test_torch_distributed_on_several_containers_meets_at_the_first() -> None:
     assert "--nnodes 2 --nproc_per_node 1 --node_rank 1" in " ".join(plan.argv)
     assert "--master_addr 10.0.0.1 --master_port 3000" in " ".join(plan.argv)
     assert plan.environment["DET_CHIEF_IP"] == "10.0.0.1"
+
+
+SEED_TRIAL = "py -m resolute_launch.harness model_def:MyTrial"
+
+
+@pytest.mark.parametrize(
+    ("layer", "line", "launcher", "overrides"),
+    [
+        (
+            horovod,
+            "--fusion-threshold-mb 1 --cycle-time-ms 2 -- --trial model_def:MyTrial",
+            "py -m horovod.runner.launch -np 2",
+            "--fusion-threshold-mb 1 --cycle-time-ms 2",
+        ),
+        (
+            torch_distributed,
+            "--rdzv_endpoint=10.0.0.9:29500 -- --trial model_def:MyTrial",
+            "py -m torch.distributed.run",
+            "--rdzv_endpoint=10.0.0.9:29500",
+        ),
+        (deepspeed, "--trial model_def:MyTrial", "py -m deepspeed.launcher.runner", ""),
+        (horovod, "--trial model_def:MyTrial", "py -m horovod.runner.launch -np 2", ""),
+    ],
+)
+def test_the_documented_lines_become_plans(layer: Any, line: str, launcher: str, overrides: str) -> None:
+    request = layer.GRAMMAR.parse(line.split(), python="py")
+    planned = " ".join(layer.plan(request, TWO).argv)
+    assert planned.startswith(launcher)
+    assert planned.endswith(f" {SEED_TRIAL}")
+    # Behind what the layer says itself and before the program of the workers: so they win, and reach it.
+    assert planned.rindex(overrides, 0, planned.index("resolute_launch.wrap_rank")) > len(launcher)
 
 
 def test_overrides_stand_behind_what_they_override() -> None:
