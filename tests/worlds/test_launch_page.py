@@ -11,7 +11,7 @@ PAGE = "docs/launch.md"
 
 
 def test_the_commands_of_the_page_run_from_beginning_to_end(tmp_path: Path) -> None:
-    said = run_script(script_of(PAGE), tmp_path, timeout=280)
+    said = run_script(script_of(PAGE), tmp_path, timeout=550)
     assert len(re.findall(r"^experiment \d+ COMPLETED$", said, re.MULTILINE)) == 4
     # What the page promises of the log of one rank, of a layer's own words, and of two machines.
     assert "[rank=1]" in said
