@@ -12,6 +12,7 @@ from resolute.errors import ResoluteError
 from resolute.exit_record import ExitRecord
 from resolute.run_directory import Flags
 from resolute.spool.lines import LineWriter
+from resolute.spool.shipping import Shipping
 from resolute_launch import entrypoint, model_definition, verdict
 from resolute_launch.child import Child, gate_file
 from resolute_launch.environment import task_environment
@@ -21,7 +22,6 @@ from resolute_launch.lease import LeaseKeeper
 from resolute_launch.output import OutputPump
 from resolute_launch.patience import patiently
 from resolute_launch.secrecy import Secrets
-from resolute_launch.shipping import Shipping
 from resolute_launch.signal_board import SignalBoard
 from resolute_launch.signal_watch import SignalWatch
 from resolute_launch.superiors import Superiors
@@ -79,7 +79,7 @@ class LiveRun:
             secrets=secrets,
             opened=self._gate.open,
         )
-        self._shipping = Shipping(link.channel, task.run, run_identity(task), clock=clock)
+        self._shipping = Shipping(link.channel, task.run.spool, run_identity(task), clock=clock)
         self._lease = LeaseKeeper(task, link, board=board, secrets=secrets, notify=notify)
         self._watch = SignalWatch(link.control, board, notify=notify)
         self._superiors = Superiors(

@@ -15,8 +15,8 @@ from resolute.errors import ResoluteError
 from resolute.run_directory import RunDirectory
 from resolute.spool.format import Line, Stdtype
 from resolute.spool.lines import LineWriter
+from resolute.spool.splitter import LineSplitter
 from resolute_launch.failure import LastWords
-from resolute_launch.lines import LineSplitter
 from resolute_launch.secrecy import Secrets
 
 STATE_SECONDS = 10.0

@@ -19,9 +19,9 @@ from resolute.launch_order import LaunchOrder
 from resolute.rpc.channel import open_channel
 from resolute.run_directory import RunDirectory
 from resolute.run_lock import RunLock, is_locked
+from resolute.spool.shipping import Shipping
 from resolute_launch.control_plane import ControlPlane
 from resolute_launch.patience import Patience
-from resolute_launch.shipping import Shipping
 from resolute_launch.supervisor import EXIT_REFUSED, SPEC_FILE, start_log
 from resolute_launch.task import Link, Task
 from resolute_launch.task_info import run_identity
@@ -53,7 +53,7 @@ def salvage(run: RunDirectory, *, clock: Clock = SYSTEM_CLOCK, patience_seconds:
     patience = Patience(seconds, clock=clock)
     task = Task(spec, order, run)
     link = Link(channel, ControlPlane(channel, order), patience)
-    shipping = Shipping(link.channel, run, run_identity(task), clock=clock)
+    shipping = Shipping(link.channel, run.spool, run_identity(task), clock=clock)
     shipping.start()
     try:
         return shipping.drain(give_up=lambda: patience.exhausted)

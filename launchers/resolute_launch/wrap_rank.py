@@ -19,10 +19,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from resolute.run_directory import RunDirectory
+from resolute.spool.splitter import MAX_LINE, cut
 from resolute_launch import variables
 from resolute_launch.failure import KEPT_LINES, record_rank_failure
 from resolute_launch.layers.handover import take_over
-from resolute_launch.lines import MAX_LINE, cut
 from resolute_launch.offspring import start_led
 
 FORWARDED = (

@@ -34,6 +34,8 @@ class Connection:
     """Whether validation reports drive the search, so that there are no operations."""
     trace_id: str = ""
     """Follows the run through every service."""
+    unmanaged: bool = False
+    """Whether the run goes on outside of the cluster, so that no search drives it."""
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Connection:

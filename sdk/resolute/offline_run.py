@@ -1,7 +1,7 @@
-"""A run that was recorded off cluster, as a directory.
+"""A run outside of a cluster, as a directory.
 
-``run.json`` says what it is, ``spool/`` holds its reports. Whoever records it writes, and ``resolute sync``
-reads and sends, any number of times, also while it is still being recorded.
+``run.json`` says what it is, ``spool/`` holds its reports and lines, ``exit.json`` how it ended. Whoever
+records it writes. Its companion sends while it goes on, or ``resolute sync`` later, any number of times.
 """
 
 from __future__ import annotations
@@ -34,9 +34,17 @@ class OfflineRun:
     """Unix time."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """Free metadata."""
+    hparams: Mapping[str, Any] = field(default_factory=dict)
+    """Hyperparameters."""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the experiment's config."""
+    external_experiment_id: str = ""
+    """Names the experiment across runs; empty for one of its own."""
+    external_trial_id: str = ""
+    """Names the trial across runs; empty for one of its own."""
 
     @classmethod
-    def create(cls, parent: Path, *, run_id: str, name: str, now: float) -> OfflineRun:
+    def create(cls, parent: Path, *, run_id: str, name: str, now: float, **known: Any) -> OfflineRun:
         """Makes the directory of a run that begins.
 
         Args:
@@ -44,8 +52,9 @@ class OfflineRun:
             run_id: UUID of the run.
             name: What a cluster is to call its experiment.
             now: Unix time.
+            known: Further fields.
         """
-        run = cls(directory_of(parent, run_id), run_id, name, now)
+        run = cls(directory_of(parent, run_id), run_id, name, now, **known)
         run.spool.mkdir(parents=True, exist_ok=True)
         run.save()
         return run
@@ -73,6 +82,16 @@ class OfflineRun:
     def spool(self) -> Path:
         """Where its reports lie."""
         return self.directory / "spool"
+
+    @property
+    def exit_file(self) -> Path:
+        """How it ended, as an ``ExitRecord``; there once it has."""
+        return self.directory / "exit.json"
+
+    @property
+    def lock_file(self) -> Path:
+        """Held by whoever sends it."""
+        return self.directory / "lock"
 
     def with_metadata(self, metadata: Mapping[str, Any]) -> OfflineRun:
         """The same run with other metadata, saved."""

@@ -126,6 +126,8 @@ def experiment(message: experiment_pb2.Experiment) -> records.ExperimentRecord:
         failure=message.failure,
         revision=message.revision,
         model_definition_size=message.model_definition_size,
+        unmanaged=message.unmanaged,
+        external_id=message.external_id,
     )
 
 

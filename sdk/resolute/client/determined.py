@@ -70,6 +70,11 @@ class Determined:
         )
         self._services = Services(session)
 
+    @property
+    def services(self) -> Services:
+        """The services, for what this class has no method for."""
+        return self._services
+
     def __enter__(self) -> Determined:  # noqa: PYI034 - typing has Self only since 3.11
         return self
 

@@ -41,6 +41,10 @@ class ExperimentRecord:
     revision: int
     model_definition_size: int
     """Compressed bytes."""
+    unmanaged: bool = False
+    """Whether its trials run outside of the cluster."""
+    external_id: str = ""
+    """What names it there; empty for none."""
 
     @property
     def shown_state(self) -> str:

@@ -9,16 +9,15 @@ from pathlib import Path
 
 from resolute.client.records import TrialRecord
 from resolute.client.services import Services
-from resolute.errors import DeadlineError
+from resolute.clock import SYSTEM_CLOCK, Clock
+from resolute.errors import ConflictError, DeadlineError
+from resolute.exit_record import ExitRecord
 from resolute.offline_run import OfflineRun
 from resolute.rpc.channel import open_channel
+from resolute.run_lock import RunLock
 from resolute.spool.batches import RunIdentity
-from resolute.spool.delivery import ReportDelivery
 from resolute.spool.reports import REFUSALS_SUFFIX
-from resolute.spool.sender import SpoolSender
-from resolute.spool.thread import SenderThread
-
-_RUN = 1
+from resolute.spool.shipping import Shipping
 
 
 @dataclass(frozen=True)
@@ -31,39 +30,59 @@ class Synced:
     """Why single reports were not kept."""
 
 
-def sync(services: Services, run: OfflineRun, *, timeout: float) -> Synced:
+def sync(services: Services, run: OfflineRun, *, timeout: float, clock: Clock = SYSTEM_CLOCK) -> Synced:
     """Sends what of a run has not arrived yet. Repeating it sends what came since, and nothing twice.
 
     Args:
         services: The cluster. A run goes to one cluster only: what has arrived is remembered beside it.
         run: The run.
         timeout: Seconds to wait at most.
+        clock: Measures them.
 
     Raises:
+        ConflictError: Someone else sends it, such as the companion of a run that goes on.
         DeadlineError: Not everything has arrived in time. What has arrived is not sent again.
     """
-    recorded = services.trials.record(run)
-    trial, endpoint = recorded.trial, services.session.endpoint
-    identity = RunIdentity(trial.uuid, _RUN, trial.experiment_uuid)
+    try:
+        lock = RunLock.acquire(run.lock_file)
+    except ConflictError:
+        raise ConflictError(f"{run.directory} is being sent by another process already") from None
+    try:
+        return _sync(services, run, deadline=clock.monotonic() + timeout, clock=clock)
+    finally:
+        lock.release()
+
+
+def _sync(services: Services, run: OfflineRun, *, deadline: float, clock: Clock) -> Synced:
+    begun = services.trials.begin(run)
+    trial, endpoint = begun.trial, services.session.endpoint
+    identity = RunIdentity(
+        trial.uuid,
+        begun.run,
+        trial.experiment_uuid,
+        searcher_metric=begun.searcher_metric,
+        smaller_is_better=begun.smaller_is_better,
+    )
     with open_channel(
-        endpoint.address, token=lambda: recorded.token, root_certificate=endpoint.root_certificate
+        endpoint.address, token=lambda: begun.token, root_certificate=endpoint.root_certificate
     ) as channel:
-        sender = SpoolSender(run.spool, ReportDelivery.over(channel, identity))
-        thread = SenderThread(sender, name="sync")
-        thread.start()
+        shipping = Shipping(channel, run.spool, identity, clock=clock)
+        shipping.start()
         try:
-            arrived = thread.drain(timeout)
+            arrived = shipping.drain(give_up=lambda: clock.monotonic() >= deadline)
         finally:
-            thread.stop()
+            shipping.stop()
     if not arrived:
         raise DeadlineError(
-            f"not all reports of {run.directory} have arrived within {timeout:g} s; "
-            "call again to send the rest"
+            f"not all reports of {run.directory} have arrived in time; call again to send the rest"
         )
-    return Synced(trial, tuple(_refusals(run.spool)))
+    ended = ExitRecord.read(run.exit_file) or ExitRecord(exit_code=0, end_time=run.ended_at())
+    services.trials.end(trial.uuid, begun.run, ended)
+    return Synced(services.trials.get(trial.uuid), tuple(refusals_of(run.spool)))
 
 
-def _refusals(spool: Path) -> Iterator[str]:
+def refusals_of(spool: Path) -> Iterator[str]:
+    """Says why single reports of a run were not kept."""
     for path in sorted(spool.glob(f"*{REFUSALS_SUFFIX}")):
         for line in path.read_text().splitlines():
             yield str(json.loads(line)["message"])

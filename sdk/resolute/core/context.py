@@ -194,7 +194,7 @@ def init(
         distributed = DummyDistributedContext()
     if info.task_type != TRIAL:
         return Context(_local_parts(distributed, checkpoint_storage), info=info)
-    _keep_grpc_out_of_forks()
+    keep_grpc_out_of_forks()
     from resolute.core.remote.assembly import assemble
 
     parts = assemble(
@@ -207,7 +207,7 @@ def init(
     return Context(parts, info=info)
 
 
-def _keep_grpc_out_of_forks() -> None:
+def keep_grpc_out_of_forks() -> None:
     """Switches off gRPC's own support for forks, which makes workers hang; must come before its import."""
     if os.environ.setdefault(_FORK_SUPPORT, "0").lower() not in {"0", "false"}:
         _log.warning("%s is set: forked data loader workers may hang; unset it", _FORK_SUPPORT)

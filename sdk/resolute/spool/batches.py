@@ -11,8 +11,8 @@ from resolute.api.logs.v1 import logs_service_pb2 as logs
 from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
 from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
 from resolute.spool.format import Line, Report, Row, Schema, Stdtype
-from resolute.spool.lines import MAX_LINE
 from resolute.spool.reader import Chunk
+from resolute.spool.splitter import MAX_LINE
 from resolute.spool.values import split_numbers
 from resolute.values import to_value
 

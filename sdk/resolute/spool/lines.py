@@ -7,10 +7,9 @@ from pathlib import Path
 
 from resolute.clock import SYSTEM_CLOCK, Clock
 from resolute.spool.format import LOGS_SUFFIX, Line, Stdtype, encode_line, frame
+from resolute.spool.splitter import MAX_LINE
 from resolute.spool.writer import SEGMENT_BYTES, SpoolWriter
 
-MAX_LINE = 8 << 10
-"""Most bytes of one line; longer ones become several."""
 DEFAULT_LIMIT = 1 << 30
 
 

@@ -106,6 +106,9 @@ class Conductor:
         if experiment.state is ExperimentState.DELETING:
             await remove_everywhere(experiment, database=self._database, clients=self._clients)
             return True
+        if experiment.unmanaged:
+            await deliver(experiment, database=self._database, clients=self._clients)
+            return True
         if experiment.state not in LIVE_EXPERIMENTS:
             return True
         await self._ensure_search(experiment)

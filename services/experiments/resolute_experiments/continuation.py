@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy.engine import Connection
 
 from resolute.errors import FailedPreconditionError, InvalidConfigError, Violation
-from resolute_experiments import lifecycle
+from resolute_experiments import lifecycle, unmanaged
 from resolute_experiments.lifecycle import Moment
 from resolute_experiments.quotas import admit
 from resolute_experiments.searchspec import length_of
@@ -68,6 +68,7 @@ def plan(experiment: Experiment, config: dict[str, Any], trials: Sequence[Trial]
         FailedPreconditionError: There is nothing to go on with, or its search is under way.
         InvalidConfigError: The overrides change what cannot change any more.
     """
+    unmanaged.require_managed(experiment, "continued")
     next_state(experiment.state, ExperimentEvent.CONTINUE, resource=experiment.label)
     changed = tuple(_differences(experiment.config, config))
     _check_changes(experiment, config, changed)

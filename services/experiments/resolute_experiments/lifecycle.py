@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sqlalchemy.engine import Connection
 
 from resolute.errors import IllegalTransitionError
-from resolute_experiments import signals
+from resolute_experiments import signals, unmanaged
 from resolute_experiments.ending import end_trial
 from resolute_experiments.settle import SearchEvent
 from resolute_experiments.signals import Reason
@@ -43,6 +43,7 @@ def pause(connection: Connection, experiment: Experiment, moment: Moment) -> Non
     Raises:
         IllegalTransitionError: The experiment is neither active nor paused.
     """
+    unmanaged.require_managed(experiment, "paused")
     if _move(connection, experiment, ExperimentEvent.PAUSE, moment) is experiment.state:
         return
     for trial in trials.unfinished(connection, experiment.id):
@@ -58,6 +59,7 @@ def activate(connection: Connection, experiment: Experiment, moment: Moment) -> 
     Raises:
         IllegalTransitionError: The experiment is neither active nor paused.
     """
+    unmanaged.require_managed(experiment, "activated")
     if _move(connection, experiment, ExperimentEvent.ACTIVATE, moment) is experiment.state:
         return
     for trial in trials.unfinished(connection, experiment.id):
@@ -71,6 +73,7 @@ def cancel(connection: Connection, experiment: Experiment, moment: Moment) -> No
     Raises:
         IllegalTransitionError: The experiment has ended, or is ending in another way.
     """
+    unmanaged.require_managed(experiment, "cancelled")
     if _move(connection, experiment, ExperimentEvent.CANCEL, moment) is not experiment.state:
         _end_trials(connection, experiment, moment, reason=Reason.USER)
 
@@ -119,6 +122,11 @@ def kill(connection: Connection, experiment: Experiment, moment: Moment) -> None
     Raises:
         IllegalTransitionError: The experiment has ended.
     """
+    if experiment.unmanaged:
+        # Its processes are not ours: it ends here at once, and they hear of it.
+        next_state(experiment.state, ExperimentEvent.KILL, resource=experiment.label)
+        unmanaged.stop(connection, experiment, now=moment.now)
+        return
     _move(connection, experiment, ExperimentEvent.KILL, moment)
     for trial in trials.unfinished(connection, experiment.id):
         kill_trial(connection, trial, moment)
@@ -134,7 +142,9 @@ def kill_trial(connection: Connection, trial: trials.Trial, moment: Moment) -> N
         raise IllegalTransitionError.between(
             trial.label, from_state=trial.state.value, to_state="CANCELED", remedy="it has ended already"
         )
-    if trial.state in ALLOCATED_TRIALS:
+    if experiments.get(connection, experiment_id=trial.experiment_id).unmanaged:
+        unmanaged.stop_trial(connection, trial, now=moment.now)
+    elif trial.state in ALLOCATED_TRIALS:
         trials.update(connection, trial, kill_requested=True, state=TrialState.STOPPING.value)
         signals.kill(connection, trial, moment=moment)
     else:

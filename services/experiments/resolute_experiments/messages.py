@@ -56,6 +56,8 @@ def experiment_message(
         failure=experiment.failure,
         revision=experiment.revision,
         model_definition_size=experiment.definition_size,
+        unmanaged=experiment.unmanaged,
+        external_id=experiment.external_id or "",
     )
 
 

@@ -37,8 +37,12 @@ experiments = sa.Table(
     sa.Column("max_slots", sa.Integer),
     sa.Column("priority", sa.Integer, nullable=False),
     sa.Column("weight", sa.Float, nullable=False),
+    # Its trials run outside of the cluster, where it may have a name.
+    sa.Column("unmanaged", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("external_id", sa.String(256)),
     sqlite_autoincrement=True,
 )
+sa.Index("experiments_by_external_id", experiments.c.external_id, unique=True)
 sa.Index("experiments_by_state", experiments.c.state)
 sa.Index("experiments_by_project", experiments.c.workspace, experiments.c.project)
 
@@ -80,8 +84,10 @@ trials = sa.Table(
     sa.Column("revision", sa.BigInteger, nullable=False),
     # How often it went on after its end: tells the ends of its lives apart.
     sa.Column("life", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("external_id", sa.String(256)),
     sqlite_autoincrement=True,
 )
+sa.Index("trials_by_external_id", trials.c.experiment_id, trials.c.external_id, unique=True)
 sa.Index("trials_by_experiment", trials.c.experiment_id, trials.c.number)
 sa.Index("trials_in_queue", trials.c.state, trials.c.experiment_id, trials.c.queued_at, trials.c.number)
 
@@ -128,7 +134,10 @@ runs = sa.Table(
     sa.Column("log_policies", sa.JSON, nullable=False, server_default="[]"),
     # Seconds between its signal and the hard end of its processes; NULL takes the cluster's.
     sa.Column("preemption_timeout", sa.Float),
+    # UUID that a run outside of the cluster was given there.
+    sa.Column("request_id", sa.String(36)),
 )
+sa.Index("runs_by_request", runs.c.request_id, unique=True)
 sa.Index("runs_by_outcome", runs.c.outcome)
 
 containers = sa.Table(

@@ -28,6 +28,7 @@ from resolute_experiments.conductor import SCHEDULE, SIGNALS, Conductor
 from resolute_experiments.core import Core
 from resolute_experiments.draining import drain
 from resolute_experiments.fleet import Fleet
+from resolute_experiments.heartbeats import Heartbeats
 from resolute_experiments.leases import Leases
 from resolute_experiments.notifier import Notifier
 from resolute_experiments.observation import Observation
@@ -140,6 +141,7 @@ class ExperimentsService:
         self._observation = Observation(
             self._core.database, fleet=self._fleet, scheduler=self._scheduler, clock=environment.clock
         )
+        self._heartbeats = Heartbeats(self._core, adopt=self._adopt)
         self._conductors: dict[str, asyncio.Task[None]] = {}
         # Experiments that were to be led while somebody led them, and perhaps was about to stop.
         self._asked_again: set[str] = set()
@@ -169,7 +171,13 @@ class ExperimentsService:
             ContinuationServicer(self._core, submissions=submissions, adopt=self._adopt), server
         )
         trials_service_pb2_grpc.add_TrialsServiceServicer_to_server(
-            TrialsServicer(self._core, signer=self._signer, cluster_defaults=self._settings.cluster_defaults),
+            TrialsServicer(
+                self._core,
+                signer=self._signer,
+                cluster_defaults=self._settings.cluster_defaults,
+                heartbeats=self._heartbeats,
+                token_ttl=self._token_ttl,
+            ),
             server,
         )
         allocations_service_pb2_grpc.add_AllocationsServiceServicer_to_server(
@@ -202,6 +210,7 @@ class ExperimentsService:
         self._tasks = [
             asyncio.create_task(self._fleet.run(), name="fleet"),
             asyncio.create_task(self._scheduler.run(), name="scheduler"),
+            asyncio.create_task(self._heartbeats.run(), name="heartbeats"),
         ]
 
     async def drain(self, *, timeout: float) -> None:

@@ -98,7 +98,9 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "ListTrials": _VIEW,
         "KillTrial": _EDIT,
         "SetTrialStatus": _trial(own_trial),
-        "RecordTrial": _EDIT,
+        "BeginRun": _EDIT,
+        "RenewRun": _trial(own_trial),
+        "EndRun": _trial(own_trial, role=Role.EDITOR),
     },
     "resolute.api.experiments.v1.ContinuationService": {
         "ContinueExperiment": _EDIT,

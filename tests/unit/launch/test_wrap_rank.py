@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from resolute.spool.splitter import MAX_LINE
 from resolute_launch.failure import first_rank_failure
-from resolute_launch.lines import MAX_LINE
 from resolute_launch.wrap_rank import FORWARDED, Prefixer, find_rank
 
 WRAP = [sys.executable, "-m", "resolute_launch.wrap_rank"]

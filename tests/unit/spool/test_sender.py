@@ -17,10 +17,11 @@ from resolute.spool.ack import AckFile
 from resolute.spool.batches import RunIdentity, level_of, reports_request
 from resolute.spool.delivery import LineDelivery, ReportDelivery
 from resolute.spool.format import Line, Row, Schema, Stdtype
-from resolute.spool.lines import MAX_LINE, LineWriter
+from resolute.spool.lines import LineWriter
 from resolute.spool.reader import SpoolReader
 from resolute.spool.reports import ReportWriter, read_refusals
 from resolute.spool.sender import HOPELESS_DEFECTS, SpoolSender
+from resolute.spool.splitter import MAX_LINE
 from resolute.spool.thread import SenderThread
 
 IDENTITY = RunIdentity(

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from resolute.errors import DataLossError, QuotaError
 from resolute.spool.ack import AckFile
 from resolute.spool.format import FILE_HEADER, Line, Report, Row, Stdtype
-from resolute.spool.lines import MAX_LINE, LineWriter
+from resolute.spool.lines import LineWriter
 from resolute.spool.reader import Record, SpoolReader
 from resolute.spool.reports import ReportWriter
+from resolute.spool.splitter import MAX_LINE
 
 
 def read_all(path: Path) -> list[Record]:

@@ -4,23 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from resolute.api.experiments.v1 import trials_service_pb2, trials_service_pb2_grpc
+from google.protobuf import json_format
+
+from resolute.api.experiments.v1 import experiment_pb2, trials_service_pb2, trials_service_pb2_grpc
 from resolute.client import convert
 from resolute.client.records import TrialRecord
 from resolute.client.remote.paging import all_items
 from resolute.client.session import Session
+from resolute.exit_record import ExitRecord
 from resolute.offline_run import OfflineRun
 from resolute.values import to_value
 
 
 @dataclass(frozen=True)
-class RecordedTrial:
-    """A trial that ran elsewhere, as the cluster keeps it."""
+class BegunRun:
+    """A run outside of the cluster, as the cluster keeps it."""
 
     trial: TrialRecord
+    run: int
+    """Number within the trial, from 1."""
     token: str
-    """Lets its history be sent, for an hour."""
+    """Lets the holder speak for the run, for some hours."""
+    storage: dict[str, Any]
+    """Where checkpoints go, as the JSON form of ``checkpoints.v1.Storage``."""
+    searcher_metric: str
+    smaller_is_better: bool
+    cluster_id: str
+
+
+@dataclass(frozen=True)
+class Renewal:
+    """The answer to a run that says that it goes on."""
+
+    token: str
+    """Replaces the one it has."""
+    ended: bool
+    """Whether it is to end."""
 
 
 class Trials:
@@ -53,12 +74,44 @@ class Trials:
         request = trials_service_pb2.KillTrialRequest(trial=convert.trial_key(key))
         return convert.trial(self._stub.KillTrial(request).trial)
 
-    def record(self, run: OfflineRun) -> RecordedTrial:
-        """Keeps a run that was recorded off cluster as an ended trial; once, however often it is called."""
-        request = trials_service_pb2.RecordTrialRequest(
-            request_id=run.run_id, name=run.name, metadata=to_value(run.metadata)
+    def begin(self, run: OfflineRun) -> BegunRun:
+        """Keeps a run that goes on, or has ended, outside of the cluster; once, however often called."""
+        request = trials_service_pb2.BeginRunRequest(
+            request_id=run.run_id,
+            name=run.name,
+            metadata=to_value(run.metadata) if run.metadata else None,
+            hparams=to_value(run.hparams),
+            config=to_value(run.config),
+            external_experiment_id=run.external_experiment_id,
+            external_trial_id=run.external_trial_id,
         )
         request.started_at.FromMicroseconds(round(run.started_at * 1e6))
-        request.ended_at.FromMicroseconds(round(run.ended_at() * 1e6))
-        response = self._stub.RecordTrial(request)
-        return RecordedTrial(convert.trial(response.trial), response.token)
+        response = self._stub.BeginRun(request)
+        return BegunRun(
+            trial=convert.trial(response.trial),
+            run=response.run,
+            token=response.token,
+            storage=json_format.MessageToDict(response.storage),
+            searcher_metric=response.searcher_metric,
+            smaller_is_better=response.smaller_is_better,
+            cluster_id=response.cluster_id,
+        )
+
+    def renew(self, trial_uuid: str, run: int) -> Renewal:
+        """Says that a run outside of the cluster goes on."""
+        request = trials_service_pb2.RenewRunRequest(trial_id=trial_uuid, run=run)
+        response = self._stub.RenewRun(request)
+        return Renewal(response.token, response.ended)
+
+    def end(self, trial_uuid: str, run: int, ended: ExitRecord) -> None:
+        """Says how a run outside of the cluster ended."""
+        outcome = experiment_pb2.RUN_OUTCOME_FAILED
+        if ended.early_exit_reason == "INVALID_HP":
+            outcome = experiment_pb2.RUN_OUTCOME_INVALID_HP
+        elif ended.exit_code == 0:
+            outcome = experiment_pb2.RUN_OUTCOME_COMPLETED
+        request = trials_service_pb2.EndRunRequest(
+            trial_id=trial_uuid, run=run, outcome=outcome, failure=ended.failure
+        )
+        request.ended_at.FromMicroseconds(round(ended.end_time * 1e6))
+        self._stub.EndRun(request)

@@ -18,9 +18,10 @@ from resolute.core.remote.links import open_remote_store
 from resolute.core.remote.registry import RemoteRegistry, parse_connection_storage, storage_of, to_message
 from resolute.core.remote.search import RemoteOperations
 from resolute.core.remote.session import Session
-from resolute.core.remote.trial import RemoteTrialRecord
+from resolute.core.remote.trial import RemoteTrialRecord, UnmanagedTrialRecord
 from resolute.core.samples import MachineSampler
 from resolute.core.searcher import (
+    DummySearcherContext,
     LocalOperations,
     SearcherContext,
     SearcherContextMissing,
@@ -46,6 +47,7 @@ def assemble(
     checkpoint_storage: Storage | None,
     preempt_mode: PreemptMode,
     tensorboard_mode: TensorboardMode,
+    run_directory: RunDirectory | None = None,
 ) -> Parts:
     """Makes the parts of a context.
 
@@ -55,11 +57,12 @@ def assemble(
         checkpoint_storage: Where the script wants its checkpoints; None for where the experiment's lie.
         preempt_mode: Which processes ask whether to stop.
         tensorboard_mode: Who writes and copies TensorBoard files.
+        run_directory: Where the run lies; None to find it in the environment.
 
     Raises:
         FailedPreconditionError: The process was not started by a supervisor.
     """
-    connection, run_directory = _surroundings(info)
+    connection, run_directory = _surroundings(info, run_directory or RunDirectory.from_environment())
     session = _open_session(info, connection)
     flags = Flags.create(run_directory.flags_file)
     reports = ReportWriter(
@@ -67,7 +70,8 @@ def assemble(
     )
     storage = checkpoint_storage or storage_of(parse_connection_storage(connection.storage))
     tensorboard = _tensorboard(info, distributed, storage=storage, reports=reports, mode=tensorboard_mode)
-    record = RemoteTrialRecord(
+    make_record = UnmanagedTrialRecord if connection.unmanaged else RemoteTrialRecord
+    record = make_record(
         session,
         run_directory=run_directory,
         flush=lambda: reports.flush(session.patience),
@@ -93,8 +97,7 @@ def assemble(
     )
 
 
-def _surroundings(info: ClusterInfo) -> tuple[Connection, RunDirectory]:
-    run_directory = RunDirectory.from_environment()
+def _surroundings(info: ClusterInfo, run_directory: RunDirectory | None) -> tuple[Connection, RunDirectory]:
     if info.connection is None or run_directory is None:
         raise FailedPreconditionError(
             "this process looks like part of a trial but does not say how to reach the cluster: "
@@ -119,6 +122,8 @@ def _searcher(
     record: RemoteTrialRecord,
     flags: Flags,
 ) -> SearcherContext:
+    if session.connection.unmanaged:
+        return DummySearcherContext(distributed)
     config = _search_config(info)
     if not session.connection.time_driven:
         return SearcherContext(

@@ -117,3 +117,11 @@ class RemoteTrialRecord:
     @property
     def _run(self) -> int:
         return self._session.connection.run
+
+
+class UnmanagedTrialRecord(RemoteTrialRecord):
+    """The trial of a run outside of the cluster: no search drives it."""
+
+    def report_progress(self, progress: float) -> None:
+        """Shows which share of the trial is done as its status."""
+        self.set_status(f"{progress:.0%} done")

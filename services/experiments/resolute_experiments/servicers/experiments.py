@@ -146,6 +146,7 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
     ) -> pb2.KillExperimentResponse:
         """Ends an experiment at once."""
         changed = await self._change(request.experiment, lifecycle.kill)
+        self._adopt(changed.experiment_id)
         return pb2.KillExperimentResponse(experiment=changed)
 
     async def ArchiveExperiment(

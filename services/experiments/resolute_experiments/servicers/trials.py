@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy.engine import Connection
@@ -10,19 +11,31 @@ from resolute.api.experiments.v1 import experiment_pb2, trials_service_pb2_grpc
 from resolute.api.experiments.v1 import trials_service_pb2 as pb2
 from resolute.errors import InvalidArgumentError
 from resolute.values import to_mapping, to_value
-from resolute_experiments import lifecycle, recording
+from resolute_experiments import lifecycle, unmanaged
 from resolute_experiments.conductor import SCHEDULE, SIGNALS
 from resolute_experiments.config import ConfigError
 from resolute_experiments.core import Core
+from resolute_experiments.heartbeats import Heartbeats
 from resolute_experiments.messages import trial_message
+from resolute_experiments.signals import allocation_id
+from resolute_experiments.states import RunOutcome
+from resolute_experiments.storagespec import storage
 from resolute_experiments.store import experiments, runs, trials
+from resolute_experiments.store.experiments import Experiment
+from resolute_experiments.store.runs import Run
 from resolute_serving.context import TrialRun
-from resolute_serving.intake import parse_uuid
+from resolute_serving.intake import invalid, parse_uuid
 from resolute_serving.pages import decode_token, encode_token, page_size
 from resolute_serving.tokens import TokenSigner
 
 _STATUS_LENGTH = 200
-_RECORDING_TOKEN_SECONDS = 3600.0
+_FAILURE_LENGTH = 10_000
+_REPORTED_OUTCOMES: Mapping[int, RunOutcome] = {
+    experiment_pb2.RUN_OUTCOME_COMPLETED: RunOutcome.COMPLETED,
+    experiment_pb2.RUN_OUTCOME_FAILED: RunOutcome.FAILED,
+    experiment_pb2.RUN_OUTCOME_INVALID_HP: RunOutcome.INVALID_HP,
+}
+"""How a run outside of the cluster may say that it ended."""
 
 
 class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
@@ -30,14 +43,26 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
 
     Args:
         core: What all handlers of this service share.
-        signer: Issues the tokens by which history of recorded trials is sent.
+        signer: Issues the tokens of runs outside of the cluster.
         cluster_defaults: Lowest layer of every config.
+        heartbeats: Is told who was heard of.
+        token_ttl: Seconds that a token is valid.
     """
 
-    def __init__(self, core: Core, *, signer: TokenSigner, cluster_defaults: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        core: Core,
+        *,
+        signer: TokenSigner,
+        cluster_defaults: dict[str, Any],
+        heartbeats: Heartbeats,
+        token_ttl: float,
+    ) -> None:
         self._core = core
         self._signer = signer
         self._cluster_defaults = cluster_defaults
+        self._heartbeats = heartbeats
+        self._token_ttl = token_ttl
 
     async def GetTrial(self, request: pb2.GetTrialRequest, context: Any) -> pb2.GetTrialResponse:
         """Gives a trial with its runs."""
@@ -75,6 +100,7 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
 
         message = await self._core.database.write(work)
         self._core.notifier.notify(message.experiment_id, SCHEDULE, SIGNALS)
+        self._heartbeats.ended(message.experiment_id)
         return pb2.KillTrialResponse(trial=message)
 
     async def SetTrialStatus(
@@ -97,29 +123,90 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         self._core.notifier.notify((trial.experiment_id, "watch"))
         return pb2.SetTrialStatusResponse(metadata=to_value(trial.metadata))
 
-    async def RecordTrial(self, request: pb2.RecordTrialRequest, context: Any) -> pb2.RecordTrialResponse:
-        """Keeps a trial that ran elsewhere and has ended, and lets its history be sent."""
-        wanted = recording.Recording(
+    async def BeginRun(self, request: pb2.BeginRunRequest, context: Any) -> pb2.BeginRunResponse:
+        """Keeps a run that goes on, or has ended, outside of the cluster."""
+        beginning = self._beginning(request)
+
+        def work(connection: Connection) -> tuple[Run, Experiment, experiment_pb2.Trial]:
+            run = unmanaged.begin(connection, beginning, now=self._core.clock.time())
+            experiment = experiments.get(connection, experiment_id=run.experiment_id)
+            return run, experiment, self._whole(connection, trials.get(connection, trial_id=run.trial_id))
+
+        run, experiment, message = await self._core.database.write(work)
+        self._heartbeats.note(run)
+        searcher = experiment.config["searcher"]
+        return pb2.BeginRunResponse(
+            trial=message,
+            token=self._token(run, experiment),
+            run=run.run,
+            storage=storage(experiment.config),
+            searcher_metric=searcher["metric"],
+            smaller_is_better=searcher["smaller_is_better"],
+            cluster_id=self._core.cluster_id,
+        )
+
+    async def RenewRun(self, request: pb2.RenewRunRequest, context: Any) -> pb2.RenewRunResponse:
+        """Notes that a run outside of the cluster goes on."""
+
+        def work(connection: Connection) -> tuple[bool, Run, Experiment]:
+            ended = unmanaged.renew(connection, request.trial_id, request.run)
+            run = runs.get(connection, allocation_id(request.trial_id, request.run))
+            return ended, run, experiments.get(connection, experiment_id=run.experiment_id)
+
+        ended, run, experiment = await self._core.database.write(work)
+        if not ended:
+            self._heartbeats.note(run)
+        return pb2.RenewRunResponse(token=self._token(run, experiment), ended=ended)
+
+    async def EndRun(self, request: pb2.EndRunRequest, context: Any) -> pb2.EndRunResponse:
+        """Ends a run outside of the cluster."""
+        outcome = _REPORTED_OUTCOMES.get(request.outcome)
+        if outcome is None:
+            raise InvalidArgumentError("outcome must be COMPLETED, FAILED or INVALID_HP")
+        ended_at = request.ended_at.ToMicroseconds() / 1e6
+
+        def work(connection: Connection) -> experiment_pb2.Trial:
+            unmanaged.end(
+                connection,
+                request.trial_id,
+                request.run,
+                outcome=outcome,
+                failure=request.failure[:_FAILURE_LENGTH],
+                now=ended_at or self._core.clock.time(),
+            )
+            return self._whole(connection, trials.get(connection, trial_id=request.trial_id))
+
+        message = await self._core.database.write(work)
+        self._heartbeats.ended(message.experiment_id)
+        return pb2.EndRunResponse(trial=message)
+
+    def _beginning(self, request: pb2.BeginRunRequest) -> unmanaged.Beginning:
+        for field in ("external_experiment_id", "external_trial_id"):
+            if len(getattr(request, field)) > unmanaged.MAX_EXTERNAL_ID:
+                raise invalid(field, f"{field} is longer than {unmanaged.MAX_EXTERNAL_ID} characters")
+        if request.external_trial_id and not request.external_experiment_id:
+            raise invalid(
+                "external_trial_id", "an external_trial_id names a trial only with external_experiment_id"
+            )
+        fields = to_mapping(request.config)
+        try:
+            config = unmanaged.whole_config(request.name, fields, cluster_defaults=self._cluster_defaults)
+        except ConfigError as error:
+            raise InvalidArgumentError(f"the experiment {request.name!r} is not valid: {error}") from error
+        return unmanaged.Beginning(
             request_id=parse_uuid(request.request_id, field="request_id"),
             name=request.name,
-            metadata=to_mapping(request.metadata),
-            started_at=request.started_at.ToMicroseconds() / 1e6,
-            ended_at=request.ended_at.ToMicroseconds() / 1e6,
+            config=config,
+            hparams=to_mapping(request.hparams),
+            metadata=to_mapping(request.metadata) if request.HasField("metadata") else None,
+            started_at=request.started_at.ToMicroseconds() / 1e6 or self._core.clock.time(),
+            external_experiment_id=request.external_experiment_id,
+            external_trial_id=request.external_trial_id,
         )
-        if wanted.ended_at < wanted.started_at:
-            raise InvalidArgumentError("ended_at lies before started_at")
-        try:
-            config = recording.whole_config(wanted.name, cluster_defaults=self._cluster_defaults)
-        except ConfigError as error:
-            raise InvalidArgumentError(f"the name {wanted.name!r} is not valid: {error}") from error
 
-        def work(connection: Connection) -> tuple[TrialRun, experiment_pb2.Trial]:
-            run = recording.record(connection, wanted, config, now=self._core.clock.time())
-            return run, self._whole(connection, trials.get(connection, trial_id=run.trial_id))
-
-        run, message = await self._core.database.write(work)
-        token = self._signer.trial(run, ttl=_RECORDING_TOKEN_SECONDS)
-        return pb2.RecordTrialResponse(trial=message, token=token)
+    def _token(self, run: Run, experiment: Experiment) -> str:
+        identity = TrialRun(run.trial_id, run.run, experiment.id, run.allocation_id, experiment.workspace)
+        return self._signer.trial(identity, ttl=self._token_ttl)
 
     def _whole(self, connection: Connection, trial: trials.Trial) -> experiment_pb2.Trial:
         history = runs.of_trial(connection, trial.id)

@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 
 from resolute.errors import NotFoundError
 from resolute_experiments.scheduling import DEFAULT_PRIORITY, Share
-from resolute_experiments.schema import definition_chunks, experiments, trials
+from resolute_experiments.schema import definition_chunks, experiments, outbox, trials
 from resolute_experiments.states import LIVE_EXPERIMENTS, ExperimentState
 
 CHUNK_BYTES = 512 * 1024
@@ -48,6 +48,8 @@ class Experiment:
     max_slots: int | None
     priority: int
     weight: float
+    unmanaged: bool
+    external_id: str | None
 
     @property
     def label(self) -> str:
@@ -125,11 +127,22 @@ def move(connection: Connection, experiment: Experiment, *, workspace: str, proj
     )
 
 
+def by_external_id(connection: Connection, external_id: str) -> Experiment | None:
+    """Reads the experiment that is known by a name outside of the cluster, if there is one."""
+    query = sa.select(experiments).where(experiments.c.external_id == external_id)
+    row = connection.execute(query).one_or_none()
+    return None if row is None else _from_row(row)
+
+
 def live(connection: Connection) -> list[Experiment]:
     """Reads every experiment that the reconciler has work with, oldest first."""
     states = [state.value for state in (*LIVE_EXPERIMENTS, ExperimentState.DELETING)]
+    # Nobody leads an unmanaged experiment; but what others must be told of it may still wait.
+    untold = sa.and_(experiments.c.unmanaged, experiments.c.id.in_(sa.select(outbox.c.experiment_id)))
     rows = connection.execute(
-        sa.select(experiments).where(experiments.c.state.in_(states)).order_by(experiments.c.number)
+        sa.select(experiments)
+        .where(sa.or_(experiments.c.state.in_(states), untold))
+        .order_by(experiments.c.number)
     )
     return [_from_row(row) for row in rows]
 

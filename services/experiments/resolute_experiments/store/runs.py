@@ -37,6 +37,7 @@ class Run:
     acknowledged: bool
     log_policies: tuple[str, ...]
     preemption_timeout: float | None
+    request_id: str | None
 
     @property
     def ended(self) -> bool:
@@ -100,7 +101,8 @@ def insert(
         }
         for rank, slots in enumerate(placements)
     ]
-    connection.execute(sa.insert(containers), rows)
+    if rows:
+        connection.execute(sa.insert(containers), rows)
 
 
 def get(connection: Connection, allocation_id: str) -> Run:
@@ -126,9 +128,24 @@ def of_trial(connection: Connection, trial_id: str) -> list[Run]:
     ]
 
 
+def by_request(connection: Connection, request_id: str) -> Run | None:
+    """Reads the run outside of the cluster that a request began, if it did."""
+    row = connection.execute(sa.select(runs).where(runs.c.request_id == request_id)).one_or_none()
+    return None if row is None else _from_row(row)
+
+
 def unsettled(connection: Connection) -> list[Run]:
-    """Reads every run that was not settled, oldest first."""
-    query = sa.select(runs).where(runs.c.outcome == RunOutcome.UNSPECIFIED.value)
+    """Reads every run on this cluster that was not settled, oldest first."""
+    return _open(connection, runs.c.request_id.is_(None))
+
+
+def unmanaged(connection: Connection) -> list[Run]:
+    """Reads every run outside of the cluster that has not ended, oldest first."""
+    return _open(connection, runs.c.request_id.is_not(None))
+
+
+def _open(connection: Connection, condition: sa.ColumnElement[bool]) -> list[Run]:
+    query = sa.select(runs).where(runs.c.outcome == RunOutcome.UNSPECIFIED.value, condition)
     return [_from_row(row) for row in connection.execute(query.order_by(runs.c.started_at))]
 
 

@@ -48,6 +48,7 @@ class Trial:
     ended_at: float | None
     revision: int
     life: int
+    external_id: str | None
 
     @property
     def label(self) -> str:
@@ -83,6 +84,15 @@ def get(connection: Connection, *, number: int = 0, trial_id: str = "") -> Trial
             resource=f"trial {label}",
         )
     return _from_row(row)
+
+
+def by_external_id(connection: Connection, experiment_id: str, external_id: str) -> Trial | None:
+    """Reads the trial that is known by a name outside of the cluster, if there is one."""
+    query = sa.select(trials).where(
+        trials.c.experiment_id == experiment_id, trials.c.external_id == external_id
+    )
+    row = connection.execute(query).one_or_none()
+    return None if row is None else _from_row(row)
 
 
 def of_experiment(

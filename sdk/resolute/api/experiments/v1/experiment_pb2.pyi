@@ -205,6 +205,8 @@ class Experiment(google.protobuf.message.Message):
     FAILURE_FIELD_NUMBER: builtins.int
     REVISION_FIELD_NUMBER: builtins.int
     MODEL_DEFINITION_SIZE_FIELD_NUMBER: builtins.int
+    UNMANAGED_FIELD_NUMBER: builtins.int
+    EXTERNAL_ID_FIELD_NUMBER: builtins.int
     experiment_id: builtins.str
     """UUID."""
     number: builtins.int
@@ -241,6 +243,10 @@ class Experiment(google.protobuf.message.Message):
     """Grows with every change; for watches."""
     model_definition_size: builtins.int
     """Bytes of the model definition, compressed."""
+    unmanaged: builtins.bool
+    """Whether its trials run outside of the cluster."""
+    external_id: builtins.str
+    """What names it there; empty for none."""
     @property
     def labels(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Labels from the config."""
@@ -282,9 +288,11 @@ class Experiment(google.protobuf.message.Message):
         failure: builtins.str = ...,
         revision: builtins.int = ...,
         model_definition_size: builtins.int = ...,
+        unmanaged: builtins.bool = ...,
+        external_id: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["config", b"config", "create_time", b"create_time", "end_time", b"end_time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["activity", b"activity", "archived", b"archived", "config", b"config", "create_time", b"create_time", "description", b"description", "end_time", b"end_time", "experiment_id", b"experiment_id", "failure", b"failure", "labels", b"labels", "model_definition_size", b"model_definition_size", "name", b"name", "number", b"number", "owner", b"owner", "progress", b"progress", "project", b"project", "revision", b"revision", "searcher_metric", b"searcher_metric", "searcher_name", b"searcher_name", "smaller_is_better", b"smaller_is_better", "state", b"state", "trial_count", b"trial_count", "workspace", b"workspace"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["activity", b"activity", "archived", b"archived", "config", b"config", "create_time", b"create_time", "description", b"description", "end_time", b"end_time", "experiment_id", b"experiment_id", "external_id", b"external_id", "failure", b"failure", "labels", b"labels", "model_definition_size", b"model_definition_size", "name", b"name", "number", b"number", "owner", b"owner", "progress", b"progress", "project", b"project", "revision", b"revision", "searcher_metric", b"searcher_metric", "searcher_name", b"searcher_name", "smaller_is_better", b"smaller_is_better", "state", b"state", "trial_count", b"trial_count", "unmanaged", b"unmanaged", "workspace", b"workspace"]) -> None: ...
 
 global___Experiment = Experiment
 

@@ -9,6 +9,7 @@ import google.protobuf.descriptor
 import google.protobuf.internal.containers
 import google.protobuf.message
 import google.protobuf.timestamp_pb2
+import resolute.api.checkpoints.v1.checkpoint_pb2
 import resolute.api.common.v1.value_pb2
 import resolute.api.experiments.v1.experiment_pb2
 import resolute.api.experiments.v1.experiments_service_pb2
@@ -233,8 +234,8 @@ class SetTrialStatusResponse(google.protobuf.message.Message):
 global___SetTrialStatusResponse = SetTrialStatusResponse
 
 @typing.final
-class RecordTrialRequest(google.protobuf.message.Message):
-    """Request of RecordTrial."""
+class BeginRunRequest(google.protobuf.message.Message):
+    """Request of BeginRun."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -242,22 +243,35 @@ class RecordTrialRequest(google.protobuf.message.Message):
     NAME_FIELD_NUMBER: builtins.int
     METADATA_FIELD_NUMBER: builtins.int
     STARTED_AT_FIELD_NUMBER: builtins.int
-    ENDED_AT_FIELD_NUMBER: builtins.int
+    HPARAMS_FIELD_NUMBER: builtins.int
+    CONFIG_FIELD_NUMBER: builtins.int
+    EXTERNAL_EXPERIMENT_ID_FIELD_NUMBER: builtins.int
+    EXTERNAL_TRIAL_ID_FIELD_NUMBER: builtins.int
     request_id: builtins.str
-    """UUID that the trial was given where it ran; makes the request repeatable."""
+    """UUID that the run was given where it runs; makes the request repeatable."""
     name: builtins.str
-    """Name of its experiment."""
+    """Name of its experiment; counts when that is made."""
+    external_experiment_id: builtins.str
+    """Names an experiment across runs; empty for an experiment of its own."""
+    external_trial_id: builtins.str
+    """Names a trial of that experiment across runs; empty for a trial of its own."""
     @property
     def metadata(self) -> resolute.api.common.v1.value_pb2.Value:
-        """Free metadata: a map."""
+        """Free metadata of the trial: a map. Absent leaves a known trial's as it was."""
 
     @property
     def started_at(self) -> google.protobuf.timestamp_pb2.Timestamp:
         """When it began."""
 
     @property
-    def ended_at(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it ended."""
+    def hparams(self) -> resolute.api.common.v1.value_pb2.Value:
+        """Hyperparameters: a map; counts when the trial is made."""
+
+    @property
+    def config(self) -> resolute.api.common.v1.value_pb2.Value:
+        """Fields of the experiment's config, such as description, labels, workspace, data, checkpoint_storage and searcher: a map;
+        counts when the experiment is made.
+        """
 
     def __init__(
         self,
@@ -266,34 +280,162 @@ class RecordTrialRequest(google.protobuf.message.Message):
         name: builtins.str = ...,
         metadata: resolute.api.common.v1.value_pb2.Value | None = ...,
         started_at: google.protobuf.timestamp_pb2.Timestamp | None = ...,
-        ended_at: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        hparams: resolute.api.common.v1.value_pb2.Value | None = ...,
+        config: resolute.api.common.v1.value_pb2.Value | None = ...,
+        external_experiment_id: builtins.str = ...,
+        external_trial_id: builtins.str = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["ended_at", b"ended_at", "metadata", b"metadata", "started_at", b"started_at"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["ended_at", b"ended_at", "metadata", b"metadata", "name", b"name", "request_id", b"request_id", "started_at", b"started_at"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_metadata", b"_metadata", "config", b"config", "hparams", b"hparams", "metadata", b"metadata", "started_at", b"started_at"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_metadata", b"_metadata", "config", b"config", "external_experiment_id", b"external_experiment_id", "external_trial_id", b"external_trial_id", "hparams", b"hparams", "metadata", b"metadata", "name", b"name", "request_id", b"request_id", "started_at", b"started_at"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_metadata", b"_metadata"]) -> typing.Literal["metadata"] | None: ...
 
-global___RecordTrialRequest = RecordTrialRequest
+global___BeginRunRequest = BeginRunRequest
 
 @typing.final
-class RecordTrialResponse(google.protobuf.message.Message):
-    """Response of RecordTrial."""
+class BeginRunResponse(google.protobuf.message.Message):
+    """Response of BeginRun."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     TRIAL_FIELD_NUMBER: builtins.int
     TOKEN_FIELD_NUMBER: builtins.int
+    RUN_FIELD_NUMBER: builtins.int
+    STORAGE_FIELD_NUMBER: builtins.int
+    SEARCHER_METRIC_FIELD_NUMBER: builtins.int
+    SMALLER_IS_BETTER_FIELD_NUMBER: builtins.int
+    CLUSTER_ID_FIELD_NUMBER: builtins.int
     token: builtins.str
-    """Lets the holder send reports and lines of its run 1, for an hour."""
+    """Lets the holder speak for the run, for some hours."""
+    run: builtins.int
+    """The run."""
+    searcher_metric: builtins.str
+    """Metric that the experiment decides by."""
+    smaller_is_better: builtins.bool
+    """Whether smaller values of it are better."""
+    cluster_id: builtins.str
+    """UUID of the cluster."""
     @property
     def trial(self) -> resolute.api.experiments.v1.experiment_pb2.Trial:
         """The trial."""
+
+    @property
+    def storage(self) -> resolute.api.checkpoints.v1.checkpoint_pb2.Storage:
+        """Where its checkpoints go."""
 
     def __init__(
         self,
         *,
         trial: resolute.api.experiments.v1.experiment_pb2.Trial | None = ...,
         token: builtins.str = ...,
+        run: builtins.int = ...,
+        storage: resolute.api.checkpoints.v1.checkpoint_pb2.Storage | None = ...,
+        searcher_metric: builtins.str = ...,
+        smaller_is_better: builtins.bool = ...,
+        cluster_id: builtins.str = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["storage", b"storage", "trial", b"trial"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["cluster_id", b"cluster_id", "run", b"run", "searcher_metric", b"searcher_metric", "smaller_is_better", b"smaller_is_better", "storage", b"storage", "token", b"token", "trial", b"trial"]) -> None: ...
+
+global___BeginRunResponse = BeginRunResponse
+
+@typing.final
+class RenewRunRequest(google.protobuf.message.Message):
+    """Request of RenewRun."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TRIAL_ID_FIELD_NUMBER: builtins.int
+    RUN_FIELD_NUMBER: builtins.int
+    trial_id: builtins.str
+    """UUID of the trial."""
+    run: builtins.int
+    """The run."""
+    def __init__(
+        self,
+        *,
+        trial_id: builtins.str = ...,
+        run: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["run", b"run", "trial_id", b"trial_id"]) -> None: ...
+
+global___RenewRunRequest = RenewRunRequest
+
+@typing.final
+class RenewRunResponse(google.protobuf.message.Message):
+    """Response of RenewRun."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TOKEN_FIELD_NUMBER: builtins.int
+    ENDED_FIELD_NUMBER: builtins.int
+    token: builtins.str
+    """Replaces the token."""
+    ended: builtins.bool
+    """Whether the run is to end: a person ended it here, or a later run has begun."""
+    def __init__(
+        self,
+        *,
+        token: builtins.str = ...,
+        ended: builtins.bool = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["ended", b"ended", "token", b"token"]) -> None: ...
+
+global___RenewRunResponse = RenewRunResponse
+
+@typing.final
+class EndRunRequest(google.protobuf.message.Message):
+    """Request of EndRun."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TRIAL_ID_FIELD_NUMBER: builtins.int
+    RUN_FIELD_NUMBER: builtins.int
+    OUTCOME_FIELD_NUMBER: builtins.int
+    FAILURE_FIELD_NUMBER: builtins.int
+    ENDED_AT_FIELD_NUMBER: builtins.int
+    trial_id: builtins.str
+    """UUID of the trial."""
+    run: builtins.int
+    """The run."""
+    outcome: resolute.api.experiments.v1.experiment_pb2.RunOutcome.ValueType
+    """COMPLETED, FAILED or INVALID_HP."""
+    failure: builtins.str
+    """What failed, for people; empty for COMPLETED."""
+    @property
+    def ended_at(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """When it ended."""
+
+    def __init__(
+        self,
+        *,
+        trial_id: builtins.str = ...,
+        run: builtins.int = ...,
+        outcome: resolute.api.experiments.v1.experiment_pb2.RunOutcome.ValueType = ...,
+        failure: builtins.str = ...,
+        ended_at: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["ended_at", b"ended_at"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["ended_at", b"ended_at", "failure", b"failure", "outcome", b"outcome", "run", b"run", "trial_id", b"trial_id"]) -> None: ...
+
+global___EndRunRequest = EndRunRequest
+
+@typing.final
+class EndRunResponse(google.protobuf.message.Message):
+    """Response of EndRun."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TRIAL_FIELD_NUMBER: builtins.int
+    @property
+    def trial(self) -> resolute.api.experiments.v1.experiment_pb2.Trial:
+        """The trial after the change."""
+
+    def __init__(
+        self,
+        *,
+        trial: resolute.api.experiments.v1.experiment_pb2.Trial | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["trial", b"trial"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["token", b"token", "trial", b"trial"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["trial", b"trial"]) -> None: ...
 
-global___RecordTrialResponse = RecordTrialResponse
+global___EndRunResponse = EndRunResponse

@@ -55,10 +55,20 @@ class TrialsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.SetTrialStatusRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.SetTrialStatusResponse.FromString,
                 _registered_method=True)
-        self.RecordTrial = channel.unary_unary(
-                '/resolute.api.experiments.v1.TrialsService/RecordTrial',
-                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.RecordTrialRequest.SerializeToString,
-                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.RecordTrialResponse.FromString,
+        self.BeginRun = channel.unary_unary(
+                '/resolute.api.experiments.v1.TrialsService/BeginRun',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.BeginRunRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.BeginRunResponse.FromString,
+                _registered_method=True)
+        self.RenewRun = channel.unary_unary(
+                '/resolute.api.experiments.v1.TrialsService/RenewRun',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.RenewRunRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.RenewRunResponse.FromString,
+                _registered_method=True)
+        self.EndRun = channel.unary_unary(
+                '/resolute.api.experiments.v1.TrialsService/EndRun',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.EndRunRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.EndRunResponse.FromString,
                 _registered_method=True)
 
 
@@ -94,9 +104,25 @@ class TrialsServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def RecordTrial(self, request, context):
-        """Keeps a trial that ran elsewhere and has ended, in an experiment of its own, and lets its history be sent. Nothing is
-        ever scheduled for it. A repeated request gives the same trial with a new token.
+    def BeginRun(self, request, context):
+        """Keeps a run of a trial that goes on outside of the cluster, or that has ended there; nothing is ever scheduled for it.
+        Its experiment and its trial are made unless the external identifiers name them. Of a known trial the run is the next.
+        A repeated request gives the same run with a new token.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RenewRun(self, request, context):
+        """Says that a run outside of the cluster goes on. One that is not heard of for five minutes counts as lost, until it is
+        heard of again.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def EndRun(self, request, context):
+        """Says how a run outside of the cluster ended. What it reported before may still come.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -125,10 +151,20 @@ def add_TrialsServiceServicer_to_server(servicer, server):
                     request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.SetTrialStatusRequest.FromString,
                     response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.SetTrialStatusResponse.SerializeToString,
             ),
-            'RecordTrial': grpc.unary_unary_rpc_method_handler(
-                    servicer.RecordTrial,
-                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.RecordTrialRequest.FromString,
-                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.RecordTrialResponse.SerializeToString,
+            'BeginRun': grpc.unary_unary_rpc_method_handler(
+                    servicer.BeginRun,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.BeginRunRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.BeginRunResponse.SerializeToString,
+            ),
+            'RenewRun': grpc.unary_unary_rpc_method_handler(
+                    servicer.RenewRun,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.RenewRunRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.RenewRunResponse.SerializeToString,
+            ),
+            'EndRun': grpc.unary_unary_rpc_method_handler(
+                    servicer.EndRun,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.EndRunRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.EndRunResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -251,7 +287,7 @@ class TrialsService(object):
             _registered_method=True)
 
     @staticmethod
-    def RecordTrial(request,
+    def BeginRun(request,
             target,
             options=(),
             channel_credentials=None,
@@ -264,9 +300,63 @@ class TrialsService(object):
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/resolute.api.experiments.v1.TrialsService/RecordTrial',
-            resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.RecordTrialRequest.SerializeToString,
-            resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.RecordTrialResponse.FromString,
+            '/resolute.api.experiments.v1.TrialsService/BeginRun',
+            resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.BeginRunRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.BeginRunResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RenewRun(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.TrialsService/RenewRun',
+            resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.RenewRunRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.RenewRunResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def EndRun(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.TrialsService/EndRun',
+            resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.EndRunRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.EndRunResponse.FromString,
             options,
             channel_credentials,
             insecure,

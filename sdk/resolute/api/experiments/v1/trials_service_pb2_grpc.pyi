@@ -45,13 +45,28 @@ class TrialsServiceStub:
     ]
     """Says what a trial is doing, for display, and keeps free metadata with it. From the trial's own code."""
 
-    RecordTrial: grpc.UnaryUnaryMultiCallable[
-        resolute.api.experiments.v1.trials_service_pb2.RecordTrialRequest,
-        resolute.api.experiments.v1.trials_service_pb2.RecordTrialResponse,
+    BeginRun: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.trials_service_pb2.BeginRunRequest,
+        resolute.api.experiments.v1.trials_service_pb2.BeginRunResponse,
     ]
-    """Keeps a trial that ran elsewhere and has ended, in an experiment of its own, and lets its history be sent. Nothing is
-    ever scheduled for it. A repeated request gives the same trial with a new token.
+    """Keeps a run of a trial that goes on outside of the cluster, or that has ended there; nothing is ever scheduled for it.
+    Its experiment and its trial are made unless the external identifiers name them. Of a known trial the run is the next.
+    A repeated request gives the same run with a new token.
     """
+
+    RenewRun: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.trials_service_pb2.RenewRunRequest,
+        resolute.api.experiments.v1.trials_service_pb2.RenewRunResponse,
+    ]
+    """Says that a run outside of the cluster goes on. One that is not heard of for five minutes counts as lost, until it is
+    heard of again.
+    """
+
+    EndRun: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.trials_service_pb2.EndRunRequest,
+        resolute.api.experiments.v1.trials_service_pb2.EndRunResponse,
+    ]
+    """Says how a run outside of the cluster ended. What it reported before may still come."""
 
 class TrialsServiceAsyncStub:
     """Shows trials and takes the few requests that concern one."""
@@ -80,13 +95,28 @@ class TrialsServiceAsyncStub:
     ]
     """Says what a trial is doing, for display, and keeps free metadata with it. From the trial's own code."""
 
-    RecordTrial: grpc.aio.UnaryUnaryMultiCallable[
-        resolute.api.experiments.v1.trials_service_pb2.RecordTrialRequest,
-        resolute.api.experiments.v1.trials_service_pb2.RecordTrialResponse,
+    BeginRun: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.trials_service_pb2.BeginRunRequest,
+        resolute.api.experiments.v1.trials_service_pb2.BeginRunResponse,
     ]
-    """Keeps a trial that ran elsewhere and has ended, in an experiment of its own, and lets its history be sent. Nothing is
-    ever scheduled for it. A repeated request gives the same trial with a new token.
+    """Keeps a run of a trial that goes on outside of the cluster, or that has ended there; nothing is ever scheduled for it.
+    Its experiment and its trial are made unless the external identifiers name them. Of a known trial the run is the next.
+    A repeated request gives the same run with a new token.
     """
+
+    RenewRun: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.trials_service_pb2.RenewRunRequest,
+        resolute.api.experiments.v1.trials_service_pb2.RenewRunResponse,
+    ]
+    """Says that a run outside of the cluster goes on. One that is not heard of for five minutes counts as lost, until it is
+    heard of again.
+    """
+
+    EndRun: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.trials_service_pb2.EndRunRequest,
+        resolute.api.experiments.v1.trials_service_pb2.EndRunResponse,
+    ]
+    """Says how a run outside of the cluster ended. What it reported before may still come."""
 
 class TrialsServiceServicer(metaclass=abc.ABCMeta):
     """Shows trials and takes the few requests that concern one."""
@@ -124,13 +154,32 @@ class TrialsServiceServicer(metaclass=abc.ABCMeta):
         """Says what a trial is doing, for display, and keeps free metadata with it. From the trial's own code."""
 
     @abc.abstractmethod
-    def RecordTrial(
+    def BeginRun(
         self,
-        request: resolute.api.experiments.v1.trials_service_pb2.RecordTrialRequest,
+        request: resolute.api.experiments.v1.trials_service_pb2.BeginRunRequest,
         context: _ServicerContext,
-    ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.RecordTrialResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.RecordTrialResponse]]:
-        """Keeps a trial that ran elsewhere and has ended, in an experiment of its own, and lets its history be sent. Nothing is
-        ever scheduled for it. A repeated request gives the same trial with a new token.
+    ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.BeginRunResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.BeginRunResponse]]:
+        """Keeps a run of a trial that goes on outside of the cluster, or that has ended there; nothing is ever scheduled for it.
+        Its experiment and its trial are made unless the external identifiers name them. Of a known trial the run is the next.
+        A repeated request gives the same run with a new token.
         """
+
+    @abc.abstractmethod
+    def RenewRun(
+        self,
+        request: resolute.api.experiments.v1.trials_service_pb2.RenewRunRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.RenewRunResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.RenewRunResponse]]:
+        """Says that a run outside of the cluster goes on. One that is not heard of for five minutes counts as lost, until it is
+        heard of again.
+        """
+
+    @abc.abstractmethod
+    def EndRun(
+        self,
+        request: resolute.api.experiments.v1.trials_service_pb2.EndRunRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.EndRunResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.EndRunResponse]]:
+        """Says how a run outside of the cluster ended. What it reported before may still come."""
 
 def add_TrialsServiceServicer_to_server(servicer: TrialsServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

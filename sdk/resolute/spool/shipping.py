@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import grpc
 
 from resolute.clock import Clock
-from resolute.run_directory import RunDirectory
 from resolute.spool.batches import RunIdentity
 from resolute.spool.delivery import LineDelivery, ReportDelivery
 from resolute.spool.sender import SpoolSender
@@ -21,16 +21,14 @@ class Shipping:
 
     Args:
         channel: A channel of ``resolute.rpc``.
-        run: The run directory.
+        spool: Where the run's spools lie.
         identity: Whose reports and lines they are.
         clock: Measures time limits.
     """
 
-    def __init__(
-        self, channel: grpc.Channel, run: RunDirectory, identity: RunIdentity, *, clock: Clock
-    ) -> None:
-        reports = SpoolSender(run.spool, ReportDelivery.over(channel, identity), clock=clock)
-        lines = SpoolSender(run.spool, LineDelivery.over(channel, identity), clock=clock)
+    def __init__(self, channel: grpc.Channel, spool: Path, identity: RunIdentity, *, clock: Clock) -> None:
+        reports = SpoolSender(spool, ReportDelivery.over(channel, identity), clock=clock)
+        lines = SpoolSender(spool, LineDelivery.over(channel, identity), clock=clock)
         self._threads = (
             SenderThread(reports, name="send-reports", clock=clock),
             SenderThread(lines, name="send-lines", clock=clock),

@@ -1,0 +1,230 @@
+"""The context of a run outside of the cluster."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import uuid
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from resolute.client import Determined
+from resolute.client.remote.trials import BegunRun
+from resolute.client.services import Services
+from resolute.client.session import Session
+from resolute.client.states import CheckpointState
+from resolute.clock import SYSTEM_CLOCK
+from resolute.connection import Connection
+from resolute.core.checkpoint.storage import Storage
+from resolute.core.context import Context, Parts
+from resolute.core.distributed import DistributedContext
+from resolute.core.offline import OFFLINE_DIRECTORY
+from resolute.core.preempt import PreemptMode
+from resolute.core.remote.assembly import assemble
+from resolute.core.tensorboard import TensorboardMode
+from resolute.core.unmanaged.companion import Order
+from resolute.core.unmanaged.config import DefaultConfig, UnmanagedConfig
+from resolute.core.unmanaged.ending import Ending
+from resolute.core.unmanaged.output import OutputCopy
+from resolute.info import TRIAL, ClusterInfo, TrialInfo
+from resolute.offline_run import OfflineRun
+from resolute.processes import ProcessIdentity
+from resolute.run_directory import RunDirectory, write_atomically
+from resolute.spool.batches import RunIdentity
+
+_PATIENCE = 3600.0
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """What the chief found out, for every process of the trial."""
+
+    info: ClusterInfo
+    directory: Path
+
+
+class UnmanagedContext(Context):
+    """A context that says how its run ended."""
+
+    def __init__(self, parts: Parts, *, info: ClusterInfo, ending: Ending | None) -> None:
+        super().__init__(parts, info=info)
+        self._ending = ending
+
+    def start(self) -> None:
+        """Begins to watch, also for how the script ends."""
+        super().start()
+        if self._ending is not None:
+            self._ending.hook.install()
+
+    def close(
+        self,
+        exc_type: type[BaseException] | None = None,
+        exc_val: BaseException | None = None,
+        exc_tb: TracebackType | None = None,
+    ) -> None:
+        """Ends what ``start`` began, and waits a while until what was reported has arrived."""
+        if os.getpid() != self._owner:
+            return
+        try:
+            super().close(exc_type, exc_val, exc_tb)
+        finally:
+            if self._ending is not None:
+                if exc_val is not None:
+                    self._ending.hook.note(exc_val)
+                self._ending.finish()
+
+
+def begin(
+    *,
+    defaults: DefaultConfig,
+    unmanaged: UnmanagedConfig,
+    client: Determined | None,
+    distributed: DistributedContext,
+    checkpoint_storage: Storage | None,
+    preempt_mode: PreemptMode,
+    tensorboard_mode: TensorboardMode,
+) -> Context:
+    """Begins a run outside of the cluster; every process of the trial calls it.
+
+    Raises:
+        ResoluteError: The cluster cannot be reached, or does not take the run.
+    """
+    ending: Ending | None = None
+    begun: _Begun | None = None
+    if distributed.rank == 0:
+        begun, ending = _begin(defaults, unmanaged, client)
+    begun = distributed.broadcast(begun)
+    assert begun is not None
+    run = RunDirectory(begun.directory)
+    parts = assemble(
+        begun.info,
+        distributed=distributed,
+        checkpoint_storage=checkpoint_storage,
+        preempt_mode=preempt_mode,
+        tensorboard_mode=tensorboard_mode,
+        run_directory=run,
+    )
+    output = OutputCopy(run.spool, rank=distributed.rank, size=distributed.size)
+    output.install()
+    parts = replace(parts, closers=(output.close, *parts.closers))
+    return UnmanagedContext(parts, info=begun.info, ending=ending)
+
+
+def _begin(
+    defaults: DefaultConfig, unmanaged: UnmanagedConfig, client: Determined | None
+) -> tuple[_Begun, Ending]:
+    if client is not None:
+        return _begin_with(client.services, defaults, unmanaged)
+    with Session.find() as session:
+        return _begin_with(Services(session), defaults, unmanaged)
+
+
+def _begin_with(
+    services: Services, defaults: DefaultConfig, unmanaged: UnmanagedConfig
+) -> tuple[_Begun, Ending]:
+    run = OfflineRun.create(
+        _parent_directory(),
+        run_id=str(uuid.uuid4()),
+        name=defaults.name or Path(sys.argv[0]).name or "unmanaged",
+        now=SYSTEM_CLOCK.time(),
+        hparams=dict(defaults.hparams or {}),
+        config={**defaults.fields(), **unmanaged.fields()},
+        external_experiment_id=unmanaged.external_experiment_id or "",
+        external_trial_id=unmanaged.external_trial_id or "",
+    )
+    begun = services.trials.begin(run)
+    files = RunDirectory(run.directory)
+    files.prepare()
+    write_atomically(files.token_file, begun.token)
+    info = _info(services, begun, files, run)
+    certificate = services.session.endpoint.root_certificate
+    trainer = ProcessIdentity.of(os.getpid())
+    Order(
+        address=services.session.endpoint.address,
+        root_certificate="" if certificate is None else certificate.decode(),
+        identity=_identity(begun),
+        trainer={} if trainer is None else trainer.to_json(),
+        patience=_PATIENCE,
+    ).write(files)
+    return _Begun(info, run.directory), Ending(files, _start_companion(files))
+
+
+def _identity(begun: BegunRun) -> dict[str, Any]:
+    identity = RunIdentity(
+        begun.trial.uuid,
+        begun.run,
+        begun.trial.experiment_uuid,
+        searcher_metric=begun.searcher_metric,
+        smaller_is_better=begun.smaller_is_better,
+    )
+    return {name: getattr(identity, name) for name in RunIdentity.__slots__}
+
+
+def _info(services: Services, begun: BegunRun, files: RunDirectory, run: OfflineRun) -> ClusterInfo:
+    trial, endpoint = begun.trial, services.session.endpoint
+    certificate = files.path / "master.pem"
+    if endpoint.root_certificate is not None:
+        write_atomically(certificate, endpoint.root_certificate)
+    latest = next(
+        (
+            found
+            for found in services.checkpoints.of_trial(trial.uuid)
+            if found.state is CheckpointState.COMPLETED
+        ),
+        None,
+    )
+    return ClusterInfo(
+        master_url=f"{'http' if endpoint.root_certificate is None else 'https'}://{endpoint.address}",
+        cluster_id=begun.cluster_id,
+        agent_id=os.uname().nodename,
+        slot_ids=[],
+        task_id=trial.uuid,
+        allocation_id=f"{trial.uuid}.{begun.run}",
+        session_token="",
+        task_type=TRIAL,
+        master_cert_file=None if endpoint.root_certificate is None else str(certificate),
+        latest_checkpoint=None if latest is None else latest.uuid,
+        trial_info=TrialInfo(
+            trial_id=trial.id,
+            experiment_id=trial.experiment_id,
+            trial_seed=0,
+            hparams=dict(trial.hparams),
+            config=dict(run.config),
+            steps_completed=0 if latest is None else latest.steps_completed,
+            trial_run_id=begun.run,
+        ),
+        connection=Connection(
+            address=endpoint.address,
+            experiment_id=trial.experiment_uuid,
+            trial_id=trial.uuid,
+            run=begun.run,
+            token_path=str(files.token_file),
+            storage=begun.storage,
+            searcher_metric=begun.searcher_metric,
+            smaller_is_better=begun.smaller_is_better,
+            unmanaged=True,
+        ),
+    )
+
+
+def _start_companion(files: RunDirectory) -> subprocess.Popen[bytes]:
+    # A session of its own: Ctrl-C ends the script and not what it has reported.
+    with (files.path / "companion.log").open("wb") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "resolute.core.unmanaged.companion", str(files.path)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+
+
+def _parent_directory() -> Path:
+    chosen = os.environ.get(OFFLINE_DIRECTORY, "")
+    if chosen:
+        return Path(chosen).expanduser().absolute()
+    data = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
+    return Path(data).expanduser().absolute() / "resolute" / "unmanaged"

@@ -1,0 +1,188 @@
+"""The Core API for scripts that run anywhere: live on a cluster that does not run them.
+
+``init`` begins a trial of the script's own on the cluster that the environment names, and the parts of the
+context can then be used as functions of this module::
+
+    from resolute import core_v2
+
+    core_v2.init(defaults=core_v2.DefaultConfig(name="mnist", hparams={"lr": 0.1}))
+    core_v2.train.report_training_metrics(steps_completed=10, metrics={"loss": 0.3})
+    core_v2.close()
+
+On a cluster that runs the script, ``init`` is ``resolute.core.init``.
+"""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import resolute
+from resolute.core import Context, DistributedContext, DummyDistributedContext, PreemptMode, TensorboardMode
+from resolute.core import init as _core_init
+from resolute.core.checkpoint.storage import parse_storage
+from resolute.core.context import keep_grpc_out_of_forks
+from resolute.core.unmanaged.config import DefaultConfig, UnmanagedConfig
+
+if TYPE_CHECKING:
+    from resolute.client import Determined
+
+__all__ = [
+    "Context",
+    "DefaultConfig",
+    "UnmanagedConfig",
+    "checkpoint",
+    "close",
+    "distributed",
+    "init",
+    "init_context",
+    "preempt",
+    "profiler",
+    "searcher",
+    "train",
+    "url_reverse_webui_exp_view",
+]
+
+
+class _Singleton:
+    """The context of this process."""
+
+    context: Context | None = None
+    watches_exit = False
+
+
+def init(
+    *,
+    defaults: DefaultConfig | None = None,
+    unmanaged: UnmanagedConfig | None = None,
+    client: Determined | None = None,
+    distributed: DistributedContext | None = None,
+    checkpoint_storage: str | Mapping[str, Any] | None = None,
+    preempt_mode: PreemptMode = PreemptMode.WorkersAskChief,
+    tensorboard_mode: TensorboardMode = TensorboardMode.AUTO,
+) -> None:
+    """Begins the trial of this process, closing an older one. ``close`` ends it, or the end of the script.
+
+    Args:
+        defaults: What the experiment's config would say; without effect on a cluster that runs the script.
+        unmanaged: Where the trial belongs; without effect on a cluster that runs the script.
+        client: The cluster; None for the one that RESOLUTE_MASTER, DET_MASTER or the home names.
+        distributed: The other processes of the trial. They must see the same directories.
+        checkpoint_storage: Where checkpoints go, as for ``core.init``.
+        preempt_mode: Which processes ask whether to stop.
+        tensorboard_mode: Who writes and copies TensorBoard files.
+
+    Raises:
+        FailedPreconditionError: No cluster is named anywhere.
+        ResoluteError: The cluster cannot be reached, or does not take the trial.
+    """
+    close()
+    context = init_context(
+        defaults=defaults,
+        unmanaged=unmanaged,
+        client=client,
+        distributed=distributed,
+        checkpoint_storage=checkpoint_storage,
+        preempt_mode=preempt_mode,
+        tensorboard_mode=tensorboard_mode,
+    )
+    context.start()
+    _Singleton.context = context
+    if not _Singleton.watches_exit:
+        _Singleton.watches_exit = True
+        atexit.register(close)
+
+
+def init_context(
+    *,
+    defaults: DefaultConfig | None = None,
+    unmanaged: UnmanagedConfig | None = None,
+    client: Determined | None = None,
+    distributed: DistributedContext | None = None,
+    checkpoint_storage: str | Mapping[str, Any] | None = None,
+    preempt_mode: PreemptMode = PreemptMode.WorkersAskChief,
+    tensorboard_mode: TensorboardMode = TensorboardMode.AUTO,
+) -> Context:
+    """Makes a context for a ``with`` statement, and leaves the functions of this module alone.
+
+    The arguments and errors are those of ``init``.
+    """
+    if resolute.get_cluster_info() is not None:
+        return _core_init(
+            distributed=distributed,
+            checkpoint_storage=checkpoint_storage,
+            preempt_mode=preempt_mode,
+            tensorboard_mode=tensorboard_mode,
+        )
+    keep_grpc_out_of_forks()
+    from resolute.core.unmanaged.context import begin
+
+    return begin(
+        defaults=defaults or DefaultConfig(),
+        unmanaged=unmanaged or UnmanagedConfig(),
+        client=client,
+        distributed=distributed or DummyDistributedContext(),
+        checkpoint_storage=None if checkpoint_storage is None else parse_storage(checkpoint_storage),
+        preempt_mode=preempt_mode,
+        tensorboard_mode=tensorboard_mode,
+    )
+
+
+def close(
+    exc_type: type[BaseException] | None = None,
+    exc_val: BaseException | None = None,
+    exc_tb: Any = None,
+) -> None:
+    """Ends the trial and waits a while until what was reported has arrived. Does nothing without one."""
+    context, _Singleton.context = _Singleton.context, None
+    if context is not None:
+        context.close(exc_type, exc_val, exc_tb)
+
+
+def url_reverse_webui_exp_view() -> str:
+    """Returns the address of the experiment's page.
+
+    Raises:
+        RuntimeError: ``init`` was not called.
+    """
+    info = _require().info
+    if info is None:
+        raise RuntimeError("this trial is on no cluster")
+    return f"{info.master_url}/det/experiments/{info.trial.experiment_id}"
+
+
+def _require() -> Context:
+    if _Singleton.context is None:
+        raise RuntimeError("there is no trial: call core_v2.init() first")
+    return _Singleton.context
+
+
+class _Part:
+    """A part of the context, whichever that is when it is used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(getattr(_require(), self._name), attribute)
+
+
+train: Any = _Part("train")
+"""``Context.train`` of the trial."""
+checkpoint: Any = _Part("checkpoint")
+"""``Context.checkpoint`` of the trial."""
+preempt: Any = _Part("preempt")
+"""``Context.preempt`` of the trial."""
+searcher: Any = _Part("searcher")
+"""``Context.searcher`` of the trial."""
+profiler: Any = _Part("profiler")
+"""``Context.profiler`` of the trial."""
+distributed: Any = _Part("distributed")
+"""``Context.distributed`` of the trial."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in {"info", "experimental", "alert"}:
+        return getattr(_require(), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

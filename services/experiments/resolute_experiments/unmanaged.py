@@ -1,0 +1,316 @@
+"""Runs outside of the cluster: their trials are kept and shown, and nothing is ever scheduled for them.
+
+Every function runs inside one transaction. An unmanaged experiment is ACTIVE while one of its trials runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.engine import Connection
+
+from resolute.errors import FailedPreconditionError, InvalidArgumentError
+from resolute_experiments.config import parse_config
+from resolute_experiments.config.parse import Layer
+from resolute_experiments.ending import announce_end
+from resolute_experiments.quotas import admit
+from resolute_experiments.signals import allocation_id
+from resolute_experiments.states import GONE_EXPERIMENTS, ExperimentState, RunOutcome, TrialState
+from resolute_experiments.storagespec import without_secrets
+from resolute_experiments.store import access, experiments, runs, trials
+from resolute_experiments.store.experiments import Experiment
+from resolute_experiments.store.runs import Run
+from resolute_experiments.store.trials import Trial
+from resolute_experiments.store.workspaces import UNCATEGORIZED
+from resolute_serving.context import actor
+
+MAX_EXTERNAL_ID = 256
+_NO_METRIC = "loss"
+"""A config must name a metric, also where nothing is searched."""
+_FIELDS = frozenset(
+    {"description", "labels", "data", "workspace", "project", "checkpoint_storage", "searcher", "profiling"}
+)
+"""Fields of a config that mean something where the cluster runs nothing."""
+_ENDS: Mapping[RunOutcome, tuple[TrialState, ExperimentState]] = {
+    RunOutcome.COMPLETED: (TrialState.COMPLETED, ExperimentState.COMPLETED),
+    RunOutcome.FAILED: (TrialState.ERROR, ExperimentState.ERROR),
+    RunOutcome.INVALID_HP: (TrialState.ERROR, ExperimentState.ERROR),
+    RunOutcome.LOST: (TrialState.ERROR, ExperimentState.ERROR),
+    RunOutcome.KILLED: (TrialState.CANCELED, ExperimentState.CANCELED),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beginning:
+    """What is said of a run that begins outside of the cluster."""
+
+    request_id: str
+    """UUID that it was given there."""
+    name: str
+    """Name of its experiment."""
+    config: dict[str, Any]
+    """Its experiment's whole config, see ``whole_config``."""
+    hparams: dict[str, Any]
+    metadata: dict[str, Any] | None
+    """Free metadata of its trial; None to leave that as it is."""
+    started_at: float
+    """Unix time."""
+    external_experiment_id: str = ""
+    external_trial_id: str = ""
+
+
+def whole_config(name: str, fields: Mapping[str, Any], *, cluster_defaults: dict[str, Any]) -> dict[str, Any]:
+    """Makes the config of an experiment that runs elsewhere.
+
+    Args:
+        name: Its name.
+        fields: What its author says of it.
+        cluster_defaults: Lowest layer of every config.
+
+    Raises:
+        ConfigError: A value is wrong.
+        InvalidArgumentError: A field means nothing here.
+    """
+    unknown = sorted(set(fields) - _FIELDS)
+    if unknown:
+        raise InvalidArgumentError(
+            f"the config of an unmanaged experiment has no {', '.join(unknown)}; "
+            f"it may have {', '.join(sorted(_FIELDS))}"
+        )
+    given = {key: value for key, value in fields.items() if value is not None}
+    searcher = {"name": "single", "metric": _NO_METRIC, **(given.pop("searcher", None) or {})}
+    config = parse_config(
+        {"name": name, **given, "searcher": searcher},
+        layers=[Layer("cluster defaults", cluster_defaults)],
+        require_entrypoint=False,
+    )
+    return without_secrets(config.to_dict())
+
+
+def begin(connection: Connection, beginning: Beginning, *, now: float) -> Run:
+    """Keeps a run, and its experiment and trial unless they are there. A repeated request changes nothing.
+
+    Raises:
+        FailedPreconditionError: The external identifier is that of an experiment that was deleted.
+    """
+    known = runs.by_request(connection, beginning.request_id)
+    if known is not None:
+        return known
+    experiment = _experiment(connection, beginning, now=now)
+    trial = _trial(connection, beginning, experiment)
+    if trial.run:
+        last = runs.get(connection, allocation_id(trial.id, trial.run))
+        if not last.ended:
+            runs.update(
+                connection,
+                last.allocation_id,
+                outcome=RunOutcome.LOST.value,
+                ended_at=now,
+                failure="a later run of the trial has begun",
+            )
+    run = trial.run + 1
+    runs.insert(connection, _run_row(beginning, trial, run), placements=())
+    trials.update(connection, trial, run=run, **_RUNNING)
+    experiments.update(connection, experiment.id, state=ExperimentState.ACTIVE.value, ended_at=None)
+    return runs.get(connection, allocation_id(trial.id, run))
+
+
+_RUNNING: Mapping[str, Any] = {
+    "state": TrialState.RUNNING.value,
+    "ended_at": None,
+    "explanation": "it runs outside of the cluster",
+    "status": "",
+}
+
+
+def renew(connection: Connection, trial_id: str, run: int) -> bool:
+    """Notes that a run goes on; one that counted as lost counts again.
+
+    Returns:
+        Whether it is to end: a person ended it here, or a later run has begun.
+
+    Raises:
+        InvalidArgumentError: It is a run of this cluster.
+    """
+    trial, kept = _find(connection, trial_id, run)
+    if trial.run != run:
+        return True
+    if kept.outcome is RunOutcome.LOST:
+        runs.update(
+            connection, kept.allocation_id, outcome=RunOutcome.UNSPECIFIED.value, ended_at=None, failure=""
+        )
+        trials.update(connection, trial, **_RUNNING)
+        experiments.update(connection, kept.experiment_id, state=ExperimentState.ACTIVE.value, ended_at=None)
+        return False
+    return kept.ended
+
+
+def end(
+    connection: Connection, trial_id: str, run: int, *, outcome: RunOutcome, failure: str = "", now: float
+) -> None:
+    """Ends a run, and its trial and experiment unless they go on. What has ended stays so, unless as lost.
+
+    Raises:
+        InvalidArgumentError: It is a run of this cluster.
+    """
+    trial, kept = _find(connection, trial_id, run)
+    if kept.ended and kept.outcome is not RunOutcome.LOST:
+        return
+    runs.update(connection, kept.allocation_id, outcome=outcome.value, failure=failure, ended_at=now)
+    if trial.run != run:
+        return
+    trial_state, experiment_state = _ENDS[outcome]
+    trials.update(
+        connection, trial, state=trial_state.value, ended_at=now, status="", explanation=failure[-500:]
+    )
+    announce_end(connection, trial, None)
+    if not trials.unfinished(connection, trial.experiment_id):
+        experiments.update(
+            connection,
+            trial.experiment_id,
+            state=experiment_state.value,
+            ended_at=now,
+            failure=failure if experiment_state is ExperimentState.ERROR else "",
+            progress=1.0 if experiment_state is ExperimentState.COMPLETED else 0.0,
+        )
+
+
+def stop(connection: Connection, experiment: Experiment, *, now: float) -> None:
+    """Ends every trial of an experiment here; their processes hear of it when they next renew."""
+    for trial in trials.unfinished(connection, experiment.id):
+        stop_trial(connection, trial, now=now)
+
+
+def stop_trial(connection: Connection, trial: Trial, *, now: float) -> None:
+    """Ends one trial here; its processes hear of it when they next renew."""
+    end(connection, trial.id, trial.run, outcome=RunOutcome.KILLED, now=now)
+    access.record(connection, "kill", trial.label, now=now)
+
+
+def require_managed(experiment: Experiment, wanted: str) -> None:
+    """Refuses what only a cluster that runs the processes could do.
+
+    Raises:
+        FailedPreconditionError: The experiment is unmanaged.
+    """
+    if experiment.unmanaged:
+        raise FailedPreconditionError(
+            f"{experiment.label} runs outside of the cluster and cannot be {wanted} here; "
+            "`resolute experiment kill` asks its script to stop",
+            resource=experiment.label,
+        )
+
+
+def _find(connection: Connection, trial_id: str, run: int) -> tuple[Trial, Run]:
+    trial = trials.get(connection, trial_id=trial_id)
+    kept = runs.get(connection, allocation_id(trial_id, run))
+    if kept.request_id is None:
+        raise InvalidArgumentError(f"run {run} of {trial.label} is one of this cluster's own")
+    return trial, kept
+
+
+def _experiment(connection: Connection, beginning: Beginning, *, now: float) -> Experiment:
+    external = beginning.external_experiment_id or None
+    known = external and experiments.by_external_id(connection, external)
+    if not known:
+        row = _experiment_row(beginning, external)
+        admit(connection, workspace=row["workspace"], project=row["project"], slots=0)
+        created = experiments.insert(connection, row, [])
+        access.record(connection, "begin", created.label, now=now, name=created.name)
+        return created
+    if known.state in GONE_EXPERIMENTS:
+        raise FailedPreconditionError(
+            f"the external experiment {external!r} is {known.label}, which was deleted; use another id",
+            resource=known.label,
+        )
+    return known
+
+
+def _trial(connection: Connection, beginning: Beginning, experiment: Experiment) -> Trial:
+    external = beginning.external_trial_id or None
+    known = external and trials.by_external_id(connection, experiment.id, external)
+    if known:
+        if beginning.metadata is not None:
+            trials.update(connection, known, metadata=beginning.metadata)
+        return known
+    trial_id = str(uuid.uuid4())
+    trials.insert(connection, _trial_row(beginning, experiment, trial_id, external))
+    return trials.get(connection, trial_id=trial_id)
+
+
+def _experiment_row(beginning: Beginning, external_id: str | None) -> dict[str, Any]:
+    config = beginning.config
+    return {
+        "id": str(uuid.uuid4()),
+        "request_id": beginning.request_id,
+        "name": beginning.name,
+        "description": config.get("description") or "",
+        "labels": list(config.get("labels") or ()),
+        "state": ExperimentState.ACTIVE.value,
+        "archived": False,
+        "owner": actor(),
+        "workspace": config.get("workspace") or UNCATEGORIZED,
+        "project": config.get("project") or UNCATEGORIZED,
+        "config": config,
+        "progress": 0.0,
+        "failure": "",
+        "revision": 1,
+        "created_at": beginning.started_at,
+        "definition_sha256": hashlib.sha256(b"").hexdigest(),
+        "definition_size": 0,
+        "search_created": False,
+        "action_cursor": 0,
+        "unmanaged": True,
+        "external_id": external_id,
+    }
+
+
+def _trial_row(
+    beginning: Beginning, experiment: Experiment, trial_id: str, external_id: str | None
+) -> dict[str, Any]:
+    return {
+        "id": trial_id,
+        "experiment_id": experiment.id,
+        "request_id": beginning.request_id,
+        "state": TrialState.RUNNING.value,
+        "hparams": beginning.hparams,
+        "seed": 0,
+        "restarts": 0,
+        "run": 0,
+        "status": "",
+        "metadata": beginning.metadata or {},
+        "explanation": "",
+        "source_checkpoint_id": "",
+        "latest_checkpoint_id": "",
+        "steps_completed": 0,
+        "settled_length": 0,
+        "closed": True,
+        "kill_requested": False,
+        "queued_at": beginning.started_at,
+        "created_at": beginning.started_at,
+        "external_id": external_id,
+    }
+
+
+def _run_row(beginning: Beginning, trial: Trial, run: int) -> dict[str, Any]:
+    return {
+        "trial_id": trial.id,
+        "run": run,
+        "allocation_id": allocation_id(trial.id, run),
+        "experiment_id": trial.experiment_id,
+        "outcome": RunOutcome.UNSPECIFIED.value,
+        "failure": "",
+        "slot_ids": [],
+        "started_at": beginning.started_at,
+        "trace_id": uuid.uuid4().hex,
+        "signal_revision": 0,
+        "preempt": False,
+        "kill": False,
+        "signal_reason": "",
+        "acknowledged": False,
+        "request_id": beginning.request_id,
+    }

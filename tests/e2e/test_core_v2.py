@@ -1,0 +1,292 @@
+"""Scripts that the cluster does not run are live on it: reports, lines, checkpoints, their end."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+from support.clocks import ManualClock
+from support.embedded import EmbeddedCluster, embedded, eventually
+
+from resolute.client import TrialState
+from resolute.client.services import Services
+from resolute.client.session import Session
+from resolute.core.unmanaged.companion import Companion
+from resolute.exit_record import ExitRecord
+from resolute.offline_run import OfflineRun
+from resolute.processes import ProcessIdentity
+from resolute.run_directory import Flags, RunDirectory, write_atomically
+from resolute.spool.batches import RunIdentity
+from resolute.spool.shipping import Shipping
+
+COMPAT = Path(__file__).resolve().parents[2] / "compat"
+SCRIPT = """
+import sys
+from determined.experimental import core_v2
+
+core_v2.init(
+    defaults=core_v2.DefaultConfig(
+        name="laptop", hparams={"lr": 0.1}, labels=["night"],
+        searcher={"name": "single", "metric": "accuracy", "smaller_is_better": False, "max_length": 10},
+    ),
+    unmanaged=core_v2.UnmanagedConfig(external_experiment_id="night", external_trial_id=sys.argv[1]),
+)
+info = core_v2.info
+first = 0
+if info.latest_checkpoint is not None:
+    with core_v2.checkpoint.restore_path(info.latest_checkpoint) as path:
+        first = int((path / "step").read_text())
+print(f"begins at {first}", flush=True)
+for step in range(first, first + 100):
+    core_v2.train.report_training_metrics(steps_completed=step, metrics={"loss": 1.0 / (step + 1)})
+core_v2.train.report_validation_metrics(steps_completed=step, metrics={"accuracy": step / 1000})
+with core_v2.checkpoint.store_path({"steps_completed": step + 1}) as (path, storage_id):
+    (path / "step").write_text(str(step + 1))
+assert core_v2.train.get_experiment_best_validation() >= step / 1000
+assert core_v2.url_reverse_webui_exp_view().endswith(f"/det/experiments/{info.trial.experiment_id}")
+print("half way", file=sys.stderr, flush=True)
+print("waits", flush=True)
+how = sys.stdin.readline().strip()
+if how == "fail":
+    raise ValueError("the data is gone")
+if how == "close":
+    core_v2.close()
+"""
+CONTEXT_SCRIPT = """
+from resolute import core_v2
+
+with core_v2.init_context(defaults=core_v2.DefaultConfig(name="with")) as context:
+    context.train.report_metrics("mine", 1, {"x": 2.0})
+    assert not context.preempt.should_preempt()
+    assert [op.length for op in context.searcher.operations() if op.report_completed(1.0) is None] == [1]
+"""
+
+
+class Script:
+    """A running script."""
+
+    def __init__(self, cluster: EmbeddedCluster, path: Path, *arguments: str) -> None:
+        variables = cluster.variables()
+        paths = [str(COMPAT), *filter(None, [variables.get("PYTHONPATH")])]
+        self._process = subprocess.Popen(
+            [sys.executable, str(path), *arguments],
+            env={**variables, "PYTHONPATH": os.pathsep.join(paths)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    @property
+    def _out(self) -> IO[str]:
+        assert self._process.stdout is not None
+        return self._process.stdout
+
+    def waits(self) -> list[str]:
+        """What it said until it waits."""
+        lines: list[str] = []
+        while not lines or lines[-1] != "waits":
+            line = self._out.readline()
+            assert line, self._process.communicate()[1]
+            lines.append(line.strip())
+        return lines
+
+    def end(self, how: str = "") -> tuple[int, str]:
+        """Lets it end; gives its exit code and errors."""
+        _, errors = self._process.communicate(f"{how}\n", timeout=60)
+        return self._process.returncode, errors
+
+    def kill(self) -> None:
+        """Ends it at once."""
+        self._process.send_signal(signal.SIGKILL)
+        self._process.communicate()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
+    folder = tmp_path_factory.mktemp("v2")
+    with embedded(folder / "home", slots=1, XDG_DATA_HOME=str(folder / "data")) as running:
+        yield running
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "train.py"
+    path.write_text(SCRIPT)
+    return path
+
+
+@contextmanager
+def running(cluster: EmbeddedCluster, script: Path, trial: str) -> Iterator[tuple[Script, list[str], int]]:
+    """A script that waits, what it said, and the number of its trial."""
+    process = Script(cluster, script, trial)
+    try:
+        said = process.waits()
+        numbers = [item["trial"]["id"] for item in cluster.json("experiment", "list-trials", "1")]
+        yield process, said, max(numbers)
+    finally:
+        process.kill()
+
+
+def described(cluster: EmbeddedCluster, trial: int) -> dict[str, Any]:
+    found: dict[str, Any] = cluster.json("trial", "describe", str(trial), "--metrics-summary")[0]
+    return found
+
+
+def ended(cluster: EmbeddedCluster, trial: int, state: str) -> dict[str, Any]:
+    return (
+        eventually(
+            lambda: (found := described(cluster, trial))["trial"]["state"] == state and found, what=state
+        )
+        or {}
+    )
+
+
+def counts(found: dict[str, Any]) -> dict[str, int]:
+    return {item["name"]: item["count"] for item in found["metrics_summary"]}
+
+
+@pytest.mark.integration
+def test_a_script_is_live_on_the_cluster_and_goes_on_where_it_stopped(
+    cluster: EmbeddedCluster, script: Path, tmp_path: Path
+) -> None:
+    with running(cluster, script, "resumed") as (process, said, trial):
+        assert said == ["begins at 0", "waits"]
+        live = eventually(
+            lambda: (found := described(cluster, trial)) and counts(found).get("loss") == 100 and found,
+            what="the reports",
+        )
+        assert (live or {})["trial"]["state"] == "RUNNING"
+        assert cluster.json("experiment", "describe", "1")[0]["experiment"]["state"] == "ACTIVE"
+        assert "runs outside of the cluster" in cluster.det("e", "pause", "1", check=False).stderr
+        code, errors = process.end("close")
+        assert (code, "half way" in errors) == (0, True)
+    found = described(cluster, trial)
+    assert found["trial"]["state"] == "COMPLETED"
+    assert found["trial"]["hparams"] == {"lr": 0.1}
+    lines = cluster.det("trial", "logs", str(trial), "--json").stdout.splitlines()
+    written = {(line["stdtype"], line["message"]) for line in map(json.loads, lines)}
+    assert {("stdout", "begins at 0"), ("stderr", "half way"), ("stdout", "waits")} <= written
+    assert cluster.json("experiment", "list", "--all")[0]["labels"] == ["night"]
+
+    with running(cluster, script, "resumed") as (process, said, again):
+        assert (again, said[0]) == (trial, "begins at 100")
+        assert process.end()[0] == 0
+    found = described(cluster, trial)
+    assert found["trial"]["state"] == "COMPLETED"
+    assert [run["outcome"] for run in found["trial"]["runs"]] == ["COMPLETED", "COMPLETED"]
+    assert counts(found)["loss"] == 200
+    assert not list(Path(cluster.environment["XDG_DATA_HOME"]).glob("resolute/unmanaged/*"))
+
+
+@pytest.mark.integration
+def test_an_error_and_a_kill_are_told_apart_and_lose_nothing(cluster: EmbeddedCluster, script: Path) -> None:
+    with running(cluster, script, "failing") as (process, _, trial):
+        code, errors = process.end("fail")
+        assert (code, "ValueError: the data is gone" in errors) == (1, True)
+    found = ended(cluster, trial, "ERROR")
+    assert found["trial"]["runs"][0]["failure"] == "ValueError: the data is gone"
+    with running(cluster, script, "killed") as (process, _, trial):
+        process.kill()
+    found = ended(cluster, trial, "ERROR")
+    assert "without saying how" in found["trial"]["runs"][0]["failure"]
+    assert counts(found)["loss"] == 100
+
+
+@pytest.mark.integration
+def test_what_was_reported_while_the_cluster_was_down_arrives_when_it_is_back(
+    cluster: EmbeddedCluster, script: Path
+) -> None:
+    with running(cluster, script, "outage") as (process, _, trial):
+        cluster.kill()
+        process.kill()
+        cluster.up()
+    assert counts(ended(cluster, trial, "ERROR"))["loss"] == 100
+
+
+@pytest.mark.integration
+def test_a_context_can_be_had_without_the_singleton(cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(CONTEXT_SCRIPT)
+    assert Script(cluster, path).end() == (0, "")
+    newest = cluster.json("experiment", "list", "--all")[0]
+    assert (newest["name"], newest["state"]) == ("with", "COMPLETED")
+
+
+@pytest.mark.integration
+def test_the_block_of_the_page_runs(cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    page = (COMPAT.parent / "docs" / "core-v2.md").read_text()
+    (block,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "train.py").write_text(block)
+    code, _ = Script(cluster, tmp_path / "train.py").end()
+    assert code == 0
+    newest = cluster.json("experiment", "list", "--all")[0]
+    assert (newest["name"], newest["state"], newest["labels"]) == ("mnist", "COMPLETED", ["laptop"])
+
+
+@pytest.mark.integration
+def test_a_person_who_ends_a_run_asks_its_script_to_stop(cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    clock = ManualClock()
+    run = OfflineRun.create(tmp_path, run_id=str(uuid.uuid4()), name="stopped", now=clock.time())
+    files = RunDirectory(run.directory)
+    files.prepare()
+    flags = Flags(files.flags_file)
+    with ExitStack() as stack, Session.find(environment=cluster.variables()) as ours:
+        services = Services(ours)
+        begun = services.trials.begin(run)
+        write_atomically(files.token_file, begun.token)
+        session = stack.enter_context(Session(replace(ours.endpoint, token=files.read_token)))
+        identity = RunIdentity(begun.trial.uuid, begun.run, begun.trial.experiment_uuid)
+        turns: list[bool] = []
+
+        def wait(_: float) -> None:
+            """The script looks at its signal, and ends when it is told to."""
+            turns.append(flags.preempt)
+            assert len(turns) < 10, "the script is never told"
+            if len(turns) == 1:
+                services.trials.kill(begun.trial.uuid)
+            if flags.preempt:
+                ExitRecord(exit_code=0, end_time=clock.time()).write(run.exit_file)
+            clock.advance(25.0)
+
+        companion = Companion(
+            run,
+            trainer=ProcessIdentity.of(os.getpid()),
+            identity=identity,
+            trials=Services(session).trials,
+            shipping=session.stub(lambda channel: Shipping(channel, run.spool, identity, clock=clock)),
+            patience=30.0,
+            clock=clock,
+            wait=wait,
+        )
+        assert companion.serve()
+        # A heartbeat a minute: three looks without news, then the one that has it.
+        assert turns == [False, False, False, True]
+        assert services.trials.get(begun.trial.uuid).state is TrialState.CANCELED
+
+
+def test_without_a_cluster_the_error_says_what_to_do(tmp_path: Path) -> None:
+    home = EmbeddedCluster(tmp_path / "nowhere", environment={"XDG_DATA_HOME": str(tmp_path)})
+    path = tmp_path / "train.py"
+    path.write_text("from resolute import core_v2\ncore_v2.init()\n")
+    code, errors = Script(home, path).end()
+    assert (code, "no cluster is known" in errors) == (1, True)
+
+
+def test_parts_without_a_trial_say_what_is_missing() -> None:
+    from resolute import core_v2
+
+    with pytest.raises(RuntimeError, match=r"call core_v2\.init"):
+        core_v2.train.report_training_metrics(1, {})
+    core_v2.close()
