@@ -12,6 +12,7 @@ import torch
 from deepspeed.pipe import PipelineModule
 from support.trials import Noisy, local_core, newest_checkpoint, same
 from torch import nn
+from torch.utils.data import TensorDataset
 
 from resolute import core, pytorch
 from resolute.pytorch import Batch
@@ -23,7 +24,8 @@ HERE = Path(sys.argv[1])
 SEED = 7
 LENGTH = 7
 RATE = 0.1
-POINTS = [(torch.tensor([number / 40, 1.0]), torch.tensor([number / 20])) for number in range(40)]
+POSITIONS = torch.arange(40) / 40
+POINTS = TensorDataset(torch.stack([POSITIONS, torch.ones(40)], dim=1), 2 * POSITIONS.unsqueeze(1))
 
 
 def engine_config(stage: int) -> dict[str, Any]:
@@ -158,11 +160,11 @@ class Halves(nn.Module):
 
     def __init__(self, rank: int) -> None:
         super().__init__()
-        into, _, out = whole_model()
+        into, bias, out = (weight.detach() for weight in whole_model().parameters())
         mine = slice(4 * rank, 4 * rank + 4)
-        self.into = nn.Parameter(into.weight[mine].detach().clone())
-        self.bias = nn.Parameter(into.bias[mine].detach().clone())
-        self.out = nn.Parameter(out.weight[:, mine].detach().clone())
+        self.into = nn.Parameter(into[mine].clone())
+        self.bias = nn.Parameter(bias[mine].clone())
+        self.out = nn.Parameter(out[:, mine].clone())
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         part = torch.tanh(x @ self.into.T + self.bias) @ self.out.T
@@ -179,7 +181,7 @@ class Summed(torch.autograd.Function):
         return total
 
     @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:  # type: ignore[override]  # noqa: ARG004
+    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:  # noqa: ARG004
         return gradient
 
 

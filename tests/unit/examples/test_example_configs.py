@@ -27,7 +27,8 @@ def test_every_example_is_accepted_without_a_warning(path: Path) -> None:
 def test_every_example_runs_a_script_that_lies_beside_its_config(path: Path) -> None:
     entrypoint = parse_config(path.read_text(), layers=[CLUSTER]).entrypoint
     assert isinstance(entrypoint, str)
-    script = entrypoint.split()[-1]
+    words = [word for word in entrypoint.split() if word.endswith(".py") or ":" in word]
+    script = words[0]
     module, is_trial_class, _ = script.partition(":")
     assert (path.parent / (f"{module}.py" if is_trial_class else script)).is_file()
 

@@ -1,0 +1,55 @@
+"""Step 2: metrics. A context is opened around `main`, and the first process reports after every epoch."""
+
+import os
+
+from timm import utils
+from timm.models import resume_checkpoint
+from training import build, log, parse_args, start, train_one_epoch, validate
+
+import determined as det
+
+
+def main(core_context):
+    args, args_text = parse_args()
+    args.local_rank = int(os.environ.get("LOCAL_RANK", "0"))
+    start(args)
+    log.info("Arguments: %s", args_text)
+    parts = build(args)
+
+    start_epoch = 0
+    if args.resume:
+        start_epoch = resume_checkpoint(parts.bare_model, args.resume, optimizer=parts.optimizer)
+        parts.scheduler.step(start_epoch)
+
+    saver = None
+    if args.rank == 0:
+        saver = utils.CheckpointSaver(
+            model=parts.bare_model,
+            optimizer=parts.optimizer,
+            args=args,
+            checkpoint_dir=utils.get_outdir(args.output),
+            decreasing=True,
+        )
+
+    for epoch in range(start_epoch, args.epochs):
+        train_metrics = train_one_epoch(epoch, parts, args)
+        eval_metrics = validate(parts, args)
+        parts.scheduler.step(epoch + 1)
+        latest_batch = len(parts.loader_train) * (epoch + 1)
+        # The metrics are means over all processes already; reported by each, they would be there twice.
+        if args.rank == 0:
+            core_context.train.report_training_metrics(latest_batch=latest_batch, metrics=train_metrics)
+            core_context.train.report_validation_metrics(
+                latest_batch=latest_batch,
+                metrics={"val_" + name: value for name, value in eval_metrics.items()},
+            )
+        if saver is not None:
+            best_metric, best_epoch = saver.save_checkpoint(epoch, metric=eval_metrics["loss"])
+            log.info("Best loss: %.4f (epoch %d)", best_metric, best_epoch)
+
+
+if __name__ == "__main__":
+    utils.setup_default_logging()
+    distributed = det.core.DistributedContext.from_torch_distributed()
+    with det.core.init(distributed=distributed) as core_context:
+        main(core_context)
