@@ -29,3 +29,16 @@ def test_zero_pipelines_and_model_parallel_units_stop_together_and_resume_exactl
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert {path.name for path in tmp_path.glob("passed-*")} == {"passed-0", "passed-1"}
+
+
+def test_what_a_trial_may_do_and_what_it_is_told(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT.with_name("deepspeed_alone.py")), str(tmp_path)],
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(TESTS)},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "passed").exists()

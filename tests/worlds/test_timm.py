@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from support.embedded import EmbeddedCluster, embedded, eventually
+from support.embedded import EmbeddedCluster, embedded
+from support.examples import ExampleExperiment
 
 pytestmark = pytest.mark.xdist_group("world-timm")
 
@@ -26,84 +27,55 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluste
         yield running
 
 
-def create(cluster: EmbeddedCluster, config: str, *options: str) -> str:
-    said = cluster.det("e", "create", config, ".", *options, cwd=STEPS, timeout=240).stdout
-    found = re.search(r"Created experiment (\d+)", said)
-    assert found, said
-    return found[1]
+def create(cluster: EmbeddedCluster, config: str, *options: str) -> ExampleExperiment:
+    return ExampleExperiment.create(cluster, STEPS, config, *options)
 
 
-def described(cluster: EmbeddedCluster, experiment: str) -> dict[str, object]:
-    (description,) = cluster.json("e", "describe", experiment, "--metrics")
-    return dict(description)
-
-
-def reported(cluster: EmbeddedCluster, experiment: str, group: str, *, trial: int = 0) -> list[int]:
-    (description,) = cluster.json("e", "describe", experiment, "--metrics")
-    number = description["trials"][trial]["trial"]["id"]
-    return [
-        report["steps_completed"]
-        for report in description["metrics"]
-        if report["group"] == group and report.get("trial_id", number) == number
-    ]
-
-
-def state(cluster: EmbeddedCluster, experiment: str) -> str:
-    (description,) = cluster.json("e", "describe", experiment)
-    return str(description["experiment"]["state"])
-
-
-def log(cluster: EmbeddedCluster, experiment: str) -> str:
-    (description,) = cluster.json("e", "describe", experiment)
-    return cluster.det("t", "logs", str(description["trials"][0]["trial"]["id"])).stdout
+def assert_epochs(steps: Iterable[int], count: int) -> None:
+    first, *_ = steps
+    assert list(steps) == [first * epoch for epoch in range(1, count + 1)]
 
 
 def test_step_0_runs_as_it_is(cluster: EmbeddedCluster) -> None:
     experiment = create(cluster, "step0_run.yaml", "-f")
-    assert state(cluster, experiment) == "COMPLETED"
-    said = log(cluster, experiment)
-    assert "Training with a single process." in said
-    assert len(re.findall(r"Test: loss", said)) == 5
-    best = float(re.findall(r"top1 ([\d.]+)", said)[-1])
-    assert best > 80
+    experiment.assert_completed()
+    log = experiment.log
+    assert "Training with a single process." in log
+    hits = [float(share) for share in re.findall(r"Test: .* top1 ([\d.]+)", log)]
+    assert len(hits) == 5
+    assert hits[-1] > 80
 
 
 def test_step_1_has_a_process_for_each_slot(cluster: EmbeddedCluster) -> None:
     experiment = create(cluster, "step1_distributed.yaml", "-f")
-    assert state(cluster, experiment) == "COMPLETED"
-    said = log(cluster, experiment)
+    experiment.assert_completed()
+    log = experiment.log
     for rank in (0, 1):
-        assert re.search(rf"\[rank={rank}\].*Process {rank}, total 2", said), said
+        assert re.search(rf"\[rank={rank}\].*Process {rank}, total 2", log), log
 
 
 def test_step_2_reports_metrics(cluster: EmbeddedCluster) -> None:
     experiment = create(cluster, "step2_metrics.yaml", "-f")
-    steps = reported(cluster, experiment, "validation")
-    assert len(steps) == 5
-    assert steps == [steps[0] * epoch for epoch in range(1, 6)]
-    assert reported(cluster, experiment, "training") == steps
+    experiment.assert_completed()
+    for group in ("training", "validation"):
+        assert_epochs(experiment.reports(group), 5)
 
 
 def test_step_3_pauses_and_goes_on_with_the_next_epoch(cluster: EmbeddedCluster) -> None:
-    experiment = create(cluster, "step3_checkpoints.yaml")
-    eventually(lambda: reported(cluster, experiment, "validation"), what="the first epoch", timeout=150)
-    cluster.det("e", "pause", experiment)
-    eventually(lambda: state(cluster, experiment) == "PAUSED", what="the pause", timeout=60)
-    done = len(reported(cluster, experiment, "validation"))
-    assert 1 <= done < 5
-    cluster.det("e", "activate", experiment)
-    cluster.det("e", "wait", experiment, timeout=200)
-    assert state(cluster, experiment) == "COMPLETED"
-    steps = reported(cluster, experiment, "validation")
-    assert steps == [steps[0] * epoch for epoch in range(1, 6)]
-    assert f"Starting with epoch {done}" in log(cluster, experiment)
+    # An epoch takes a second; more of them leave time for the pause.
+    entrypoint = "python3 -m determined.launch.torch_distributed python3 step3_checkpoints.py --epochs 15"
+    experiment = create(cluster, "step3_checkpoints.yaml", "--config", f"entrypoint={entrypoint}")
+    done = experiment.pause_and_go_on()
+    assert 1 <= done < 15
+    assert_epochs(experiment.reports("validation"), 15)
+    assert f"Starting with epoch {done}" in experiment.log
 
 
 def test_step_4_searches_and_trains_as_long_as_the_search_says(cluster: EmbeddedCluster) -> None:
     options = ("--config", "hyperparameters.lr.count=2", "--config", "searcher.max_length=2")
     experiment = create(cluster, "step4_hyperparameters.yaml", *options, "-f")
-    (description,) = cluster.json("e", "describe", experiment, "--metrics")
-    assert description["experiment"]["state"] == "COMPLETED"
+    experiment.assert_completed()
+    description = experiment.describe()
     rates = sorted(trial["trial"]["hparams"]["lr"] for trial in description["trials"])
     assert rates == pytest.approx([0.01, 0.1])
     assert len([report for report in description["metrics"] if report["group"] == "validation"]) == 4
