@@ -151,9 +151,6 @@ def test_a_scaler_of_the_trial_steps_the_optimizer(tmp_path: Path) -> None:
     batch_of(context, 0)
     seen: list[float] = []
 
-    def clip(parameters: Any) -> None:
-        seen.extend(parameter.grad.item() for parameter in parameters)
-
     context.backward(scaler.scale(model(torch.ones(1, 1)).sum()))
     context.step_optimizer(
         optimizer,

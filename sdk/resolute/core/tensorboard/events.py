@@ -58,7 +58,8 @@ class EventFile:
 
     def _open(self, time: float) -> None:
         self._directory.mkdir(parents=True, exist_ok=True)
-        name = f"events.out.tfevents.{int(time):010d}.{socket.gethostname()}.{os.getpid()}.0"
+        # Never the name that a writer of the script's own would take within the same second.
+        name = f"events.out.tfevents.{int(time):010d}.{socket.gethostname()}.{os.getpid()}.reports"
         self._writer = self._record_writer((self._directory / name).open("wb"))
         self._append(wall_time=time, file_version=_FILE_VERSION)
 
