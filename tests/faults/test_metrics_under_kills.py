@@ -13,16 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from faults.metric_processes import value_at
-from support.killable import READER, KillableService, some_run
+from faults.metric_evidence import check, drain
+from support.killable import KillableService, some_run
 
-from resolute.api.metrics.v1 import metrics_service_pb2 as api
-from resolute.api.metrics.v1.metrics_service_pb2_grpc import MetricsServiceStub
-from resolute.rpc.channel import open_channel
-from resolute.spool.batches import RunIdentity
-from resolute.spool.delivery import ReportDelivery
 from resolute.spool.reader import SpoolReader
-from resolute.spool.sender import SpoolSender
 from resolute_serving.context import TrialRun
 
 _PROGRAM = str(Path(__file__).with_name("metric_processes.py"))
@@ -73,11 +67,11 @@ def test_kills_of_trainer_supervisor_and_service_lose_nothing_and_double_nothing
     generator, run, spool = random.Random(11), some_run(), tmp_path / "spool"
     spool.mkdir()
     with KillableService("metrics", tmp_path) as service:
-        environment = _environment(service, run)
+        variables = environment(service, run)
         expected = 0
         for _ in range(_LIVES):
             trainer = Trainer(spool, expected)
-            supervisor = subprocess.Popen([sys.executable, _PROGRAM, "send", str(spool)], env=environment)
+            supervisor = subprocess.Popen([sys.executable, _PROGRAM, "send", str(spool)], env=variables)
             trainer.await_steps(generator.randrange(300, 1500))
             service.kill()
             trainer.await_steps(generator.randrange(1500, 2500))
@@ -87,54 +81,29 @@ def test_kills_of_trainer_supervisor_and_service_lose_nothing_and_double_nothing
             supervisor.wait()
             said = trainer.kill()
             # Between appending a report and saying so there is an instant in which the kill may come.
-            expected = _last_in(spool) + 1
+            expected = last_in(spool) + 1
             assert expected - 1 in {said, said + 1}
-        _drain(service, run, spool)
-        _check(service, run, expected)
+        drain(service, run, spool)
+        check(service, run, expected)
 
 
-def _environment(service: KillableService, run: TrialRun) -> dict[str, str]:
+def environment(service: KillableService, run: TrialRun) -> dict[str, str]:
+    """What a supervisor that sends must know."""
     identity = {"trial_id": run.trial_id, "run": run.run, "experiment_id": run.experiment_id}
     return {
         **os.environ,
         "TEST_RUN": json.dumps(identity),
         "TEST_ADDRESS": service.address,
-        "TEST_TOKEN": service._signer.trial(run, ttl=3600.0),
+        "TEST_TOKEN": service.token(run),
     }
 
 
-def _last_in(spool: Path) -> int:
+def last_in(spool: Path, *, default: int = -1) -> int:
+    """The last step in a spool; the default if it was sent and removed."""
     newest = max(spool.glob("*.metrics"), key=lambda path: path.stat().st_mtime_ns)
-    reader, last = SpoolReader(newest), -1
+    reader, last = SpoolReader(newest), default
     while (chunk := reader.peek()).records:
         last = getattr(chunk.records[-1], "steps", -1)
         reader.take(chunk)
     reader.close()
     return last
-
-
-def _drain(service: KillableService, run: TrialRun, spool: Path) -> None:
-    token = service._signer.trial(run, ttl=3600.0)
-    with open_channel(service.address, token=lambda: token) as channel:
-        identity = RunIdentity(run.trial_id, run.run, run.experiment_id)
-        sender = SpoolSender(spool, ReportDelivery.over(channel, identity))
-        deadline = time.monotonic() + _DEADLINE
-        while not sender.drained():
-            assert time.monotonic() < deadline, "the spools are not drained"
-            sender.pump()
-        sender.close()
-
-
-def _check(service: KillableService, run: TrialRun, count: int) -> None:
-    with service.channel(READER) as channel:
-        stub = MetricsServiceStub(channel)
-        request = api.GetSeriesRequest(trial_id=run.trial_id, group="training", name="value")
-        series = stub.GetSeries(request, timeout=10)
-        assert list(series.steps) == list(range(count))
-        assert list(series.values) == [value_at(step) for step in range(count)]
-        summaries = stub.ListSummaries(
-            api.ListSummariesRequest(trial_ids=[run.trial_id]), timeout=10
-        ).summaries
-        found = {one.name: (one.count, one.sum) for one in summaries}
-        assert found["step"] == (count, float(sum(range(count))))
-        assert found["value"][0] == count

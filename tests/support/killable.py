@@ -24,14 +24,15 @@ _TTL = 3600.0
 
 @final
 class KillableService:
-    """``python -m resolute_<name>`` on an SQLite database, always on the same port, while its block lasts.
+    """``python -m resolute_<name>`` on a database, always on the same port, while its block lasts.
 
     Args:
         name: The service.
         folder: Where its data lie.
+        database_url: Its database; empty for an SQLite file in the folder.
     """
 
-    def __init__(self, name: str, folder: Path) -> None:
+    def __init__(self, name: str, folder: Path, *, database_url: str = "") -> None:
         self.address = f"127.0.0.1:{free_port()}"
         cluster, key = str(uuid.uuid4()), folder / "key.pem"
         self._signer = TokenSigner(load_or_create_key(key), cluster_id=cluster, clock=SYSTEM_CLOCK)
@@ -43,6 +44,7 @@ class KillableService:
             "RESOLUTE_SIGNING_KEY_FILE": str(key),
             "RESOLUTE_PORT": self.address.rsplit(":", 1)[1],
             "RESOLUTE_LOG_LEVEL": "ERROR",
+            **({"RESOLUTE_DATABASE_URL": database_url} if database_url else {}),
         }
         self._process: subprocess.Popen[str] | None = None
         subprocess.run([*self._command, "--upgrade"], env=self._environment, check=True)
@@ -53,6 +55,10 @@ class KillableService:
 
     def __exit__(self, *_: object) -> None:
         self.kill()
+
+    def token(self, run: TrialRun) -> str:
+        """A token of a run."""
+        return self._signer.trial(run, ttl=_TTL)
 
     def start(self) -> None:
         """Starts it and waits until it listens."""

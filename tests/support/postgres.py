@@ -12,11 +12,12 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 import psycopg
 import pytest
 from psycopg import sql
@@ -62,11 +63,15 @@ class PostgresServer:
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
     """The session's server; skips where PostgreSQL is not installed."""
-    binaries = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    if not binaries:
-        pytest.skip("PostgreSQL is missing: no /usr/lib/postgresql/*/bin/initdb; install Debian's postgresql")
-    with _server(binaries[-1].parent) as server:
+    with _server(_binaries()) as server:
         yield server
+
+
+def _binaries() -> Path:
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    if not found:
+        pytest.skip("PostgreSQL is missing: no /usr/lib/postgresql/*/bin/initdb; install Debian's postgresql")
+    return found[-1].parent
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -79,26 +84,112 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @contextmanager
-def _server(binaries: Path) -> Iterator[PostgresServer]:
+def killable_postgres() -> Iterator[KillablePostgres]:
+    """A durable server of its own, to be killed without a chance to tidy up.
+
+    Skips where PostgreSQL is not installed.
+    """
+    with _cluster(_binaries()) as cluster:
+        server = KillablePostgres(cluster)
+        server.start()
+        try:
+            yield server
+        finally:
+            server.kill()
+
+
+class KillablePostgres:
+    """A server that comes back on its port with what it had committed."""
+
+    def __init__(self, cluster: _Cluster) -> None:
+        self._cluster = cluster
+
+    def start(self) -> None:
+        """Starts it and waits until it has recovered."""
+        self._cluster.start()
+
+    def kill(self) -> None:
+        """Ends the server and every process of it at once. Does nothing when it does not run."""
+        lock = self._cluster.data / "postmaster.pid"
+        if not lock.exists():
+            return
+        leader = psutil.Process(int(lock.read_text().splitlines()[0]))
+        family = [leader, *leader.children()]
+        for process in family:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(family, timeout=_START_SECONDS)
+        lock.unlink(missing_ok=True)
+
+    def new_database(self) -> str:
+        """Makes an empty database and gives its SQLAlchemy URL."""
+        return PostgresServer(self._cluster.port).new_database()
+
+
+@dataclass(frozen=True)
+class _Cluster:
+    """An initialized data directory, and how to start a server on it."""
+
+    binaries: Path
+    folder: Path
+    user: str | None
+    port: int
+    options: str
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    def start(self) -> None:
+        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= {self.options}"
+        log = str(self.folder / "log")
+        _run([*self._control, "-t", str(_START_SECONDS), "-l", log, "-o", options, "start"], user=self.user)
+
+    def stop(self) -> None:
+        _run([*self._control, "-m", "immediate", "stop"], user=self.user)
+
+    @property
+    def _control(self) -> list[str]:
+        return [str(self.binaries / "pg_ctl"), "-D", str(self.data), "-w"]
+
+
+@contextmanager
+def _cluster(binaries: Path, *, options: str = "") -> Iterator[_Cluster]:
     user = _unprivileged_user()
     folder = Path(tempfile.mkdtemp(prefix="resolute-postgres-"))
     try:
         if user:
             shutil.chown(folder, user=user)
-        port = free_port()
-        data = str(folder / "data")
-        initdb, control = str(binaries / "initdb"), [str(binaries / "pg_ctl"), "-D", data, "-w"]
-        _run([initdb, "-D", data, "-U", "resolute", "-A", "trust", "-E", "UTF8", "-N"], user=user)
-        # What tests store is never read after a power cut.
-        options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off"
-        log = str(folder / "log")
-        _run([*control, "-t", str(_START_SECONDS), "-l", log, "-o", options, "start"], user=user)
-        try:
-            yield PostgresServer(port)
-        finally:
-            _run([*control, "-m", "immediate", "stop"], user=user)
+        cluster = _Cluster(binaries, folder, user, free_port(), options)
+        _run(
+            [
+                str(binaries / "initdb"),
+                "-D",
+                str(cluster.data),
+                "-U",
+                "resolute",
+                "-A",
+                "trust",
+                "-E",
+                "UTF8",
+                "-N",
+            ],
+            user=user,
+        )
+        yield cluster
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _server(binaries: Path) -> Iterator[PostgresServer]:
+    # What tests store is never read after a power cut.
+    with _cluster(binaries, options="-c fsync=off") as cluster:
+        cluster.start()
+        try:
+            yield PostgresServer(cluster.port)
+        finally:
+            cluster.stop()
 
 
 def _run(command: list[str], *, user: str | None) -> None:

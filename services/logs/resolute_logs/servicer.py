@@ -20,7 +20,7 @@ from resolute_logs.parsing import parse_batch
 from resolute_logs.reading import StoredLine, read_page
 from resolute_logs.schema import INTAKE
 from resolute_serving.database import Database
-from resolute_serving.intake import invalid, lock_order, parse_uuid
+from resolute_serving.intake import invalid, lock_order, parse_uuid, store
 from resolute_serving.pages import decode_token, encode_token, page_size
 from resolute_serving.wakeups import Pace, Wakeups
 
@@ -50,7 +50,7 @@ class Servicer(LogsServiceServicer):
             batch = await asyncio.to_thread(parse_batch, request)
         else:
             batch = parse_batch(request)
-        reached = await self._database.write(lambda link: ingest(link, batch), order=batch.origin.order)
+        reached = await store(self._database, lambda link: ingest(link, batch), order=batch.origin.order)
         self._wakeups.notify(batch.origin.trial_id)
         return api.IngestLinesResponse(next_sequence=reached)
 

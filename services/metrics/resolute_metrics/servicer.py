@@ -26,7 +26,7 @@ from resolute_metrics.summaries import summarize
 from resolute_metrics.thinning import LEAST, thin
 from resolute_metrics.watching import Wanted, Watcher
 from resolute_serving.database import Database
-from resolute_serving.intake import invalid, lock_order, parse_uuid
+from resolute_serving.intake import invalid, lock_order, parse_uuid, store
 from resolute_serving.pages import decode_token, encode_token, page_size
 from resolute_serving.wakeups import Pace, Wakeups
 
@@ -64,8 +64,10 @@ class Servicer(MetricsServiceServicer):
             batch = await asyncio.to_thread(parse_batch, request)
         else:
             batch = parse_batch(request)
-        outcome = await self._database.write(
-            lambda link: ingest(link, batch, limits=self._limits), order=batch.origin.order
+        outcome = await store(
+            self._database,
+            lambda link: ingest(link, batch, limits=self._limits),
+            order=batch.origin.order,
         )
         self._wakeups.notify(batch.origin.trial_id)
         return api.IngestReportsResponse(

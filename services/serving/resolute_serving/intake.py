@@ -17,7 +17,14 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection
 
-from resolute.errors import FailedPreconditionError, InvalidArgumentError, Violation
+from resolute.errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    QuotaError,
+    UnavailableError,
+    Violation,
+)
+from resolute_serving.database import Database, T, Work
 
 KEY = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 """Type of keys that the database gives; SQLite counts up only columns that are declared INTEGER."""
@@ -233,6 +240,23 @@ class _Statements:
             .where(sources.c.source_key == sa.bindparam("key"))
             .values(next_sequence=sa.bindparam("reached"))
         )
+
+
+async def store(database: Database, work: Work[T], *, order: str) -> T:
+    """Stores a batch. A full disk is an outage to whoever sends: nothing is wrong with what they have.
+
+    Args:
+        database: The service's database.
+        work: Stores the batch.
+        order: As for ``Database.write``.
+
+    Raises:
+        UnavailableError: The database cannot be reached, or its disk is full.
+    """
+    try:
+        return await database.write(work, order=order)
+    except QuotaError as full:
+        raise UnavailableError(str(full)) from full
 
 
 def lock_order(experiment_id: str, trial_id: str = "") -> str:
