@@ -20,11 +20,14 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
     """Starts a cluster and makes this process its one trial, until the block ends."""
 
     @contextmanager
-    def started(*, max_length: int, unit: str = "batches", rungs: int = 1) -> Iterator[Trial]:
+    def started(
+        *, max_length: int, unit: str = "batches", rungs: int = 1, time_driven: bool = False
+    ) -> Iterator[Trial]:
         halving = search.AsyncHalvingMethod(
             num_rungs=rungs, max_length=max_length, max_trials=1, divisor=3, stop_once=True
         )
         with cluster(tmp_path, max_length=max_length, unit=unit, halving=halving) as trial:
+            trial.time_driven = time_driven
             trial.enter(monkeypatch)
             yield trial
 
