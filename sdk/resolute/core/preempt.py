@@ -60,6 +60,7 @@ class PreemptContext:
     ) -> None:
         self._dist = dist
         self._mode = PreemptMode(mode)
+        self._alone = dist.size == 1
         self._open_signal = open_signal
         self._signal: Signal | None = None
         self._acknowledged_by: int | None = None
@@ -109,7 +110,8 @@ class PreemptContext:
         self._signal.acknowledge()
 
     def _agree(self, signal: Signal) -> bool:
-        if self._mode is PreemptMode.WorkersAskMaster:
+        # Asked at every step, so the way of one process is short.
+        if self._alone or self._mode is PreemptMode.WorkersAskMaster:
             return signal.preempt
         if self._mode is PreemptMode.ChiefOnly:
             if self._dist.rank:

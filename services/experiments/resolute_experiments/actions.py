@@ -46,15 +46,20 @@ def apply(
     Returns:
         The cursor: the sequence of the last action that is applied for good once the transaction commits.
     """
+    experiment = experiments.get(connection, experiment_id=experiment_id)
+    cursor = experiment.action_cursor
     for action in actions:
-        experiment = experiments.get(connection, experiment_id=experiment_id)
-        if action.sequence <= experiment.action_cursor:
+        if action.sequence <= cursor:
             continue
         if experiment.state not in {ExperimentState.ACTIVE, ExperimentState.PAUSED}:
             break
         _apply_one(connection, experiment, action, moment, answers)
-        experiments.update(connection, experiment_id, action_cursor=action.sequence)
-    return experiments.get(connection, experiment_id=experiment_id).action_cursor
+        if action.HasField("shutdown"):
+            experiment = experiments.get(connection, experiment_id=experiment_id)
+        cursor = action.sequence
+    if cursor > experiment.action_cursor:
+        experiments.update(connection, experiment_id, action_cursor=cursor)
+    return cursor
 
 
 def _apply_one(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2_grpc as checkpoints_grpc
@@ -27,25 +28,25 @@ class Clients:
     def __init__(self, peers: Peers) -> None:
         self._peers = peers
 
-    @property
+    @cached_property
     def searcher(self) -> SearcherServiceAsyncStub:
         """Decides which trials run and how long."""
         stub = searcher_grpc.SearcherServiceStub(self._peers.channel("searcher"))
         return cast("SearcherServiceAsyncStub", stub)
 
-    @property
+    @cached_property
     def checkpoints(self) -> CheckpointsServiceAsyncStub:
         """Knows the checkpoints."""
         stub = checkpoints_grpc.CheckpointsServiceStub(self._peers.channel("checkpoints"))
         return cast("CheckpointsServiceAsyncStub", stub)
 
-    @property
+    @cached_property
     def metrics(self) -> MetricsServiceAsyncStub:
         """Knows the metrics."""
         stub = metrics_grpc.MetricsServiceStub(self._peers.channel("metrics"))
         return cast("MetricsServiceAsyncStub", stub)
 
-    @property
+    @cached_property
     def logs(self) -> LogsServiceAsyncStub:
         """Knows the logs."""
         stub = logs_grpc.LogsServiceStub(self._peers.channel("logs"))

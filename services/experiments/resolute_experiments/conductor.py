@@ -9,6 +9,7 @@ and repeated: calls are idempotent, and what they lead to is written together wi
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Awaitable, Callable
 
 import structlog
@@ -43,6 +44,9 @@ SCHEDULE = "schedule"
 SIGNALS = "signals"
 """Notifier key of whoever watches signals."""
 _TICK_SECONDS = 2.0
+"""Between two looks while a trial runs: its progress is told to nobody."""
+_IDLE_SECONDS = 120.0
+"""Between two looks otherwise. Every change wakes the conductor: it bounds what a defect could delay."""
 
 _log = structlog.get_logger("conductor")
 
@@ -78,6 +82,7 @@ class Conductor:
         self._clock = clock
         self._preemption_timeout = preemption_timeout
         self._release = release
+        self._running = False
 
     async def run(self) -> None:
         """Leads the experiment until nothing is left to do for it."""
@@ -96,7 +101,7 @@ class Conductor:
                     if await self._step():
                         return
                     attempts.succeeded()
-                    pause = _TICK_SECONDS
+                    pause = _TICK_SECONDS if self._running else _idle_seconds()
                 except Exception as failure:  # noqa: BLE001 - a defect, or a service that is away: the step is repeated
                     pause = attempts.failed(failure)
                 await changes.wait(pause)
@@ -116,6 +121,7 @@ class Conductor:
         refusal = await deliver(experiment, database=self._database, clients=self._clients)
         if refusal:
             await self._fail(refusal)
+            experiment = await self._read()
         await self._renew(experiment)
         await self._refresh_progress(experiment)
         return await self._finish(await self._read())
@@ -167,19 +173,17 @@ class Conductor:
         self._notifier.notify(self._id, SCHEDULE, SIGNALS)
 
     async def _settle_ended_runs(self, experiment: Experiment) -> None:
-        for run, containers in await self._database.read(self._ended_runs):
-            await self._settle(experiment, run, containers)
+        under_way = await self._database.read(self._runs_under_way)
+        self._running = bool(under_way)
+        for run, containers in under_way:
+            if all(container.exited or container.lost for container in containers):
+                await self._settle(experiment, run, containers)
 
-    def _ended_runs(self, connection: Connection) -> list[tuple[Run, list[Container]]]:
-        found = []
-        for trial in trials.unfinished(connection, self._id):
-            if trial.run == 0:
-                continue
-            run = runs.get(connection, f"{trial.id}.{trial.run}")
-            containers = runs.containers_of(connection, run.allocation_id)
-            if not run.ended and all(container.exited or container.lost for container in containers):
-                found.append((run, containers))
-        return found
+    def _runs_under_way(self, connection: Connection) -> list[tuple[Run, list[Container]]]:
+        return [
+            (run, runs.containers_of(connection, run.allocation_id))
+            for run in runs.unsettled(connection, experiment_id=self._id)
+        ]
 
     async def _settle(self, experiment: Experiment, run: Run, containers: list[Container]) -> None:
         sealed = await self._seal(run)
@@ -280,7 +284,7 @@ class Conductor:
         return finished
 
     def _nothing_runs(self, connection: Connection) -> bool:
-        return not trials.unfinished(connection, self._id) and not outbox.pending(
+        return not trials.any_unfinished(connection, self._id) and not outbox.pending(
             connection, self._id, limit=1
         )
 
@@ -323,6 +327,11 @@ class Conductor:
 
     def _moment(self) -> Moment:
         return Moment(now=self._clock.time(), preemption_timeout=self._preemption_timeout)
+
+
+def _idle_seconds() -> float:
+    # Spread out, so that hundreds of conductors do not look at the same instant.
+    return _IDLE_SECONDS * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
 
 
 def summarize_exit(run: Run, containers: list[Container], *, now: float) -> tuple[Exit, str]:

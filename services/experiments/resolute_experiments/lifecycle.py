@@ -181,7 +181,7 @@ def begin_deletion(connection: Connection, experiment: Experiment, moment: Momen
 def finish_if_done(connection: Connection, experiment: Experiment, *, now: float) -> ExperimentState:
     """Ends a stopping experiment once its last trial has ended, and returns its state."""
     following = (experiment.state, ExperimentEvent.LAST_TRIAL_ENDED)
-    if trials.unfinished(connection, experiment.id):
+    if trials.any_unfinished(connection, experiment.id):
         return experiment.state
     ended = next_state(*following, resource=experiment.label)
     progress = 1.0 if ended is ExperimentState.COMPLETED else experiment.progress

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Sequence
 
@@ -17,7 +18,7 @@ from resolute_experiments.fleet import Fleet
 from resolute_experiments.lifecycle import Moment
 from resolute_experiments.notifier import Notifier
 from resolute_experiments.placement import Machines
-from resolute_experiments.scheduling import Holder
+from resolute_experiments.scheduling import Holder, Plan
 from resolute_experiments.settle import SearchEvent
 from resolute_experiments.signals import Reason, allocation_id
 from resolute_experiments.states import RunOutcome, TrialState
@@ -25,7 +26,11 @@ from resolute_experiments.store import experiments, runs, trials
 from resolute_experiments.waiting import Waiting
 from resolute_serving.database import Database
 
-_TICK_SECONDS = 5.0
+_TICK_SECONDS = 30.0
+"""Between two passes that nobody asked for."""
+_REST = 4.0
+"""Time between two passes, in times of the last one."""
+_LONGEST_REST_SECONDS = 0.25
 _log = structlog.get_logger("scheduler")
 
 
@@ -59,7 +64,7 @@ class Scheduler:
         self._preemption_timeout = preemption_timeout
         self._stopped = False
         self.last_pass_seconds = 0.0
-        """Time that the last pass took in the database."""
+        """Time that the last pass took."""
 
     def stop(self) -> None:
         """Starts no more runs from now on."""
@@ -76,26 +81,32 @@ class Scheduler:
                     pause = _TICK_SECONDS
                 except Exception as failure:  # noqa: BLE001 - a defect must not end scheduling for good
                     pause = attempts.failed(failure)
+                # Of a long queue a pass takes long: whatever happens, most of the time is left to others.
+                await asyncio.sleep(min(self.last_pass_seconds * _REST, _LONGEST_REST_SECONDS))
                 await changes.wait(pause)
 
     async def schedule(self) -> None:
-        """Makes passes until one starts nothing: each decides and writes in one transaction, then starts."""
+        """Makes passes until one starts nothing: each decides and writes in one transaction, then starts.
+
+        What a pass would change is first asked of a snapshot, so that a long queue in which nothing moves
+        keeps nobody from writing.
+        """
         while not self._stopped and await self._database.read(trials.any_queued):
-            started = await self._database.write(self._assign)
-            self._notifier.notify(SIGNALS)
+            began = self._clock.monotonic()
+            plan = await self._database.read(self._plan)
+            self._waiting.take(plan)
+            started: list[runs.Run] = []
+            if plan.changes_something:
+                started, given_up = await self._database.write(self._assign)
+                self._notifier.notify(SIGNALS, *given_up)
+            self.last_pass_seconds = self._clock.monotonic() - began
             for run in started:
                 await self._fleet.launch(run)
                 self._notifier.notify(run.experiment_id)
             if not started:
                 break
 
-    def _assign(self, connection: Connection) -> list[runs.Run]:
-        began = self._clock.monotonic()
-        started = self._pass(connection)
-        self.last_pass_seconds = self._clock.monotonic() - began
-        return started
-
-    def _pass(self, connection: Connection) -> list[runs.Run]:
+    def _plan(self, connection: Connection) -> Plan:
         running = runs.unsettled(connection)
         machines = Machines.of(
             {slot.id: slot.node for slot in self._fleet.slots},
@@ -103,22 +114,27 @@ class Scheduler:
         )
         queue = trials.queue(connection, per_experiment=len(machines.free) + 1)
         standings = experiments.standings(connection, {run.experiment_id for run in running})
-        plan = scheduling.plan(
-            queue, [_holder(run, standings[run.experiment_id]) for run in running], machines
-        )
+        holders = [_holder(run, standings[run.experiment_id]) for run in running]
+        return scheduling.plan(queue, holders, machines)
+
+    def _assign(self, connection: Connection) -> tuple[list[runs.Run], list[str]]:
+        """Writes a pass; returns the runs to be started, and experiments of which a trial was given up."""
+        plan = self._plan(connection)
         self._waiting.take(plan)
-        for trial_id, reason in plan.impossible.items():
-            trial = trials.get(connection, trial_id=trial_id)
-            self._give_up(connection, trial, reason)
+        given_up = [
+            self._give_up(connection, trial_id, reason) for trial_id, reason in plan.impossible.items()
+        ]
         for allocation in plan.preemptions:
             trial = trials.get(connection, trial_id=runs.get(connection, allocation).trial_id)
             signals.preempt(connection, trial, reason=Reason.SCHEDULER, moment=self._moment())
-        return [
+        started = [
             self._start(connection, trials.get(connection, trial_id=placement.trial_id), placement.slot_ids)
             for placement in plan.placements
         ]
+        return started, given_up
 
-    def _give_up(self, connection: Connection, trial: trials.Trial, reason: str) -> None:
+    def _give_up(self, connection: Connection, trial_id: str, reason: str) -> str:
+        trial = trials.get(connection, trial_id=trial_id)
         end_trial(
             connection,
             trial,
@@ -128,6 +144,7 @@ class Scheduler:
             explanation=f"no machine is left for it: {reason}",
         )
         _log.warning("trial has no machine left", trial=trial.number, reason=reason)
+        return trial.experiment_id
 
     def _moment(self) -> Moment:
         return Moment(now=self._clock.time(), preemption_timeout=self._preemption_timeout)

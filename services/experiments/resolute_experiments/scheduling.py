@@ -97,6 +97,11 @@ class Plan:
     limited: Mapping[str, str] = field(default_factory=dict)
     """Why all trials of an experiment wait, by its UUID."""
 
+    @property
+    def changes_something(self) -> bool:
+        """Whether anything is to be written; else only the reasons are new."""
+        return bool(self.placements or self.preemptions or self.impossible)
+
     def why(self, trial_id: str, experiment_id: str) -> str:
         """Says why a trial waits that this plan did not place."""
         return self.reasons.get(trial_id) or self.limited.get(experiment_id) or BEHIND

@@ -25,6 +25,8 @@ from resolute_serving.tokens import TokenSigner
 
 _HEARTBEAT_SECONDS = 15.0
 _RECHECK_SECONDS = 1.0
+_UNASKED_SECONDS = 5.0
+"""How often signals are looked at that nobody has told of."""
 _RENDEZVOUS_MARGIN = 1.0
 """Seconds before a call's own deadline at which it answers who is missing."""
 _RENDEZVOUS_LONGEST = 30.0
@@ -194,8 +196,7 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
                         signals=[signal_message(run) for run in changed], reset=first
                     )
                     first, quiet = False, 0.0
-                await changes.wait(_RECHECK_SECONDS)
-                quiet += _RECHECK_SECONDS
+                quiet += 0.0 if await changes.wait(_UNASKED_SECONDS) else _UNASKED_SECONDS
 
 
 def _living_run(connection: Connection, allocation_id: str) -> runs.Run:

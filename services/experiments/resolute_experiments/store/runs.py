@@ -134,9 +134,12 @@ def by_request(connection: Connection, request_id: str) -> Run | None:
     return None if row is None else _from_row(row)
 
 
-def unsettled(connection: Connection) -> list[Run]:
-    """Reads every run on this cluster that was not settled, oldest first."""
-    return _open(connection, runs.c.request_id.is_(None))
+def unsettled(connection: Connection, *, experiment_id: str = "") -> list[Run]:
+    """Reads every run on this cluster that was not settled, oldest first; all, or of one experiment."""
+    condition = runs.c.request_id.is_(None)
+    if experiment_id:
+        condition &= runs.c.experiment_id == experiment_id
+    return _open(connection, condition)
 
 
 def unmanaged(connection: Connection) -> list[Run]:

@@ -174,6 +174,15 @@ def queue(connection: Connection, *, per_experiment: int) -> list[Request]:
     ]
 
 
+def any_unfinished(connection: Connection, experiment_id: str) -> bool:
+    """Whether some trial of an experiment has not ended."""
+    ended = [state.value for state in ENDED_TRIALS]
+    query = sa.select(trials.c.id).where(
+        trials.c.experiment_id == experiment_id, trials.c.state.not_in(ended)
+    )
+    return connection.execute(query.limit(1)).one_or_none() is not None
+
+
 def any_queued(connection: Connection) -> bool:
     """Whether some trial waits for slots."""
     query = sa.select(trials.c.id).where(trials.c.state == TrialState.QUEUED.value).limit(1)

@@ -23,7 +23,7 @@ from resolute_serving.pages import decode_token, encode_token, page_size
 
 _MOST_BYTES = 2 * 1024 * 1024
 _ACTIONS_AT_ONCE = 500
-HEARTBEAT_SECONDS = 15.0
+HEARTBEAT_SECONDS = 60.0
 """How often a stream of actions shows that it lives."""
 POLL_SECONDS = 1.0
 """How often a stream looks for what other replicas wrote."""

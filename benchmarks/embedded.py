@@ -1,0 +1,66 @@
+"""A whole cluster in a process of its own, for benchmarks."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+
+from resolute.client.home import Home
+from resolute.rpc.channel import open_channel
+from resolute_launch.ports import ReservedPorts
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """A running cluster."""
+
+    home: Path
+    channel: grpc.Channel
+    pid: int
+    metrics_port: int
+
+    def numbers(self) -> dict[str, float]:
+        """What it tells Prometheus, without labels."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.metrics_port}/metrics") as response:
+            lines = response.read().decode().splitlines()
+        pairs = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+        return {name: float(value) for name, value in pairs}
+
+    def processor_seconds(self) -> float:
+        """Processor time of the control plane so far."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def embedded() -> Iterator[Embedded]:
+    """Serves an empty home with one slot until the block ends. Trials outlive it: end them before."""
+    with tempfile.TemporaryDirectory(prefix="resolute-bench-") as folder:
+        reserved = ReservedPorts("127.0.0.1", 1)
+        (port,) = reserved.numbers
+        reserved.release()
+        environment = {**os.environ, "RESOLUTE_HOME": folder, "OMP_NUM_THREADS": "1"}
+        command = ["-m", "resolute_embedded", "--slots", "1", "--metrics-port", str(port)]
+        process = subprocess.Popen(
+            [sys.executable, *command], env=environment, stdout=subprocess.PIPE, text=True
+        )
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            endpoint = Home(Path(folder)).read_endpoint()
+            assert endpoint is not None
+            with open_channel(endpoint.address, token=endpoint.token_path.read_text) as channel:
+                yield Embedded(Path(folder), channel, process.pid, port)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)
