@@ -136,7 +136,7 @@ def by_request(connection: Connection, request_id: str) -> Run | None:
 
 def unsettled(connection: Connection, *, experiment_id: str = "") -> list[Run]:
     """Reads every run on this cluster that was not settled, oldest first; all, or of one experiment."""
-    condition = runs.c.request_id.is_(None)
+    condition: sa.ColumnElement[bool] = runs.c.request_id.is_(None)
     if experiment_id:
         condition &= runs.c.experiment_id == experiment_id
     return _open(connection, condition)
