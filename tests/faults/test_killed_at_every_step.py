@@ -1,4 +1,4 @@
-"""The service is killed before and after every step of uploads, deletions and a collection, one after another.
+"""The service is killed before and after every step of uploads, deletions and a collection, in turn.
 
 After each kill another one goes on with the same database and the same bucket: what was committed is whole,
 what was deleted is gone, and nothing else lies in the bucket.
