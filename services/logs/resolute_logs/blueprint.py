@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+
 from resolute_logs.service import LogsService
+from resolute_serving.retention import days_from_environment
 from resolute_serving.service import Blueprint, Environment, Service
 
 
 def create(environment: Environment) -> Service:
-    """Makes the service."""
-    return LogsService(environment)
+    """Makes the service with settings from the process's environment."""
+    days = days_from_environment(os.environ, "RESOLUTE_LOGS_RETENTION_DAYS")
+    return LogsService(environment, retention_days=days)
 
 
 BLUEPRINT = Blueprint(name="logs", package="resolute_logs", create=create)

@@ -11,6 +11,20 @@ from resolute_logs.schema import INTAKE, lines
 _LINES_AT_ONCE = 20_000
 
 
+def remove_old(connection: Connection, *, before: float) -> bool:
+    """Removes some lines that were written before a Unix time.
+
+    It looks at those that came first, so that it never reads the whole table. Sources keep their place in the
+    sequence: a spool that comes again brings nothing back.
+
+    Returns:
+        Whether more may be left.
+    """
+    first = sa.select(lines.c.line_id).order_by(lines.c.line_id).limit(_LINES_AT_ONCE)
+    old = lines.delete().where(lines.c.line_id.in_(first), lines.c.time_ns < int(before * 1e9))
+    return connection.execute(old).rowcount == _LINES_AT_ONCE
+
+
 def remove_some(connection: Connection, experiment_key: int) -> bool:
     """Removes a part of what an experiment's trials wrote.
 

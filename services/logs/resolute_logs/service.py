@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import grpc
 
 from resolute.api.logs.v1.logs_service_pb2_grpc import add_LogsServiceServicer_to_server
+from resolute_logs.deletion import remove_old
 from resolute_logs.servicer import Servicer
 from resolute_serving.readings import Reading
+from resolute_serving.retention import Sweeper
 from resolute_serving.service import Environment
 from resolute_serving.wakeups import Pace
 
@@ -19,16 +21,21 @@ class LogsService:
     Args:
         environment: Its database and clock.
         pace: How often followers look without being told; what suits the database by default.
+        retention_days: How long lines are kept; zero for ever.
     """
 
     name = "logs"
     grpc_names: Sequence[str] = ("resolute.api.logs.v1.LogsService",)
 
-    def __init__(self, environment: Environment, *, pace: Pace | None = None) -> None:
+    def __init__(
+        self, environment: Environment, *, pace: Pace | None = None, retention_days: float = 0.0
+    ) -> None:
         self._database = environment.open_database(self.name)
         pace = pace or Pace.on(environment.database_url)
         self.servicer = Servicer(self._database, clock=environment.clock, pace=pace)
         """The handlers."""
+        self.sweeper = Sweeper(self._database, remove_old, days=retention_days, clock=environment.clock)
+        """Removes lines that are too old."""
 
     def register(self, server: grpc.aio.Server) -> None:
         """Adds its handlers to a server."""
@@ -39,9 +46,11 @@ class LogsService:
         return await self._database.readings()
 
     async def start(self) -> None:
-        """Has nothing to start."""
+        """Begins to remove lines that are too old."""
+        self.sweeper.start()
 
     async def stop(self) -> None:
         """Ends followers, and closes the database once what is queued was written."""
         self.servicer.follower.stop()
+        await self.sweeper.stop()
         self._database.close()

@@ -6,12 +6,17 @@ import os
 
 from resolute_metrics.limits import Limits
 from resolute_metrics.service import MetricsService
+from resolute_serving.retention import days_from_environment
 from resolute_serving.service import Blueprint, Environment, Service
 
 
 def create(environment: Environment) -> Service:
     """Makes the service with limits from the process's environment."""
-    return MetricsService(environment, limits=Limits.from_environment(os.environ))
+    return MetricsService(
+        environment,
+        limits=Limits.from_environment(os.environ),
+        retention_days=days_from_environment(os.environ, "RESOLUTE_METRICS_RETENTION_DAYS"),
+    )
 
 
 BLUEPRINT = Blueprint(name="metrics", package="resolute_metrics", create=create)

@@ -12,6 +12,23 @@ from resolute_metrics.schema import blocks as blocks_table
 _BLOCKS_AT_ONCE = 200
 
 
+def remove_old(connection: Connection, *, before: float) -> bool:
+    """Removes some points of streams that got none since a Unix time.
+
+    Summaries and bests stay, and sources keep their place in the sequence: a spool that comes again brings
+    nothing back.
+
+    Returns:
+        Whether more may be left.
+    """
+    old = sa.select(streams.c.stream_key).where(streams.c.last_time < before)
+    query = sa.select(blocks_table.c.block_key).where(blocks_table.c.stream_key.in_(old))
+    found = list(connection.execute(query.limit(_BLOCKS_AT_ONCE)).scalars())
+    if found:
+        blocks.remove(connection, found)
+    return len(found) == _BLOCKS_AT_ONCE
+
+
 def remove_some(connection: Connection, experiment_key: int) -> bool:
     """Removes a part of what an experiment's trials left.
 

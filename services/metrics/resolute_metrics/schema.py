@@ -32,6 +32,7 @@ streams = sa.Table(
     sa.Column("small_blocks", sa.Integer, nullable=False),
     sa.Column("aggregates", sa.LargeBinary, nullable=False),
     sa.Column("others", sa.Text, nullable=False),
+    sa.Column("last_time", sa.Float, nullable=False, server_default="0"),
     sa.UniqueConstraint("trial_key", "run", "source_key", "group_name", "names_digest"),
 )
 

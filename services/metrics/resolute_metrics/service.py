@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import grpc
 
 from resolute.api.metrics.v1.metrics_service_pb2_grpc import add_MetricsServiceServicer_to_server
+from resolute_metrics.deletion import remove_old
 from resolute_metrics.limits import Limits
 from resolute_metrics.servicer import Servicer
 from resolute_serving.readings import Reading
+from resolute_serving.retention import Sweeper
 from resolute_serving.service import Environment
 from resolute_serving.wakeups import Pace
 
@@ -21,12 +23,20 @@ class MetricsService:
         environment: Its database and clock.
         limits: Bounds of each trial.
         pace: How often watches look without being told; what suits the database by default.
+        retention_days: How long points are kept after the last of a trial; zero for ever.
     """
 
     name = "metrics"
     grpc_names: Sequence[str] = ("resolute.api.metrics.v1.MetricsService",)
 
-    def __init__(self, environment: Environment, *, limits: Limits, pace: Pace | None = None) -> None:
+    def __init__(
+        self,
+        environment: Environment,
+        *,
+        limits: Limits,
+        pace: Pace | None = None,
+        retention_days: float = 0.0,
+    ) -> None:
         self._database = environment.open_database(self.name)
         self.servicer = Servicer(
             self._database,
@@ -35,6 +45,8 @@ class MetricsService:
             pace=pace or Pace.on(environment.database_url),
         )
         """The handlers."""
+        self.sweeper = Sweeper(self._database, remove_old, days=retention_days, clock=environment.clock)
+        """Removes points that are too old."""
 
     def register(self, server: grpc.aio.Server) -> None:
         """Adds its handlers to a server."""
@@ -45,9 +57,11 @@ class MetricsService:
         return await self._database.readings()
 
     async def start(self) -> None:
-        """Has nothing to start."""
+        """Begins to remove points that are too old."""
+        self.sweeper.start()
 
     async def stop(self) -> None:
         """Ends watches, and closes the database once what is queued was written."""
         self.servicer.watcher.stop()
+        await self.sweeper.stop()
         self._database.close()

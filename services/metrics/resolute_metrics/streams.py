@@ -55,6 +55,8 @@ class Stream:
     aggregates: Floats
     others: Mapping[str, Other]
     """By name, for names that were not always numbers."""
+    last_time: float
+    """Unix time of its newest report."""
 
     def fields(self) -> frozenset[str]:
         """The names of everything that it ever held."""
@@ -74,6 +76,7 @@ class Stream:
             small_blocks=self.small_blocks + small,
             aggregates=aggregates.extend(self.aggregates, rows.values, last=newest if is_newer else None),
             others=_newer_others(self.others, piece) if rows.extras else self.others,
+            last_time=max(self.last_time, float(rows.times.max())),
         )
 
 
@@ -92,6 +95,7 @@ def beginning(piece: Piece, *, trial_key: int, run: int, source_key: int) -> Str
         small_blocks=0,
         aggregates=aggregates.empty(len(piece.names)),
         others={},
+        last_time=0.0,
     )
 
 
@@ -142,6 +146,7 @@ def save(connection: Connection, stream: Stream) -> Stream:
         "small_blocks": stream.small_blocks,
         "aggregates": aggregates.encode(stream.aggregates),
         "others": _encode_others(stream.others),
+        "last_time": stream.last_time,
     }
     if stream.key:
         connection.execute(_UPDATE, {**values, "key": stream.key})
@@ -177,6 +182,7 @@ def _from_row(row: sa.Row[Any]) -> Stream:
         small_blocks=row.small_blocks,
         aggregates=aggregates.decode(row.aggregates),
         others={name: Other(*fields) for name, fields in json.loads(row.others).items()},
+        last_time=row.last_time,
     )
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 
 import pytest
 import sqlalchemy as sa
-from support.logging_lines import Logs
+from support.clocks import ManualClock
+from support.logging_lines import Logs, line
 
 from resolute_logs import deletion
 from resolute_logs.schema import INTAKE, lines
+from resolute_serving.retention import Sweeper
 
 
 def _count(logs: Logs, table: sa.Table) -> int:
@@ -36,6 +39,23 @@ def test_late_lines_of_a_deleted_experiment_are_acknowledged_and_dropped(logs: L
     logs.delete()
     assert logs.send("b", first=9) == 10
     assert logs.messages() == []
+
+
+def test_lines_go_with_age_and_no_late_spool_brings_them_back(
+    alone: Logs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deletion, "_LINES_AT_ONCE", 3)
+    alone.send(*(line(text, seconds=100.0 + number) for number, text in enumerate("abcdefgh")))
+    alone.send(line("late", seconds=1.0), source="other")
+
+    async def sweep() -> None:
+        clock = ManualClock(103.0 + 86_400)
+        await Sweeper(alone.database, deletion.remove_old, days=1.0, clock=clock).sweep()
+
+    asyncio.run(sweep())
+    assert alone.messages() == ["d", "e", "f", "g", "h", "late"]
+    assert alone.send(*"abcdefgh") == 8
+    assert alone.messages() == ["d", "e", "f", "g", "h", "late"]
 
 
 def test_an_experiment_that_never_wrote_can_be_deleted_before_its_spools_arrive(logs: Logs) -> None:
