@@ -188,17 +188,21 @@ def entry_to(entry: Entry, *, search_id: str, event_id: str, time: float) -> ser
         event_id: Identifies the event across retries.
         time: When it was appended, in seconds since 1970.
     """
-    event = event_to(entry.event)
+    logged = service_pb.LoggedEvent(
+        event=event_to(entry.event),
+        operations=[operation_to(operation) for operation in entry.operations],
+        actions=[action_to(action, search_id=search_id) for action in entry.actions],
+    )
+    event = logged.event
     event.sequence = entry.sequence
     event.event_id = event_id
-    event.time.FromMicroseconds(round(time * 1e6))
-    actions = [action_to(action, search_id=search_id) for action in entry.actions]
-    first = entry.last_action - len(actions) + 1
-    for sequence, action in enumerate(actions, start=first):
+    micros = round(time * 1e6)
+    event.time.seconds, event.time.nanos = micros // 1_000_000, micros % 1_000_000 * 1000
+    first = entry.last_action - len(entry.actions) + 1
+    for sequence, action in enumerate(logged.actions, start=first):
         action.sequence = sequence
         action.event_sequence = entry.sequence
-    operations = [operation_to(operation) for operation in entry.operations]
-    return service_pb.LoggedEvent(event=event, operations=operations, actions=actions)
+    return logged
 
 
 def entry_from(message: service_pb.LoggedEvent, *, search_id: str, last_action: int, draws: int) -> Entry:

@@ -33,6 +33,7 @@ entries = sa.Table(
     metadata,
     sa.Column("search_id", sa.String(36), primary_key=True),
     sa.Column("sequence", sa.BigInteger, primary_key=True),
+    # Identifies the event across retries; empty for events that the search itself recognizes.
     sa.Column("event_id", sa.Text, nullable=False),
     # Name and version of the method that decided.
     sa.Column("method_version", sa.Text, nullable=False),
@@ -44,7 +45,14 @@ entries = sa.Table(
     # A random name of this entry and, by that, of all that came before it.
     sa.Column("tip", sa.String(32), nullable=False),
 )
-sa.Index("entries_by_event_id", entries.c.search_id, entries.c.event_id, unique=True)
+sa.Index(
+    "entries_by_event_id",
+    entries.c.search_id,
+    entries.c.event_id,
+    unique=True,
+    sqlite_where=sa.text("event_id != ''"),
+    postgresql_where=sa.text("event_id != ''"),
+)
 # Followers ask for entries beyond an action; most entries cause none.
 sa.Index(
     "entries_by_action",

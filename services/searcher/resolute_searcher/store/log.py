@@ -20,7 +20,7 @@ from resolute_searcher.names import trial_id
 from resolute_searcher.operations import Create
 from resolute_searcher.schema import entries, searches, trials
 from resolute_searcher.search import Entry, Search
-from resolute_searcher.store.inserts import insert_many
+from resolute_searcher.store.prepared import Prepared, insert_many
 from resolute_searcher.store.rows import no_search, read_search
 
 OWN_EVENT_PREFIX = "#"
@@ -122,8 +122,8 @@ def append(connection: Connection, search_id: str, batch: Sequence[Append]) -> A
         EventTakenError: An event is in the log.
     """
     last = batch[-1]
-    moved = connection.execute(
-        _ADVANCE,
+    moved = _ADVANCE.execute(
+        connection,
         {
             "which": search_id,
             "previous": batch[0].previous,
@@ -137,11 +137,9 @@ def append(connection: Connection, search_id: str, batch: Sequence[Append]) -> A
     )
     if moved.rowcount != 1:
         raise ConflictError(f"search {search_id} went on meanwhile; read it again")
-    identified = [new.event_id for new in batch if new.event_id]
-    if identified:
-        taken = connection.execute(_TAKEN, {"which": search_id, "events": identified}).scalars().first()
-        if taken is not None:
-            raise EventTakenError(taken)
+    for new in batch:
+        if new.event_id and is_taken(connection, search_id, new.event_id):
+            raise EventTakenError(new.event_id)
     messages = [_message(search_id, new) for new in batch]
     rows = [_entry_row(search_id, new, message) for new, message in zip(batch, messages, strict=True)]
     insert_many(connection, entries, rows)
@@ -159,8 +157,7 @@ def append(connection: Connection, search_id: str, batch: Sequence[Append]) -> A
 
 def is_taken(connection: Connection, search_id: str, event_id: str) -> bool:
     """Tells whether an event is in the log."""
-    taken = connection.execute(_TAKEN, {"which": search_id, "events": [event_id]})
-    return taken.scalars().first() is not None
+    return _TAKEN.execute(connection, {"which": search_id, "event": event_id}).first() is not None
 
 
 def _message(search_id: str, new: Append) -> service_pb.LoggedEvent:
@@ -173,7 +170,7 @@ def _entry_row(search_id: str, new: Append, message: service_pb.LoggedEvent) -> 
     return {
         "search_id": search_id,
         "sequence": entry.sequence,
-        "event_id": message.event.event_id,
+        "event_id": new.event_id,
         "method_version": new.method_version,
         "entry": message.SerializeToString(),
         "last_action": entry.last_action,
@@ -279,8 +276,8 @@ def read_actions(
     return [action for entry in logged for action in entry.actions if action.sequence > after]
 
 
-# Built once: they run for every event.
-_ADVANCE = (
+# They run for every event.
+_ADVANCE = Prepared(
     sa.update(searches)
     .where(
         searches.c.search_id == sa.bindparam("which"),
@@ -296,44 +293,14 @@ _ADVANCE = (
         over=sa.bindparam("over"),
     )
 )
-_TAKEN = (
-    sa.select(entries.c.event_id)
-    .where(
+_TAKEN = Prepared(
+    sa.select(entries.c.sequence).where(
         entries.c.search_id == sa.bindparam("which"),
-        entries.c.event_id.in_(sa.bindparam("events", expanding=True)),
+        entries.c.event_id == sa.bindparam("event"),
+        # As the index says it, or else it is not used.
+        sa.text("event_id != ''"),
     )
-    .order_by(entries.c.sequence)
 )
-
-
-def unacknowledged(connection: Connection) -> tuple[int, float | None]:
-    """Counts the unacknowledged actions of searches under way, and tells when the oldest was decided.
-
-    Returns:
-        Their number, and Unix seconds; None without any.
-    """
-    lagging = connection.execute(
-        sa.select(searches.c.search_id, searches.c.last_action, searches.c.acknowledged).where(
-            searches.c.last_action > searches.c.acknowledged,
-            sa.not_(searches.c.over),
-            searches.c.deleted_at.is_(None),
-        )
-    ).all()
-    times = []
-    for row in lagging:
-        first = connection.execute(
-            sa.select(entries.c.entry)
-            .where(
-                entries.c.search_id == row.search_id,
-                entries.c.has_actions,
-                entries.c.last_action > row.acknowledged,
-            )
-            .order_by(entries.c.last_action)
-            .limit(1)
-        ).scalar_one()
-        times.append(service_pb.LoggedEvent.FromString(first).event.time.ToMicroseconds() / 1e6)
-    count = sum(row.last_action - row.acknowledged for row in lagging)
-    return count, min(times, default=None)
 
 
 def _until_full(
