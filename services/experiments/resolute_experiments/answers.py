@@ -1,4 +1,4 @@
-"""What other services must be asked before actions of a search are applied."""
+"""What is asked before actions of a search are applied, and said of those that are not."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2
 from resolute.api.searcher.v1 import search_pb2, searcher_service_pb2
+from resolute.errors import NotFoundError
 from resolute_experiments.clients import Clients
 
 
@@ -49,3 +50,23 @@ async def ask_around(search_id: str, actions: Sequence[search_pb2.Action], *, cl
         told = searcher_service_pb2.GetSearchRequest(search_id=search_id)
         last_action = (await clients.searcher.GetSearch(told)).search.last_action_sequence
     return Answers(last_action=last_action, newest=newest)
+
+
+async def put_aside(search_id: str, *, clients: Clients) -> None:
+    """Tells a search that its actions have arrived, of which an experiment that has ended applies no more.
+
+    They wait for the experiment to go on, and nobody else is to wait for them.
+
+    Raises:
+        ResoluteError: The searcher did not answer.
+    """
+    try:
+        told = searcher_service_pb2.GetSearchRequest(search_id=search_id)
+        search = (await clients.searcher.GetSearch(told)).search
+    except NotFoundError:
+        return
+    await clients.searcher.AcknowledgeActions(
+        searcher_service_pb2.AcknowledgeActionsRequest(
+            search_id=search_id, sequence=search.last_action_sequence
+        )
+    )

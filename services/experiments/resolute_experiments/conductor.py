@@ -20,7 +20,7 @@ from resolute.api.searcher.v1 import search_pb2, searcher_service_pb2
 from resolute.clock import Clock
 from resolute.errors import InvalidArgumentError, NotFoundError
 from resolute_experiments import actions, lifecycle
-from resolute_experiments.answers import ask_around
+from resolute_experiments.answers import ask_around, put_aside
 from resolute_experiments.attempts import Attempts
 from resolute_experiments.clients import Clients
 from resolute_experiments.delivery import deliver
@@ -267,6 +267,8 @@ class Conductor:
             return False
         if not await self._database.read(self._nothing_runs):
             return False
+        if experiment.search_created:
+            await put_aside(self._id, clients=self._clients)
         # Before the end is told, so that whoever waits for it finds the checkpoints that stay.
         await apply_retention(experiment, database=self._database, clients=self._clients)
 

@@ -303,6 +303,36 @@ _TAKEN = Prepared(
 )
 
 
+def unacknowledged(connection: Connection) -> tuple[int, float | None]:
+    """Counts the unacknowledged actions of searches under way, and tells when the oldest was decided.
+
+    Returns:
+        Their number, and Unix seconds; None without any.
+    """
+    lagging = connection.execute(
+        sa.select(searches.c.search_id, searches.c.last_action, searches.c.acknowledged).where(
+            searches.c.last_action > searches.c.acknowledged,
+            sa.not_(searches.c.over),
+            searches.c.deleted_at.is_(None),
+        )
+    ).all()
+    times = []
+    for row in lagging:
+        first = connection.execute(
+            sa.select(entries.c.entry)
+            .where(
+                entries.c.search_id == row.search_id,
+                entries.c.has_actions,
+                entries.c.last_action > row.acknowledged,
+            )
+            .order_by(entries.c.last_action)
+            .limit(1)
+        ).scalar_one()
+        times.append(service_pb.LoggedEvent.FromString(first).event.time.ToMicroseconds() / 1e6)
+    count = sum(row.last_action - row.acknowledged for row in lagging)
+    return count, min(times, default=None)
+
+
 def _until_full(
     blobs: Iterator[bytes] | sa.ScalarResult[bytes], most_bytes: int
 ) -> list[service_pb.LoggedEvent]:
