@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from support.embedded import EmbeddedCluster, eventually
 from resolute.api.searcher.v1 import searcher_service_pb2, searcher_service_pb2_grpc
 from resolute.rpc.channel import open_channel
 
+PAGE = (Path(__file__).parents[2] / "docs" / "continuing.md").read_text()
 SCRIPT = """
 import json, os, pathlib, sys, time
 import determined as det
@@ -87,6 +90,13 @@ def finished(cluster: EmbeddedCluster, project: Path) -> str:
     return asha
 
 
+def shown(cluster: EmbeddedCluster, command: str, **ids: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command of the page, on an experiment and a trial of this cluster."""
+    assert f"\n{command}\n" in PAGE
+    words = command.replace(" 7", f" {ids.get('experiment')}").replace(" 12", f" {ids.get('trial')}").split()
+    return cluster.run(*words, "--yes")
+
+
 def submit(cluster: EmbeddedCluster, project: Path, config: str, *more: str) -> str:
     created = cluster.det("e", "create", config, ".", *more, cwd=project)
     return created.stdout.split()[-1]
@@ -133,7 +143,8 @@ def test_a_trial_gives_its_weights_and_a_fork_only_the_config(
     cluster: EmbeddedCluster, finished: str
 ) -> None:
     source = trials(cluster, finished)[0]
-    made = cluster.det("t", "continue", str(source["id"]), "--config", "searcher.max_length=5", "-y")
+    command = "resolute trial continue 12 --config searcher.max_length=5"
+    made = shown(cluster, command, trial=str(source["id"]))
     assert f"kept: from checkpoint {source['latest_checkpoint']}" in made.stderr
     assert "step counter:  begins at zero" in made.stderr
     warm = made.stdout.split()[-1]
@@ -144,7 +155,7 @@ def test_a_trial_gives_its_weights_and_a_fork_only_the_config(
     logs = cluster.det("t", "logs", str(trial["id"])).stdout
     assert f"weights of trial {source['id']}" in logs
 
-    forked = cluster.det("e", "fork", warm, "--config", "name=other", "-y")
+    forked = shown(cluster, "resolute experiment fork 7 --config name=other", experiment=warm)
     assert "weights:       not kept" in forked.stderr
     cold = forked.stdout.split()[-1]
     assert wait(cluster, cold) == "COMPLETED"
@@ -159,8 +170,8 @@ def test_a_finished_asha_is_given_more_trials_and_a_greater_length(
     asha = finished
     before = {trial["id"]: steps(cluster, trial["id"]) for trial in trials(cluster, asha)}
     assert len(before) == 4
-    more = ("--config", "searcher.max_trials=6", "--config", "searcher.max_length=16")
-    done = cluster.det("e", "continue", asha, *more, "--yes")
+    command = "resolute experiment continue 7 --config searcher.max_trials=6 --config searcher.max_length=16"
+    done = shown(cluster, command, experiment=asha)
     assert "search state:  kept, with 6 trials and 16 as the greatest length from now on" in done.stderr
     assert wait(cluster, asha) == "COMPLETED"
     after = {trial["id"]: steps(cluster, trial["id"]) for trial in trials(cluster, asha)}
@@ -209,7 +220,7 @@ def test_a_paused_and_a_cancelled_search_go_on_where_they_were(
     eventually(lambda: any(len(steps(cluster, t["id"])) > 1 for t in trials(cluster, asha)), what="steps")
     cluster.det("e", "cancel", asha)
     assert wait(cluster, asha) == "CANCELED"
-    cluster.det("e", "continue", asha, "--yes")
+    shown(cluster, "resolute experiment continue 7", experiment=asha)
     assert wait(cluster, asha) == "COMPLETED"
     ended = trials(cluster, asha)
     assert [trial["state"] for trial in ended] == ["COMPLETED"] * 3
@@ -217,3 +228,12 @@ def test_a_paused_and_a_cancelled_search_go_on_where_they_were(
         made = steps(cluster, trial["id"])
         assert made == list(range(1, len(made) + 1)), f"trial {trial['id']}: each step once"
     assert replays(cluster, asha)
+
+
+def test_the_page_s_program_runs(cluster: EmbeddedCluster, finished: str) -> None:
+    (program,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    source = trials(cluster, finished)[0]["id"]
+    program = program.replace("(7)", f"({finished})").replace("(12)", f"({source})")
+    cluster.run("python3", "-c", program + "    print(warm.id, cold.id, experiment.state.name)")
+    assert wait(cluster, finished) == "COMPLETED"
+    assert len(trials(cluster, finished)) == 8
