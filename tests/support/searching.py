@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 DEADLINE = 20.0
+SEARCH = "5b8e1a62-4b3c-4d0f-9a59-6f0a2f0f6a10"
 
 
 def space(**axes: pb.Hyperparameter) -> pb.Space:
@@ -218,3 +219,80 @@ class Player:
         await self.client.ReportEvents(
             service_pb.ReportEventsRequest(search_id=self.search_id, events=[event])
         )
+
+
+SINGLE = spec(single=pb.SingleMethod(max_length=10))
+TIMED = spec(
+    async_halving=pb.AsyncHalvingMethod(
+        num_rungs=2, max_length=100, max_trials=3, divisor=4.0, max_concurrent_trials=2, time_driven=True
+    ),
+    time_metric="batches",
+)
+
+
+class SearchSession:
+    """One search of a running service, with short calls."""
+
+    def __init__(self, service: Searcher, search_id: str = SEARCH) -> None:
+        self.service = service
+        self.client = service.platform()
+        self.search_id = search_id
+
+    async def create(self, asked: pb.SearchSpec) -> list[pb.Action]:
+        request = service_pb.CreateSearchRequest(search_id=self.search_id, spec=asked)
+        await self.client.CreateSearch(request)
+        return await self.actions()
+
+    async def actions(self, after: int = 0) -> list[pb.Action]:
+        return await Player(self.client, self.search_id, float).actions(after)
+
+    async def trials(self, asked: pb.SearchSpec) -> list[pb.Action.CreateTrial]:
+        return [action.create_trial for action in await self.create(asked) if action.HasField("create_trial")]
+
+    async def complete(self, trial_id: str, metric: float, *, length: int, of_run: int = 1) -> None:
+        await self.client.CompleteOperation(
+            service_pb.CompleteOperationRequest(trial_id=trial_id, run=of_run, length=length, metric=metric)
+        )
+
+    async def operation(self, trial_id: str, *, of_run: int = 0) -> pb.TrialOperation:
+        request = service_pb.GetOperationRequest(trial_id=trial_id, run=of_run)
+        return (await self.client.GetOperation(request)).operation
+
+    async def seal(self, trial_id: str, min_run: int) -> pb.TrialOperation:
+        request = service_pb.SealRequest(trial_id=trial_id, min_run=min_run)
+        return (await self.client.Seal(request)).operation
+
+    async def report(self, *events: pb.Event) -> int:
+        request = service_pb.ReportEventsRequest(search_id=self.search_id, events=events)
+        return (await self.client.ReportEvents(request)).last_event_sequence
+
+    async def validate(
+        self, trial_id: str, sequence: int, *, of_run: int = 1, source: str = "spool", **values: float
+    ) -> bool:
+        validation = service_pb.ReportValidationsRequest.Validation(sequence=sequence, **values)
+        request = service_pb.ReportValidationsRequest(
+            trial_id=trial_id, run=of_run, source=source, validations=[validation]
+        )
+        return (await self.client.ReportValidations(request)).stop
+
+    async def search(self) -> pb.Search:
+        request = service_pb.GetSearchRequest(search_id=self.search_id)
+        return (await self.client.GetSearch(request)).search
+
+    async def log(self) -> list[service_pb.LoggedEvent]:
+        request = service_pb.ListEventsRequest(search_id=self.search_id, page_size=1000)
+        return list((await self.client.ListEvents(request)).entries)
+
+    async def replay(self, until: int = 0) -> service_pb.ReplaySearchResponse:
+        request = service_pb.ReplaySearchRequest(search_id=self.search_id, until_sequence=until)
+        return await self.client.ReplaySearch(request)
+
+
+def exited(request_id: str, reason: pb.ExitReason.ValueType, event_id: str = "exit") -> pb.Event:
+    return pb.Event(
+        event_id=event_id, trial_exited=pb.Event.TrialExited(request_id=request_id, reason=reason)
+    )
+
+
+def closed(request_id: str, event_id: str = "end") -> pb.Event:
+    return pb.Event(event_id=event_id, trial_closed=pb.Event.TrialClosed(request_id=request_id))
