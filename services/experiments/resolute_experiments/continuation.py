@@ -27,6 +27,7 @@ from resolute_experiments.states import (
 from resolute_experiments.store import access, continuations, experiments, runs
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.trials import Trial
+from resolute_experiments.unmanaged import require_managed
 
 _FIXED = ("hyperparameters", "searcher", "reproducibility", "checkpoint_storage", "workspace", "project")
 """Sections by which the search decided, or by which what there is is found."""
@@ -65,10 +66,11 @@ def plan(experiment: Experiment, config: dict[str, Any], trials: Sequence[Trial]
 
     Raises:
         IllegalTransitionError: It is ending, or is being removed.
-        FailedPreconditionError: There is nothing to go on with, or its search is under way.
+        FailedPreconditionError: There is nothing to go on with, its search is under way, or others run it.
         InvalidConfigError: The overrides change what cannot change any more.
     """
     unmanaged.require_managed(experiment, "continued")
+    require_managed(experiment, "continued")
     next_state(experiment.state, ExperimentEvent.CONTINUE, resource=experiment.label)
     changed = tuple(_differences(experiment.config, config))
     _check_changes(experiment, config, changed)
@@ -109,6 +111,7 @@ def begin(
         name=config["name"],
         description=config["description"] or "",
         labels=list(config["labels"]),
+        **_requeued(experiment.config, config),
     )
     continuations.insert(
         connection,
@@ -134,6 +137,12 @@ def begin(
         trials=[trial.number for trial in found.trials],
         changed=list(found.changed),
     )
+
+
+def _requeued(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """Gives what the overrides say of the queue; what was changed there since stays."""
+    known = experiments.queue_columns(before)
+    return {name: value for name, value in experiments.queue_columns(after).items() if value != known[name]}
 
 
 def _rested(connection: Connection, trial: Trial) -> bool:

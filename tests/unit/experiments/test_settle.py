@@ -128,6 +128,12 @@ def test_preempted_trial_of_a_cancelled_experiment_is_cancelled() -> None:
     assert (decision.trial, decision.search_event) == (TrialState.CANCELED, SearchEvent.USER_CANCELED)
 
 
+def test_trial_that_a_shut_down_search_left_open_is_cancelled() -> None:
+    stopping = situation(ExperimentState.STOPPING_COMPLETED)
+    decision = settle(Exit(acknowledged=True), INCOMPLETE, stopping)
+    assert (decision.trial, decision.search_event) == (TrialState.CANCELED, SearchEvent.USER_CANCELED)
+
+
 def test_trial_that_finished_while_its_experiment_was_cancelled_counts_as_completed() -> None:
     decision = settle(Exit(acknowledged=True), DONE, situation(ExperimentState.STOPPING_CANCELED))
     assert decision.trial is TrialState.COMPLETED

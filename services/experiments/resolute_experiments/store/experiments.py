@@ -83,7 +83,7 @@ class Filter:
 
 def insert(connection: Connection, values: dict[str, Any], chunks: Iterable[bytes]) -> Experiment:
     """Writes an experiment with its model definition, and returns it with its number."""
-    connection.execute(sa.insert(experiments).values(**values, **_queue_columns(values["config"])))
+    connection.execute(sa.insert(experiments).values(**values, **queue_columns(values["config"])))
     rows = [
         {"experiment_id": values["id"], "position": position, "data": data}
         for position, data in enumerate(chunks)
@@ -245,7 +245,8 @@ def delete_contents(connection: Connection, experiment_id: str) -> None:
     connection.execute(sa.delete(definition_chunks).where(definition_chunks.c.experiment_id == experiment_id))
 
 
-def _queue_columns(config: dict[str, Any]) -> dict[str, Any]:
+def queue_columns(config: dict[str, Any]) -> dict[str, Any]:
+    """Gives the columns by which the queue is ordered, as a config says them."""
     resources = config["resources"]
     return {
         "slots_per_trial": resources["slots_per_trial"],
