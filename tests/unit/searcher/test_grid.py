@@ -23,7 +23,7 @@ def values(axis: IntRange | DoubleRange | LogRange) -> list[float]:
     return [point["x"] for point in points(Space({"x": axis}))]
 
 
-def test_the_last_axis_varies_fastest() -> None:
+def test_the_last_axis_varies_fastest() -> None:  # vector 42
     space = Space({"1": IntRange(0, 20, count=3), "2": IntRange(0, 10, count=3)})
     assert points(space) == [{"1": x, "2": y} for x in (0, 10, 20) for y in (0, 5, 10)]
 
@@ -52,13 +52,13 @@ def test_reals_are_spread_evenly() -> None:
     assert values(LogRange(-3.0, -1.0, base=10.0, count=1)) == pytest.approx([0.01])
 
 
-def test_the_number_of_points_is_the_product_of_the_axes() -> None:
+def test_the_number_of_points_is_the_product_of_the_axes() -> None:  # vector 42
     counts = (2, 2, 3, 3, 4, 5)
     axes = {str(i): DoubleRange(0.0, 1.0, count=count) for i, count in enumerate(counts)}
     assert Grid(Space(axes)).size == 720
 
 
-def test_deeply_nested_grids_give_distinct_points() -> None:
+def test_deeply_nested_grids_give_distinct_points() -> None:  # vector 42
     space = Space(
         {
             "a": Space(
