@@ -66,6 +66,15 @@ def test_a_bucket_keeps_the_best_and_the_latest_and_trials_hold_no_secret(tmp_pa
             assert sorted(checkpoints) == [2, 5]
             eventually(lambda: len(stored(server, bucket)) == 2, what="the others' objects to go")
             assert stored(server, bucket) == set(checkpoints.values())
+            cluster.det("checkpoint", "verify", f"{checkpoints[2]},{checkpoints[5]}")
+            collect = ("checkpoint", "gc", "1", "--save-trial-best", "1", "--save-trial-latest", "0")
+            foreseen = cluster.det(*collect, "--dry-run")
+            assert (foreseen.stdout.split(), sorted(kept(cluster, 1))) == ([checkpoints[5]], [2, 5])
+            cluster.det("checkpoint", "pin", checkpoints[5])
+            assert cluster.det(*collect, "--yes").stdout == ""
+            cluster.det("checkpoint", "unpin", checkpoints[5])
+            assert cluster.det(*collect, "--yes").stdout.split() == [checkpoints[5]]
+            assert sorted(kept(cluster, 1)) == [2]
             cluster.det("checkpoint", "download", checkpoints[2], "-o", str(tmp_path / "best"))
             assert (tmp_path / "best" / "step").read_text() == "2"
             assert server.secret_key not in (tmp_path / "best" / "environment").read_text()
@@ -76,9 +85,10 @@ def test_a_bucket_keeps_the_best_and_the_latest_and_trials_hold_no_secret(tmp_pa
 
 
 def stored(server: S3Server, bucket: str) -> set[str]:
-    """Identifiers of the checkpoints that have objects."""
+    """Identifiers of the checkpoints that have an object of their own: what did not change is shared."""
     found = server.client().list_objects(bucket, prefix="team/a/", recursive=True)
-    return {(item.object_name or "").split("/")[2] for item in found}
+    names = [(item.object_name or "").split("/") for item in found]
+    return {name[2] for name in names if name[3] == "step"}
 
 
 @pytest.mark.parametrize(("best", "steps"), [(0, []), (3, [2, 3, 4])])

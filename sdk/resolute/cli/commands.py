@@ -90,6 +90,7 @@ CHECKPOINT_COMMANDS = (
     ),
     LazyCommand("pin", "Keep checkpoints from being deleted.", f"{_CHECKPOINT}.pin:pin"),
     LazyCommand("unpin", "Let pinned checkpoints go again.", f"{_CHECKPOINT}.pin:unpin"),
+    LazyCommand("gc", "Delete what a policy does not keep.", f"{_CHECKPOINT}.gc:gc"),
     LazyCommand("delete", "Remove checkpoints.", f"{_CHECKPOINT}.delete:delete"),
     LazyCommand("rm", "Remove checkpoints, or some of their files.", f"{_CHECKPOINT}.delete:rm"),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import structlog
 from sqlalchemy.engine import Connection
@@ -18,7 +18,8 @@ from resolute_serving.database import Database
 
 _PAGE = 1000
 _DEADLINE = 60.0
-_POLICY = ("save_experiment_best", "save_trial_best", "save_trial_latest")
+POLICY = ("save_experiment_best", "save_trial_best", "save_trial_latest")
+"""Names of the numbers that a policy has."""
 _log = structlog.get_logger("retention")
 
 
@@ -42,20 +43,42 @@ async def apply_retention(experiment: Experiment, *, database: Database, clients
 
 
 async def _apply(experiment: Experiment, database: Database, clients: Clients) -> int:
+    return len(await collect(experiment, policy={}, preview=False, database=database, clients=clients))
+
+
+async def collect(
+    experiment: Experiment, *, policy: Mapping[str, int], preview: bool, database: Database, clients: Clients
+) -> Sequence[str]:
+    """Has the checkpoints deleted that a policy does not keep. Safe to repeat.
+
+    Args:
+        experiment: The experiment.
+        policy: How many stay, by the names of the config; what is missing is as the config says.
+        preview: Whether to only find out which they are.
+        database: Knows what other trials start from.
+        clients: The services that know checkpoints and metrics.
+
+    Returns:
+        UUIDs of the checkpoints that are deleted, or would be.
+
+    Raises:
+        UnavailableError: A service is away; to be repeated.
+    """
     ids, steps = await _checkpoints(experiment, clients)
     if not ids:
-        return 0
+        return ()
     storage, searcher = experiment.config["checkpoint_storage"], experiment.config["searcher"]
     request = checkpoints_pb2.ApplyRetentionRequest(
         experiment_id=experiment.id,
         smaller_is_better=searcher["smaller_is_better"],
         pinned_checkpoint_ids=await database.read(lambda c: _sources(c, ids)),
-        **{name: storage[name] for name in _POLICY},
+        preview=preview,
+        **{name: policy.get(name, storage[name]) for name in POLICY},
     )
     for trial_id, wanted in steps.items():
         request.validations.extend(await _validations(trial_id, searcher["metric"], wanted, clients))
     response = await clients.checkpoints.ApplyRetention(request, timeout=_DEADLINE)
-    return len(response.deleted_checkpoint_ids)
+    return tuple(response.deleted_checkpoint_ids)
 
 
 async def _checkpoints(experiment: Experiment, clients: Clients) -> tuple[set[str], Mapping[str, set[int]]]:

@@ -20,6 +20,7 @@ from resolute.api.experiments.v1 import (
     continuation_service_pb2_grpc,
     experiments_service_pb2_grpc,
     jobs_service_pb2_grpc,
+    retention_service_pb2_grpc,
     trials_service_pb2_grpc,
     workspaces_service_pb2_grpc,
 )
@@ -40,6 +41,7 @@ from resolute_experiments.servicers.cluster import ClusterServicer
 from resolute_experiments.servicers.continuations import ContinuationServicer
 from resolute_experiments.servicers.experiments import ExperimentsServicer
 from resolute_experiments.servicers.jobs import JobsServicer
+from resolute_experiments.servicers.retention import RetentionServicer
 from resolute_experiments.servicers.trials import TrialsServicer
 from resolute_experiments.servicers.workspaces import WorkspacesServicer
 from resolute_experiments.store import experiments, projects, tokens, users
@@ -91,6 +93,7 @@ class ExperimentsService:
             "Experiments",
             "Trials",
             "Continuation",
+            "Retention",
             "Allocations",
             "Access",
             "Workspaces",
@@ -166,6 +169,9 @@ class ExperimentsService:
         submissions = Submissions(self._core.database, clock=self._clock, admission=admission)
         experiments_service_pb2_grpc.add_ExperimentsServiceServicer_to_server(
             ExperimentsServicer(self._core, submissions=submissions, adopt=self._adopt), server
+        )
+        retention_service_pb2_grpc.add_RetentionServiceServicer_to_server(
+            RetentionServicer(self._core, clients=self._clients), server
         )
         continuation_service_pb2_grpc.add_ContinuationServiceServicer_to_server(
             ContinuationServicer(self._core, submissions=submissions, adopt=self._adopt), server

@@ -107,6 +107,9 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "ContinueTrial": _EDIT,
         "ForkExperiment": _EDIT,
     },
+    "resolute.api.experiments.v1.RetentionService": {
+        "CollectCheckpoints": _EDIT,
+    },
     "resolute.api.experiments.v1.AllocationsService": {
         "GetLaunchSpec": _trial(own_allocation),
         "Rendezvous": _trial(own_allocation),

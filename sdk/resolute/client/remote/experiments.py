@@ -8,7 +8,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from resolute.api.experiments.v1 import experiment_pb2, experiments_service_pb2, experiments_service_pb2_grpc
+from resolute.api.experiments.v1 import (
+    experiment_pb2,
+    experiments_service_pb2,
+    experiments_service_pb2_grpc,
+    retention_service_pb2,
+    retention_service_pb2_grpc,
+)
 from resolute.api.searcher.v1 import search_pb2
 from resolute.client import convert
 from resolute.client.packing import Archive
@@ -99,6 +105,28 @@ class Experiments:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._stub = session.stub(experiments_service_pb2_grpc.ExperimentsServiceStub)
+        self._retention = session.stub(retention_service_pb2_grpc.RetentionServiceStub)
+
+    def collect_checkpoints(
+        self, key: int | str, policy: Mapping[str, int | None], *, preview: bool
+    ) -> list[str]:
+        """Deletes the checkpoints of an ended experiment that a policy does not keep.
+
+        Args:
+            key: The experiment.
+            policy: How many stay, by the names of the config; None for what the config says.
+            preview: Whether to only find out which would go.
+
+        Returns:
+            UUIDs of the checkpoints that are deleted, or would be.
+
+        Raises:
+            FailedPreconditionError: The experiment has not ended.
+        """
+        request = retention_service_pb2.CollectCheckpointsRequest(
+            experiment=convert.experiment_key(key), preview=preview, **policy
+        )
+        return list(self._retention.CollectCheckpoints(request).deleted_checkpoint_ids)
 
     def create(self, submission: Submission, archive: Archive) -> Created:
         """Uploads a model definition in chunks and creates an experiment of it.

@@ -1,0 +1,47 @@
+"""Handlers of RetentionService."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from resolute.api.experiments.v1 import retention_service_pb2 as pb2
+from resolute.api.experiments.v1 import retention_service_pb2_grpc
+from resolute.errors import FailedPreconditionError
+from resolute_experiments import retention
+from resolute_experiments.clients import Clients
+from resolute_experiments.core import Core
+from resolute_experiments.states import ENDED_EXPERIMENTS
+
+
+class RetentionServicer(retention_service_pb2_grpc.RetentionServiceServicer):
+    """Deletes checkpoints of ended experiments.
+
+    Args:
+        core: What all handlers of this service share.
+        clients: The services that know checkpoints and metrics.
+    """
+
+    def __init__(self, core: Core, *, clients: Clients) -> None:
+        self._core = core
+        self._clients = clients
+
+    async def CollectCheckpoints(
+        self, request: pb2.CollectCheckpointsRequest, context: Any
+    ) -> pb2.CollectCheckpointsResponse:
+        """Deletes what a policy does not keep, or says what that is."""
+        experiment = await self._core.database.read(lambda c: self._core.experiment(c, request.experiment))
+        if experiment.state not in ENDED_EXPERIMENTS and not request.preview:
+            raise FailedPreconditionError(
+                f"{experiment.label} has not ended, its trials may yet need their checkpoints; end it, or "
+                "ask for a preview",
+                resource=experiment.label,
+            )
+        named = {field.name: count for field, count in request.ListFields() if field.name in retention.POLICY}
+        deleted = await retention.collect(
+            experiment,
+            policy=named,
+            preview=request.preview,
+            database=self._core.database,
+            clients=self._clients,
+        )
+        return pb2.CollectCheckpointsResponse(deleted_checkpoint_ids=deleted)
