@@ -57,6 +57,9 @@ def _make_package(directory: Path) -> None:
     for name in [name for name in sys.modules if name == PACKAGE or name.startswith(f"{PACKAGE}.")]:
         del sys.modules[name]
     initial = directory / "__init__.py"
+    if not initial.exists():
+        alone = sorted(directory.glob("*.py"))
+        initial = alone[0] if len(alone) == 1 else initial
     if initial.exists():
         spec = importlib.util.spec_from_file_location(
             PACKAGE, initial, submodule_search_locations=[str(directory)]

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from resolute import import_from_path
+from resolute_launch.harness import load_class
+
 ROOT = Path(__file__).resolve().parents[3]
 MODEL = """
 import torch
@@ -72,3 +75,31 @@ def test_a_class_that_is_not_there_is_named(tmp_path: Path, entrypoint: str, mes
     done = run(tmp_path, entrypoint)
     assert done.returncode == 1
     assert message in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("entrypoint", "file", "source"),
+    [
+        (":MNistTrial", "__init__.py", "from .trials import MNistTrial"),
+        (":MNistTrial", "anything.py", "class MNistTrial: ..."),
+        ("model_def:CIFAR10Trial", "model_def.py", "class CIFAR10Trial: ..."),
+        (
+            "determined_lib.trial:trial_classes.NestedTrial",
+            "determined_lib/trial.py",
+            "class trial_classes:\n    class NestedTrial: ...",
+        ),
+    ],
+    ids=["of a package", "of a single file", "of a module", "nested"],
+)
+def test_the_documented_forms_of_an_entrypoint_are_found(
+    entrypoint: str, file: str, source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / file
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(source + "\n")
+    if file == "__init__.py":
+        (tmp_path / "trials.py").write_text("class MNistTrial: ...\n")
+    monkeypatch.chdir(tmp_path)
+    with import_from_path(tmp_path):
+        found = load_class(entrypoint)
+    assert found.__qualname__ == entrypoint.partition(":")[2]
