@@ -54,7 +54,7 @@ def launched(name: str, *, layer: bool, steps: int) -> dict[str, float]:
         command = [sys.executable, "-m", module, *words, *script]
         if layer:
             command = [sys.executable, "-m", f"resolute_launch.{name}", *words, "--", *script]
-        environ = {**os.environ, "OMP_NUM_THREADS": "1", "DS_ACCELERATOR": "cpu"}
+        environ = {**os.environ, "OMP_NUM_THREADS": "1", "DS_ACCELERATOR": "cpu", "PYTHONUNBUFFERED": "1"}
         begun = time.time()
         done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
         if done.returncode:
