@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from itertools import islice
 from pathlib import Path
@@ -275,6 +276,22 @@ def resumes_exactly(trial_class: Any, distributed: Any) -> Any:
     return resumed
 
 
+def parts_written_apart_fit_together(trial: Any, distributed: Any) -> None:
+    """Where a store is no directory, every rank writes to one of its own."""
+    name = type(trial).__name__
+    mine = HERE / f"apart-{name}-{distributed.rank}"
+    mine.mkdir()
+    trial.save(trial.context, mine)
+    before = trial.weights()
+    distributed.allgather(None)
+    if distributed.rank == 0:
+        for rank in range(distributed.size):
+            shutil.copytree(HERE / f"apart-{name}-{rank}", HERE / f"together-{name}", dirs_exist_ok=True)
+    distributed.allgather(None)
+    trial.load(trial.context, HERE / f"together-{name}")
+    assert same(trial.weights(), before)
+
+
 def computes_as_one_rank(trial: Any, distributed: Any) -> None:
     """The two halves of a model become what the whole one does."""
     whole = whole_model()
@@ -296,6 +313,7 @@ def main() -> None:
     distributed = core.DistributedContext.from_deepspeed()
     for trial_class in (EngineTrial, Stage1, Stage2, Stage3, Pipeline, ModelParallel):
         trained = resumes_exactly(trial_class, distributed)
+        parts_written_apart_fit_together(trained, distributed)
         print(trial_class.__name__, "is right", flush=True)
     computes_as_one_rank(trained, distributed)
     distributed.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 from support.embedded import EmbeddedCluster, embedded
 from support.examples import ExampleExperiment
+from support.ports import free_port
 
 pytestmark = pytest.mark.xdist_group("world-deepspeed-trial")
 pytest.importorskip("deepspeed", reason="DeepSpeed is not installed: make worlds installs it")
@@ -62,14 +64,20 @@ def test_a_loop_of_ones_own_keeps_its_shards(cluster: EmbeddedCluster) -> None:
     assert len(experiment.reports("validation")) == EPOCHS
 
 
-def run_alone(*command: str, home: Path, cwd: Path = EXAMPLE, **variables: str) -> str:
-    """Runs Python in one process, without a cluster and without a launcher; returns what it logs."""
+def run(command: str, *, home: Path, cwd: Path = EXAMPLE, **variables: str) -> str:
+    """Runs a command as at a prompt, without a cluster; returns what it logs."""
     given = {name: value for name, value in os.environ.items() if not name.startswith(("DET_", "RESOLUTE_"))}
-    paths = {"XDG_DATA_HOME": str(home), "PYTHONPATH": str(EXAMPLE.parents[1] / "compat")}
+    settings = {
+        "XDG_DATA_HOME": str(home),
+        "PYTHONPATH": str(EXAMPLE.parents[1] / "compat"),
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "OMP_NUM_THREADS": "1",
+        "RESOLUTE_COLLECTIVE_PORTS": f"{free_port()},{free_port()}",
+    }
     done = subprocess.run(
-        [sys.executable, *command],
+        shlex.split(command),
         cwd=cwd,
-        env={**given, **paths, "OMP_NUM_THREADS": "1", **variables},
+        env={**given, **settings, **variables},
         capture_output=True,
         text=True,
         timeout=200,
@@ -79,15 +87,17 @@ def run_alone(*command: str, home: Path, cwd: Path = EXAMPLE, **variables: str) 
     return done.stderr
 
 
-def test_the_script_runs_without_a_cluster(tmp_path: Path) -> None:
-    assert "'accuracy'" in run_alone("train.py", "--epochs", "1", home=tmp_path)
+@pytest.mark.parametrize("launcher", ["python3", "deepspeed"])
+def test_the_script_runs_without_a_cluster_as_its_page_says(launcher: str, tmp_path: Path) -> None:
+    page = (EXAMPLE / "README.md").read_text()
+    (command,) = re.findall(rf"^    ({launcher} .*)$", page, re.MULTILINE)
+    said = run(command.replace("2 train.py", f"2 --master_port {free_port()} train.py"), home=tmp_path)
+    assert len(re.findall("validation metrics at", said)) == 2, "the chief alone reports, once an epoch"
 
 
 def test_one_batch_of_the_class_is_trained_as_a_test(tmp_path: Path) -> None:
     hparams = json.dumps({"hidden": 8, "overwrite": {}})
-    said = run_alone(
-        *("-m", "determined.exec.harness", "model_def:DigitsTrial"), home=tmp_path, DET_HPARAMS=hparams
-    )
+    said = run("python3 -m determined.exec.harness model_def:DigitsTrial", home=tmp_path, DET_HPARAMS=hparams)
     assert re.findall(r"(\w+) metrics at 1 steps", said) == ["training", "validation"]
 
 
@@ -96,4 +106,4 @@ def test_what_the_page_shows_works_as_it_is_shown(tmp_path: Path) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     assert len(blocks) == 3
     (tmp_path / "page.py").write_text("\n".join([SHOWN, *blocks]))
-    assert len(re.findall("validation metrics at", run_alone("page.py", home=tmp_path, cwd=tmp_path))) == 2
+    assert len(re.findall("validation metrics at", run("python3 page.py", home=tmp_path, cwd=tmp_path))) == 2

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,6 +17,7 @@ from support.examples import ExampleExperiment
 pytestmark = pytest.mark.xdist_group("world-timm")
 
 STEPS = Path(__file__).parents[2] / "examples" / "timm"
+PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 INSTALLED = Path(sys.prefix) / "timm"
 if not (INSTALLED / "timm").is_dir():
     pytest.skip("timm is not installed: make worlds installs it", allow_module_level=True)
@@ -22,8 +25,7 @@ if not (INSTALLED / "timm").is_dir():
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    with embedded(tmp_path_factory.mktemp("home"), slots=2, PATH=path) as running:
+    with embedded(tmp_path_factory.mktemp("home"), slots=2, PATH=PATH) as running:
         yield running
 
 
@@ -79,3 +81,22 @@ def test_step_4_searches_and_trains_as_long_as_the_search_says(cluster: Embedded
     rates = sorted(trial["trial"]["hparams"]["lr"] for trial in description["trials"])
     assert rates == pytest.approx([0.01, 0.1])
     assert len([report for report in description["metrics"] if report["group"] == "validation"]) == 4
+
+
+def test_the_script_runs_without_a_cluster_as_its_page_says(tmp_path: Path) -> None:
+    page = (STEPS / "README.md").read_text()
+    commands = re.findall(r"^    ((?:\.|python3) .*)$", page, re.MULTILINE)
+    assert len(commands) == 3
+    here = tmp_path / "timm"
+    shutil.copytree(STEPS, here)
+    done = subprocess.run(
+        ["sh", "-ec", "\n".join(commands)],
+        cwd=here,
+        env={**os.environ, "PATH": PATH, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.findall(r"Train: epoch (\d)", done.stderr + done.stdout) == ["0", "1", "2"]
