@@ -13,16 +13,27 @@ from pathlib import Path
 
 import pytest
 from support.embedded import EmbeddedCluster, embedded
-from support.examples import ExampleExperiment
 from support.ports import free_port
+from support.worlds import Submit, WorldScript
+
+from resolute.client import ExperimentState
 
 pytestmark = pytest.mark.xdist_group("world-deepspeed-trial")
 pytest.importorskip("deepspeed", reason="DeepSpeed is not installed: make worlds installs it")
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "deepspeed"
-EPOCHS = 60
+TRIAL = "model_def:DigitsTrial"
+EPOCHS = 30
+EPOCH = 22
+"""Batches of one."""
+BUSY = 240.0
+"""Seconds that a few epochs may take where others train too."""
 SHOWN = "import logging\nlogging.basicConfig(level=logging.INFO)"
-LONG = ("--config", f"searcher.max_length.epochs={EPOCHS}", "--config", "reproducibility.experiment_seed=3")
+LONG = (
+    f"searcher.max_length.epochs={EPOCHS}",
+    "reproducibility.experiment_seed=3",
+    "min_checkpoint_period.epochs=5",
+)
 
 
 @pytest.fixture(scope="module")
@@ -31,37 +42,52 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluste
         yield running
 
 
-def create(cluster: EmbeddedCluster, config: str, *options: str) -> ExampleExperiment:
-    return ExampleExperiment.create(cluster, EXAMPLE, config, *options)
+def test_a_paused_trial_and_one_that_lost_a_rank_go_on_bit_for_bit(submit: Submit) -> None:
+    whole, paused, killed = (submit(script("trial.yaml", TRIAL), *LONG) for _ in range(3))
+    whole.wait_for(ExperimentState.COMPLETED, timeout=BUSY)
+    paused.wait_for_step(EPOCH, timeout=BUSY)
+    paused.experiment.pause()
+    paused.wait_for(ExperimentState.PAUSED)
+    assert len(paused.metrics("validation")) < EPOCHS
+    killed.wait_for_step(6 * EPOCH, timeout=BUSY)
+    killed.kill_rank(1)
+    killed.wait_for(ExperimentState.COMPLETED, timeout=BUSY)
+    paused.experiment.activate()
+    paused.wait_for(ExperimentState.COMPLETED, timeout=BUSY)
+    assert (paused.restarts, killed.restarts) == (0, 1)
+    for group in ("training", "validation"):
+        assert paused.metrics(group) == whole.metrics(group)
+    assert killed.metrics("validation") == whole.metrics("validation")
+    assert list(whole.metrics("validation")) == [EPOCH * epoch for epoch in range(1, EPOCHS + 1)]
+    assert max(metrics["accuracy"] for metrics in whole.metrics("validation").values()) > 0.9
+    files = {Path(name).name for name in paused.trial.list_checkpoints()[0].resources}
+    assert {f"det_state_dict_rank{rank}.pth" for rank in (0, 1)} <= files
+    assert {f"zero_pp_rank_{rank}_mp_rank_00_optim_states.pt" for rank in (0, 1)} <= files
 
 
-def test_a_paused_trial_goes_on_bit_for_bit(cluster: EmbeddedCluster) -> None:
-    whole = create(cluster, "trial.yaml", *LONG, "-f")
-    whole.assert_completed()
-    paused = create(cluster, "trial.yaml", *LONG)
-    assert 1 <= paused.pause_and_go_on() < EPOCHS
-    for group in ("validation", "training"):
-        assert paused.reports(group) == whole.reports(group)
-    validations = whole.reports("validation")
-    assert len(validations) == EPOCHS
-    assert max(metrics["accuracy"] for metrics in validations.values()) > 0.9
-
-
-def test_a_pipeline_of_two_stages_learns(cluster: EmbeddedCluster) -> None:
-    experiment = create(cluster, "pipeline.yaml", "-f")
-    experiment.assert_completed()
-    losses = [metrics["validation_loss"] for metrics in experiment.reports("validation").values()]
+def test_a_pipeline_of_two_stages_learns(submit: Submit) -> None:
+    trial = submit(script("pipeline.yaml", "pipeline_def:PipelineTrial"))
+    trial.wait_for(ExperimentState.COMPLETED, timeout=BUSY)
+    losses = [metrics["validation_loss"] for metrics in trial.metrics("validation").values()]
     assert len(losses) == 8
     assert losses[-1] < losses[0] / 2
 
 
-def test_a_loop_of_ones_own_keeps_its_shards(cluster: EmbeddedCluster) -> None:
-    experiment = create(cluster, "core_api.yaml", "--config", f"searcher.max_length={EPOCHS}")
-    done = experiment.pause_and_go_on()
-    log = experiment.log
+def test_a_loop_of_ones_own_keeps_its_shards(submit: Submit) -> None:
+    trial = submit(script("core_api.yaml", "core_api.py"), f"searcher.max_length={EPOCHS}")
+    trial.wait_for_step(1, timeout=BUSY)
+    trial.experiment.pause()
+    trial.wait_for(ExperimentState.PAUSED)
+    done = len(trial.metrics("validation"))
+    trial.experiment.activate()
+    trial.wait_for(ExperimentState.COMPLETED, timeout=BUSY)
     for words in ("stopped after epoch", "resumed with epoch"):
-        assert re.findall(rf"{words} (\d+)", log) == [str(done)] * 2
-    assert len(experiment.reports("validation")) == EPOCHS
+        assert trial.steps_said(words) == [done, done]
+    assert len(trial.metrics("validation")) == EPOCHS
+
+
+def script(config: str, runs: str) -> WorldScript:
+    return WorldScript(folder=EXAMPLE, config=config, script=runs)
 
 
 def run(command: str, *, home: Path, cwd: Path = EXAMPLE, **variables: str) -> str:

@@ -12,12 +12,16 @@ from pathlib import Path
 
 import pytest
 from support.embedded import EmbeddedCluster, embedded
-from support.examples import ExampleExperiment
+from support.worlds import Submit, WorldScript, WorldTrial
+
+from resolute.client import ExperimentState
 
 pytestmark = pytest.mark.xdist_group("world-timm")
 
 STEPS = Path(__file__).parents[2] / "examples" / "timm"
 PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+BUSY = 240.0
+"""Seconds that a step may take where others train too."""
 INSTALLED = Path(sys.prefix) / "timm"
 if not (INSTALLED / "timm").is_dir():
     pytest.skip("timm is not installed: make worlds installs it", allow_module_level=True)
@@ -29,8 +33,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluste
         yield running
 
 
-def create(cluster: EmbeddedCluster, config: str, *options: str) -> ExampleExperiment:
-    return ExampleExperiment.create(cluster, STEPS, config, *options)
+def finished(submit: Submit, step: str, *settings: str) -> WorldTrial:
+    trial = submit(WorldScript(folder=STEPS, config=f"{step}.yaml", script=f"{step}.py"), *settings)
+    trial.wait_for(ExperimentState.COMPLETED, timeout=BUSY)
+    return trial
 
 
 def assert_epochs(steps: Iterable[int], count: int) -> None:
@@ -38,49 +44,48 @@ def assert_epochs(steps: Iterable[int], count: int) -> None:
     assert list(steps) == [first * epoch for epoch in range(1, count + 1)]
 
 
-def test_step_0_runs_as_it_is(cluster: EmbeddedCluster) -> None:
-    experiment = create(cluster, "step0_run.yaml", "-f")
-    experiment.assert_completed()
-    log = experiment.log
+def test_step_0_runs_as_it_is(submit: Submit) -> None:
+    log = finished(submit, "step0_run").log()
     assert "Training with a single process." in log
     hits = [float(share) for share in re.findall(r"Test: .* top1 ([\d.]+)", log)]
     assert len(hits) == 5
     assert hits[-1] > 80
 
 
-def test_step_1_has_a_process_for_each_slot(cluster: EmbeddedCluster) -> None:
-    experiment = create(cluster, "step1_distributed.yaml", "-f")
-    experiment.assert_completed()
-    log = experiment.log
+def test_step_1_has_a_process_for_each_slot(submit: Submit) -> None:
+    log = finished(submit, "step1_distributed").log()
     for rank in (0, 1):
         assert re.search(rf"\[rank={rank}\].*Process {rank}, total 2", log), log
 
 
-def test_step_2_reports_metrics(cluster: EmbeddedCluster) -> None:
-    experiment = create(cluster, "step2_metrics.yaml", "-f")
-    experiment.assert_completed()
+def test_step_2_reports_metrics(submit: Submit) -> None:
+    trial = finished(submit, "step2_metrics")
     for group in ("training", "validation"):
-        assert_epochs(experiment.reports(group), 5)
+        assert_epochs(trial.metrics(group), 5)
 
 
-def test_step_3_pauses_and_goes_on_with_the_next_epoch(cluster: EmbeddedCluster) -> None:
+def test_step_3_pauses_and_goes_on_with_the_next_epoch(submit: Submit) -> None:
     # An epoch takes a second; more of them leave time for the pause.
     entrypoint = "python3 -m determined.launch.torch_distributed python3 step3_checkpoints.py --epochs 15"
-    experiment = create(cluster, "step3_checkpoints.yaml", "--config", f"entrypoint={entrypoint}")
-    done = experiment.pause_and_go_on()
+    step = WorldScript(folder=STEPS, config="step3_checkpoints.yaml", script="step3_checkpoints.py")
+    trial = submit(step, f"entrypoint={entrypoint}")
+    trial.wait_for_step(1, timeout=BUSY)
+    trial.experiment.pause()
+    trial.wait_for(ExperimentState.PAUSED)
+    done = len(trial.metrics("validation"))
     assert 1 <= done < 15
-    assert_epochs(experiment.reports("validation"), 15)
-    assert f"Starting with epoch {done}" in experiment.log
+    trial.experiment.activate()
+    trial.wait_for(ExperimentState.COMPLETED, timeout=BUSY)
+    assert_epochs(trial.metrics("validation"), 15)
+    assert f"Starting with epoch {done}" in trial.log()
 
 
-def test_step_4_searches_and_trains_as_long_as_the_search_says(cluster: EmbeddedCluster) -> None:
-    options = ("--config", "hyperparameters.lr.count=2", "--config", "searcher.max_length=2")
-    experiment = create(cluster, "step4_hyperparameters.yaml", *options, "-f")
-    experiment.assert_completed()
-    description = experiment.describe()
-    rates = sorted(trial["trial"]["hparams"]["lr"] for trial in description["trials"])
-    assert rates == pytest.approx([0.01, 0.1])
-    assert len([report for report in description["metrics"] if report["group"] == "validation"]) == 4
+def test_step_4_searches_and_trains_as_long_as_the_search_says(submit: Submit) -> None:
+    found = finished(submit, "step4_hyperparameters", "hyperparameters.lr.count=2", "searcher.max_length=2")
+    trials = found.experiment.list_trials()
+    assert sorted(trial.hparams["lr"] for trial in trials) == pytest.approx([0.01, 0.1])
+    for trial in trials:
+        assert_epochs([report.steps_completed for report in trial.iter_metrics("validation")], 2)
 
 
 def test_the_script_runs_without_a_cluster_as_its_page_says(tmp_path: Path) -> None:
