@@ -4,6 +4,7 @@ Every rank has a part of each checkpoint: of the engine it saves and loads what 
 """
 
 import logging
+from itertools import islice
 
 import deepspeed
 import torch
@@ -26,9 +27,12 @@ def build_engine():
 
 def train_one_epoch(engine, split, epoch, distributed):
     sampler = DistributedSampler(split, distributed.size, distributed.rank, seed=epoch)
+    loader = DataLoader(split, engine.train_micro_batch_size_per_gpu(), sampler=sampler)
+    # Whole batches only: what the engine has accumulated of half a one is in no checkpoint.
+    whole = len(loader) - len(loader) % engine.gradient_accumulation_steps()
     engine.train()
     losses = []
-    for images, digits in DataLoader(split, engine.train_micro_batch_size_per_gpu(), sampler=sampler):
+    for images, digits in islice(loader, whole):
         loss = nn.functional.cross_entropy(engine(images.to(engine.device)), digits.to(engine.device))
         engine.backward(loss)
         engine.step()

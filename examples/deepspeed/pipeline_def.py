@@ -5,6 +5,7 @@ from deepspeed.pipe import PipelineModule
 from model_def import DigitsTrial
 from torch import nn
 
+from determined import pytorch
 from determined.pytorch import deepspeed as det_ds
 
 
@@ -23,6 +24,15 @@ class PipelineTrial(DigitsTrial):
         )
         engine, *_ = deepspeed.initialize(model=model, config=config)
         self.engine = context.wrap_model_engine(engine)
+
+    def build_training_data_loader(self):
+        # What stages pass on must always have the same shape: no short batch at the end.
+        size = self.context.train_micro_batch_size_per_gpu
+        return pytorch.DataLoader(self.train_split, batch_size=size, shuffle=True, drop_last=True)
+
+    def build_validation_data_loader(self):
+        size = self.context.train_micro_batch_size_per_gpu
+        return pytorch.DataLoader(self.validation_split, batch_size=size, drop_last=True)
 
     def train_batch(self, dataloader_iter, epoch_idx, batch_idx):
         # Called once for each batch: the pipeline takes all its micro batches.
