@@ -159,12 +159,12 @@ def small_disk(folder: Path, size: str) -> Iterator[Path]:
 def report_until_full(writer: ReportWriter) -> int:
     """Reports until no room is left; gives the first step that was not taken."""
     step = 0
-    try:
-        while True:
+    while True:
+        try:
             report(writer, step)
-            step += 1
-    except QuotaError:
-        return step
+        except QuotaError:
+            return step
+        step += 1
 
 
 def fill(disk: Path) -> Path:
