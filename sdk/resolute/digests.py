@@ -17,7 +17,7 @@ PREFERRED = _BLAKE3 if importlib.util.find_spec(_BLAKE3) else "sha256"
 class Hash(Protocol):
     """Takes bytes and sums them up."""
 
-    def update(self, data: bytes | memoryview, /) -> object:
+    def update(self, data: bytes | bytearray | memoryview, /) -> object:
         """Takes more bytes."""
 
     def hexdigest(self) -> str:

@@ -90,6 +90,24 @@ def test_a_large_file_goes_in_parts_read_once(
     assert (tmp_path / "target" / "big").read_bytes() == data
 
 
+def test_a_large_file_comes_by_several_connections_and_its_end_is_not_made_up(
+    store: BucketStore, links: DirectLinks, tmp_path: Path, checkpoint_id: str
+) -> None:
+    data = os.urandom(1 << 20) * 70 + b"end"
+    source = fill(tmp_path / "source", {"big": data})
+    entries = store.write(checkpoint_id, source, ["big"])
+    links.finish(checkpoint_id, entries)
+    store.read(checkpoint_id, tmp_path / "target", ["big"], expected=entries)
+    assert (tmp_path / "target" / "big").read_bytes() == data
+    for damaged, problem in (
+        (data[: 20 << 20], f"big has {20 << 20} bytes instead of {len(data)}"),
+        (data[:-1] + b"x", "big has another content"),
+    ):
+        links.damage(checkpoint_id, "big", damaged)
+        with pytest.raises(DataLossError, match=problem):
+            store.read(checkpoint_id, tmp_path / "target", ["big"], expected=entries)
+
+
 def test_urls_that_ran_out_are_asked_for_again(
     store: BucketStore, links: DirectLinks, source: Path, tmp_path: Path, checkpoint_id: str
 ) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Protocol, TypeVar, final
 
@@ -22,6 +24,9 @@ _THREADS = 8
 _PARTS_AT_ONCE = 4
 _BATCH_FILES = 250
 _BATCH_BYTES = 1 << 30
+_RANGED_BYTES = 64 << 20
+"""Files from this size on come by several connections."""
+_RANGE_BYTES = 16 << 20
 _URL_ATTEMPTS = 3
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 10.0
@@ -134,6 +139,8 @@ class BucketStore:
                 target,
                 links=self._links,
                 transport=transport,
+                pool=pool,
+                sizes={entry.path: entry.size for entry in expected},
                 algorithms=algorithms_of(expected),
             )
             for start in range(0, len(files), _BATCH_FILES):
@@ -198,8 +205,8 @@ class _Pool:
                 future.result()
         return [future.result() for future in self._futures]
 
-    def part(self, work: Callable[[], str]) -> Future[str]:
-        """Has one part sent, once there is room for it in memory."""
+    def part(self, work: Callable[[], _T]) -> Future[_T]:
+        """Has one part sent or received, once there is room for it in memory."""
         self._room.acquire()
         future = self._parts.submit(work)
         future.add_done_callback(lambda _: self._room.release())
@@ -272,6 +279,8 @@ class _Receiving:
     target: Path
     links: Links
     transport: Transport
+    pool: _Pool
+    sizes: Mapping[str, int]
     algorithms: Mapping[str, str]
 
     def file(self, path: str, url: str) -> FileEntry:
@@ -281,11 +290,15 @@ class _Receiving:
             summed = new_hash(algorithm)
             with (self.target / path).open("wb") as output:
 
-                def take(piece: memoryview) -> None:
+                def take(piece: bytearray | memoryview) -> None:
                     summed.update(piece)
                     output.write(piece)
 
-                size = self.transport.get(current, take)
+                expected = self.sizes.get(path, 0)
+                if expected >= _RANGED_BYTES:
+                    size = self._in_ranges(current, expected, take)
+                else:
+                    size = self.transport.get(current, take)
             return FileEntry(path, size, written(summed, algorithm))
 
         try:
@@ -295,6 +308,30 @@ class _Receiving:
                 f"{path} of checkpoint {self.checkpoint_id} is gone from its bucket; "
                 f"restore from another checkpoint ({failure})"
             ) from failure
+
+    def _in_ranges(self, url: str, size: int, take: Callable[[bytearray], None]) -> int:
+        """Receives a large file by several connections; what comes early waits for its turn in memory."""
+        waiting: deque[Future[bytearray]] = deque()
+        received = 0
+        try:
+            for start in range(0, size, _RANGE_BYTES):
+                count = min(_RANGE_BYTES, size - start)
+                waiting.append(
+                    self.pool.part(partial(self.transport.get_range, url, start=start, size=count))
+                )
+                if len(waiting) == _PARTS_AT_ONCE:
+                    received += _taken(waiting.popleft(), take)
+            while waiting:
+                received += _taken(waiting.popleft(), take)
+        finally:
+            wait(waiting)
+        return received
+
+
+def _taken(part: Future[bytearray], take: Callable[[bytearray], None]) -> int:
+    data = part.result()
+    take(data)
+    return len(data)
 
 
 class _Measured:

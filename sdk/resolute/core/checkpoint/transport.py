@@ -18,6 +18,7 @@ _BLOCK_BYTES = 1 << 18
 _ANSWER_BYTES = 4096
 _BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
 _FULL = 507
+_BEYOND = 416
 
 
 class RefusedError(FailedPreconditionError):
@@ -26,6 +27,10 @@ class RefusedError(FailedPreconditionError):
 
 class GoneError(FailedPreconditionError):
     """The store has nothing under a URL."""
+
+
+class _BeyondError(FailedPreconditionError):
+    """An object ends before the range that was asked for."""
 
 
 class Body(Protocol):
@@ -109,6 +114,41 @@ class Transport:
                 )
             return received
 
+    def get_range(self, url: str, *, start: int, size: int) -> bytearray:
+        """Receives a part of an object.
+
+        Args:
+            url: Where from.
+            start: The first byte.
+            size: Most bytes that are wanted.
+
+        Returns:
+            The bytes; fewer where the object ends before.
+
+        Raises:
+            RefusedError: The URL is not good any more.
+            GoneError: There is no such object.
+            UnavailableError: The store cannot be reached, is busy, or broke off.
+        """
+        headers = {"Range": f"bytes={start}-{start + size - 1}"}
+        try:
+            with self._exchange("GET", url, headers=headers) as response:
+                # Some stores send the range that was asked for, and still say 200.
+                announced = size if response.length is None else response.length
+                if announced > size:
+                    raise UnavailableError(f"the store sends {announced} bytes where {size} were asked for")
+                data = bytearray(announced)
+                view, received = memoryview(data), 0
+                while received < announced and (count := self._read(response, view[received:], url)):
+                    received += count
+                if received != announced:
+                    raise UnavailableError(
+                        f"the store broke off after {received} of {announced} bytes; try again"
+                    )
+                return data
+        except _BeyondError:
+            return bytearray()
+
     @contextlib.contextmanager
     def _exchange(
         self,
@@ -184,6 +224,8 @@ def _refusal(status: int, answer: str, *, host: str) -> Exception:
     said = f"{status} {answer[:300]}".strip()
     if status == 404:
         return GoneError(f"the store at {host} has nothing there ({said}); check the bucket")
+    if status == _BEYOND:
+        return _BeyondError(f"the store at {host} has no such range ({said})")
     if status == _FULL or "StorageFull" in answer or "QuotaExceeded" in answer:
         return QuotaError(f"the store at {host} is full ({said}); free some space and repeat")
     if status in _BUSY:
