@@ -14,6 +14,8 @@ hyperparameters: {{steps: {steps}}}
 resources: {{priority: {priority}}}
 searcher: {{name: single, metric: loss, max_length: {steps}}}
 """
+STEPS = 200
+"""Of the patient trial: enough that it still trains when the commands before the change of order are done."""
 SCRIPT = """
 import json, sys, time
 import determined as det
@@ -53,7 +55,7 @@ def test_urgent_experiment_takes_the_slot_of_a_patient_one(tmp_path: Path) -> No
     project.mkdir()
     (project / "train.py").write_text(SCRIPT)
     with embedded(tmp_path / "home", slots=1) as cluster:
-        submit(cluster, project, name="patient", priority=80, steps=60)
+        submit(cluster, project, name="patient", priority=80, steps=STEPS)
         eventually(lambda: trial(cluster, 1)["state"] == "RUNNING", what="the patient trial to run")
         submit(cluster, project, name="urgent", priority=80, steps=3)
         waits = eventually(lambda: trial(cluster, 2)["explanation"], what="a reason to wait")
@@ -69,4 +71,4 @@ def test_urgent_experiment_takes_the_slot_of_a_patient_one(tmp_path: Path) -> No
         assert outcomes == ["PREEMPTED", "COMPLETED"]
         assert patient["trial"]["restarts"] == 0
         steps = [report["steps_completed"] for report in patient["metrics"]]
-        assert steps == list(range(1, 61)), "it went on where it was, with every step once"
+        assert steps == list(range(1, STEPS + 1)), "it went on where it was, with every step once"

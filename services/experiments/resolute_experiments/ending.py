@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from sqlalchemy.engine import Connection
 
@@ -77,6 +78,23 @@ def announce_end(connection: Connection, trial: trials.Trial, search_event: Sear
 
 def _life(trial: trials.Trial) -> str:
     return f"{trial.id}/{trial.life}.{trial.run}"
+
+
+def note_container_end(connection: Connection, run: runs.Run, rank: int, **how: Any) -> None:
+    """Writes how a container ended. With its last one a trial runs no more, and is not shown as if it did.
+
+    Args:
+        connection: A transaction.
+        run: The container's run, not settled yet.
+        rank: The container within it.
+        how: Columns of the container.
+    """
+    runs.update_container(connection, run.allocation_id, rank, **how)
+    containers = runs.containers_of(connection, run.allocation_id)
+    trial = trials.get(connection, trial_id=run.trial_id)
+    over = all(container.exited or container.lost for container in containers)
+    if over and trial.run == run.run and trial.state in {TrialState.STARTING, TrialState.RUNNING}:
+        trials.update(connection, trial, state=TrialState.STOPPING.value)
 
 
 def write_decision(

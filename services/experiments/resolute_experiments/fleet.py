@@ -11,6 +11,7 @@ from sqlalchemy.engine import Connection
 from resolute.clock import Clock
 from resolute.errors import NotFoundError
 from resolute_experiments.attempts import Attempts
+from resolute_experiments.ending import note_container_end
 from resolute_experiments.leases import Leases
 from resolute_experiments.notifier import Notifier
 from resolute_experiments.resources.base import (
@@ -114,9 +115,9 @@ class Fleet:
     async def _note_failed_launch(self, run: runs.Run, failure: str) -> None:
         def work(connection: Connection) -> None:
             for container in runs.containers_of(connection, run.allocation_id):
-                runs.update_container(
+                note_container_end(
                     connection,
-                    run.allocation_id,
+                    run,
                     container.container_rank,
                     exited=True,
                     exit_code=_FAILED_LAUNCH,
@@ -163,7 +164,8 @@ class Fleet:
                         attempts.succeeded()
                     except Exception as failure:  # noqa: BLE001 - a defect must not end the watch over the machines for good
                         attempts.failed(failure)
-                    await changes.wait(_TICK_SECONDS)
+                    # A lease that runs out is noticed then, not at the next tick.
+                    await changes.wait(min(_TICK_SECONDS, self._leases.seconds_until_next()))
         finally:
             await self._manager.close()
             watcher.cancel()
@@ -187,7 +189,7 @@ class Fleet:
             if container.exited or container.lost or run.ended:
                 return ""
             values = {"lost": True} if report.exit is None else _exit_values(report)
-            runs.update_container(connection, report.allocation_id, report.container_rank, **values)
+            note_container_end(connection, run, report.container_rank, **values)
             return run.experiment_id
 
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import inf
 
 from resolute.clock import Clock
 
@@ -35,6 +36,11 @@ class Leases:
         late = []
         for allocation_id in live:
             deadline = self._deadlines.setdefault(allocation_id, now + self.ttl)
-            if deadline < now:
+            if deadline <= now:
                 late.append(allocation_id)
         return late
+
+    def seconds_until_next(self) -> float:
+        """Seconds until the first lease runs out that has not; infinite when there is none."""
+        now = self._clock.monotonic()
+        return min((deadline - now for deadline in self._deadlines.values() if deadline > now), default=inf)

@@ -18,7 +18,7 @@ from resolute.errors import IllegalTransitionError, NotFoundError
 from resolute.values import to_value
 from resolute_experiments import actions, lifecycle
 from resolute_experiments.answers import Answers
-from resolute_experiments.ending import Evidence, Sealed, write_decision
+from resolute_experiments.ending import Evidence, Sealed, note_container_end, write_decision
 from resolute_experiments.lifecycle import Moment
 from resolute_experiments.schema import audit, metadata
 from resolute_experiments.settle import Decision, Exit
@@ -296,6 +296,24 @@ def test_shutdown_of_the_search_ends_the_experiment(
     ended = store.run(lambda c: lifecycle.finish_if_done(c, store_experiment(c, store), now=9.0))
     assert ended.value == state.value.removeprefix("STOPPING_")
     assert store.experiment().ended_at == 9.0
+
+
+@pytest.mark.parametrize("how", [{"exited": True, "exit_code": 0}, {"lost": True}])
+def test_trial_whose_processes_have_ended_is_not_shown_as_running(store: Store, how: dict[str, Any]) -> None:
+    trial_id = store.create_trial()
+    run = store.start(trial_id)
+    store.run(lambda c: note_container_end(c, run, 0, **how))
+    assert store.trial(trial_id).state is TrialState.STOPPING
+
+
+def test_trial_of_which_a_container_lives_goes_on_and_an_old_run_says_nothing(store: Store) -> None:
+    trial_id = store.create_trial()
+    first = store.start(trial_id)
+    store.run(lambda c: runs.update(c, first.allocation_id, outcome=RunOutcome.LOST.value))
+    second = store.start(trial_id)
+    store.run(lambda c: note_container_end(c, first, 0, lost=True))
+    assert store.trial(trial_id).state is TrialState.RUNNING
+    assert store.signal(trial_id).allocation_id == second.allocation_id
 
 
 def test_decision_about_a_run_is_written_once(store: Store) -> None:

@@ -37,6 +37,8 @@ def experiment(state: ExperimentState) -> Experiment:
         max_slots=None,
         priority=42,
         weight=1.0,
+        unmanaged=False,
+        external_id="",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -14,7 +15,7 @@ from resolute_experiments.settle import (
     Situation,
     settle,
 )
-from resolute_experiments.states import ExperimentState, RunOutcome, TrialState
+from resolute_experiments.states import STOPPING_EXPERIMENTS, ExperimentState, RunOutcome, TrialState
 
 INCOMPLETE = Operation(driven=True, completed=False, closed=False)
 CLOSED_INCOMPLETE = Operation(driven=True, completed=False, closed=True)
@@ -170,3 +171,50 @@ def test_trial_that_had_to_be_forced_to_leave_was_preempted_and_has_not_failed()
     decision = settle(exit_, INCOMPLETE, situation(ExperimentState.PAUSED, restarts=2))
     assert (decision.outcome, decision.trial) == (RunOutcome.PREEMPTED, TrialState.PAUSED)
     assert not decision.counts_as_restart
+
+
+EXITS = [
+    Exit(lost=lost, exit_code=code, forced=forced, acknowledged=acknowledged, early_exit=early)
+    for lost, code, forced, acknowledged, early in product(
+        (False, True), (0, 1), (False, True), (False, True), EarlyExit
+    )
+]
+OPERATIONS = [
+    Operation(driven=driven, completed=completed, closed=closed)
+    for driven, completed, closed in product((False, True), repeat=3)
+]
+LIVES = [
+    ExperimentState.ACTIVE,
+    ExperimentState.PAUSED,
+    ExperimentState.STOPPING_COMPLETED,
+    ExperimentState.STOPPING_CANCELED,
+    ExperimentState.STOPPING_KILLED,
+    ExperimentState.STOPPING_ERROR,
+]
+ENDED = {TrialState.COMPLETED, TrialState.CANCELED, TrialState.ERROR}
+
+
+def test_whatever_happened_the_end_of_a_run_is_decided_and_told_once() -> None:
+    decided = 0
+    for exit_, operation, state, killed, cancelled, restarts in product(
+        EXITS, OPERATIONS, LIVES, (False, True), (False, True), (0, 2)
+    ):
+        facts = replace(situation(state, restarts=restarts, killed=killed), retries_cancelled=cancelled)
+        decision = settle(exit_, operation, facts)
+        decided += 1
+        assert decision.outcome is not RunOutcome.UNSPECIFIED
+        assert decision.trial in ENDED | {TrialState.QUEUED, TrialState.PAUSED, TrialState.WAITING}
+        assert (decision.search_event is not None) == (decision.trial in ENDED)
+        if exit_.lost:
+            assert not decision.counts_as_restart, "the loss of a machine is no restart"
+        if decision.counts_as_restart:
+            assert decision.outcome is RunOutcome.FAILED
+        if killed or state is ExperimentState.STOPPING_KILLED:
+            assert decision.trial is TrialState.CANCELED
+        if state in STOPPING_EXPERIMENTS:
+            assert decision.trial in ENDED, "nothing begins again in an experiment that stops"
+        if state is ExperimentState.PAUSED:
+            assert decision.trial is not TrialState.QUEUED
+        if decision.trial is TrialState.ERROR:
+            assert cancelled or restarts >= facts.max_restarts
+    assert decided == len(EXITS) * len(OPERATIONS) * len(LIVES) * 8

@@ -14,33 +14,37 @@ from resolute_experiments.states import (
 
 S, E = ExperimentState, ExperimentEvent
 
+LIVE = (S.ACTIVE, S.PAUSED)
+STOPPING = {
+    S.STOPPING_COMPLETED: S.COMPLETED,
+    S.STOPPING_CANCELED: S.CANCELED,
+    S.STOPPING_KILLED: S.CANCELED,
+    S.STOPPING_ERROR: S.ERROR,
+}
+ENDED = (S.COMPLETED, S.CANCELED, S.ERROR)
 LEGAL = [
-    (S.ACTIVE, E.PAUSE, S.PAUSED),
-    (S.PAUSED, E.PAUSE, S.PAUSED),
-    (S.PAUSED, E.ACTIVATE, S.ACTIVE),
-    (S.ACTIVE, E.ACTIVATE, S.ACTIVE),
-    (S.COMPLETED, E.CONTINUE, S.ACTIVE),
-    (S.CANCELED, E.CONTINUE, S.ACTIVE),
-    (S.ERROR, E.CONTINUE, S.ACTIVE),
-    (S.PAUSED, E.CONTINUE, S.ACTIVE),
-    (S.ACTIVE, E.CANCEL, S.STOPPING_CANCELED),
-    (S.PAUSED, E.CANCEL, S.STOPPING_CANCELED),
-    (S.ACTIVE, E.KILL, S.STOPPING_KILLED),
-    (S.STOPPING_CANCELED, E.KILL, S.STOPPING_KILLED),
-    (S.ACTIVE, E.SEARCH_COMPLETED, S.STOPPING_COMPLETED),
-    (S.ACTIVE, E.SEARCH_FAILED, S.STOPPING_ERROR),
-    (S.ACTIVE, E.SEARCH_CANCELED, S.STOPPING_CANCELED),
-    (S.STOPPING_CANCELED, E.SEARCH_COMPLETED, S.STOPPING_CANCELED),
-    (S.STOPPING_COMPLETED, E.LAST_TRIAL_ENDED, S.COMPLETED),
-    (S.STOPPING_CANCELED, E.LAST_TRIAL_ENDED, S.CANCELED),
-    (S.STOPPING_KILLED, E.LAST_TRIAL_ENDED, S.CANCELED),
-    (S.STOPPING_ERROR, E.LAST_TRIAL_ENDED, S.ERROR),
-    (S.COMPLETED, E.DELETE, S.DELETING),
-    (S.DELETE_FAILED, E.DELETE, S.DELETING),
+    *((state, E.PAUSE, S.PAUSED) for state in LIVE),
+    *((state, E.ACTIVATE, S.ACTIVE) for state in LIVE),
+    *((state, E.CONTINUE, S.ACTIVE) for state in (*LIVE, *ENDED)),
+    *((state, E.CANCEL, S.STOPPING_CANCELED) for state in (*LIVE, S.STOPPING_CANCELED)),
+    *((state, E.KILL, S.STOPPING_KILLED) for state in (*LIVE, *STOPPING)),
+    *((state, E.SEARCH_COMPLETED, S.STOPPING_COMPLETED) for state in LIVE),
+    *((state, E.SEARCH_FAILED, S.STOPPING_ERROR) for state in LIVE),
+    *((state, E.SEARCH_CANCELED, S.STOPPING_CANCELED) for state in LIVE),
+    *((state, E.SEARCH_COMPLETED, state) for state in STOPPING),
+    *((state, E.SEARCH_FAILED, state) for state in STOPPING),
+    *((state, E.SEARCH_CANCELED, state) for state in STOPPING),
+    *((state, E.LAST_TRIAL_ENDED, ended) for state, ended in STOPPING.items()),
+    *((state, E.ARCHIVE, state) for state in ENDED),
+    *((state, E.DELETE, S.DELETING) for state in (*ENDED, S.DELETE_FAILED)),
     (S.DELETING, E.FILES_DELETED, S.DELETED),
     (S.DELETING, E.DELETION_FAILED, S.DELETE_FAILED),
-    (S.ERROR, E.ARCHIVE, S.ERROR),
 ]
+
+
+def test_every_row_of_the_table_is_tested_here() -> None:
+    assert {(before, event) for before, event, _ in LEGAL} == set(EXPERIMENT_TRANSITIONS)
+    assert len(LEGAL) == len(EXPERIMENT_TRANSITIONS)
 
 
 @pytest.mark.parametrize(("before", "event", "after"), LEGAL)

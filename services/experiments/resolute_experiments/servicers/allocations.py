@@ -14,6 +14,7 @@ from resolute.errors import RunSupersededError
 from resolute_experiments import signals
 from resolute_experiments.conductor import SIGNALS
 from resolute_experiments.core import Core
+from resolute_experiments.ending import note_container_end
 from resolute_experiments.launchspec import Terms, launch_spec
 from resolute_experiments.leases import Leases
 from resolute_experiments.messages import signal_message
@@ -163,9 +164,9 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
             run = runs.get(connection, request.allocation_id)
             container = runs.container(connection, request.allocation_id, request.container_rank)
             if not (container.exited or container.lost):
-                runs.update_container(
+                note_container_end(
                     connection,
-                    request.allocation_id,
+                    run,
                     request.container_rank,
                     exited=True,
                     exit_code=request.exit_code,
