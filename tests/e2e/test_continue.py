@@ -5,12 +5,18 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 from support.embedded import EmbeddedCluster, eventually
 
+from resolute.api.experiments.v1 import continuation_service_pb2 as pb
+from resolute.api.experiments.v1 import continuation_service_pb2_grpc, experiments_service_pb2
 from resolute.api.searcher.v1 import searcher_service_pb2, searcher_service_pb2_grpc
 from resolute.rpc.channel import open_channel
 
@@ -120,11 +126,17 @@ def steps(cluster: EmbeddedCluster, trial: int) -> list[int]:
     return [report["steps_completed"] for report in told["metrics"] if report["group"] == "training"]
 
 
-def replays(cluster: EmbeddedCluster, experiment: str) -> bool:
+@contextmanager
+def calling(cluster: EmbeddedCluster) -> Iterator[grpc.Channel]:
     content = json.loads((cluster.home / "endpoint.json").read_text())
     token = Path(content["token_path"]).read_text().strip()
-    search_id = described(cluster, experiment)["uuid"]
     with open_channel(content["address"], token=lambda: token) as channel:
+        yield channel
+
+
+def replays(cluster: EmbeddedCluster, experiment: str) -> bool:
+    search_id = described(cluster, experiment)["uuid"]
+    with calling(cluster) as channel:
         stub = searcher_service_pb2_grpc.SearcherServiceStub(channel)
         return stub.ReplaySearch(searcher_service_pb2.ReplaySearchRequest(search_id=search_id)).equal
 
@@ -237,3 +249,21 @@ def test_the_page_s_program_runs(cluster: EmbeddedCluster, finished: str) -> Non
     cluster.run("python3", "-c", program + "    print(warm.id, cold.id, experiment.state.name)")
     assert wait(cluster, finished) == "COMPLETED"
     assert len(trials(cluster, finished)) == 8
+
+
+def test_a_repeated_request_changes_nothing_more(cluster: EmbeddedCluster, finished: str) -> None:
+    before = described(cluster, finished)
+    count = len(trials(cluster, finished))
+    key = experiments_service_pb2.ExperimentKey(experiment_id=before["uuid"])
+    more = f"searcher: {{max_trials: {count + 1}}}"
+    again = pb.ContinueExperimentRequest(experiment=key, request_id=str(uuid.uuid4()), config_yaml=more)
+    fork = pb.ForkExperimentRequest(experiment=key, request_id=str(uuid.uuid4()))
+    with calling(cluster) as channel:
+        stub = continuation_service_pb2_grpc.ContinuationServiceStub(channel)
+        for _ in range(2):
+            assert stub.ContinueExperiment(again).continuation.max_trials == count + 1
+        forks = {stub.ForkExperiment(fork).experiment.number for _ in range(2)}
+    assert len(forks) == 1
+    cluster.det("e", "kill", str(forks.pop()))
+    assert wait(cluster, finished) == "COMPLETED"
+    assert len(trials(cluster, finished)) == count + 1
