@@ -70,6 +70,7 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
     click.option("--source", "origins", multiple=True, metavar="NAME", help="Only from this part: task, ..."),
     click.option("--stdtype", "stdtypes", multiple=True, type=click.Choice(["stdout", "stderr"])),
     click.option("--search", "text", default="", metavar="TEXT", help="Only with this text in them."),
+    click.option("--regex", default="", metavar="PATTERN", help="Only where this expression (RE2) is found."),
     click.option("--json", "as_json", is_flag=True, help="Print each line as JSON."),
 )
 
@@ -89,6 +90,7 @@ def log_options(command: Callable[..., Any]) -> Callable[..., Any]:
         since: datetime | None,
         until: datetime | None,
         text: str,
+        regex: str,
         ranks: tuple[int, ...],
         runs: tuple[int, ...],
         containers: tuple[str, ...],
@@ -105,6 +107,7 @@ def log_options(command: Callable[..., Any]) -> Callable[..., Any]:
             origins=origins,
             stdtypes=stdtypes,
             text=text,
+            regex=regex,
             min_level=LogLevel(level.upper()) if level else LogLevel.UNSPECIFIED,
             time_from=since,
             time_until=until,

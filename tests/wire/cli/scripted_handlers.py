@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import uuid
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -394,6 +395,10 @@ def _wanted(line: logs_service_pb2.Line, wanted: logs_service_pb2.Filter) -> boo
         and (not wanted.ranks or (line.HasField("rank") and line.rank in wanted.ranks))
         and line.level >= wanted.min_level
         and wanted.text.lower() in line.message.lower()
+        and (not wanted.regex or re.search(wanted.regex, line.message) is not None)
+        and (not wanted.origins or line.origin in wanted.origins)
+        and (not wanted.containers or line.container in wanted.containers)
+        and (not wanted.HasField("time_until") or line.time.seconds < wanted.time_until.seconds)
         and (not wanted.stdtypes or line.stdtype in wanted.stdtypes)
         and (not wanted.runs or line.run in wanted.runs)
         and (not wanted.HasField("time_from") or line.time.seconds >= wanted.time_from.seconds)

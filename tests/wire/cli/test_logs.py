@@ -21,7 +21,15 @@ def trial_with_lines(cluster: ScriptedCluster, count: int = 7) -> experiment_pb2
     trial = cluster.state.add_trial(cluster.state.add_experiment())
     for number in range(count):
         level = logs_service_pb2.LEVEL_ERROR if number == 3 else logs_service_pb2.LEVEL_INFO
-        cluster.state.add_line(trial, f"line {number}", rank=number % 2, stdtype="stdout", level=level)
+        cluster.state.add_line(
+            trial,
+            f"line {number}",
+            rank=number % 2,
+            stdtype="stdout",
+            level=level,
+            origin="task",
+            container="left" if number < 5 else "right",
+        )
     return trial
 
 
@@ -48,7 +56,14 @@ def test_logs_show_time_and_rank(cluster: ScriptedCluster, resolute: CommandLine
         (("--search", "LINE 5"), (5,)),
         (("--timestamp-after", "2023-11-14T22:13:25Z"), (5, 6)),
         (("--stdtype", "stderr"), ()),
+        (("--stdtype", "stdout", "--stdtype", "stderr"), range(7)),
+        (("--timestamp-before", "2023-11-14T22:13:25Z"), range(5)),
+        (("--source", "task"), range(7)),
+        (("--source", "supervisor"), ()),
+        (("--container-id", "right"), (5, 6)),
+        (("--regex", "[24]$"), (2, 4)),
         (("--run", "2"), ()),
+        (("--rank-id", "0", "--regex", "[3-6]", "--container-id", "left"), (4,)),
     ],
 )
 def test_logs_are_filtered(

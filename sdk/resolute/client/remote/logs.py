@@ -35,6 +35,8 @@ class LineFilter:
     """Before; a time without a zone is local."""
     text: str = ""
     """Text that the line contains, in any case."""
+    regex: str = ""
+    """Regular expression of RE2 that is found in the line."""
     stdtypes: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     runs: tuple[int, ...] = ()
@@ -187,6 +189,7 @@ def _message(trial_uuid: str, wanted: LineFilter | None) -> logs_service_pb2.Fil
         ranks=wanted.ranks,
         min_level=_LEVELS[wanted.min_level],
         text=wanted.text,
+        regex=wanted.regex,
         stdtypes=wanted.stdtypes,
         origins=wanted.origins,
         runs=wanted.runs,
