@@ -109,8 +109,8 @@ def test_tensorboard_shows_the_metrics_and_what_the_trial_writes(
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # files of one process lie in one directory
-    options = {"hparams": {"global_batch_size": 8}, "enable_tensorboard_logging": enabled}
-    with pytorch.init(**options) as context:
+    hparams = {"global_batch_size": 8}
+    with pytorch.init(hparams=hparams, enable_tensorboard_logging=enabled) as context:
         trial = Board(context)
         Trainer(trial, context).fit(max_length=Batch(4), reporting_period=Batch(2), checkpoint_policy="none")
         board = EventAccumulator(str(context.get_tensorboard_path()))

@@ -58,8 +58,10 @@ class Precise(pytorch.PyTorchTrial):
         if self.automatic:
             context.experimental.use_amp()
         self.scaler = context.wrap_scaler(make_scaler(context.device.type)) if self.own_scaler else None
-        model = make_model()
-        self.model = context.wrap_model(torch.compile(model, backend="aot_eager") if self.compiled else model)
+        model: Any = make_model()
+        if self.compiled:
+            model = torch.compile(model, backend="aot_eager")
+        self.model = context.wrap_model(model)
         self.optimizer = context.wrap_optimizer(make_optimizer(self.model))
         self.dtypes: set[torch.dtype] = set()
 
@@ -114,7 +116,7 @@ def plainly(
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
         else:
-            scaler.scale(loss).backward()
+            scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
             scaler.step(optimizer)
             scaler.update()
         optimizer.zero_grad()
