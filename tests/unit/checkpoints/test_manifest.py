@@ -76,7 +76,7 @@ def test_faults_of_files_are_named(files: list[File], message: str) -> None:
 
 
 def test_too_many_files_are_refused() -> None:
-    with pytest.raises(InvalidArgumentError, match="holds at most 100000"):
+    with pytest.raises(InvalidArgumentError, match="holds at most 250000"):
         Manifest.checked([File(str(n), 0) for n in range(MAX_FILES + 1)], STEPS)
 
 

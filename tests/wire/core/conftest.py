@@ -5,11 +5,30 @@ from pathlib import Path
 
 import pytest
 from support.core_cluster import Trial, cluster
+from support.s3 import REGION, S3Server, s3_server
 
 
 @pytest.fixture
 def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trial]:
     """This process as the only one of a trial whose one operation has length 8."""
+    with cluster(tmp_path) as running:
+        running.enter(monkeypatch)
+        yield running
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[S3Server]:
+    """A real S3 server."""
+    with s3_server(tmp_path / "s3") as running:
+        yield running
+
+
+@pytest.fixture
+def bucket_trial(tmp_path: Path, server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trial]:
+    """This process as a trial, beside services that are told the keys of the store."""
+    monkeypatch.setenv("RESOLUTE_CHECKPOINTS_S3_ACCESS_KEY", server.access_key)
+    monkeypatch.setenv("RESOLUTE_CHECKPOINTS_S3_SECRET_KEY", server.secret_key)
+    monkeypatch.setenv("RESOLUTE_CHECKPOINTS_S3_REGION", REGION)
     with cluster(tmp_path) as running:
         running.enter(monkeypatch)
         yield running

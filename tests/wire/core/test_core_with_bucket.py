@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.core_cluster import Trial, cluster
-from support.s3 import REGION, S3Server, s3_server
+from support.core_cluster import Trial
+from support.s3 import S3Server
 
 from resolute import core
 from resolute.errors import FailedPreconditionError
@@ -17,29 +16,12 @@ from resolute.trial_errors import CheckpointNotFound
 from resolute_checkpoints.blobs.s3 import MULTIPART_BYTES
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[S3Server]:
-    with s3_server(tmp_path / "s3") as running:
-        yield running
-
-
-@pytest.fixture
-def trial(tmp_path: Path, server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trial]:
-    """This process as a trial, beside services that are told the keys of the store."""
-    monkeypatch.setenv("RESOLUTE_CHECKPOINTS_S3_ACCESS_KEY", server.access_key)
-    monkeypatch.setenv("RESOLUTE_CHECKPOINTS_S3_SECRET_KEY", server.secret_key)
-    monkeypatch.setenv("RESOLUTE_CHECKPOINTS_S3_REGION", REGION)
-    with cluster(tmp_path) as running:
-        running.enter(monkeypatch)
-        yield running
-
-
 def storage(server: S3Server, bucket: str) -> dict[str, str]:
     return {"type": "s3", "bucket": bucket, "prefix": "team", "endpoint_url": server.endpoint_url}
 
 
 def test_a_checkpoint_is_put_listed_and_got_by_a_trial_without_credentials(
-    trial: Trial, server: S3Server, tmp_path: Path
+    bucket_trial: Trial, server: S3Server, tmp_path: Path
 ) -> None:
     bucket = server.new_bucket()
     big = os.urandom(1 << 20) * (MULTIPART_BYTES >> 20)
@@ -66,7 +48,9 @@ def test_a_checkpoint_is_put_listed_and_got_by_a_trial_without_credentials(
     assert list(server.client().list_objects(bucket, recursive=True)) == []
 
 
-def test_a_failed_upload_leaves_nothing_and_says_why(trial: Trial, server: S3Server, tmp_path: Path) -> None:
+def test_a_failed_upload_leaves_nothing_and_says_why(
+    bucket_trial: Trial, server: S3Server, tmp_path: Path
+) -> None:
     (tmp_path / "source").mkdir()
     (tmp_path / "source" / "a").write_bytes(b"a")
     with (
@@ -77,7 +61,7 @@ def test_a_failed_upload_leaves_nothing_and_says_why(trial: Trial, server: S3Ser
 
 
 def test_a_store_that_is_restarted_while_a_checkpoint_is_written_does_not_end_the_training(
-    trial: Trial, server: S3Server
+    bucket_trial: Trial, server: S3Server
 ) -> None:
     if server.process is None:
         pytest.skip("the named MinIO is not ours to restart")
@@ -86,8 +70,8 @@ def test_a_store_that_is_restarted_while_a_checkpoint_is_written_does_not_end_th
         with context.checkpoint.store_path({"steps_completed": 3}) as (path, checkpoint_id):
             (path / "a").write_bytes(b"a")
             server.stop()
-            trial.services.down()
+            bucket_trial.services.down()
             server.start()
-            trial.services.up()
+            bucket_trial.services.up()
         with context.checkpoint.restore_path(checkpoint_id) as restored:
             assert (restored / "a").read_bytes() == b"a"

@@ -5,11 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-from support.core_cluster import Trial, cluster
+from support.core_cluster import Trial
 
 from resolute import core
 from resolute.api.checkpoints.v1 import checkpoint_pb2 as types
@@ -23,13 +21,6 @@ MANY = 100_000
 FOLDERS = 100
 LARGEST_MESSAGE = 4 << 20
 DIGEST = f"sha256:{hashlib.sha256(b'x').hexdigest()}"
-
-
-@pytest.fixture
-def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trial]:
-    with cluster(tmp_path) as running:
-        running.enter(monkeypatch)
-        yield running
 
 
 def fill(root: Path) -> list[types.File]:

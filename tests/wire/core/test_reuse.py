@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from support.core_cluster import Trial, cluster
-from support.s3 import REGION, S3Server, s3_server
+from support.core_cluster import Trial
+from support.s3 import S3Server
 
 from resolute import core
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as api
@@ -21,24 +21,10 @@ STEPS = 14
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[S3Server]:
-    with s3_server(tmp_path / "s3") as running:
-        yield running
-
-
-@pytest.fixture
-def trial(tmp_path: Path, server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trial]:
-    monkeypatch.setenv("RESOLUTE_CHECKPOINTS_S3_ACCESS_KEY", server.access_key)
-    monkeypatch.setenv("RESOLUTE_CHECKPOINTS_S3_SECRET_KEY", server.secret_key)
-    monkeypatch.setenv("RESOLUTE_CHECKPOINTS_S3_REGION", REGION)
-    with cluster(tmp_path) as running:
-        running.enter(monkeypatch)
-        yield running
-
-
-@pytest.fixture
-def stub(trial: Trial) -> Iterator[CheckpointsServiceStub]:
-    with open_channel(trial.services.address, token=trial.services.running.service_token) as channel:
+def stub(bucket_trial: Trial) -> Iterator[CheckpointsServiceStub]:
+    with open_channel(
+        bucket_trial.services.address, token=bucket_trial.services.running.service_token
+    ) as channel:
         yield CheckpointsServiceStub(channel)
 
 
@@ -68,7 +54,7 @@ def storage(server: S3Server, bucket: str) -> dict[str, str]:
 
 
 def test_what_did_not_change_is_sent_once_and_stays_until_nobody_needs_it(
-    trial: Trial, server: S3Server
+    bucket_trial: Trial, server: S3Server
 ) -> None:
     bucket = server.new_bucket()
     with core.init(checkpoint_storage=storage(server, bucket)) as context:
@@ -88,7 +74,7 @@ def test_what_did_not_change_is_sent_once_and_stays_until_nobody_needs_it(
 
 
 def test_a_person_far_away_reads_bytes_that_lie_under_another_name(
-    trial: Trial, server: S3Server, stub: CheckpointsServiceStub
+    bucket_trial: Trial, server: S3Server, stub: CheckpointsServiceStub
 ) -> None:
     bucket = server.new_bucket()
     with core.init(checkpoint_storage=storage(server, bucket)) as context:
@@ -101,7 +87,9 @@ def test_a_person_far_away_reads_bytes_that_lie_under_another_name(
     assert b"".join(part.data for part in stub.ReadFile(request)) == BACKBONE[5:]
 
 
-def test_bytes_that_somebody_took_out_of_the_store_are_sent_again(trial: Trial, server: S3Server) -> None:
+def test_bytes_that_somebody_took_out_of_the_store_are_sent_again(
+    bucket_trial: Trial, server: S3Server
+) -> None:
     bucket = server.new_bucket()
     with core.init(checkpoint_storage=storage(server, bucket)) as context:
         first = store(context, {"backbone": BACKBONE}, steps=1)
@@ -111,7 +99,7 @@ def test_bytes_that_somebody_took_out_of_the_store_are_sent_again(trial: Trial, 
         assert restored(context, second) == {"backbone": BACKBONE}
 
 
-def test_in_a_directory_shared_bytes_are_links(trial: Trial, tmp_path: Path) -> None:
+def test_in_a_directory_shared_bytes_are_links(bucket_trial: Trial, tmp_path: Path) -> None:
     source, root = tmp_path / "source", tmp_path / "checkpoints"
     source.mkdir()
     (source / "backbone").write_bytes(BACKBONE)
@@ -129,7 +117,7 @@ def test_in_a_directory_shared_bytes_are_links(trial: Trial, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_random_histories_lose_nothing_and_leave_nothing(
-    trial: Trial, server: S3Server, stub: CheckpointsServiceStub, seed: int
+    bucket_trial: Trial, server: S3Server, stub: CheckpointsServiceStub, seed: int
 ) -> None:
     chance, bucket = random.Random(seed), server.new_bucket()
     pool = [os.urandom(size) for size in (1000, 1000, 1000, 70_000, 70_000)]
