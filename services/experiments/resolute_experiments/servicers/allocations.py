@@ -184,14 +184,14 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
     async def WatchSignals(
         self, request: pb2.WatchSignalsRequest, context: Any
     ) -> AsyncIterator[pb2.WatchSignalsResponse]:
-        """Sends the signals of all live allocations at once, then every change."""
+        """Sends the signals of all live allocations that have one at once, then every change."""
         sent: dict[str, int] = {}
         first, quiet = True, 0.0
         with self._core.notifier.subscribe(SIGNALS) as changes:
             while not self._core.notifier.closed:
-                live = await self._core.database.read(runs.unsettled)
-                changed = [run for run in live if sent.get(run.allocation_id, -1) < run.signal_revision]
-                sent = {run.allocation_id: run.signal_revision for run in live}
+                asked = await self._core.database.read(runs.signalled)
+                changed = [run for run in asked if sent.get(run.allocation_id, 0) < run.signal_revision]
+                sent = {run.allocation_id: run.signal_revision for run in asked}
                 if changed or first or quiet >= _HEARTBEAT_SECONDS:
                     yield pb2.WatchSignalsResponse(
                         signals=[signal_message(run) for run in changed], reset=first

@@ -142,6 +142,11 @@ def unsettled(connection: Connection, *, experiment_id: str = "") -> list[Run]:
     return _open(connection, condition)
 
 
+def signalled(connection: Connection) -> list[Run]:
+    """Reads every run on this cluster that was not settled and has a signal, oldest first."""
+    return _open(connection, runs.c.request_id.is_(None) & (runs.c.signal_revision > 0))
+
+
 def unmanaged(connection: Connection) -> list[Run]:
     """Reads every run outside of the cluster that has not ended, oldest first."""
     return _open(connection, runs.c.request_id.is_not(None))
