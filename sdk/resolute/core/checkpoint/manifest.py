@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO
@@ -16,7 +17,7 @@ from resolute.digests import PREFERRED, new_hash, written
 from resolute.errors import DataLossError
 
 METADATA_FILE = "metadata.json"
-_BLOCK_BYTES = 1 << 20
+_BLOCK_BYTES = 1 << 18
 _THREADS = 4
 
 Selector = Callable[[str], bool]
@@ -79,7 +80,7 @@ def measure(root: Path, paths: Iterable[str]) -> list[FileEntry]:
     def read(path: str) -> FileEntry:
         if path.endswith("/"):
             return FileEntry(path, 0, "")
-        with (root / path).open("rb") as file:
+        with (root / path).open("rb", buffering=0) as file:
             entry = _digest(path, file)
             os.fsync(file.fileno())
         return entry
@@ -99,7 +100,7 @@ def sum_up(
     """
 
     def read(path: str) -> FileEntry:
-        with (root / path).open("rb") as file:
+        with (root / path).open("rb", buffering=0) as file:
             return _digest(path, file, algorithm=algorithms.get(path, PREFERRED))
 
     return _in_parallel(read, paths)
@@ -127,7 +128,7 @@ def copy_measured(
             return FileEntry(path, 0, "")
         # Never into a file that is there: another checkpoint may have a link to it.
         (target / path).unlink(missing_ok=True)
-        with (source / path).open("rb") as reader, (target / path).open("xb") as writer:
+        with (source / path).open("rb", buffering=0) as reader, (target / path).open("xb") as writer:
             entry = _digest(path, reader, writer, algorithm=algorithms.get(path, PREFERRED))
             writer.flush()
             os.fsync(writer.fileno())
@@ -154,15 +155,19 @@ def copy_plain(source: Path, target: Path, paths: Iterable[str]) -> None:
 
 
 def _digest(
-    path: str, reader: BinaryIO, writer: BinaryIO | None = None, *, algorithm: str = PREFERRED
+    path: str, reader: FileIO, writer: BinaryIO | None = None, *, algorithm: str = PREFERRED
 ) -> FileEntry:
     summed = new_hash(algorithm)
     size = 0
-    while block := reader.read(_BLOCK_BYTES):
-        summed.update(block)
-        size += len(block)
+    # One small buffer stays in the processor's cache, which is half of the speed.
+    most = min(_BLOCK_BYTES, os.fstat(reader.fileno()).st_size + 1)
+    buffer = memoryview(bytearray(most))
+    while count := reader.readinto(buffer):
+        piece = buffer[:count]
+        summed.update(piece)
+        size += count
         if writer is not None:
-            writer.write(block)
+            writer.write(piece)
     return FileEntry(path, size, written(summed, algorithm))
 
 
