@@ -9,11 +9,13 @@ import torch
 from torch import nn
 
 from resolute import core
+from resolute.experiment_config import ExperimentConfig
 from resolute.pytorch.backends import Backend, choose_backend
 from resolute.pytorch.experimental_context import PyTorchExperimentalContext
 from resolute.pytorch.precision import Precision
 from resolute.pytorch.schedulers import LRScheduler, StepMode
 from resolute.pytorch.trial_context import TrialContext
+from resolute.sampling import sample
 from resolute.trial_errors import InvalidExperimentException
 
 
@@ -65,6 +67,31 @@ class PyTorchTrialContext(TrialContext):
         self.lr_schedulers: list[LRScheduler] = []
 
     # What is wrapped.
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> PyTorchTrialContext:
+        """Makes a context off cluster, to try a trial with hyperparameters drawn from those of a config.
+
+        Args:
+            config: An experiment config. Equal seeds in its ``reproducibility`` give equal draws.
+
+        Raises:
+            InvalidConfigError: A hyperparameter lacks what its type needs.
+            InvalidExperimentException: The batch has no record.
+        """
+        conf = ExperimentConfig(config)
+        return cls(
+            core._dummy_init(),
+            trial_seed=conf.experiment_seed(),
+            hparams=sample(conf.get("hyperparameters") or {}, seed=conf.experiment_seed()),
+            slots_per_trial=1,
+            num_gpus=torch.cuda.device_count(),
+            exp_conf=conf,
+            aggregation_frequency=int(conf.get_optimizations_config().get("aggregation_frequency", 1)),
+            steps_completed=0,
+            managed_training=False,
+            debug_enabled=conf.debug_enabled(),
+        )
 
     def wrap_model(self, model: nn.Module) -> Any:
         """Puts a model on the device and under the care of the platform; one of ``torch.compile`` too.

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from resolute.cli.local.sampling import sample
 from resolute.cli.main import run
 from resolute.errors import InvalidConfigError
+from resolute.sampling import sample
 
 SPACE = {
     "fixed": 3,

@@ -66,6 +66,22 @@ def test_a_missing_horovod_is_named() -> None:
         import_horovod()
 
 
+def test_a_context_off_cluster_can_be_drawn_from_a_config() -> None:
+    rate = {"type": "log", "minval": -4, "maxval": -2, "base": 10}
+    config = {
+        "hyperparameters": {"lr": rate, "global_batch_size": 12},
+        "reproducibility": {"experiment_seed": 3},
+        "optimizations": {"aggregation_frequency": 2},
+        "data": {"url": "somewhere"},
+    }
+    first, second = (pytorch.PyTorchTrialContext.from_config(config) for _ in range(2))
+    assert 1e-4 <= first.get_hparam("lr") <= 1e-2
+    assert first.get_hparams() == second.get_hparams()
+    assert first.get_per_slot_batch_size() == 12
+    assert first.get_data_config() == {"url": "somewhere"}
+    assert first.get_trial_seed() == 3
+
+
 def test_there_is_no_current_batch_before_training(context: pytorch.PyTorchTrialContext) -> None:
     for ask in (
         context.current_train_batch,

@@ -15,11 +15,11 @@ from typing import Any
 
 import click
 
-from resolute.cli.local.sampling import sample
 from resolute.cli.output import shown
 from resolute.client.model_definition import unpack_model_definition
 from resolute.client.packing import pack
 from resolute.errors import InvalidConfigError
+from resolute.sampling import sample
 
 _TRIAL_CLASS = re.compile(r"[a-zA-Z0-9_.]+:[a-zA-Z0-9_]+")
 _CLUSTER_VARIABLES = ("DET_", "RESOLUTE_RUN_DIR", "RESOLUTE_INFO_DIR", "RESOLUTE_COLLECTIVE_")
