@@ -6,10 +6,9 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from resolute.batch_sizes import BATCH_SIZE, share_of_batch
 from resolute.experiment_config import ExperimentConfig
-from resolute.trial_errors import InvalidExperimentException
 
-BATCH_SIZE = "global_batch_size"
 _log = logging.getLogger("resolute.pytorch")
 
 
@@ -32,7 +31,7 @@ class Settings:
         self._exp_conf = None if exp_conf is None else ExperimentConfig(exp_conf)
         size = None if hparams is None else hparams.get(BATCH_SIZE)
         self._global_batch_size: int | None = size
-        self._per_slot_batch_size = None if size is None else _share(size, slots)
+        self._per_slot_batch_size = None if size is None else share_of_batch(size, slots)
 
     def get_hparams(self) -> dict[str, Any]:
         """Returns all hyperparameters.
@@ -107,27 +106,6 @@ class Settings:
             ValueError: There is no config.
         """
         return self.get_experiment_config().get_data()
-
-
-def _share(size: Any, slots: int) -> int:
-    if not isinstance(size, int) or isinstance(size, bool):
-        raise InvalidExperimentException(
-            f"the hyperparameter global_batch_size is {size!r}; a whole number was expected"
-        )
-    if size < slots:
-        raise InvalidExperimentException(
-            f"the hyperparameter global_batch_size is {size}, and the trial has {slots} slots: every slot "
-            "needs a "
-            "record; raise the one or lower the other"
-        )
-    if size % slots:
-        _log.warning(
-            "global_batch_size %d is no multiple of the %d slots: each batch has %d records",
-            size,
-            slots,
-            size // slots * slots,
-        )
-    return size // slots
 
 
 def _no_batch_size(name: str) -> str:

@@ -11,8 +11,9 @@ ROOT = Path(__file__).resolve().parents[3]
 SCRIPT = """
 import pickle
 import determined as det
-import determined.constants, determined.errors
+import determined.constants, determined.errors, determined.util
 import resolute, resolute.constants, resolute.core, resolute.info, resolute.trial_errors
+import resolute.script_helpers
 
 assert det.core is resolute.core and det._info is resolute.info
 assert det.constants is resolute.constants and det.constants.INTER_TRAIN_PROCESS_COMM_PORT_2 == 12376
@@ -21,6 +22,7 @@ assert det.InvalidHP is resolute.InvalidHP and pickle.loads(pickle.dumps(det.Inv
 assert det.Log(-4, -1) == {"type": "log", "minval": -4, "maxval": -1, "base": 10.0}
 assert det.Integer(1, 9, count=3) == {"type": "int", "minval": 1, "maxval": 9, "count": 3}
 assert det.Categorical(("a", 1)) == {"type": "categorical", "vals": ["a", 1]}
+assert det.util is resolute.script_helpers and det.util.calculate_batch_sizes
 det._info._info = None
 assert det.get_cluster_info() is None
 """
