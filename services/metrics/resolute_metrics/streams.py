@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -175,15 +176,25 @@ def _from_row(row: sa.Row[Any]) -> Stream:
         run=row.run,
         source_key=row.source_key,
         group=row.group_name,
-        names=tuple(json.loads(row.names)),
+        names=_names(row.names),
         first_step=row.first_step,
         last_step=row.last_step,
         last_sequence=row.last_sequence,
         small_blocks=row.small_blocks,
         aggregates=aggregates.decode(row.aggregates),
-        others={name: Other(*fields) for name, fields in json.loads(row.others).items()},
+        others=_decode_others(row.others) if row.others != "{}" else {},
         last_time=row.last_time,
     )
+
+
+@functools.lru_cache(maxsize=4096)
+def _names(text: str) -> tuple[str, ...]:
+    """Trials of an experiment report the same names, so that few texts make up many streams."""
+    return tuple(json.loads(text))
+
+
+def _decode_others(text: str) -> Mapping[str, Other]:
+    return {name: Other(*fields) for name, fields in json.loads(text).items()}
 
 
 def _encode_others(others: Mapping[str, Other]) -> str:
