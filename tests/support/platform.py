@@ -21,6 +21,7 @@ from resolute.api.experiments.v1 import (
     trials_service_pb2,
     trials_service_pb2_grpc,
 )
+from resolute.clock import SYSTEM_CLOCK, Clock
 from resolute_embedded.blueprints import BLUEPRINTS
 from resolute_experiments.service import ExperimentsService
 from resolute_serving.context import Role
@@ -105,9 +106,11 @@ class Platform:
 
 
 @asynccontextmanager
-async def platform(tmp_path: Path, *, role: Role = Role.EDITOR) -> AsyncIterator[Platform]:
+async def platform(
+    tmp_path: Path, *, role: Role = Role.EDITOR, clock: Clock = SYSTEM_CLOCK
+) -> AsyncIterator[Platform]:
     """Serves every service until the block ends."""
-    async with serving(BLUEPRINTS, tmp_path) as running:
+    async with serving(BLUEPRINTS, tmp_path, clock=clock) as running:
         token = running.user_token(role=role)
         channel = running.channel(token)
         try:
