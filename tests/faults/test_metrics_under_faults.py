@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import subprocess
 import sys
@@ -170,12 +171,10 @@ def report_until_full(writer: ReportWriter) -> int:
 def fill(disk: Path) -> Path:
     """Takes all the room of a disk, and gives the file that takes it."""
     ballast = disk / "ballast"
-    with ballast.open("wb", buffering=0) as file:
-        try:
-            while file.write(b"x" * 4096):
-                pass
-        except OSError:
-            return ballast
+    with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while file.write(b"x" * 4096):
+            pass
+    return ballast
 
 
 @pytest.mark.integration

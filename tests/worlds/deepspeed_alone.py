@@ -59,7 +59,8 @@ class Plain(DeepSpeedTrial):
 
     def loss(self, engine: Any, dataloader_iter: Any) -> torch.Tensor:
         x, y = self.context.to_device(next(dataloader_iter))
-        return ((engine(x) - y) ** 2).mean()
+        loss: torch.Tensor = ((engine(x) - y) ** 2).mean()
+        return loss
 
 
 class Forgetful(Plain):
