@@ -124,6 +124,7 @@ def _read(connection: Connection, condition: sa.ColumnElement[bool], held: dict[
             sa.func.sum(sa.case((allocated, 1), else_=0)).label("allocated"),
             sa.func.min(sa.case((queued, t.queued_at))).label("since"),
         )
+        .where(sa.or_(queued, allocated))
         .group_by(t.experiment_id)
         .subquery()
     )

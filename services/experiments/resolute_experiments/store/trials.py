@@ -133,13 +133,16 @@ def queue(connection: Connection, *, per_experiment: int) -> list[Request]:
         partition_by=trials.c.experiment_id, order_by=(trials.c.queued_at, trials.c.number)
     )
     numbered = (
-        sa.select(trials, place.label("place")).where(trials.c.state == TrialState.QUEUED.value).subquery()
+        # The index has all of these: thousands of rows with their hyperparameters are not read.
+        sa.select(trials.c.experiment_id, trials.c.queued_at, trials.c.number, place.label("place"))
+        .where(trials.c.state == TrialState.QUEUED.value)
+        .subquery()
     )
     query = (
         sa.select(
-            numbered.c.id,
-            numbered.c.experiment_id,
-            numbered.c.excluded_nodes,
+            trials.c.id,
+            trials.c.experiment_id,
+            trials.c.excluded_nodes,
             experiments.c.slots_per_trial,
             experiments.c.single_node,
             experiments.c.max_slots,
@@ -148,7 +151,9 @@ def queue(connection: Connection, *, per_experiment: int) -> list[Request]:
             experiments.c.workspace,
             workspaces.c.slots.label("workspace_slots"),
         )
-        .join(experiments, experiments.c.id == numbered.c.experiment_id)
+        .select_from(numbered)
+        .join(trials, trials.c.number == numbered.c.number)
+        .join(experiments, experiments.c.id == trials.c.experiment_id)
         .outerjoin(workspaces, workspaces.c.name == experiments.c.workspace)
         .where(numbered.c.place <= per_experiment, experiments.c.state == ExperimentState.ACTIVE.value)
         .order_by(numbered.c.queued_at, numbered.c.number)
