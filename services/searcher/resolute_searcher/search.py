@@ -245,6 +245,9 @@ class Search:
             self._hand_over(RunTrial(event.request_id, again.length, reopens=True), actions)
         for operation in self._method.decide(event, self._sampler):
             self._keep(operation, operations, actions)
+        if isinstance(event, Retried):
+            # Recovery hands actions out after the operations: what both leave behind must be the same.
+            self._hand_out(actions[0])
         if self._ends_with(event):
             self._keep(
                 Shutdown(
