@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 BASE_TAG := $(shell git describe --tags --abbrev=0 --match 'v*' 2>/dev/null)
 SEEDS ?= 5
 
-.PHONY: setup demo test check proto bench format worlds chaos clean
+.PHONY: setup demo test again check proto bench format worlds chaos clean
 
 setup: $(STAMP)
 
@@ -22,6 +22,10 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not world"
+
+# What failed in the last run, once more and one at a time: a machine that stalled lets it pass, a fault does not.
+again: $(STAMP)
+	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .

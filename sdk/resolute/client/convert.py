@@ -211,7 +211,7 @@ def checkpoint(
         run=message.run,
         steps_completed=message.steps_completed,
         files=tuple(
-            records.FileRecord(file.path, file.size, file.digest)
+            records.FileRecord(file.path, file.size, file.digest, file.home)
             for file in (message.files if files is None else files)
         ),
         metadata=to_mapping(message.metadata),

@@ -113,6 +113,8 @@ class FileRecord:
     size: int
     digest: str
     """``algorithm:hex``; empty for directories."""
+    home: str = ""
+    """Where a bucket has its bytes, ``UUID/path``, when an earlier checkpoint sent them; else empty."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ def test_values_are_plain_for_programs(capsys: pytest.CaptureFixture[str]) -> No
         "n": "NaN",
         "i": "-Infinity",
         "t": "2030-01-31T00:00:00+00:00",
-        "f": {"path": "a", "size": 1, "digest": ""},
+        "f": {"path": "a", "size": 1, "digest": "", "home": ""},
         "s": "ERROR",
     }
     assert plain({1: {2}}) == {"1": [2]}

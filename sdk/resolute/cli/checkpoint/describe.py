@@ -18,6 +18,8 @@ _FILE_COLUMNS: tuple[Column[FileRecord], ...] = (
     Column("Digest", lambda file: file.digest),
 )
 
+_HOME: Column[FileRecord] = Column("Lies at", lambda file: file.home or "this checkpoint")
+
 
 @click.command()
 @click.argument("uuids", metavar="UUID[,UUID...]", type=CHECKPOINTS)
@@ -61,5 +63,6 @@ def _show(item: Validated) -> None:
         ]
     )
     click.echo()
-    print_items(record.files, _FILE_COLUMNS, output=Format.TABLE)
+    shared = any(file.home for file in record.files)
+    print_items(record.files, (*_FILE_COLUMNS, _HOME) if shared else _FILE_COLUMNS, output=Format.TABLE)
     click.echo()
