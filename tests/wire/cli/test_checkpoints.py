@@ -57,6 +57,18 @@ def test_a_checkpoint_is_described_with_its_files(cluster: ScriptedCluster, reso
     assert described[0]["metrics"] == {"accuracy": 0.9, "loss": pytest.approx(0.1)}
 
 
+def test_a_file_whose_bytes_an_earlier_checkpoint_sent_says_where_they_lie(
+    cluster: ScriptedCluster, resolute: CommandLine
+) -> None:
+    trained(cluster)
+    first, second = cluster.state.checkpoints[:2]
+    assert "Lies at" not in resolute("c", "describe", second.checkpoint_id).out
+    second.files[0].home = f"{first.checkpoint_id}/{second.files[0].path}"
+    text = resolute("c", "describe", second.checkpoint_id).out
+    assert "Lies at" in text
+    assert second.files[0].home in text
+
+
 def test_a_checkpoint_is_downloaded_through_the_service(
     cluster: ScriptedCluster, resolute: CommandLine, tmp_path: Path
 ) -> None:
