@@ -22,6 +22,7 @@ print(json.dumps({
     "env": dict(os.environ), "cwd": os.getcwd(), "argv": sys.argv, "files": sorted(os.listdir(".")),
     "info": {p.stem: json.loads(p.read_text()) for p in info.glob("*.json")},
     "fds": len([fd for fd in os.listdir("/proc/self/fd")]),
+    "key": os.environ.get("RESOLUTE_COLLECTIVE_KEY", "")[::-1],
     "session": os.getsid(0) == os.getpid(), "stdin": os.readlink("/proc/self/fd/0"),
 }))
 """
@@ -66,7 +67,8 @@ def test_the_entrypoint_finds_its_code_and_the_documented_environment(tmp_path: 
     assert "DET_STALE" not in env
     assert env["RESOLUTE_RUN_DIR"] == str(run)
     assert (Path(env["PYTHONPATH"].split(":")[0]) / "determined").is_dir()
-    # It is there, and whoever prints it shows it to nobody.
+    # It is there, which only its reverse can tell: whoever prints it shows it to nobody.
+    assert len(found["key"]) == 32
     assert env["RESOLUTE_COLLECTIVE_KEY"] == "***"
     assert len(env["RESOLUTE_COLLECTIVE_PORTS"].split(",")) == 2
     assert "CUDA_VISIBLE_DEVICES" not in env or env["CUDA_VISIBLE_DEVICES"] == ""
@@ -229,7 +231,7 @@ def test_containers_of_a_run_meet_after_their_hooks(tmp_path: Path) -> None:
         for rank in "01":
             assert found[rank]["env"]["RESOLUTE_COLLECTIVE_PORTS"] == ",".join(ports[:2])
             assert found[rank]["env"]["C10D_PORT"] == ports[2]
-            # Only the shared secret itself is shown like this.
+            assert found[rank]["key"] == SHARED[::-1]
             assert found[rank]["env"]["RESOLUTE_COLLECTIVE_KEY"] == "***"
 
 
