@@ -11,6 +11,7 @@ import click
 
 from resolute.cli.experiment.ending import describe_end
 from resolute.cli.experiment.overview import best_of, ranked_trials
+from resolute.cli.interrupts import Interrupts
 from resolute.cli.lines import show_line
 from resolute.cli.output import shown
 from resolute.cli.progress import Progress
@@ -56,9 +57,10 @@ def follow(
     with ExitStack() as stack:
         display = stack.enter_context(_display(clock))
         feed = stack.enter_context(Feed())
+        interrupts = stack.enter_context(Interrupts())
         following = _Following(services, experiment, feed=feed, display=display, clock=clock)
         try:
-            following.run()
+            following.run(interrupts)
         except KeyboardInterrupt:
             stack.close()
             _detach(experiment)
@@ -83,10 +85,11 @@ class _Following:
         self._log_ended = False
         self._best_at = float("-inf")
 
-    def run(self) -> None:
+    def run(self, interrupts: Interrupts) -> None:
         """Shows everything until the experiment ends and its log has been shown."""
         self._feed.add(self._watch, name="watch-experiment")
         while not self._is_over():
+            interrupts.check()
             item = self._feed.next(timeout=_TICK)
             if isinstance(item, LineRecord):
                 self._display.line(show_line(item))

@@ -8,6 +8,7 @@ from resolute.api.searcher.v1 import search_pb2 as pb
 from resolute.client.remote.searches import Unanswered
 from resolute.client.services import Services
 from resolute.client.states import ExperimentState
+from resolute.errors import NotFoundError
 
 
 class ClusterDrive:
@@ -23,8 +24,15 @@ class ClusterDrive:
         self._id = experiment_id
 
     def poll(self, *, wait: float) -> Unanswered:
-        """Gives the events that wait for an answer; waits some seconds for one."""
-        return self._services.searches.poll(self._id, wait=wait)
+        """Gives the events that wait for an answer; waits some seconds for one.
+
+        None are there while the experiment waits for its search to be created, which is soon after it was
+        submitted.
+        """
+        try:
+            return self._services.searches.poll(self._id, wait=wait)
+        except NotFoundError:
+            return Unanswered(events=(), progress={}, over=False)
 
     def post(self, operations: Sequence[pb.Operation], *, answers: int) -> None:
         """Answers an event, and all before it."""

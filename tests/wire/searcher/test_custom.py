@@ -17,7 +17,7 @@ from resolute.client.endpoint import Endpoint
 from resolute.client.remote.searches import Searches, Unanswered
 from resolute.client.session import Session
 from resolute.client.states import ExperimentState
-from resolute.errors import FailedPreconditionError, InvalidArgumentError
+from resolute.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from resolute.searcher import (
     Close,
     Create,
@@ -140,6 +140,21 @@ def test_a_method_drives_a_search_to_its_end(tmp_path: Path, kills: set[int]) ->
             assert (found.state, found.progress) == (pb.SEARCH_STATE_SHUT_DOWN, 1.0)
 
     run(scenario, deadline=60)
+
+
+def test_a_client_that_comes_before_its_search_waits_for_it(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with searcher(tmp_path) as service:
+            client = service.platform()
+            early = asyncio.ensure_future(
+                client.PollEvents(service_pb.PollEventsRequest(search_id=SEARCH, wait_seconds=30))
+            )
+            with pytest.raises(NotFoundError):
+                await client.PollEvents(service_pb.PollEventsRequest(search_id=SEARCH))
+            await client.CreateSearch(service_pb.CreateSearchRequest(search_id=SEARCH, spec=CUSTOM))
+            assert [event.sequence for event in (await early).events] == [1]
+
+    run(scenario)
 
 
 def created(request_id: str) -> pb.Operation:

@@ -9,7 +9,7 @@ from sqlalchemy.engine import Connection
 
 from resolute.api.searcher.v1 import search_pb2 as pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
-from resolute.errors import FailedPreconditionError, UnavailableError
+from resolute.errors import FailedPreconditionError, NotFoundError, UnavailableError
 from resolute_searcher.events import OperationsPosted
 from resolute_searcher.live import Change
 from resolute_searcher.messages import posted_from
@@ -32,17 +32,22 @@ class DrivingCalls(Calls):
     async def PollEvents(
         self, request: service_pb.PollEventsRequest, context: Any
     ) -> service_pb.PollEventsResponse:
-        """Gives the events that wait for an answer; waits until there is one."""
+        """Gives the events that wait for an answer; waits until there is one, and for the search itself."""
         search_id = canonical_uuid(request.search_id, field="search_id")
         if not 0.0 <= request.wait_seconds <= _MOST_SECONDS:
             raise wrong("wait_seconds", f"must be from 0 to {_MOST_SECONDS:g}, not {request.wait_seconds}")
         left = request.wait_seconds
         with self.watchers.watch(search_id) as watcher:
             while True:
-                answered, over, reached = await self.searches.change(search_id, _standing)
-                events = [] if over else await self._heard(search_id, answered)
-                if events or over or left <= 0:
-                    return _response(events, over=over, reached=reached)
+                try:
+                    answered, over, reached = await self.searches.change(search_id, _standing)
+                    events = [] if over else await self._heard(search_id, answered)
+                    if events or over or left <= 0:
+                        return _response(events, over=over, reached=reached)
+                except NotFoundError:
+                    # An experiment is there before its search: whoever just submitted it may ask too early.
+                    if left <= 0:
+                        raise
                 if self.watchers.closed:
                     raise UnavailableError("the searcher stops; poll again")
                 pause = min(left, _POLL_SECONDS) if self.shared else left

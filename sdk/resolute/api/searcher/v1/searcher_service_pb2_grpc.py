@@ -236,7 +236,8 @@ class SearcherServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def PollEvents(self, request, context):
-        """Gives the events that the client of a custom method has not answered yet; waits until there is one.
+        """Gives the events that the client of a custom method has not answered yet; waits until there is one, and for the
+        search to be created.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -111,7 +111,9 @@ class SearcherServiceStub:
         resolute.api.searcher.v1.searcher_service_pb2.PollEventsRequest,
         resolute.api.searcher.v1.searcher_service_pb2.PollEventsResponse,
     ]
-    """Gives the events that the client of a custom method has not answered yet; waits until there is one."""
+    """Gives the events that the client of a custom method has not answered yet; waits until there is one, and for the
+    search to be created.
+    """
 
     PostOperations: grpc.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.PostOperationsRequest,
@@ -230,7 +232,9 @@ class SearcherServiceAsyncStub:
         resolute.api.searcher.v1.searcher_service_pb2.PollEventsRequest,
         resolute.api.searcher.v1.searcher_service_pb2.PollEventsResponse,
     ]
-    """Gives the events that the client of a custom method has not answered yet; waits until there is one."""
+    """Gives the events that the client of a custom method has not answered yet; waits until there is one, and for the
+    search to be created.
+    """
 
     PostOperations: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.PostOperationsRequest,
@@ -379,7 +383,9 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.searcher.v1.searcher_service_pb2.PollEventsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.PollEventsResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.PollEventsResponse]]:
-        """Gives the events that the client of a custom method has not answered yet; waits until there is one."""
+        """Gives the events that the client of a custom method has not answered yet; waits until there is one, and for the
+        search to be created.
+        """
 
     @abc.abstractmethod
     def PostOperations(
