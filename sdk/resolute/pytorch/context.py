@@ -253,6 +253,9 @@ class PyTorchTrialContext(TrialContext):
         Raises:
             InvalidExperimentException: With apex, it is called a second time for a batch.
         """
+        if self._precision.plain:
+            loss.backward(gradient, retain_graph, create_graph)  # type: ignore[no-untyped-call]
+            return
         with self._precision.scaled(loss, self.optimizers) as scaled:
             scaled.backward(  # type: ignore[no-untyped-call]
                 gradient=gradient, retain_graph=retain_graph, create_graph=create_graph

@@ -235,6 +235,11 @@ def to_device(data: Any, device: torch.device, warned_types: set[type] | None = 
         device: Where to.
         warned_types: Types that were warned of; default one set for the process.
     """
+    # Asked for every tensor of every batch, so what most batches are made of comes first, by its exact type.
+    if type(data) is torch.Tensor:
+        return data if data.device == device else data.to(device, non_blocking=True)
+    if type(data) is list:
+        return [to_device(value, device, warned_types) for value in data]
     if isinstance(data, torch.Tensor):
         return data.to(device, non_blocking=True)
     if isinstance(data, (str, bytes, int, float, bool, type(None))):

@@ -21,7 +21,7 @@ def keep(value: Any) -> Any:
     """
     if not isinstance(value, torch.Tensor):
         return value
-    if value.device.type == "cpu":
+    if value.is_cpu:
         return value.item() if value.numel() == 1 else value.detach().clone()
     return value.detach().clone()
 
@@ -32,7 +32,7 @@ def batch_metrics(returned: Any) -> Metrics:
     Raises:
         TypeError: It is neither a tensor nor a dict.
     """
-    if isinstance(returned, Mapping):
+    if type(returned) is dict or isinstance(returned, Mapping):
         return {name: keep(value) for name, value in returned.items()}
     if isinstance(returned, torch.Tensor):
         return {"loss": keep(returned)}

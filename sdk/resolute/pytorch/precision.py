@@ -87,6 +87,11 @@ class Precision:
             inner = getattr(model, "_orig_mod", model)
             inner.forward = _autocast(inner.forward, device.type)
 
+    @property
+    def plain(self) -> bool:
+        """Whether losses are as the trial computes them: nothing scales them."""
+        return self.apex is None and not self.automatic
+
     def begin_batch(self) -> None:
         """Forgets the batch before."""
         self._backward_passes = 0
