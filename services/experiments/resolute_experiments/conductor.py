@@ -45,7 +45,7 @@ SIGNALS = "signals"
 """Notifier key of whoever watches signals."""
 _TICK_SECONDS = 2.0
 """Between two looks while a trial runs: its progress is told to nobody."""
-_IDLE_SECONDS = 120.0
+_IDLE_SECONDS = 600.0
 """Between two looks otherwise. Every change wakes the conductor: it bounds what a defect could delay."""
 
 _log = structlog.get_logger("conductor")

@@ -12,6 +12,7 @@ from resolute.api.searcher.v1 import searcher_service_pb2
 from resolute.api.searcher.v1.searcher_service_pb2_grpc import add_SearcherServiceServicer_to_server
 from resolute_searcher.answering import Answering
 from resolute_searcher.live import LiveSearches
+from resolute_searcher.lookout import Lookout
 from resolute_searcher.owners import Owners
 from resolute_searcher.servicers.searcher import SearcherServicer
 from resolute_searcher.storage import Storage
@@ -56,13 +57,13 @@ class SearcherService:
             asked=self._answer,
         )
         self._answering = Answering(self._storage, searches, self._workers)
+        self._lookout = Lookout(self._storage, self._watchers) if shared else None
         self._servicer = SearcherServicer(
             storage=self._storage,
             searches=searches,
             owners=owners,
             watchers=self._watchers,
             workers=self._workers,
-            shared=shared,
         )
 
     def register(self, server: grpc.aio.Server) -> None:
@@ -88,11 +89,15 @@ class SearcherService:
         ]
 
     async def start(self) -> None:
-        """Has nothing to start: searches are read when they are asked for."""
+        """Looks out for what other replicas write. Searches are read when they are asked for."""
+        if self._lookout is not None:
+            self._lookout.start()
 
     async def stop(self) -> None:
         """Ends the streams, waits for what is on its way to the disk, closes the database."""
         self._watchers.close()
+        if self._lookout is not None:
+            await self._lookout.stop()
         await self._answering.close()
         await asyncio.to_thread(self._workers.close)
         await self._storage.close()

@@ -80,6 +80,10 @@ class Watchers:
             if not self._watchers[search_id]:
                 del self._watchers[search_id]
 
+    def followed(self) -> list[str]:
+        """The searches that have followers."""
+        return list(self._watchers)
+
     def notify(self, search_id: str, actions: Sequence[pb.Action] | None = None) -> None:
         """Wakes the followers of a search.
 

@@ -28,6 +28,8 @@ SERVER_OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.max_send_message_length", 16 * 1024 * 1024),
     # Clients ping every 30 s, also without calls; the default would count that as abuse.
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 20_000),
+    # On a machine that stalls pings come late and then close together: no reason to drop a connection.
+    ("grpc.http2.max_ping_strikes", 0),
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.keepalive_timeout_ms", 20_000),

@@ -21,7 +21,6 @@ class Calls:
         owners: Know the searches of trials.
         watchers: Wake whoever follows.
         workers: Do what takes long.
-        shared: Whether other processes write to the database.
     """
 
     storage: Storage
@@ -29,4 +28,3 @@ class Calls:
     owners: Owners
     watchers: Watchers
     workers: Workers
-    shared: bool

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,7 +24,6 @@ _HEARD = frozenset({"started", "trial_created", "validation_completed", "trial_c
 _MOST_EVENTS = 500
 _MOST_BYTES = 2 * 1024 * 1024
 _MOST_SECONDS = 60.0
-_POLL_SECONDS = 1.0
 
 
 class DrivingCalls(Calls):
@@ -36,22 +36,22 @@ class DrivingCalls(Calls):
         search_id = canonical_uuid(request.search_id, field="search_id")
         if not 0.0 <= request.wait_seconds <= _MOST_SECONDS:
             raise wrong("wait_seconds", f"must be from 0 to {_MOST_SECONDS:g}, not {request.wait_seconds}")
-        left = request.wait_seconds
+        now = asyncio.get_running_loop().time
+        end = now() + request.wait_seconds
         with self.watchers.watch(search_id) as watcher:
             while True:
                 try:
                     answered, over, reached = await self.searches.change(search_id, _standing)
                     events = [] if over else await self._heard(search_id, answered)
-                    if events or over or left <= 0:
+                    if events or over or now() >= end:
                         return _response(events, over=over, reached=reached)
                 except NotFoundError:
                     # An experiment is there before its search: whoever just submitted it may ask too early.
-                    if left <= 0:
+                    if now() >= end:
                         raise
                 if self.watchers.closed:
                     raise UnavailableError("the searcher stops; poll again")
-                pause = min(left, _POLL_SECONDS) if self.shared else left
-                left -= 0.0 if await watcher.wait(pause) else pause
+                await watcher.wait(end - now())
 
     async def PostOperations(
         self, request: service_pb.PostOperationsRequest, context: Any

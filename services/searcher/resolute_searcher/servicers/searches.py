@@ -23,10 +23,8 @@ from resolute_serving.pages import decode_token, encode_token, page_size
 
 _MOST_BYTES = 2 * 1024 * 1024
 _ACTIONS_AT_ONCE = 500
-HEARTBEAT_SECONDS = 60.0
-"""How often a stream of actions shows that it lives."""
-POLL_SECONDS = 1.0
-"""How often a stream looks for what other replicas wrote."""
+HEARTBEAT_SECONDS = 300.0
+"""How often a quiet stream of actions shows that it lives; pings notice a dead connection sooner."""
 
 
 class SearchCalls(Calls):
@@ -60,10 +58,8 @@ class SearchCalls(Calls):
         search_id = canonical_uuid(request.search_id, field="search_id")
         after = request.after_sequence
         await self._awaken(search_id)
-        quiet = 0.0
         with self.watchers.watch(search_id) as watcher:
             in_log = True
-            look_again = POLL_SECONDS if self.shared else HEARTBEAT_SECONDS
             while True:
                 actions = await self._actions(search_id, after) if in_log else watcher.take(after)
                 if actions is None:
@@ -71,18 +67,15 @@ class SearchCalls(Calls):
                     continue
                 if actions:
                     yield service_pb.FollowActionsResponse(actions=actions)
-                    after, quiet = actions[-1].sequence, 0.0
+                    after = actions[-1].sequence
                     if actions[-1].HasField("shutdown") and await self._is_last(search_id, after):
                         return
                     continue
                 if self.watchers.closed:
                     raise UnavailableError("the searcher stops; follow again from the last action")
-                woken = await watcher.wait(look_again)
-                in_log = not woken
-                quiet += 0.0 if woken else look_again
-                if quiet >= HEARTBEAT_SECONDS:
+                in_log = False
+                if not await watcher.wait(HEARTBEAT_SECONDS):
                     yield service_pb.FollowActionsResponse()
-                    quiet = 0.0
 
     async def AcknowledgeActions(
         self, request: service_pb.AcknowledgeActionsRequest, context: Any
