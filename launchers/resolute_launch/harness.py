@@ -128,6 +128,9 @@ def _context(
         context._average_aggregated_gradients = bool(  # noqa: SLF001 - what only a config can say
             optimizations.get("average_aggregated_gradients", True)
         )
+        context._compress_gradients = bool(  # noqa: SLF001 - likewise
+            optimizations.get("gradient_compression", False)
+        )
         yield context
 
 

@@ -60,6 +60,7 @@ class PyTorchTrialContext(TrialContext):
         )
         self._aggregation_frequency = aggregation_frequency
         self._average_aggregated_gradients = True
+        self._compress_gradients = False
         self._precision = Precision()
         self._backend = backend or choose_backend(core_context.distributed)
         self.experimental = PyTorchExperimentalContext(self)
@@ -123,9 +124,10 @@ class PyTorchTrialContext(TrialContext):
             optimizer: The optimizer, of parameters of wrapped models.
             backward_passes_per_step: How often ``backward`` is called for each batch with gradients of this
                 optimizer. For Horovod.
-            fp16_compression: Whether gradients travel in half precision. For Horovod.
+            fp16_compression: Whether gradients travel in half precision; default what the config of a trial
+                that runs by its class says, else False. For Horovod.
             average_aggregated_gradients: Whether aggregated gradients are divided by their number; default
-                what the config says, else True.
+                likewise what the config says, else True.
 
         Returns:
             What to step in its place.
@@ -140,7 +142,7 @@ class PyTorchTrialContext(TrialContext):
         if average_aggregated_gradients is not None:
             self._average_aggregated_gradients = average_aggregated_gradients
         compression = None
-        if fp16_compression:
+        if self._compress_gradients if fp16_compression is None else fp16_compression:
             compression = getattr(getattr(self._backend, "_hvd", None), "Compression", None)
             compression = getattr(compression, "fp16", None)
         wrapped = self._backend.wrap_optimizer(

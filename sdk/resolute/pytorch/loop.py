@@ -73,6 +73,8 @@ class TrainingLoop:
     def run(self, goals: Goals) -> None:
         """Trains until there is no goal left, or until it must stop; either way a checkpoint is left behind.
 
+        Each goal ends with one too: a run that fails on its way to the next begins there, and nowhere before.
+
         Raises:
             InvalidHP: The trial refuses its hyperparameters.
         """
@@ -80,13 +82,14 @@ class TrainingLoop:
         try:
             for goal in goals.each(progress.epoch_length):
                 train.set_status("training")
-                if not self._reach(goal):
+                goes_on = self._reach(goal)
+                self._save_if_stale()
+                if not goes_on:
                     break
         except InvalidHP:
             if progress.saved != progress.step:
                 self._parts.checkpoints.save(progress, chief_only=True)
             raise
-        self._save_if_stale()
 
     def _reach(self, goal: Goal) -> bool:
         """Trains to a goal; returns False if training must stop before."""

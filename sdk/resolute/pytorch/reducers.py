@@ -197,15 +197,15 @@ def _as_metrics(wrapped: _Wrapped, reduced: Any) -> dict[str, Any]:
     return {wrapped.name: reduced}
 
 
-def reduce_values(reducer: Reducer, values: Iterable[Any], num_batches: Sequence[int] | None = None) -> Any:
+def reduce_values(reducer: Reducer, metrics: Iterable[Any], num_batches: Sequence[int] | None = None) -> Any:
     """Reduces the values of one metric.
 
     Args:
         reducer: How.
-        values: Numbers or arrays.
+        metrics: Its values: numbers or arrays.
         num_batches: Weight of each value in a mean; None for equal weights.
     """
-    stacked = np.asarray(list(values))
+    stacked = np.asarray(list(metrics))
     if reducer is Reducer.AVG:
         if num_batches is not None and sum(num_batches) != 0:
             return np.average(stacked, axis=0, weights=num_batches)

@@ -5,16 +5,19 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from support.core_cluster import Trial
+from support.core_cluster import Trial, cluster
 from support.trials import LineTrial, local_context, same, weights
 
 import resolute
 from resolute import pytorch
+from resolute.api.searcher.v1 import search_pb2 as search
+from resolute.core.samples import MachineSampler
 from resolute.pytorch import Batch, Trainer
 from resolute.pytorch.random_state import seed_all
 
@@ -177,3 +180,45 @@ def test_training_anew_beside_a_checkpoint_is_warned_of(
     with caplog.at_level(logging.WARNING):
         fit()
     assert "fit() was called without it: training begins anew" in caplog.text
+
+
+def test_a_trial_that_fails_on_its_way_to_the_next_length_begins_at_the_last_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Failing(Judged):
+        def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
+            if batch_idx == 6:
+                raise OSError("the disk is full")
+            return super().train_batch(batch, epoch_idx, batch_idx)
+
+    halving = search.AsyncHalvingMethod(num_rungs=2, max_length=12, max_trials=1, divisor=3, stop_once=True)
+    with cluster(tmp_path, max_length=12, halving=halving) as trial:
+        trial.enter(monkeypatch)
+        with pytest.raises(OSError, match="disk"):
+            fit(Failing, checkpoint_policy="none")
+        assert steps(trial, "validation") == [4]
+        assert saved_steps(trial) == [4]
+        (checkpoint,) = {file.parent.name for file in trial.path.glob("checkpoints/**/metadata.json")}
+        assert fit(checkpoint_policy="none", latest_checkpoint=checkpoint).seen == list(range(4, 12))
+        assert saved_steps(trial) == [4, 12]
+
+
+def test_the_machine_is_sampled_while_a_trial_trains_if_asked_for(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sampled = threading.Event()
+    measure = MachineSampler.sample
+
+    def noting(sampler: MachineSampler) -> Any:
+        samples = measure(sampler)
+        sampled.set()
+        return samples
+
+    class Waiting(Judged):
+        def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
+            assert sampled.wait(20)
+            return super().train_batch(batch, epoch_idx, batch_idx)
+
+    monkeypatch.setattr(MachineSampler, "sample", noting)
+    fit(Waiting, profiling_enabled=True)
+    assert [step for step, _ in trial.series("memory", "agent.memory_free")] == [1]

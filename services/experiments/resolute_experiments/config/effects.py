@@ -43,6 +43,10 @@ def _is_command(config: ExperimentConfig) -> bool:
     return not runs_trial_class(config.entrypoint)
 
 
+def _is_trial_class(config: ExperimentConfig) -> bool:
+    return runs_trial_class(config.entrypoint)
+
+
 def _is_timed(config: ExperimentConfig) -> bool:
     return isinstance(config.searcher, HalvingSearcher) and config.searcher.max_time is not None
 
@@ -107,8 +111,17 @@ LOCAL_PROCESSES: tuple[Ineffective, ...] = (
     *(Ineffective(name, _OLD) for name in ("internal", "security", "data_layer", "tensorboard_storage")),
     Ineffective("slurm", _NO_BATCH_SYSTEM),
     Ineffective("pbs", _NO_BATCH_SYSTEM),
-    Ineffective("profiling", "the use of the system is not recorded yet"),
+    *(
+        Ineffective(f"profiling.{name}", "the machine is sampled from the beginning of training to its end")
+        for name in ("begin_on_batch", "end_after_batch", "sync_timings")
+    ),
     Ineffective("records_per_epoch", "Trial classes count the records of their own data"),
+    Ineffective(
+        "optimizations.mixed_precision",
+        "a Trial class asks for it in its code, by context.experimental.use_amp() before wrap_model()",
+        _is_trial_class,
+    ),
+    Ineffective("optimizations.grad_updates_size_file", _OLD, _is_trial_class),
     Ineffective("searcher.stop_once", "a search by max_time always stops trials for good", _is_timed),
     *(
         Ineffective(name, _ONLY_TRIAL_CLASS, _is_command)
@@ -118,6 +131,7 @@ LOCAL_PROCESSES: tuple[Ineffective, ...] = (
             "min_checkpoint_period",
             "perform_initial_validation",
             "scheduling_unit",
+            "profiling.enabled",
             "optimizations",
         )
     ),

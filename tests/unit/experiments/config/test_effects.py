@@ -53,7 +53,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "slurm": {"slurm": {"slots_per_node": 4}},
     "pbs": {"pbs": {"pbsbatch_args": ["-lwalltime=1"]}},
     "log_policies": {"log_policies": [{"pattern": "x", "action": "exclude_node"}]},
-    "profiling": {"profiling": {"enabled": True}},
+    "profiling.enabled": {"profiling": {"enabled": True}},
+    "profiling.begin_on_batch": {"profiling": {"begin_on_batch": 1}},
+    "profiling.end_after_batch": {"profiling": {"end_after_batch": 9}},
+    "profiling.sync_timings": {"profiling": {"sync_timings": False}},
     "records_per_epoch": {"records_per_epoch": 100},
     "searcher.stop_once": {"searcher": ASHA},
     "checkpoint_policy": {"checkpoint_policy": "all"},
@@ -62,6 +65,14 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "perform_initial_validation": {"perform_initial_validation": True},
     "scheduling_unit": {"scheduling_unit": 5},
     "optimizations": {"optimizations": {"aggregation_frequency": 2}},
+    "optimizations.mixed_precision": {
+        "optimizations": {"mixed_precision": "O1"},
+        "entrypoint": "model_def:Trial",
+    },
+    "optimizations.grad_updates_size_file": {
+        "optimizations": {"grad_updates_size_file": "sizes"},
+        "entrypoint": "model_def:Trial",
+    },
 }
 
 
@@ -110,10 +121,11 @@ def test_fields_of_the_trial_apis_have_an_effect_on_trial_classes(accept: Accept
     settings = {
         "scheduling_unit": 5,
         "checkpoint_policy": "all",
-        "optimizations": {"aggregation_frequency": 2},
+        "optimizations": {"aggregation_frequency": 2, "gradient_compression": True},
+        "profiling": {"enabled": True},
     }
     assert ineffective_fields(accept(entrypoint=entrypoint, **settings)) == []
-    assert len(ineffective_fields(accept(**settings))) == 3
+    assert len(ineffective_fields(accept(**settings))) == 5
 
 
 def test_what_the_cluster_sets_is_no_fault_of_the_user(good: dict[str, Any]) -> None:
