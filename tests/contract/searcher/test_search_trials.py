@@ -269,7 +269,7 @@ class TestEvents:
                     await session.report(
                         pb.Event(event_id="a", trial_created=created), closed(trial.request_id)
                     )
-                assert [entry.event.event_id for entry in await session.log()] == ["#1", "a"]
+                assert [entry.event.event_id for entry in await session.log()] == ["#1", "#2"]
 
         run(scenario)
 

@@ -36,7 +36,8 @@ class TrialCalls(Calls):
 
         def act(change: Change) -> int:
             for event_id, event in events:
-                change.record(event, event_id=event_id)
+                # A trial is created once: the search knows a repeat by itself, and the log need not index it.
+                change.record(event, event_id="" if isinstance(event, TrialCreated) else event_id)
                 left = isinstance(event, TrialExited) and change.search.trial(event.request_id).exit
                 if left:
                     change.record(TrialClosed(event.request_id), event_id=f"{event_id}/closed")
