@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from resolute import file_cache
 from resolute.info import DIRECTORY_VARIABLE, ClusterInfo
 from resolute.launch_order import LaunchOrder
 from resolute.run_directory import ENVIRONMENT_VARIABLE
@@ -16,7 +17,12 @@ from resolute_launch.output import stderr_pipe, stdout_pipe
 from resolute_launch.task import Task
 
 _OURS = ("RESOLUTE_", "DET_")
-_NOT_OURS = ("RESOLUTE_SPOOL_LIMIT", "RESOLUTE_PATIENCE_SECONDS")
+_NOT_OURS = (
+    "RESOLUTE_SPOOL_LIMIT",
+    "RESOLUTE_PATIENCE_SECONDS",
+    file_cache.DIRECTORY_VARIABLE,
+    file_cache.LIMIT_VARIABLE,
+)
 _LONGEST_VALUE = 100_000
 """Bytes of one variable: the kernel refuses to start programs with more than 128 KiB in one."""
 _DEVICE_CLASSES = {"cpu": ("cpu",), "gpu": ("cuda", "gpu", "rocm")}

@@ -8,13 +8,12 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from faults.uploader import SIZES, content
-from support.core_cluster import Trial, cluster
-from support.s3 import REGION, S3Server, s3_server
+from support.core_cluster import Trial
+from support.s3 import S3Server
 
 from resolute import core
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as api
@@ -24,24 +23,6 @@ from resolute.rpc.channel import open_channel
 SCRIPT = Path(__file__).with_name("uploader.py")
 KILLS = 5
 DEADLINE = 30.0
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[S3Server]:
-    with s3_server(tmp_path / "s3") as running:
-        yield running
-
-
-@pytest.fixture
-def trial(tmp_path: Path, server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trial]:
-    monkeypatch.setenv("RESOLUTE_CHECKPOINTS_S3_ACCESS_KEY", server.access_key)
-    monkeypatch.setenv("RESOLUTE_CHECKPOINTS_S3_SECRET_KEY", server.secret_key)
-    monkeypatch.setenv("RESOLUTE_CHECKPOINTS_S3_REGION", REGION)
-    monkeypatch.setenv("RESOLUTE_CHECKPOINTS_ABANDON_SECONDS", "0.001")
-    monkeypatch.setenv("RESOLUTE_CHECKPOINTS_COLLECT_SECONDS", "0.2")
-    with cluster(tmp_path) as running:
-        running.enter(monkeypatch)
-        yield running
 
 
 def write_until_killed(trial: Trial, storage: str, *, start: int, seconds: float) -> list[int]:

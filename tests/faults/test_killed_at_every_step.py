@@ -15,7 +15,7 @@ import signal
 import sys
 import traceback
 import uuid
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 from support.checkpoints import EXPERIMENT, SERVICE, TRIAL
 from support.clocks import ManualClock
-from support.s3 import REGION, S3Server, s3_server
+from support.s3 import REGION, S3Server
 
 from resolute_checkpoints.blobs.buckets import BucketSettings
 from resolute_checkpoints.blobs.s3 import BucketStore
@@ -203,12 +203,6 @@ def in_child(scene: Scene, work: Callable[[Scene], Coroutine[Any, Any, None]], *
         sys.stderr.flush()
     finally:
         os._exit(status)
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[S3Server]:
-    with s3_server(tmp_path / "s3") as running:
-        yield running
 
 
 @pytest.mark.integration

@@ -23,6 +23,8 @@ from resolute.client.remote.checkpoints import Checkpoints
 from resolute.client.states import CheckpointState
 from resolute.digests import hash_of
 from resolute.errors import DataLossError, FailedPreconditionError, NotFoundError, UnavailableError
+from resolute.file_cache import FileCache
+from resolute.progress import UNWATCHED, Progress, counted
 
 METADATA_FILE = "metadata.json"
 """Written last: a directory that has it is complete."""
@@ -56,19 +58,24 @@ def download(
     *,
     registry: Checkpoints,
     mode: DownloadMode = DownloadMode.AUTO,
+    progress: Progress = UNWATCHED,
 ) -> Path:
     """Fetches a checkpoint into a directory; does nothing when it is complete there already.
+
+    Files that the cache of this machine has, if it has one, are taken from there, and others put there.
 
     Args:
         checkpoint: The checkpoint.
         destination: The directory; made if missing.
         registry: The checkpoints service.
         mode: Which way the bytes come.
+        progress: Counts the bytes of files that are there.
 
     Raises:
         FailedPreconditionError: The checkpoint is not committed, or the store cannot be reached directly when
             ``mode`` wants that.
         DataLossError: Fetched bytes do not match their digest, or a path leads outside.
+        InvalidArgumentError: The variables of the machine's cache are wrong.
         QuotaError: The disk is full.
         UnavailableError: The service, or the store, cannot be reached.
     """
@@ -79,20 +86,24 @@ def download(
             f"checkpoint {checkpoint.uuid} is {checkpoint.state.value}; only committed ones can be downloaded"
         )
     source = choose_source(checkpoint, registry, mode)
+    cache = _cache_for(checkpoint, source)
+    fetching = _Fetching(source, cache=cache, progress=progress)
     destination.mkdir(parents=True, exist_ok=True)
     last = None
-    for file in checkpoint.files:
-        path = _inside(destination, file.path, checkpoint.uuid)
-        if file.path == METADATA_FILE:
-            last = file
-        elif file.path.endswith("/"):
-            path.mkdir(parents=True, exist_ok=True)
+    with cache.turn(checkpoint.uuid) if cache else contextlib.nullcontext():
+        for file in checkpoint.files:
+            path = _inside(destination, file.path, checkpoint.uuid)
+            if file.path == METADATA_FILE:
+                last = file
+            elif file.path.endswith("/"):
+                path.mkdir(parents=True, exist_ok=True)
+            else:
+                fetching.fetch(file, path)
+        if last is not None:
+            fetching.fetch(last, destination / METADATA_FILE)
         else:
-            _fetch(source, file, path)
-    if last is not None:
-        _fetch(source, last, destination / METADATA_FILE)
-    else:
-        write_metadata(checkpoint, destination / METADATA_FILE)
+            write_metadata(checkpoint, destination / METADATA_FILE)
+        fetching.keep()
     return destination
 
 
@@ -114,30 +125,61 @@ def _inside(destination: Path, path: str, uuid: str) -> Path:
     return target
 
 
-def _fetch(source: Source, file: FileRecord, path: Path) -> None:
-    if path.is_file() and path.stat().st_size == file.size and _matches(path, file.digest):
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")
-    have = partial.stat().st_size if partial.is_file() else 0
-    if have > file.size:
-        have = 0
-    with (
-        naming_full_disk(f"write {path}", remedy="free some space and download again: it goes on here"),
-        partial.open("r+b" if have else "wb") as output,
-    ):
-        if have:
-            output.seek(have)
-        for piece in source.read(file.path, have):
-            output.write(piece)
-    size = partial.stat().st_size
-    if size != file.size or not _matches(partial, file.digest):
-        partial.unlink()
-        raise DataLossError(
-            f"{file.path} arrived with {size} of {file.size} bytes, or with other content than its digest "
-            f"{file.digest or 'says'}; try again, and if it stays so the stored file is damaged"
-        )
-    partial.replace(path)
+class _Fetching:
+    """Brings files to their places, from the nearest place that has them."""
+
+    def __init__(self, source: Source, *, cache: FileCache | None, progress: Progress) -> None:
+        self._source = source
+        self._cache = cache
+        self._progress = progress
+        self._fetched: list[tuple[str, Path]] = []
+
+    def keep(self) -> None:
+        """Keeps for others of this machine what came from the store."""
+        if self._cache is not None:
+            self._cache.keep(self._fetched)
+
+    def fetch(self, file: FileRecord, path: Path) -> None:
+        """Brings a file to its place, unless it is there."""
+        if path.is_file() and path.stat().st_size == file.size and _matches(path, file.digest):
+            self._progress.advance(file.size)
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(f".{path.name}.partial")
+        with naming_full_disk(f"write {path}", remedy="free some space and download again: it goes on here"):
+            if self._taken(file, partial):
+                self._progress.advance(file.size)
+            else:
+                self._receive(file, partial)
+                self._fetched.append((file.digest, path))
+        partial.replace(path)
+
+    def _taken(self, file: FileRecord, partial: Path) -> bool:
+        # What an interrupted download has left is worth more than a look into the cache.
+        if self._cache is None or partial.exists():
+            return False
+        if self._cache.take(file.digest, partial):
+            return True
+        partial.unlink(missing_ok=True)
+        return False
+
+    def _receive(self, file: FileRecord, partial: Path) -> None:
+        have = partial.stat().st_size if partial.is_file() else 0
+        if have > file.size:
+            have = 0
+        with counted(self._progress) as count:
+            with partial.open("r+b" if have else "wb") as output:
+                count(output.seek(have))
+                for piece in self._source.read(file.path, have):
+                    count(output.write(piece))
+            size = partial.stat().st_size
+            if size != file.size or not _matches(partial, file.digest):
+                partial.unlink()
+                raise DataLossError(
+                    f"{file.path} arrived with {size} of {file.size} bytes, or with other content than its "
+                    f"digest {file.digest or 'says'}; try again, and if it stays so the stored file is "
+                    "damaged"
+                )
 
 
 def _matches(path: Path, digest: str) -> bool:
@@ -148,6 +190,12 @@ def _matches(path: Path, digest: str) -> bool:
         while piece := content.read(_PIECE):
             computed.update(piece)
     return computed.hexdigest() == digest.partition(":")[2]
+
+
+def _cache_for(checkpoint: CheckpointRecord, source: Source) -> FileCache | None:
+    """Gives the cache of this machine, if it has one that is of use for a checkpoint."""
+    cache = None if isinstance(source, _FromDirectory) else FileCache.from_environment()
+    return cache if cache is not None and checkpoint.total_size <= cache.limit else None
 
 
 def choose_source(checkpoint: CheckpointRecord, registry: Checkpoints, mode: DownloadMode) -> Source:

@@ -17,7 +17,8 @@ from typing import IO, cast, final
 
 from resolute.client.disk import is_full_disk, naming_full_disk
 from resolute.client.ignores import IGNORE_FILE
-from resolute.client.tree import Entry, ModelDefinitionError, collect, human_size
+from resolute.client.tree import Entry, ModelDefinitionError, collect
+from resolute.sizes import human_size
 
 CHUNK_BYTES = 1 << 20
 """Bytes that travel in one message."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from resolute.client.ignores import IGNORE_FILE, Ignores
 from resolute.errors import InvalidArgumentError
+from resolute.sizes import human_size
 
 _LARGEST_SHOWN = 3
 
@@ -60,16 +61,6 @@ def collect(model_definition: Path | None, includes: Sequence[Path], *, limit: i
             if total > limit:
                 raise _too_large(found, total, limit)
     return sorted(found, key=lambda entry: entry.name)
-
-
-def human_size(size: int) -> str:
-    """Writes a number of bytes for people: ``95.0 MiB``."""
-    amount, unit = float(size), "B"
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if amount < 1024 or unit == "TiB":
-            break
-        amount /= 1024
-    return f"{size} B" if unit == "B" else f"{amount:.1f} {unit}"
 
 
 def _roots(model_definition: Path | None, includes: Sequence[Path]) -> Iterator[tuple[Path, str]]:

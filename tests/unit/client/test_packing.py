@@ -15,8 +15,9 @@ import pytest
 
 from resolute.archive import extract_archive
 from resolute.client.packing import CHUNK_BYTES, configured_limit, pack
-from resolute.client.tree import ModelDefinitionError, human_size
+from resolute.client.tree import ModelDefinitionError
 from resolute.errors import InvalidArgumentError, QuotaError
+from resolute.sizes import human_size
 
 
 def packed(model_definition: Path | None, *includes: Path, limit: int = 1 << 20) -> bytes:

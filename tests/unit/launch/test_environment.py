@@ -43,8 +43,8 @@ def environment_of(task: Task, base: dict[str, str] | None = None) -> dict[str, 
 
 
 def test_an_enclosing_run_leaves_no_trace_but_the_users_own_settings() -> None:
-    base = {"DET_TRIAL_ID": "1", "RESOLUTE_RUN_DIR": "/x", "RESOLUTE_SPOOL_LIMIT": "5", "HOME": "/me"}
-    assert cleaned(base) == {"RESOLUTE_SPOOL_LIMIT": "5", "HOME": "/me"}
+    users = {"RESOLUTE_SPOOL_LIMIT": "5", "RESOLUTE_CHECKPOINT_CACHE_DIR": "/scratch", "HOME": "/me"}
+    assert cleaned({"DET_TRIAL_ID": "1", "RESOLUTE_RUN_DIR": "/x", **users}) == users
 
 
 def test_the_trials_interpreter_and_the_compat_package_come_first(tmp_path: Path) -> None:

@@ -100,6 +100,25 @@ def test_an_interrupted_download_goes_on_where_it_stopped(
     assert set(downloaded(tmp_path / "here")) == {*FILES, "metadata.json"}
 
 
+def test_a_machine_with_a_cache_fetches_a_file_once(
+    cluster: ScriptedCluster, resolute: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RESOLUTE_CHECKPOINT_CACHE_DIR", str(tmp_path / "cache"))
+    trained(cluster)
+    first, second = (checkpoint.checkpoint_id for checkpoint in cluster.state.checkpoints[:2])
+    assert resolute("c", "download", first, "-o", "one").code == 0
+    served = list(cluster.state.served_files)
+    # Another checkpoint of the same files, and a file of the cache that somebody has changed.
+    (kept,) = [path for path in (tmp_path / "cache").glob("??/*") if path.read_bytes() == b"extra"]
+    kept.write_bytes(b"EXTRA")
+    assert resolute("c", "download", second, "-o", "two").code == 0
+    assert cluster.state.served_files == [*served, ("sub/extra.txt", 0)]
+    assert {**downloaded(tmp_path / "two"), "metadata.json": b""} == {**FILES, "metadata.json": b""}
+    monkeypatch.setenv("RESOLUTE_CHECKPOINT_CACHE_DIR", "cache")
+    refused = resolute("c", "download", second, "-o", "three")
+    assert (refused.code, "give the absolute path of a local directory" in refused.err) == (1, True)
+
+
 def test_a_store_on_this_machine_is_copied_from(
     cluster: ScriptedCluster, resolute: CommandLine, tmp_path: Path
 ) -> None:

@@ -10,7 +10,7 @@ from resolute.cli.settings import Settings
 from resolute.client.ranking import Validated, validated
 from resolute.client.records import DirectoryStorage, FileRecord
 from resolute.client.services import Services
-from resolute.client.tree import human_size
+from resolute.sizes import human_size
 
 _FILE_COLUMNS: tuple[Column[FileRecord], ...] = (
     Column("File", lambda file: file.path),

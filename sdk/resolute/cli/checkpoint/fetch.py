@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from resolute.cli.transfers import shown
 from resolute.client.download import DownloadMode, download
 from resolute.client.records import CheckpointRecord
 from resolute.client.services import Services
@@ -29,8 +30,10 @@ def fetch(
         quiet: Print the directory and nothing else.
     """
     target = destination if destination is not None else Path("checkpoints") / record.uuid
-    path = download(record, target, registry=services.checkpoints, mode=mode)
+    registry = services.checkpoints
     if quiet:
-        click.echo(path)
+        click.echo(download(record, target, registry=registry, mode=mode))
     else:
+        with shown(f"checkpoint {record.uuid} is downloaded", total=record.total_size) as progress:
+            path = download(record, target, registry=registry, mode=mode, progress=progress)
         click.echo(f"checkpoint {record.uuid} (step {record.steps_completed}) is in {path}")

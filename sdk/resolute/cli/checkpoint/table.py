@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from resolute.cli.output import Column, Format, print_items, print_json
 from resolute.client.ranking import Validated
-from resolute.client.tree import human_size
+from resolute.sizes import human_size
 
 
 def print_checkpoints(items: Sequence[Validated], *, metric: str, output: Format) -> None:

@@ -13,11 +13,13 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Protocol, TypeVar, final
 
+from resolute.core.checkpoint.logged import Watch, logged
 from resolute.core.checkpoint.manifest import FileEntry, algorithms_of, difference
 from resolute.core.checkpoint.reuse import Reuse
-from resolute.core.checkpoint.transport import GoneError, RefusedError, Transport
+from resolute.core.checkpoint.transport import DEFAULT_TIMEOUT, GoneError, RefusedError, Transport
 from resolute.digests import PREFERRED, new_hash, written
 from resolute.errors import DataLossError, FailedPreconditionError, UnavailableError
+from resolute.progress import Progress, counted
 from resolute.trial_errors import CheckpointNotFound
 
 _THREADS = 8
@@ -71,6 +73,8 @@ class BucketStore:
         patience: Seconds to wait for a store that is away or busy.
         reuse: Finds files of earlier checkpoints; None sends everything.
         sleep: Waits some seconds.
+        watch: Makes what counts the bytes of a transfer.
+        timeout: Seconds after which a store that sends and takes nothing is away.
     """
 
     def __init__(
@@ -80,11 +84,15 @@ class BucketStore:
         patience: float,
         reuse: Reuse | None = None,
         sleep: Callable[[float], None] = time.sleep,
+        watch: Watch = logged,
+        timeout: float = DEFAULT_TIMEOUT,
     ) -> None:
         self._links = links
         self._reuse = reuse
         self._patience = patience
         self._sleep = sleep
+        self._watch = watch
+        self._timeout = timeout
 
     def in_place(self, checkpoint_id: str) -> Path | None:
         """None: files have to be copied."""
@@ -102,8 +110,15 @@ class BucketStore:
         held = self._reuse.find(checkpoint_id, source, wanted) if self._reuse else {}
         files = [path for path in wanted if not path.endswith("/") and path not in held]
         sizes = {path: (source / path).stat().st_size for path in files}
-        with Transport() as transport, _Pool() as pool:
-            sending = _Sending(checkpoint_id, source, links=self._links, transport=transport, pool=pool)
+        with Transport(timeout=self._timeout) as transport, _Pool() as pool:
+            sending = _Sending(
+                checkpoint_id,
+                source,
+                links=self._links,
+                transport=transport,
+                pool=pool,
+                progress=self._watch(f"checkpoint {checkpoint_id} is uploaded", sum(sizes.values())),
+            )
             for batch in _batches(sizes):
                 targets = self._links.uploads(checkpoint_id, batch)
                 for path, size in batch.items():
@@ -133,15 +148,18 @@ class BucketStore:
             directory = target / path if path.endswith("/") else (target / path).parent
             directory.mkdir(parents=True, exist_ok=True)
         files = [path for path in wanted if not path.endswith("/")]
-        with Transport() as transport, _Pool() as pool:
+        sizes = {entry.path: entry.size for entry in expected}
+        total = sum(sizes.get(path, 0) for path in files)
+        with Transport(timeout=self._timeout) as transport, _Pool() as pool:
             receiving = _Receiving(
                 checkpoint_id,
                 target,
                 links=self._links,
                 transport=transport,
                 pool=pool,
-                sizes={entry.path: entry.size for entry in expected},
+                sizes=sizes,
                 algorithms=algorithms_of(expected),
+                progress=self._watch(f"checkpoint {checkpoint_id} is downloaded", total),
             )
             for start in range(0, len(files), _BATCH_FILES):
                 batch = files[start : start + _BATCH_FILES]
@@ -222,10 +240,13 @@ class _Sending:
     links: Links
     transport: Transport
     pool: _Pool
+    progress: Progress
 
     def file(self, target: Target, size: int) -> FileEntry:
         def send(current: Target) -> FileEntry:
-            return self._in_parts(current, size) if current.upload_id else self._whole(current, size)
+            with counted(self.progress) as count:
+                work = self._in_parts if current.upload_id else self._whole
+                return work(current, size, count)
 
         def renew() -> Target:
             return self.links.uploads(self.checkpoint_id, {target.path: size})[target.path]
@@ -233,16 +254,16 @@ class _Sending:
         # An upload in parts that the store no longer knows begins anew.
         return _renewing(send, target, renew, refusals=(RefusedError, GoneError))
 
-    def _whole(self, target: Target, size: int) -> FileEntry:
+    def _whole(self, target: Target, size: int, count: Callable[[int], None]) -> FileEntry:
         with (self.source / target.path).open("rb") as content:
-            body = _Measured(content, size)
+            body = _Measured(content, size, count=count)
             self.transport.put(target.urls[0], body, size=size)
             return FileEntry(target.path, size, body.digest(target.path))
 
-    def _in_parts(self, target: Target, size: int) -> FileEntry:
+    def _in_parts(self, target: Target, size: int, count: Callable[[int], None]) -> FileEntry:
         futures: list[Future[str]] = []
         with (self.source / target.path).open("rb") as content:
-            body = _Measured(content, size)
+            body = _Measured(content, size, count=count)
             try:
                 for url in target.urls:
                     data = body.read(target.part_size)
@@ -282,17 +303,19 @@ class _Receiving:
     pool: _Pool
     sizes: Mapping[str, int]
     algorithms: Mapping[str, str]
+    progress: Progress
 
     def file(self, path: str, url: str) -> FileEntry:
         algorithm = self.algorithms.get(path, PREFERRED)
 
         def receive(current: str) -> FileEntry:
             summed = new_hash(algorithm)
-            with (self.target / path).open("wb") as output:
+            with counted(self.progress) as count, (self.target / path).open("wb") as output:
 
                 def take(piece: bytearray | memoryview) -> None:
                     summed.update(piece)
                     output.write(piece)
+                    count(len(piece))
 
                 expected = self.sizes.get(path, 0)
                 if expected >= _RANGED_BYTES:
@@ -337,9 +360,9 @@ def _taken(part: Future[bytearray], take: Callable[[bytearray], None]) -> int:
 class _Measured:
     """A file that is read once, to be sent and to be summed up."""
 
-    def __init__(self, content: BinaryIO, size: int) -> None:
+    def __init__(self, content: BinaryIO, size: int, *, count: Callable[[int], None]) -> None:
         self._content = content
-        self._size = size
+        self._count = count
         self._left = size
         self._digest = new_hash()
 
@@ -355,6 +378,7 @@ class _Measured:
             raise FailedPreconditionError(_changed(name))
         self._left -= len(data)
         self._digest.update(data)
+        self._count(len(data))
         return data
 
     def digest(self, path: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 
 from resolute.digests import PREFERRED, new_hash, written
 from resolute.errors import DataLossError
+from resolute.progress import UNWATCHED, Progress
 
 METADATA_FILE = "metadata.json"
 _BLOCK_BYTES = 1 << 18
@@ -69,19 +70,20 @@ def _walk(directory: Path, above: frozenset[Path]) -> Iterator[Path]:
             yield from _walk(path, above | {real})
 
 
-def measure(root: Path, paths: Iterable[str]) -> list[FileEntry]:
+def measure(root: Path, paths: Iterable[str], *, progress: Progress = UNWATCHED) -> list[FileEntry]:
     """Returns entries with sizes and digests, and makes sure that the files are on disk.
 
     Args:
         root: The directory.
         paths: Relative paths.
+        progress: Counts the bytes that were read.
     """
 
     def read(path: str) -> FileEntry:
         if path.endswith("/"):
             return FileEntry(path, 0, "")
         with (root / path).open("rb", buffering=0) as file:
-            entry = _digest(path, file)
+            entry = _digest(path, file, progress=progress)
             os.fsync(file.fileno())
         return entry
 
@@ -89,7 +91,11 @@ def measure(root: Path, paths: Iterable[str]) -> list[FileEntry]:
 
 
 def sum_up(
-    root: Path, paths: Iterable[str], algorithms: Mapping[str, str] = MappingProxyType({})
+    root: Path,
+    paths: Iterable[str],
+    algorithms: Mapping[str, str] = MappingProxyType({}),
+    *,
+    progress: Progress = UNWATCHED,
 ) -> list[FileEntry]:
     """Returns entries of files with sizes and digests; nothing is made sure of their being on disk.
 
@@ -97,17 +103,23 @@ def sum_up(
         root: The directory.
         paths: Relative paths, no directories.
         algorithms: How to sum files up, by path; others as new files are.
+        progress: Counts the bytes that were read.
     """
 
     def read(path: str) -> FileEntry:
         with (root / path).open("rb", buffering=0) as file:
-            return _digest(path, file, algorithm=algorithms.get(path, PREFERRED))
+            return _digest(path, file, algorithm=algorithms.get(path, PREFERRED), progress=progress)
 
     return _in_parallel(read, paths)
 
 
 def copy_measured(
-    source: Path, target: Path, paths: Iterable[str], algorithms: Mapping[str, str] = MappingProxyType({})
+    source: Path,
+    target: Path,
+    paths: Iterable[str],
+    algorithms: Mapping[str, str] = MappingProxyType({}),
+    *,
+    progress: Progress = UNWATCHED,
 ) -> list[FileEntry]:
     """Copies files and returns their entries; what was copied is on disk once this returns.
 
@@ -116,6 +128,7 @@ def copy_measured(
         target: Directory to copy to; created if need be.
         paths: Relative paths.
         algorithms: How to sum files up, by path; others as new files are.
+        progress: Counts the bytes that were copied.
     """
     wanted = list(paths)
     target.mkdir(parents=True, exist_ok=True)
@@ -129,7 +142,9 @@ def copy_measured(
         # Never into a file that is there: another checkpoint may have a link to it.
         (target / path).unlink(missing_ok=True)
         with (source / path).open("rb", buffering=0) as reader, (target / path).open("xb") as writer:
-            entry = _digest(path, reader, writer, algorithm=algorithms.get(path, PREFERRED))
+            entry = _digest(
+                path, reader, writer, algorithm=algorithms.get(path, PREFERRED), progress=progress
+            )
             writer.flush()
             os.fsync(writer.fileno())
         return entry
@@ -155,7 +170,12 @@ def copy_plain(source: Path, target: Path, paths: Iterable[str]) -> None:
 
 
 def _digest(
-    path: str, reader: FileIO, writer: BinaryIO | None = None, *, algorithm: str = PREFERRED
+    path: str,
+    reader: FileIO,
+    writer: BinaryIO | None = None,
+    *,
+    algorithm: str = PREFERRED,
+    progress: Progress,
 ) -> FileEntry:
     summed = new_hash(algorithm)
     size = 0
@@ -168,6 +188,7 @@ def _digest(
         size += count
         if writer is not None:
             writer.write(piece)
+        progress.advance(count)
     return FileEntry(path, size, written(summed, algorithm))
 
 
@@ -179,13 +200,14 @@ def _in_parallel(work: Callable[[str], FileEntry], paths: Iterable[str]) -> list
         return list(pool.map(work, wanted))
 
 
-def verify(root: Path, files: Sequence[FileEntry], *, name: str) -> None:
+def verify(root: Path, files: Sequence[FileEntry], *, name: str, progress: Progress = UNWATCHED) -> None:
     """Compares the files of a directory with what was committed.
 
     Args:
         root: The directory.
         files: What must be there; other files do not matter.
         name: Names the checkpoint in errors.
+        progress: Counts the bytes that were read.
 
     Raises:
         DataLossError: A file is missing, or its content is another; it lists all such files.
@@ -193,7 +215,7 @@ def verify(root: Path, files: Sequence[FileEntry], *, name: str) -> None:
     faults = [f"{entry.path} is missing" for entry in files if not (root / entry.path).exists()]
     present = [entry for entry in files if not entry.is_directory and (root / entry.path).is_file()]
     paths = [entry.path for entry in present]
-    found = {entry.path: entry for entry in sum_up(root, paths, algorithms_of(present))}
+    found = {entry.path: entry for entry in sum_up(root, paths, algorithms_of(present), progress=progress)}
     faults += [fault for entry in present if (fault := difference(entry, found[entry.path]))]
     if faults:
         raise DataLossError(f"{name} is damaged: {'; '.join(faults)}; restore from another checkpoint")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from resolute.core.checkpoint.agreement import together_local
+from resolute.core.checkpoint.logged import logged
 from resolute.core.checkpoint.manifest import FileEntry, Selector, verify
 from resolute.core.checkpoint.registry import CheckpointRegistry, Registered
 from resolute.core.distributed import DistributedContext
@@ -82,7 +83,9 @@ class Downloads:
         directory = registered.store.in_place(checkpoint_id)
         if directory is not None:
             registered.store.list(checkpoint_id)
-            verify(directory, registered.files or (), name=f"checkpoint {checkpoint_id}")
+            files, name = registered.files or (), f"checkpoint {checkpoint_id}"
+            progress = logged(f"{name} is checked", sum(file.size for file in files))
+            verify(directory, files, name=name, progress=progress)
         return directory
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from resolute.core.checkpoint.logged import Watch, logged
 from resolute.core.checkpoint.manifest import (
     FileEntry,
     algorithms_of,
@@ -51,11 +52,13 @@ class DirectoryStore:
     Args:
         base: The directory; each checkpoint is a directory of its own in it.
         reuse: Finds files of earlier checkpoints; None copies everything.
+        watch: Makes what counts the bytes of a transfer.
     """
 
-    def __init__(self, base: Path, *, reuse: Reuse | None = None) -> None:
+    def __init__(self, base: Path, *, reuse: Reuse | None = None, watch: Watch = logged) -> None:
         self._base = base
         self._reuse = reuse
+        self._watch = watch
 
     def in_place(self, checkpoint_id: str) -> Path | None:
         """The directory of the checkpoint, whether or not it is there."""
@@ -66,7 +69,10 @@ class DirectoryStore:
         wanted = list(paths)
         target = self._path(checkpoint_id)
         linked = self._link(checkpoint_id, source, wanted)
-        copied = copy_measured(source, target, [path for path in wanted if path not in linked])
+        rest = [path for path in wanted if path not in linked]
+        total = sum(os.stat(f"{source}/{path}").st_size for path in rest if not path.endswith("/"))  # noqa: PTH116 - for 100 000 files
+        progress = self._watch(f"checkpoint {checkpoint_id} is copied to {self._base}", total)
+        copied = copy_measured(source, target, rest, progress=progress)
         sync_directories(target, wanted)
         if self._reuse is not None:
             self._reuse.sent(copied)
@@ -90,8 +96,11 @@ class DirectoryStore:
             DataLossError: A file is not what was expected.
         """
         source = self._existing(checkpoint_id)
+        wanted = set(paths)
+        total = sum(entry.size for entry in expected if entry.path in wanted)
+        progress = self._watch(f"checkpoint {checkpoint_id} is copied to {target}", total)
         try:
-            copies = copy_measured(source, target, paths, algorithms_of(expected))
+            copies = copy_measured(source, target, sorted(wanted), algorithms_of(expected), progress=progress)
             copied = {entry.path: entry for entry in copies}
         except FileNotFoundError as failure:
             raise CheckpointNotFound(f"a file of checkpoint {checkpoint_id} is gone: {failure}") from failure

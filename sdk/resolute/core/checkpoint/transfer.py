@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from resolute.core.checkpoint.agreement import together
+from resolute.core.checkpoint.logged import logged
 from resolute.core.checkpoint.manifest import (
     METADATA_FILE,
     FileEntry,
@@ -99,8 +100,10 @@ class Uploads:
     def adopt(self, checkpoint_id: str, directory: Path, metadata: Mapping[str, Any] | None) -> None:
         """Commits what was written directly into the store."""
         write_metadata(directory, dict(metadata or {}))
-        paths = list(list_directory(directory))
-        files = measure(directory, paths)
+        sizes = list_directory(directory)
+        paths = list(sizes)
+        progress = logged(f"checkpoint {checkpoint_id} is summed up", sum(sizes.values()))
+        files = measure(directory, paths, progress=progress)
         sync_directories(directory, paths)
         self.finish(checkpoint_id, files, metadata)
 

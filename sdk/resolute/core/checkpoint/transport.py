@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 
 from resolute.errors import FailedPreconditionError, QuotaError, UnavailableError
 
-_TIMEOUT = 60.0
+DEFAULT_TIMEOUT = 60.0
+"""Seconds after which a store that neither sends nor takes a byte is away."""
 _BLOCK_BYTES = 1 << 18
 _ANSWER_BYTES = 4096
 _BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -45,9 +46,13 @@ class Transport:
     """Connections to stores, used by several threads, each by one at a time.
 
     Used as a context: the connections are closed at its end.
+
+    Args:
+        timeout: Seconds after which a store that neither sends nor takes a byte is away.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, timeout: float = DEFAULT_TIMEOUT) -> None:
+        self._timeout = timeout
         self._lock = threading.Lock()
         self._idle: defaultdict[tuple[str, str], list[http.client.HTTPConnection]] = defaultdict(list)
         self._tls: ssl.SSLContext | None = None
@@ -191,9 +196,9 @@ class Transport:
                 self._tls = ssl.create_default_context()
         if scheme == "https":
             return http.client.HTTPSConnection(
-                address, timeout=_TIMEOUT, blocksize=_BLOCK_BYTES, context=self._tls
+                address, timeout=self._timeout, blocksize=_BLOCK_BYTES, context=self._tls
             )
-        return http.client.HTTPConnection(address, timeout=_TIMEOUT, blocksize=_BLOCK_BYTES)
+        return http.client.HTTPConnection(address, timeout=self._timeout, blocksize=_BLOCK_BYTES)
 
     def _give_back(
         self, place: tuple[str, str], connection: http.client.HTTPConnection, *, keep: bool
@@ -230,4 +235,7 @@ def _refusal(status: int, answer: str, *, host: str) -> Exception:
         return QuotaError(f"the store at {host} is full ({said}); free some space and repeat")
     if status in _BUSY:
         return UnavailableError(f"the store at {host} is busy ({said}); try again")
-    return RefusedError(f"the store at {host} refuses a presigned URL ({said})")
+    return RefusedError(
+        f"the store at {host} refuses a presigned URL ({said}); `resolute storage doctor` tells why, such as "
+        "clocks that differ"
+    )

@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from resolute.api.checkpoints.v1 import checkpoint_pb2 as checkpoint
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints
 from resolute.core.checkpoint.bucket import BucketStore, Target
+from resolute.core.checkpoint.cached import CachedStore
 from resolute.core.checkpoint.manifest import FileEntry
 from resolute.core.checkpoint.reuse import Reusable, Reuse
 from resolute.core.checkpoint.storage import BucketStorage, Storage, open_store
 from resolute.core.checkpoint.stores import CheckpointStore
 from resolute.core.remote.session import Session
+from resolute.file_cache import FileCache
 from resolute.rpc import manifests
 
 
@@ -103,8 +105,11 @@ def open_remote_store(storage: Storage, session: Session) -> CheckpointStore:
 
     Raises:
         UnimplementedError: This release has none for it.
+        InvalidArgumentError: The variables of the machine's cache are wrong.
     """
     reuse = Reuse(RemoteHoldings(session))
     if isinstance(storage, BucketStorage) and storage.kind == "s3":
-        return BucketStore(RemoteLinks(session), patience=session.patience, reuse=reuse)
+        store = BucketStore(RemoteLinks(session), patience=session.patience, reuse=reuse)
+        cache = FileCache.from_environment()
+        return store if cache is None else CachedStore(store, cache)
     return open_store(storage, reuse=reuse)
