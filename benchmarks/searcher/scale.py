@@ -4,6 +4,8 @@
 
 - ``event``: cost of an event after 100, 10 000 and 100 000 finished trials, once decided in memory and once
   made durable (SQLite, fsynced, 16 trials at once); processor time, the median of several windows
+- ``load``: processor time to read a search of so many trials into memory: from its whole log, from a snapshot
+  just made, and from one so old that the next is due; with the snapshot's size and what making it costs
 - ``whole``: a simulated adaptive ASHA on one core, with the memory of each trial
 """
 
@@ -27,14 +29,17 @@ from resolute.api.searcher.v1 import search_pb2 as pb
 from resolute.clock import SYSTEM_CLOCK
 from resolute_searcher.curves import SyntheticCurves
 from resolute_searcher.events import TrialClosed, ValidationCompleted
+from resolute_searcher.fingerprint import fingerprint
+from resolute_searcher.keeping import advance
 from resolute_searcher.live import Change, LiveSearches
 from resolute_searcher.owners import Owners
 from resolute_searcher.search import Entry
 from resolute_searcher.simulation import simulate
 from resolute_searcher.spec_messages import spec_from
 from resolute_searcher.storage import Storage
-from resolute_searcher.store import lives, log
+from resolute_searcher.store import lives, log, rows, snapshots
 from resolute_searcher.store.log import Append
+from resolute_searcher.store.snapshots import Kept, Raw
 from resolute_searcher.watching import Watchers
 from resolute_serving import migrations
 from resolute_serving.database import Database
@@ -42,6 +47,18 @@ from resolute_serving.database import Database
 SEARCH = "5b8e1a62-4b3c-4d0f-9a59-6f0a2f0f6a10"
 _WINDOW = 2000  # events
 _WINDOWS = 5
+
+
+@dataclass(frozen=True)
+class Load:
+    """Seconds to read a search into memory, and what its snapshot is."""
+
+    entries: int
+    whole_log: float
+    new_snapshot: float
+    old_snapshot: float
+    making: float
+    snapshot_bytes: int
 
 
 @dataclass
@@ -54,6 +71,7 @@ class Costs:
     seconds: float = 0.0
     events: int = 0
     bytes_a_trial: float = 0.0
+    loads: dict[int, Load] = field(default_factory=dict)
 
     def lines(self) -> list[str]:
         """What a person reads."""
@@ -63,6 +81,13 @@ class Costs:
             found.append(
                 f"{name} {told}   largest / smallest {max(costs.values()) / min(costs.values()):.2f}"
             )
+        found += [
+            f"load    {trials:>7} trials, {one.entries} events: {one.whole_log:.2f} s from the log, "
+            f"{one.new_snapshot:.2f} s from a new snapshot, {one.old_snapshot:.2f} s from the oldest used   "
+            f"{one.whole_log / one.old_snapshot:.1f}x   {one.snapshot_bytes / 1e6:.1f} MB made in "
+            f"{one.making:.2f} s"
+            for trials, one in self.loads.items()
+        ]
         found.append(
             f"whole   {self.trials} trials, {self.events} events in {self.seconds:.1f} s of processor time; "
             f"{self.bytes_a_trial:.0f} bytes a trial"
@@ -125,8 +150,8 @@ def finished(trials: int) -> list[Entry]:
     raise RuntimeError("the search ended too soon")
 
 
-async def events_after(trials: int) -> tuple[float, float]:
-    """Microseconds an event, decided and durable, after so many finished trials."""
+async def events_after(trials: int) -> tuple[float, float, Load]:
+    """Microseconds an event, decided and durable, after so many finished trials; what a load costs."""
     message = asked(trials + 20_000)
     entries = finished(trials)
     with tempfile.TemporaryDirectory(prefix="resolute-bench-scale-") as folder:
@@ -138,6 +163,7 @@ async def events_after(trials: int) -> tuple[float, float]:
         )
         await live.create(SEARCH, message)
         await _write(storage, entries[1:])
+        load = await _load(storage)
         durable = [await _window(live) for _ in range(_WINDOWS)]
         decided = []
         search, _ = await database.read(lambda c: lives.load_search(c, SEARCH))
@@ -149,7 +175,36 @@ async def events_after(trials: int) -> tuple[float, float]:
                 count += _step(change)
             decided.append((time.process_time() - began) / count * 1e6)
         await storage.close()
-    return statistics.median(decided), statistics.median(durable)
+    return statistics.median(decided), statistics.median(durable), load
+
+
+async def _load(storage: Storage) -> Load:
+    """Loads a search in the ways there are; the snapshot is made as a worker process makes it."""
+    row = await storage.read(lambda c: rows.read_search(c, SEARCH))
+    code = fingerprint(spec_from(row.spec))
+    assert code is not None
+    raw = await storage.read(lambda c: snapshots.read_raw(c, SEARCH, after=0, limit=row.last_sequence))
+
+    async def loading() -> float:
+        began = time.process_time()
+        await storage.read(lambda c: lives.load_search(c, SEARCH))
+        return time.process_time() - began
+
+    async def keep(new: list[Raw], before: bytes | None) -> tuple[bytes, float]:
+        began = time.process_time()
+        state = advance(row.spec.SerializeToString(), SEARCH, before, new)
+        made = time.process_time() - began
+        kept = Kept(new[-1].sequence, new[-1].tip, code, state)
+        await storage.write(lambda c: snapshots.write_snapshot(c, SEARCH, kept))
+        return state, made
+
+    whole_log = await loading()
+    # The next snapshot is due when the log has grown by a quarter.
+    cut = max(len(raw) * 4 // 5, 1)
+    old, _ = await keep(raw[:cut], None)
+    old_snapshot = await loading()
+    state, making = await keep(raw[cut:], old)
+    return Load(len(raw), whole_log, await loading(), old_snapshot, making, len(state))
 
 
 @dataclass
@@ -213,7 +268,8 @@ def main() -> None:
     costs = Costs(options.trials)
     whole(costs)
     for trials in sorted({100, options.trials // 10, options.trials}):
-        costs.decided_us[trials], costs.durable_us[trials] = asyncio.run(events_after(trials))
+        decided, durable, load = asyncio.run(events_after(trials))
+        costs.decided_us[trials], costs.durable_us[trials], costs.loads[trials] = decided, durable, load
     if options.json:
         say(json.dumps(asdict(costs)))
     else:

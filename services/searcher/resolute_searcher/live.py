@@ -96,6 +96,7 @@ class LiveSearches:
         owners: Told of new trials.
         watchers: Told of each search that has new entries.
         asked: Told of each search that waits for a suggestion.
+        grown: Told of each search whose log grew, and of its last durable position.
         shared: Whether other processes write to the database, so that what is in memory may be behind.
         capacity: Searches kept in memory while nothing happens to them.
     """
@@ -109,9 +110,11 @@ class LiveSearches:
         watchers: Watchers,
         shared: bool,
         asked: Callable[[str], None] = lambda _: None,
+        grown: Callable[[str, int], None] = lambda _, __: None,
         capacity: int = 2048,
     ) -> None:
         self._asked = asked
+        self._grown = grown
         self._storage = storage
         self._owners = owners
         self._clock = clock
@@ -278,6 +281,7 @@ class LiveSearches:
             raise
         self._owners.learn(search_id, appended.trials)
         self._watchers.notify(search_id, appended.actions)
+        self._grown(search_id, batch[-1].entry.sequence)
         if live.search.asks:
             self._asked(search_id)
 

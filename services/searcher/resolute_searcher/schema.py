@@ -72,3 +72,16 @@ trials = sa.Table(
     sa.Column("progress", sa.Float, nullable=False),
 )
 sa.Index("trials_by_search", trials.c.search_id)
+
+# A cache: whatever of it does not fit the log or the code that reads it is passed over.
+snapshots = sa.Table(
+    "snapshots",
+    metadata,
+    sa.Column("search_id", sa.String(36), primary_key=True),
+    # The last entry that the state is of, and its tip.
+    sa.Column("sequence", sa.BigInteger, nullable=False),
+    sa.Column("tip", sa.String(32), nullable=False),
+    # The fingerprint of the code that wrote it.
+    sa.Column("code", sa.Text, nullable=False),
+    sa.Column("state", sa.LargeBinary, nullable=False),
+)

@@ -209,6 +209,7 @@ class Search:
             "suggested": self.suggested,
             "extensions": [[one.max_trials, one.max_length] for one in self._extensions],
             "draws": self._draws,
+            "repeats": list(self._repeats),
             "trials": {request_id: trial.to_json() for request_id, trial in self.trials.items()},
             "method": self._method.snapshot(),
         }
@@ -231,9 +232,7 @@ class Search:
         self.trials = {
             request_id: TrialState.from_json(fields) for request_id, fields in state["trials"].items()
         }
-        self._repeats = [
-            request_id for request_id, trial in self.trials.items() if trial.pending and trial.repeats
-        ]
+        self._repeats = list(state["repeats"])
         self._method.restore(state["method"])
         self._sampler = Sampler(self.spec.space, RandomStream(self.spec.seed, self._draws))
 

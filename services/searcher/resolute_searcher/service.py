@@ -11,6 +11,7 @@ from sqlalchemy.engine import make_url
 from resolute.api.searcher.v1 import searcher_service_pb2
 from resolute.api.searcher.v1.searcher_service_pb2_grpc import add_SearcherServiceServicer_to_server
 from resolute_searcher.answering import Answering
+from resolute_searcher.keeping import Keeper
 from resolute_searcher.live import LiveSearches
 from resolute_searcher.lookout import Lookout
 from resolute_searcher.owners import Owners
@@ -47,6 +48,7 @@ class SearcherService:
         self._storage = Storage(environment.open_database(NAME))
         self._watchers = Watchers()
         self._workers = Workers()
+        self._keeper = Keeper(self._storage, self._workers)
         owners = Owners(self._storage)
         searches = LiveSearches(
             self._storage,
@@ -55,6 +57,7 @@ class SearcherService:
             watchers=self._watchers,
             shared=shared,
             asked=self._answer,
+            grown=self._keeper.look,
         )
         self._answering = Answering(self._storage, searches, self._workers)
         self._lookout = Lookout(self._storage, self._watchers) if shared else None
@@ -99,6 +102,7 @@ class SearcherService:
         if self._lookout is not None:
             await self._lookout.stop()
         await self._answering.close()
+        await self._keeper.close()
         await asyncio.to_thread(self._workers.close)
         await self._storage.close()
 

@@ -33,6 +33,7 @@ from resolute_searcher.events import (
 )
 from resolute_searcher.messages import entry_from, entry_to
 from resolute_searcher.methods.adaptive import AdaptiveMode
+from resolute_searcher.packing import pack, unpack
 from resolute_searcher.renewal import admits_extension, admits_retry
 from resolute_searcher.replay import replay
 from resolute_searcher.rng import RandomStream
@@ -130,6 +131,7 @@ class Chaos:
     times: dict[str, float] = field(default_factory=dict)
     refused: int = 0
     renewals: int = 0
+    kept: tuple[int, bytes] | None = None
 
     def __post_init__(self) -> None:
         self.search = Search(self.spec)
@@ -137,6 +139,8 @@ class Chaos:
     def play(self) -> None:
         self.feed(Started())
         while not self.search.over or self.renew():
+            if self.choice.random() < 0.05:
+                self.keep()
             if self.choice.random() < 0.1:
                 self.crash()
             # Whoever rests does nothing until the search tells it to run, or to end.
@@ -189,13 +193,21 @@ class Chaos:
         assert len(self.entries) > before
 
     def crash(self) -> None:
+        """Loses the search in memory; it is read again from its log, perhaps from a snapshot on."""
         before = self.search.snapshot()
-        if self.choice.random() < 0.5:
+        if self.kept is None or self.choice.random() < 0.5:
             self.search = fold(self.spec, self.entries)
         else:
+            sequence, packed = self.kept
             self.search = Search(self.spec)
-            self.search.restore(json.loads(json.dumps(before)))
-        assert self.search.snapshot() == before
+            self.search.restore(unpack(packed))
+            for entry in self.entries[sequence:]:
+                self.search.apply(entry)
+        assert json.dumps(self.search.snapshot()) == json.dumps(before)
+
+    def keep(self) -> None:
+        """Makes a snapshot of the log as it is; a crash may come much later, or at once."""
+        self.kept = len(self.entries), pack(fold(self.spec, self.entries).snapshot())
 
     def feed(self, event: Event) -> None:
         """Feeds an event, sometimes twice, and does what it makes others do."""
@@ -209,6 +221,10 @@ class Chaos:
             if entry is not None:
                 self.entries.append(entry)
                 self.obey(entry)
+                if self.choice.random() < 0.02:
+                    # Between an event and what follows from it by itself.
+                    self.keep()
+                    self.crash()
             following = self.search.following()
 
     def obey(self, entry: Entry) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlalchemy as sa
+import structlog
 from sqlalchemy.engine import Connection
 
 from resolute.api.searcher.v1 import search_pb2 as pb
@@ -10,11 +11,17 @@ from resolute.errors import (
     AlreadyExistsError,
     FailedPreconditionError,
 )
+from resolute_searcher.fingerprint import fingerprint
+from resolute_searcher.packing import unpack
 from resolute_searcher.schema import searches, trials
 from resolute_searcher.search import Entry, Search
 from resolute_searcher.spec_messages import spec_from
+from resolute_searcher.specs import SearchSpec
 from resolute_searcher.store.log import Append, append, read_log
 from resolute_searcher.store.rows import read_search
+from resolute_searcher.store.snapshots import read_snapshot
+
+_log = structlog.get_logger("searcher")
 
 
 def create_search(
@@ -61,7 +68,7 @@ def create_search(
 
 
 def load_search(connection: Connection, search_id: str) -> tuple[Search, str]:
-    """Rebuilds a search from its log.
+    """Rebuilds a search from its log, from its last snapshot on if there is one that fits.
 
     Returns:
         The search, and the tip of its log.
@@ -69,9 +76,9 @@ def load_search(connection: Connection, search_id: str) -> tuple[Search, str]:
     Raises:
         NotFoundError: There is no such search.
     """
-    search = Search(spec_from(read_search(connection, search_id).spec))
-    tip = ""
-    for recorded in read_log(connection, search_id):
+    spec = spec_from(read_search(connection, search_id).spec)
+    search, tip = _from_snapshot(connection, search_id, spec) or (Search(spec), "")
+    for recorded in read_log(connection, search_id, after=search.sequence):
         search.apply(recorded.entry)
         tip = recorded.tip
     reported = connection.execute(
@@ -82,3 +89,17 @@ def load_search(connection: Connection, search_id: str) -> tuple[Search, str]:
     for request_id, progress in reported:
         search.reach(request_id, progress)
     return search, tip
+
+
+def _from_snapshot(connection: Connection, search_id: str, spec: SearchSpec) -> tuple[Search, str] | None:
+    code = fingerprint(spec)
+    kept = read_snapshot(connection, search_id, code) if code is not None else None
+    if kept is None:
+        return None
+    search = Search(spec)
+    try:
+        search.restore(unpack(kept.state))
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with a snapshot, the log is there
+        _log.warning("snapshot passed over", search=search_id, sequence=kept.sequence, why=repr(error))
+        return None
+    return search, kept.tip

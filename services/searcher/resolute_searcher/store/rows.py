@@ -13,6 +13,7 @@ from resolute.errors import (
     NotFoundError,
 )
 from resolute_searcher.schema import entries, searches, trials
+from resolute_searcher.store.snapshots import forget_snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,7 @@ def delete_search(connection: Connection, search_id: str, now: float) -> None:
     """Removes a search and leaves a tombstone, also for a search that never was. Idempotent."""
     connection.execute(sa.delete(entries).where(entries.c.search_id == search_id))
     connection.execute(sa.delete(trials).where(trials.c.search_id == search_id))
+    forget_snapshot(connection, search_id)
     found = connection.execute(
         sa.update(searches)
         .where(searches.c.search_id == search_id)

@@ -1,0 +1,111 @@
+"""The rows of snapshots: states of searches at some entry of their logs, kept as a cache."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from resolute_searcher.schema import entries, searches, snapshots
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A snapshot.
+
+    Attributes:
+        sequence: The last entry that it is of.
+        tip: Tip of the log that ends there.
+        code: Fingerprint of the code that wrote it.
+        state: The packed state.
+    """
+
+    sequence: int
+    tip: str
+    code: str
+    state: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """An entry of a log as it is stored; what `entry_from` needs.
+
+    Attributes:
+        sequence: Its position.
+        tip: Tip of the log that ends with it.
+        entry: The message, serialized.
+        last_action: Position of the last action so far.
+        draws: Random words taken so far.
+    """
+
+    sequence: int
+    tip: str
+    entry: bytes
+    last_action: int
+    draws: int
+
+
+def read_snapshot(connection: Connection, search_id: str, code: str) -> Kept | None:
+    """Gives the snapshot of a search, if it is of this code and of the log that is there."""
+    if kept_until(connection, search_id, code) == 0:
+        return None
+    state = connection.execute(
+        sa.select(snapshots.c.sequence, snapshots.c.tip, snapshots.c.state).where(
+            snapshots.c.search_id == search_id
+        )
+    ).one()
+    return Kept(sequence=state.sequence, tip=state.tip, code=code, state=state.state)
+
+
+def kept_until(connection: Connection, search_id: str, code: str) -> int:
+    """Gives the position of the snapshot of a search; 0 when there is none that `read_snapshot` gives."""
+    found = connection.execute(
+        sa.select(snapshots.c.sequence)
+        .join(
+            entries,
+            sa.and_(
+                entries.c.search_id == snapshots.c.search_id,
+                entries.c.sequence == snapshots.c.sequence,
+                entries.c.tip == snapshots.c.tip,
+            ),
+        )
+        .where(snapshots.c.search_id == search_id, snapshots.c.code == code)
+    ).scalar_one_or_none()
+    return found or 0
+
+
+def read_raw(connection: Connection, search_id: str, *, after: int, limit: int) -> list[Raw]:
+    """Reads entries beyond a position as they are stored, in order."""
+    rows = connection.execute(
+        sa.select(entries.c.sequence, entries.c.tip, entries.c.entry, entries.c.last_action, entries.c.draws)
+        .where(entries.c.search_id == search_id, entries.c.sequence > after)
+        .order_by(entries.c.sequence)
+        .limit(limit)
+    )
+    return [Raw(row.sequence, row.tip, row.entry, row.last_action, row.draws) for row in rows]
+
+
+def write_snapshot(connection: Connection, search_id: str, kept: Kept) -> None:
+    """Puts a snapshot in the place of the one before; a search that was deleted gets none."""
+    forget_snapshot(connection, search_id)
+    live = sa.select(searches.c.search_id).where(
+        searches.c.search_id == search_id, searches.c.deleted_at.is_(None)
+    )
+    if connection.execute(live).first() is None:
+        return
+    connection.execute(
+        sa.insert(snapshots),
+        {
+            "search_id": search_id,
+            "sequence": kept.sequence,
+            "tip": kept.tip,
+            "code": kept.code,
+            "state": kept.state,
+        },
+    )
+
+
+def forget_snapshot(connection: Connection, search_id: str) -> None:
+    """Removes the snapshot of a search, if it has one."""
+    connection.execute(sa.delete(snapshots).where(snapshots.c.search_id == search_id))
