@@ -52,7 +52,9 @@ def to_summaries(summaries: Iterable[Summary]) -> api.ListSummariesResponse:
     Raises:
         QuotaError: They do not fit into one response.
     """
-    response = api.ListSummariesResponse(summaries=[_to_summary(summary) for summary in summaries])
+    response = api.ListSummariesResponse()
+    for summary in summaries:
+        _add_summary(response, summary)
     if response.ByteSize() > MAX_BYTES:
         raise QuotaError(
             f"the {len(response.summaries)} summaries do not fit into one response; "
@@ -61,8 +63,9 @@ def to_summaries(summaries: Iterable[Summary]) -> api.ListSummariesResponse:
     return response
 
 
-def _to_summary(summary: Summary) -> api.Summary:
-    message = api.Summary(
+def _add_summary(response: api.ListSummariesResponse, summary: Summary) -> None:
+    # Made in place: a message that is made first would be copied.
+    message = response.summaries.add(
         trial_id=summary.trial_id,
         group=summary.group,
         name=summary.name,
@@ -73,12 +76,10 @@ def _to_summary(summary: Summary) -> api.Summary:
         last_steps=summary.newest[0],
         nonfinite_count=summary.nonfinite_count,
         kind=summary.kind,
+        last=summary.last if summary.kind == NUMBER else None,
     )
-    if summary.kind == NUMBER:
-        message.last = summary.last
-    elif summary.has_last:
+    if summary.kind != NUMBER and summary.has_last:
         message.last_value.CopyFrom(to_value(summary.last))
-    return message
 
 
 def to_best(best: Best) -> api.BestValidation:
