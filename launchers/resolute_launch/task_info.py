@@ -51,6 +51,7 @@ def run_identity(task: Task) -> RunIdentity:
         smaller_is_better=bool(searcher.get("smaller_is_better", True)),
         time_metric=str(searcher.get("time_metric") or "") if spec.time_driven else "",
         container="" if task.alone else str(task.order.container_rank),
+        agent=task.order.agent_id,
     )
 
 

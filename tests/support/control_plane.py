@@ -276,6 +276,7 @@ def lines_of(columns: logs.LineColumns) -> list[logs.Line]:
             stdtype=writer.stdtype,
             origin=writer.origin,
             container=writer.container,
+            agent=writer.agent,
         )
         line.time.FromNanoseconds(columns.times[place])
         if columns.ranks[place] >= 0:

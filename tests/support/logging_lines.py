@@ -37,7 +37,7 @@ def columns(lines: Iterable[api.Line]) -> api.LineColumns:
         made.levels.append(one.level)
         made.ranks.append(one.rank if one.HasField("rank") else -1)
         made.writer_indexes.append(index)
-        made.writers.add(stdtype=one.stdtype, origin=one.origin, container=one.container)
+        made.writers.add(stdtype=one.stdtype, origin=one.origin, container=one.container, agent=one.agent)
     return made
 
 

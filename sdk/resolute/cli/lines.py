@@ -59,6 +59,7 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
     click.option("--rank-id", "ranks", type=int, multiple=True, metavar="RANK", help="Only of this rank."),
     click.option("--run", "runs", type=int, multiple=True, metavar="RUN", help="Only of this run."),
     click.option("--allocation-id", metavar="ID", help="Only of this allocation."),
+    click.option("--agent-id", "agents", multiple=True, metavar="ID", help="Only of this machine."),
     click.option("--container-id", "containers", multiple=True, metavar="ID", help="Only of this container."),
     click.option("--timestamp-after", "since", type=Timestamp(), help="Only since this time."),
     click.option("--timestamp-before", "until", type=Timestamp(), help="Only before this time."),
@@ -93,6 +94,7 @@ def log_options(command: Callable[..., Any]) -> Callable[..., Any]:
         regex: str,
         ranks: tuple[int, ...],
         runs: tuple[int, ...],
+        agents: tuple[str, ...],
         containers: tuple[str, ...],
         origins: tuple[str, ...],
         stdtypes: tuple[str, ...],
@@ -103,6 +105,7 @@ def log_options(command: Callable[..., Any]) -> Callable[..., Any]:
         wanted = LineFilter(
             ranks=ranks,
             runs=runs,
+            agents=agents,
             containers=containers,
             origins=origins,
             stdtypes=stdtypes,

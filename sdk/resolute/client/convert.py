@@ -248,6 +248,7 @@ def line(message: logs_service_pb2.Line) -> records.LineRecord:
         trial_uuid=message.trial_id,
         origin=message.origin,
         container=message.container,
+        agent=message.agent,
     )
 
 

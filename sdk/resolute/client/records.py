@@ -208,6 +208,8 @@ class LineRecord:
     trial_uuid: str
     origin: str
     container: str
+    agent: str
+    """Machine it was written on; empty when unknown."""
 
 
 @dataclass(frozen=True, slots=True)

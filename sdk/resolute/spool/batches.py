@@ -54,6 +54,8 @@ class RunIdentity:
     """Metric that measures progress, in searches driven by validation reports; empty in others."""
     container: str = ""
     """Container that the lines come from; empty when there is one only."""
+    agent: str = ""
+    """Machine that the lines come from, by its name within the cluster; empty when nobody knows."""
 
 
 @dataclass(slots=True)
@@ -206,6 +208,7 @@ def _writer(identity: RunIdentity, stdtype: Stdtype) -> logs.LineColumns.Writer:
         stdtype=_STDTYPES[stdtype],
         origin=_TRIAL_ORIGIN if stdtype else _PLATFORM_ORIGIN,
         container=identity.container,
+        agent=identity.agent,
     )
 
 

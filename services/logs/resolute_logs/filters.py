@@ -32,6 +32,7 @@ class Filter:
     origins: tuple[str, ...] = ()
     runs: tuple[int, ...] = ()
     containers: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
 
     def conditions(self) -> list[sa.ColumnElement[bool]]:
         """What the database checks."""
@@ -42,6 +43,7 @@ class Filter:
             (lines.c.origin, self.origins),
             (lines.c.run, self.runs),
             (lines.c.container, self.containers),
+            (lines.c.agent, self.agents),
         ):
             if choices:
                 found.append(column.in_(choices))
@@ -76,10 +78,10 @@ def parse_filter(message: api.Filter) -> Filter:
     Raises:
         InvalidArgumentError: A field is wrong.
     """
-    for field in ("ranks", "stdtypes", "origins", "runs", "containers"):
+    for field in ("ranks", "stdtypes", "origins", "runs", "containers", "agents"):
         if len(getattr(message, field)) > _MAX_CHOICES:
             raise invalid(f"filter.{field}", f"filter.{field} has more than {_MAX_CHOICES} choices")
-    for field in ("text", "regex", "stdtypes", "origins", "containers"):
+    for field in ("text", "regex", "stdtypes", "origins", "containers", "agents"):
         if any("\0" in part for part in getattr(message, field)):
             raise invalid(f"filter.{field}", f"filter.{field} holds a NUL character, which no line has")
     if len(message.text) > MAX_LENGTH:
@@ -96,4 +98,5 @@ def parse_filter(message: api.Filter) -> Filter:
         origins=tuple(message.origins),
         runs=tuple(message.runs),
         containers=tuple(message.containers),
+        agents=tuple(message.agents),
     )

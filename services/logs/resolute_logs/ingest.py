@@ -10,16 +10,16 @@ from sqlalchemy.engine import Connection
 from resolute_logs.parsing import Batch, ParsedLine
 from resolute_logs.schema import INTAKE, closures
 
-_COLUMNS = "trial_key, run, time_ns, level, rank, stdtype, origin, container, message"
-_INSERT_SQLITE = f"INSERT INTO lines ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - constants
+_COLUMNS = "trial_key, run, time_ns, level, rank, stdtype, origin, container, agent, message"
+_INSERT_SQLITE = f"INSERT INTO lines ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - constants
 # One statement for a whole batch: the driver would take longer to send each line by itself.
 _INSERT_POSTGRESQL = sa.text(
     f"INSERT INTO lines ({_COLUMNS}) "  # noqa: S608 - constants
     "SELECT :trial_key, :run, one.time_ns, one.level, one.rank, one.stdtype, one.origin, one.container, "
-    "one.message FROM unnest(CAST(:times AS bigint[]), CAST(:levels AS smallint[]), CAST(:ranks AS int[]), "
-    "CAST(:stdtypes AS text[]), CAST(:origins AS text[]), CAST(:containers AS text[]), "
-    "CAST(:messages AS text[])) WITH ORDINALITY "
-    "AS one(time_ns, level, rank, stdtype, origin, container, message, place) ORDER BY one.place"
+    "one.agent, one.message FROM unnest(CAST(:times AS bigint[]), CAST(:levels AS smallint[]), "
+    "CAST(:ranks AS int[]), CAST(:stdtypes AS text[]), CAST(:origins AS text[]), "
+    "CAST(:containers AS text[]), CAST(:agents AS text[]), CAST(:messages AS text[])) WITH ORDINALITY "
+    "AS one(time_ns, level, rank, stdtype, origin, container, agent, message, place) ORDER BY one.place"
 )
 _REOPEN = closures.delete().where(closures.c.trial_id == sa.bindparam("trial"))
 
@@ -54,7 +54,7 @@ def ingest(connection: Connection, batch: Batch) -> int:
 
 def _insert(connection: Connection, trial_key: int, run: int, lines: Sequence[ParsedLine]) -> None:
     if connection.dialect.name == "postgresql":
-        names = "times", "levels", "ranks", "stdtypes", "origins", "containers", "messages"
+        names = "times", "levels", "ranks", "stdtypes", "origins", "containers", "agents", "messages"
         columns = {name: list(values) for name, values in zip(names, zip(*lines, strict=True), strict=True)}
         connection.execute(_INSERT_POSTGRESQL, {"trial_key": trial_key, "run": run, **columns})
     else:

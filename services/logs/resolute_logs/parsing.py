@@ -15,8 +15,8 @@ _STDTYPES = frozenset(("", "stdout", "stderr"))
 _LEVELS = frozenset(api.Level.values())
 _COLUMNS = ("times", "levels", "ranks", "writer_indexes")
 
-ParsedLine = tuple[int, int, "int | None", str, str, str, str]
-"""Time in nanoseconds, level, rank, stdtype, origin, container, message: columns of ``lines``, in order."""
+ParsedLine = tuple[int, int, "int | None", str, str, str, str, str]
+"""Columns of ``lines``, in order: nanoseconds, level, rank, stdtype, origin, container, agent, message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,11 @@ def parse_batch(request: api.IngestLinesRequest) -> Batch:
     # PostgreSQL cannot store the character, and no terminal shows it.
     texts = [text.replace("\0", "\ufffd") for text in messages]
     ranks = [None if rank < 0 else rank for rank in columns.ranks]
-    writers = [(writer.stdtype, writer.origin, writer.container) for writer in columns.writers]
+    writers = [(writer.stdtype, writer.origin, writer.container, writer.agent) for writer in columns.writers]
     written = [writers[index] for index in columns.writer_indexes]
-    stdtypes, origins, containers = zip(*written, strict=True) if written else ((), (), ())
-    lines = zip(columns.times, columns.levels, ranks, stdtypes, origins, containers, texts, strict=True)
-    return Batch(parse_origin(request), parse_sequence(request.first_sequence), list(lines))
+    timed = zip(columns.times, columns.levels, ranks, strict=True)
+    lines = [(*line, *writer, text) for line, writer, text in zip(timed, written, texts, strict=True)]
+    return Batch(parse_origin(request), parse_sequence(request.first_sequence), lines)
 
 
 def _check(columns: api.LineColumns, messages: Sequence[str]) -> None:
@@ -69,6 +69,7 @@ def _check(columns: api.LineColumns, messages: Sequence[str]) -> None:
         raise invalid("lines.writers", "a line has a stdtype that is neither stdout, stderr nor empty")
     _check_names("origin", {writer.origin for writer in columns.writers})
     _check_names("container", {writer.container for writer in columns.writers})
+    _check_names("agent", {writer.agent for writer in columns.writers})
     if max(map(len, messages)) * 4 > MAX_MESSAGE_BYTES:
         _check_lengths(messages)
 

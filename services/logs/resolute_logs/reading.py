@@ -31,6 +31,7 @@ class StoredLine(NamedTuple):
     stdtype: str
     origin: str
     container: str
+    agent: str
     message: str
 
     def size(self) -> int:

@@ -21,6 +21,7 @@ lines = sa.Table(
     sa.Column("stdtype", sa.String(10), nullable=False),
     sa.Column("origin", sa.String(200), nullable=False),
     sa.Column("container", sa.String(200), nullable=False),
+    sa.Column("agent", sa.String(200), nullable=False, server_default=""),
     sa.Column("message", sa.Text, nullable=False),
     sa.Index("lines_by_trial", "trial_key", "line_id"),
     # A key that was deleted must not come again: followers would miss its new line.

@@ -118,6 +118,7 @@ def _to_line(line: StoredLine, trial_id: str) -> api.Line:
         trial_id=trial_id,
         origin=line.origin,
         container=line.container,
+        agent=line.agent,
     )
     message.time.seconds, message.time.nanos = divmod(line.time_ns, 1_000_000_000)
     return message

@@ -19,6 +19,7 @@ def test_lines_come_back_as_they_were_written(logs: Logs) -> None:
         rank=3,
         stdtype="stderr",
         container="c1",
+        agent="a1",
     )
     assert logs.send(sent, run=2) == 1
     ((found,),) = logs.pages()
@@ -28,7 +29,8 @@ def test_lines_come_back_as_they_were_written(logs: Logs) -> None:
         3,
         "stderr",
     )
-    assert (found.run, found.trial_id, found.origin, found.container) == (2, logs.trial, "task", "c1")
+    assert (found.run, found.trial_id, found.origin) == (2, logs.trial, "task")
+    assert (found.container, found.agent) == ("c1", "a1")
     assert found.time == sent.time
     assert found.line_id > 0
 

@@ -18,7 +18,7 @@ def filled(logs: Logs) -> Logs:
         line("starting up", seconds=1, origin="supervisor", stdtype=""),
         line("Epoch 1: loss=0.5", seconds=2, rank=0, level=api.LEVEL_INFO),
         line("careful: 100% full", seconds=3, rank=1, level=api.LEVEL_WARNING, stdtype="stderr"),
-        line("Straße gesperrt", seconds=4, rank=1, container="c2"),
+        line("Straße gesperrt", seconds=4, rank=1, container="c2", agent="a2"),
     )
     logs.send(
         line("EPOCH 2: loss=nan", seconds=5, rank=0, level=api.LEVEL_ERROR),
@@ -53,6 +53,8 @@ def filled(logs: Logs) -> Logs:
         ({"origins": ["supervisor"]}, "s"),
         ({"runs": [2]}, "ed"),
         ({"containers": ["c2", "c3"]}, "S"),
+        ({"agents": ["a1", "a2"]}, "S"),
+        ({"agents": [""]}, "sEced"),
         ({"ranks": [0], "runs": [2], "text": "loss"}, "e"),
         ({"ranks": [7]}, ""),
     ],

@@ -398,6 +398,7 @@ def _wanted(line: logs_service_pb2.Line, wanted: logs_service_pb2.Filter) -> boo
         and (not wanted.regex or re.search(wanted.regex, line.message) is not None)
         and (not wanted.origins or line.origin in wanted.origins)
         and (not wanted.containers or line.container in wanted.containers)
+        and (not wanted.agents or line.agent in wanted.agents)
         and (not wanted.HasField("time_until") or line.time.seconds < wanted.time_until.seconds)
         and (not wanted.stdtypes or line.stdtype in wanted.stdtypes)
         and (not wanted.runs or line.run in wanted.runs)

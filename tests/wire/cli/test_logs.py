@@ -29,6 +29,7 @@ def trial_with_lines(cluster: ScriptedCluster, count: int = 7) -> experiment_pb2
             level=level,
             origin="task",
             container="left" if number < 5 else "right",
+            agent="node-1" if number < 6 else "node-2",
         )
     return trial
 
@@ -61,6 +62,10 @@ def test_logs_show_time_and_rank(cluster: ScriptedCluster, resolute: CommandLine
         (("--source", "task"), range(7)),
         (("--source", "supervisor"), ()),
         (("--container-id", "right"), (5, 6)),
+        (("--agent-id", "node-2"), (6,)),
+        (("--agent-id", "node-1", "--agent-id", "node-2"), range(7)),
+        (("--agent-id", "node-1", "--container-id", "right"), (5,)),
+        (("--agent-id", "elsewhere"), ()),
         (("--regex", "[24]$"), (2, 4)),
         (("--run", "2"), ()),
         (("--rank-id", "0", "--regex", "[3-6]", "--container-id", "left"), (4,)),

@@ -214,15 +214,16 @@ def test_containers_of_a_run_meet_after_their_hooks(tmp_path: Path) -> None:
     }
     with (
         control_plane(["python3", "dump.py"], files=files, container_count=2, collective_key=SHARED) as plane,
-        supervised(tmp_path, plane, container_rank=1, slot_ids=(2, 3)) as second,
+        supervised(tmp_path, plane, container_rank=1, slot_ids=(2, 3), agent_id="m2") as second,
     ):
         plane.wait_for(lambda: 1 in plane.announced)
-        with supervised(tmp_path, plane, container_rank=0, slot_ids=(0,)) as first:
+        with supervised(tmp_path, plane, container_rank=0, slot_ids=(0,), agent_id="m1") as first:
             assert first.wait() == 0, first.log()
             assert second.wait() == 0, second.log()
         found = {}
         for line in plane.all_lines():
             found[line.container] = json.loads(line.message)
+            assert line.agent == {"0": "m1", "1": "m2"}[line.container]
         assert found["0"]["env"]["HOOKED"] == found["1"]["env"]["HOOKED"] == "1"
         assert found["0"]["info"]["rendezvous"]["container_slot_counts"] == [1, 2]
         assert found["1"]["info"]["rendezvous"]["container_rank"] == 1

@@ -41,6 +41,8 @@ class LineFilter:
     origins: tuple[str, ...] = ()
     runs: tuple[int, ...] = ()
     containers: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    """Names of machines."""
 
     def with_runs(self, runs: tuple[int, ...]) -> LineFilter:
         """The same filter, for lines of these runs only."""
@@ -194,6 +196,7 @@ def _message(trial_uuid: str, wanted: LineFilter | None) -> logs_service_pb2.Fil
         origins=wanted.origins,
         runs=wanted.runs,
         containers=wanted.containers,
+        agents=wanted.agents,
     )
     if wanted.time_from is not None:
         message.time_from.FromDatetime(wanted.time_from.astimezone(timezone.utc))

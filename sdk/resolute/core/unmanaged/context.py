@@ -159,6 +159,7 @@ def _identity(begun: BegunRun) -> dict[str, Any]:
         begun.trial.experiment_uuid,
         searcher_metric=begun.searcher_metric,
         smaller_is_better=begun.smaller_is_better,
+        agent=os.uname().nodename,
     )
     return {name: getattr(identity, name) for name in RunIdentity.__slots__}
 

@@ -76,6 +76,7 @@ class Line(google.protobuf.message.Message):
     TRIAL_ID_FIELD_NUMBER: builtins.int
     ORIGIN_FIELD_NUMBER: builtins.int
     CONTAINER_FIELD_NUMBER: builtins.int
+    AGENT_FIELD_NUMBER: builtins.int
     message: builtins.str
     """The text, without its newline and without the prefix that named its rank; at most 8 KiB."""
     level: global___Level.ValueType
@@ -94,6 +95,8 @@ class Line(google.protobuf.message.Message):
     """Who wrote it: "task" for the trial's own output, otherwise the part of the platform."""
     container: builtins.str
     """Container it ran in; empty when there was one only."""
+    agent: builtins.str
+    """Machine it ran on, by its name within the cluster; empty when unknown."""
     @property
     def time(self) -> google.protobuf.timestamp_pb2.Timestamp:
         """When it was written."""
@@ -111,9 +114,10 @@ class Line(google.protobuf.message.Message):
         trial_id: builtins.str = ...,
         origin: builtins.str = ...,
         container: builtins.str = ...,
+        agent: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_rank", b"_rank", "rank", b"rank", "time", b"time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_rank", b"_rank", "container", b"container", "level", b"level", "line_id", b"line_id", "message", b"message", "origin", b"origin", "rank", b"rank", "run", b"run", "stdtype", b"stdtype", "time", b"time", "trial_id", b"trial_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_rank", b"_rank", "agent", b"agent", "container", b"container", "level", b"level", "line_id", b"line_id", "message", b"message", "origin", b"origin", "rank", b"rank", "run", b"run", "stdtype", b"stdtype", "time", b"time", "trial_id", b"trial_id"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_rank", b"_rank"]) -> typing.Literal["rank"] | None: ...
 
 global___Line = Line
@@ -174,20 +178,24 @@ class LineColumns(google.protobuf.message.Message):
         STDTYPE_FIELD_NUMBER: builtins.int
         ORIGIN_FIELD_NUMBER: builtins.int
         CONTAINER_FIELD_NUMBER: builtins.int
+        AGENT_FIELD_NUMBER: builtins.int
         stdtype: builtins.str
         """As in Line.stdtype."""
         origin: builtins.str
         """As in Line.origin."""
         container: builtins.str
         """As in Line.container."""
+        agent: builtins.str
+        """As in Line.agent."""
         def __init__(
             self,
             *,
             stdtype: builtins.str = ...,
             origin: builtins.str = ...,
             container: builtins.str = ...,
+            agent: builtins.str = ...,
         ) -> None: ...
-        def ClearField(self, field_name: typing.Literal["container", b"container", "origin", b"origin", "stdtype", b"stdtype"]) -> None: ...
+        def ClearField(self, field_name: typing.Literal["agent", b"agent", "container", b"container", "origin", b"origin", "stdtype", b"stdtype"]) -> None: ...
 
     MESSAGES_FIELD_NUMBER: builtins.int
     TIMES_FIELD_NUMBER: builtins.int
@@ -268,6 +276,7 @@ class Filter(google.protobuf.message.Message):
     ORIGINS_FIELD_NUMBER: builtins.int
     RUNS_FIELD_NUMBER: builtins.int
     CONTAINERS_FIELD_NUMBER: builtins.int
+    AGENTS_FIELD_NUMBER: builtins.int
     trial_id: builtins.str
     """UUID of the trial."""
     min_level: global___Level.ValueType
@@ -304,6 +313,10 @@ class Filter(google.protobuf.message.Message):
     def containers(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Any of these; empty for all."""
 
+    @property
+    def agents(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Any of these; empty for all."""
+
     def __init__(
         self,
         *,
@@ -318,9 +331,10 @@ class Filter(google.protobuf.message.Message):
         origins: collections.abc.Iterable[builtins.str] | None = ...,
         runs: collections.abc.Iterable[builtins.int] | None = ...,
         containers: collections.abc.Iterable[builtins.str] | None = ...,
+        agents: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["time_from", b"time_from", "time_until", b"time_until"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["containers", b"containers", "min_level", b"min_level", "origins", b"origins", "ranks", b"ranks", "regex", b"regex", "runs", b"runs", "stdtypes", b"stdtypes", "text", b"text", "time_from", b"time_from", "time_until", b"time_until", "trial_id", b"trial_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["agents", b"agents", "containers", b"containers", "min_level", b"min_level", "origins", b"origins", "ranks", b"ranks", "regex", b"regex", "runs", b"runs", "stdtypes", b"stdtypes", "text", b"text", "time_from", b"time_from", "time_until", b"time_until", "trial_id", b"trial_id"]) -> None: ...
 
 global___Filter = Filter
 
