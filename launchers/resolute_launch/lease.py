@@ -122,7 +122,7 @@ class LeaseKeeper:
     def _keep_token(self, token: str) -> None:
         if not token:
             return
-        self._secrets.add(token)
+        self._secrets.renew(token)
         try:
             write_atomically(self._token_file, token, mode=0o600)
         except OSError as failure:

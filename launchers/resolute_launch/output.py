@@ -7,7 +7,7 @@ import logging
 import os
 import selectors
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from resolute.clock import Clock
@@ -17,7 +17,7 @@ from resolute.spool.format import Line, Stdtype
 from resolute.spool.lines import LineWriter
 from resolute.spool.splitter import LineSplitter
 from resolute_launch.failure import LastWords
-from resolute_launch.secrecy import Secrets
+from resolute_launch.secrecy import Masking, Secrets
 
 STATE_SECONDS = 10.0
 """How often a progress bar that lasts is shown."""
@@ -40,15 +40,29 @@ def stderr_pipe(run: RunDirectory) -> Path:
 class Stream:
     """One named pipe that the trial writes to: its processes may open it again by name."""
 
-    def __init__(self, path: Path, stdtype: Stdtype) -> None:
+    def __init__(self, path: Path, stdtype: Stdtype, secrets: Secrets) -> None:
         path.unlink(missing_ok=True)
         os.mkfifo(path, 0o600)
         self.path = path
         self.stdtype = stdtype
         self.reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         self.writer = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-        self.splitter = LineSplitter()
+        self._masking = Masking(secrets)
+        self._splitter = LineSplitter()
         _enlarge(self.reader)
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Takes the next bytes and yields the lines that they complete."""
+        return self._splitter.feed(self._masking.feed(data))
+
+    def states(self) -> Iterator[bytes]:
+        """Yields what progress bars show now, as far as it is new."""
+        return self._splitter.states()
+
+    def finish(self) -> Iterator[bytes]:
+        """Yields what is left when the stream has ended."""
+        yield from self._splitter.feed(self._masking.finish())
+        yield from self._splitter.finish()
 
     def close_writer(self) -> None:
         """Lets the pipe end once the last process of the trial has closed it."""
@@ -86,11 +100,10 @@ class OutputPump:
     ) -> None:
         self._writer = writer
         self._clock = clock
-        self._secrets = secrets
         self._opened = opened
         self.last_words = LastWords()
-        self.stdout = Stream(stdout_pipe(run), Stdtype.STDOUT)
-        self.stderr = Stream(stderr_pipe(run), Stdtype.STDERR)
+        self.stdout = Stream(stdout_pipe(run), Stdtype.STDOUT, secrets)
+        self.stderr = Stream(stderr_pipe(run), Stdtype.STDERR, secrets)
         gate.unlink(missing_ok=True)
         os.mkfifo(gate, 0o600)
         self._gate = os.open(gate, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -149,7 +162,7 @@ class OutputPump:
                 if stopping and not events:
                     break
         for stream in (self.stdout, self.stderr):
-            self._take(stream, stream.splitter.finish())
+            self._take(stream, stream.finish())
 
     def _read(self, stream: Stream) -> bool:
         """Reads what is there; False at the end of the stream."""
@@ -159,7 +172,7 @@ class OutputPump:
             return True
         if not data:
             return False
-        self._take(stream, stream.splitter.feed(data))
+        self._take(stream, stream.feed(data))
         return True
 
     def _show_states(self) -> None:
@@ -167,11 +180,11 @@ class OutputPump:
         if now >= self._states_at:
             self._states_at = now + STATE_SECONDS
             for stream in (self.stdout, self.stderr):
-                self._take(stream, stream.splitter.states())
+                self._take(stream, stream.states())
 
     def _take(self, stream: Stream, texts: Iterable[bytes]) -> None:
         now = self._clock.time()
-        lines = [Line(now, stream.stdtype, self._secrets.mask(text)) for text in texts]
+        lines = [Line(now, stream.stdtype, text) for text in texts]
         if lines:
             self.last_words.add(lines)
             self._append(lines)

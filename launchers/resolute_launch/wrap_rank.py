@@ -24,6 +24,8 @@ from resolute_launch import variables
 from resolute_launch.failure import KEPT_LINES, record_rank_failure
 from resolute_launch.layers.handover import take_over
 from resolute_launch.offspring import start_led
+from resolute_launch.rank_secrets import RankSecrets
+from resolute_launch.secrecy import Masking
 
 FORWARDED = (
     signal.SIGINT,
@@ -83,8 +85,17 @@ class Target:
 
     descriptor: int
     prefixer: Prefixer
+    masking: Masking
 
-    def write(self, data: bytes) -> None:
+    def feed(self, data: bytes) -> None:
+        """Takes the next bytes."""
+        self._write(self.prefixer.feed(self.masking.feed(data)))
+
+    def finish(self) -> None:
+        """Writes what is left when the stream has ended."""
+        self._write(self.prefixer.feed(self.masking.finish()) + self.prefixer.finish())
+
+    def _write(self, data: bytes) -> None:
         """Writes all of it; if nobody reads any more, the script still runs to its end."""
         view = memoryview(data)
         with contextlib.suppress(BrokenPipeError):
@@ -119,12 +130,11 @@ def run(rank: int, command: Sequence[str], *, redirect: bool) -> End:
     _forward_signals(process)
     assert process.stdout is not None
     assert process.stderr is not None
+    secrets = RankSecrets(os.environ, RunDirectory.from_environment())
     errors = Prefixer(rank, kept=KEPT_LINES)
-    targets = {
-        process.stdout.fileno(): Target(_descriptor(variables.STDOUT, 1, redirect), Prefixer(rank)),
-        process.stderr.fileno(): Target(_descriptor(variables.STDERR, 2, redirect), errors),
-    }
-    _copy(targets)
+    out = Target(_descriptor(variables.STDOUT, 1, redirect), Prefixer(rank), Masking(secrets.known))
+    err = Target(_descriptor(variables.STDERR, 2, redirect), errors, Masking(secrets.known))
+    _copy({process.stdout.fileno(): out, process.stderr.fileno(): err}, secrets)
     code = process.wait()
     said = b"".join(errors.latest).decode("utf-8", "replace").strip()
     return End(128 - code if code < 0 else code, said)
@@ -151,7 +161,7 @@ def _descriptor(variable: str, standard: int, redirect: bool) -> int:
     return descriptor
 
 
-def _copy(targets: Mapping[int, Target]) -> None:
+def _copy(targets: Mapping[int, Target], secrets: RankSecrets) -> None:
     with selectors.DefaultSelector() as selector:
         for source in targets:
             selector.register(source, selectors.EVENT_READ)
@@ -160,9 +170,10 @@ def _copy(targets: Mapping[int, Target]) -> None:
                 data = os.read(key.fd, _READ_BYTES)
                 target = targets[key.fd]
                 if data:
-                    target.write(target.prefixer.feed(data))
+                    secrets.look()
+                    target.feed(data)
                 else:
-                    target.write(target.prefixer.finish())
+                    target.finish()
                     selector.unregister(key.fd)
 
 

@@ -87,3 +87,31 @@ def test_who_prints_the_environment_shows_no_secret(tmp_path: Path) -> None:
         assert any(text == "DET_SESSION_TOKEN=***" for text in shown)
         assert any(text == "RESOLUTE_COLLECTIVE_KEY=***" for text in shown)
         assert not any("token-" in text for text in shown)
+
+
+def test_a_secret_in_a_line_that_is_too_long_is_not_parted_but_masked(tmp_path: Path) -> None:
+    # Wherever the cut after 8 KiB would fall within the secret; from a rank there is a prefix before it too.
+    show = "import os; t = os.environ['DET_SESSION_TOKEN']\n"
+    show += "for n in range(8170, 8193): print('x' * n + t + 'y' * 9000)\n"
+    (tmp_path / "show.py").write_text(show)
+    command = f"python3 {tmp_path}/show.py"
+    script = f"{command}; python3 -m resolute_launch.wrap_rank 0 {command}; {command} >&2; exit 1"
+    with control_plane(script) as plane, supervised(tmp_path, plane) as run:
+        assert run.wait() == 0
+        shown = "".join([*plane.text(), plane.exits[0].failure])
+        assert "token" not in shown
+        assert shown.count("***") >= 3 * 23
+
+
+def test_a_secret_that_a_rank_writes_in_two_parts_is_masked(tmp_path: Path) -> None:
+    parts = "import os, sys, time; t = os.environ['DET_SESSION_TOKEN']; sys.stderr.write('a ' + t[:5]); "
+    parts += "sys.stderr.flush(); time.sleep(0.2); sys.stderr.write(t[5:] + ' z\\n'); sys.exit(3)"
+    (tmp_path / "parts.py").write_text(parts)
+    command = f"python3 {tmp_path}/parts.py"
+    with (
+        control_plane(f"{command}; python3 -m resolute_launch.wrap_rank 0 {command}") as plane,
+        supervised(tmp_path, plane) as run,
+    ):
+        assert run.wait() == 0
+        assert plane.text() == ["a *** z", "a *** z"]
+        assert "rank 0 ended with exit code 3\na *** z" in plane.exits[0].failure
