@@ -84,7 +84,7 @@ class Gate:
     def close(self) -> None:
         """Ends the rendezvous and gives the ports back."""
         self._rendezvous.stop()
-        self._ports.release()
+        self._ports.close()
 
     def _announce(self) -> RendezvousResponse:
         return self._control.rendezvous(

@@ -2,36 +2,78 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 from collections.abc import Sequence
 
 PORT_COUNT = 8
 """Ports set aside: two for the workers' collectives, one for torch.distributed, the rest for other layers."""
+_TRIES = 64
+"""Draws for one port: with this many, other runs have all but taken every port of the machine."""
 
 
 class ReservedPorts:
-    """Free ports of one address, held until they are needed.
+    """Free ports of one address: held until they are needed, and no other run's while this one lasts.
+
+    Between ``release`` and the moment when a rank listens, nothing holds a port, and some launchers then
+    listen on all addresses. So a number is claimed for the whole run, among the runs of one machine.
 
     Args:
         address: Address to hold them on.
         count: How many.
+
+    Raises:
+        OSError: The address is not this machine's, or it has no ports left.
     """
 
     def __init__(self, address: str, count: int = PORT_COUNT) -> None:
-        self._sockets: list[socket.socket] = []
-        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        self._holders: list[socket.socket] = []
+        self._claims: list[socket.socket] = []
         try:
-            for _ in range(count):
-                holder = socket.socket(family, socket.SOCK_STREAM)
-                self._sockets.append(holder)
-                holder.bind((address, 0))
+            self.numbers: Sequence[int] = tuple(self._reserve(address) for _ in range(count))
         except OSError:
-            self.release()
+            self.close()
             raise
-        self.numbers: Sequence[int] = tuple(holder.getsockname()[1] for holder in self._sockets)
 
     def release(self) -> None:
-        """Lets others take them. Idempotent."""
-        for holder in self._sockets:
-            holder.close()
-        self._sockets.clear()
+        """Lets this run's ranks take them. Idempotent."""
+        _close(self._holders)
+
+    def close(self) -> None:
+        """Lets other runs have them. Idempotent."""
+        self.release()
+        _close(self._claims)
+
+    def _reserve(self, address: str) -> int:
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        for _ in range(_TRIES):
+            holder = socket.socket(family, socket.SOCK_STREAM)
+            # One that is another run's stays held for now, or it would be drawn again.
+            self._holders.append(holder)
+            try:
+                holder.bind((address, 0))
+            except OSError as failure:
+                if failure.errno != errno.EADDRINUSE:
+                    raise
+                break
+            number: int = holder.getsockname()[1]
+            if self._claim(number):
+                return number
+        raise OSError(errno.EADDRINUSE, f"{address} has no free port left that no other run has set aside")
+
+    def _claim(self, number: int) -> bool:
+        """Claims a number by a name that the kernel gives to one process, and takes back when it ends."""
+        claim = socket.socket(socket.AF_UNIX)
+        try:
+            claim.bind(f"\0resolute-port-{number}")
+        except OSError:
+            claim.close()
+            return False
+        self._claims.append(claim)
+        return True
+
+
+def _close(sockets: list[socket.socket]) -> None:
+    for each in sockets:
+        each.close()
+    sockets.clear()
