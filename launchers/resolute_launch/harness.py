@@ -53,15 +53,16 @@ def load_class(entrypoint: str) -> Any:
     """Imports a Trial class.
 
     Args:
-        entrypoint: ``module:Class``, where the module may be in a package, and the class in another; without
-            a module the working directory's ``__init__.py`` is meant, or its only file of Python.
+        entrypoint: ``module:Class`` or ``path/file.py:Class``, where the module may be in a package, and the
+            class in another; without a module the working directory's ``__init__.py`` is meant, or its only
+            file of Python.
 
     Raises:
         InvalidArgumentError: There is no such module or class.
     """
-    from resolute.pytorch.imports import import_class
+    from resolute.pytorch.imports import import_class, module_of
 
-    module_name = entrypoint.partition(":")[0]
+    module_name = module_of(entrypoint)
     # A module of the same name that something imported before is not the model definition's.
     sys.modules.pop(module_name, None)
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import ModuleType
 from typing import Any
 
@@ -17,19 +17,24 @@ def import_class(spec: str, directory: Path) -> Any:
     """Imports what ``module:Class`` names.
 
     Args:
-        spec: Module and class. Without a module the ``__init__.py`` of the directory is meant, or its only
-            file of Python where it has none.
+        spec: Module and class; the module may be given as its file. Without a module the ``__init__.py`` of
+            the directory is meant, or its only file of Python where it has none.
         directory: Holds the code; it must be on ``sys.path``.
 
     Raises:
         ImportError: There is no such module.
         AttributeError: The module has no such class.
     """
-    module_name, _, class_name = spec.partition(":")
-    found: Any = _import_module(module_name, directory)
-    for part in class_name.split("."):
+    found: Any = _import_module(module_of(spec), directory)
+    for part in spec.partition(":")[2].split("."):
         found = getattr(found, part)
     return found
+
+
+def module_of(spec: str) -> str:
+    """Returns the module that ``module:Class`` or ``path/file.py:Class`` names; empty where none is named."""
+    file = spec.partition(":")[0].removesuffix(".py")
+    return ".".join(PurePosixPath(file).parts)
 
 
 def _import_module(name: str, directory: Path) -> ModuleType:

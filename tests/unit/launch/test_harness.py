@@ -83,13 +83,15 @@ def test_a_class_that_is_not_there_is_named(tmp_path: Path, entrypoint: str, mes
         (":MNistTrial", "__init__.py", "from .trials import MNistTrial"),
         (":MNistTrial", "anything.py", "class MNistTrial: ..."),
         ("model_def:CIFAR10Trial", "model_def.py", "class CIFAR10Trial: ..."),
+        ("determined_lib/trial.py:FileTrial", "determined_lib/trial.py", "class FileTrial: ..."),
+        ("./model_def.py:FileTrial", "model_def.py", "class FileTrial: ..."),
         (
             "determined_lib.trial:trial_classes.NestedTrial",
             "determined_lib/trial.py",
             "class trial_classes:\n    class NestedTrial: ...",
         ),
     ],
-    ids=["of a package", "of a single file", "of a module", "nested"],
+    ids=["of a package", "of a single file", "of a module", "of a file below", "of a file", "nested"],
 )
 def test_the_documented_forms_of_an_entrypoint_are_found(
     entrypoint: str, file: str, source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
