@@ -9,7 +9,14 @@ from pathlib import Path
 
 from resolute_launch.layers.command import run_layer
 from resolute_launch.layers.grammar import Grammar, Request
-from resolute_launch.layers.plan import WRAP_RANK, LaunchPlan, LaunchRefusedError, heals, thread_defaults
+from resolute_launch.layers.plan import (
+    WRAP_RANK,
+    LaunchPlan,
+    LaunchRefusedError,
+    heals,
+    network_defaults,
+    thread_defaults,
+)
 from resolute_launch.layers.world import World
 
 GRAMMAR = Grammar(
@@ -41,7 +48,11 @@ def plan(request: Request, world: World) -> LaunchPlan:
             *request.script,
         ),
         environment=environment,
-        defaults=thread_defaults(world) | ({} if world.gpu else {"DS_ACCELERATOR": "cpu"}),
+        defaults={
+            **thread_defaults(world),
+            **network_defaults(world),
+            **({} if world.gpu else {"DS_ACCELERATOR": "cpu"}),
+        },
         files={} if world.alone else {hostfile: _hosts(world)},
         grace_seconds=GRACE_SECONDS,
         whole_group=True,

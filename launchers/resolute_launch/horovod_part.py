@@ -24,13 +24,13 @@ from typing import Any
 
 from resolute.clock import SYSTEM_CLOCK, Clock
 from resolute_launch.escalation import Escalation, Step
+from resolute_launch.interfaces import interface_to
 from resolute_launch.offspring import start_led
 from resolute_launch.patience import pauses
 
 GRACE_SECONDS = 5.0
 """Seconds between SIGTERM and SIGKILL for the ranks of a job that has failed elsewhere."""
 _POLL_SECONDS = 0.1
-_LOOPBACK = "127.0.0.1"
 
 
 def host_name(node: int) -> str:
@@ -44,7 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     job = _parse(words)
     slots = _assignments(job)
     mine = [slot for slot in slots if slot.hostname == host_name(int(node))]
-    refusal = _refusal(job) if mine else f"no rank of {job.hosts} is left for container {node} of this run"
+    refusal = _refusal(job, address)
+    if not mine:
+        refusal = f"no rank of {job.hosts} is left for container {node} of this run"
     if refusal:
         sys.stderr.write(f"determined.launch.horovod: {refusal}\n")
         return 1
@@ -65,13 +67,27 @@ def _parse(words: Sequence[str]) -> Namespace:
         sys.argv = before
 
 
-def _refusal(job: Namespace) -> str:
+def _refusal(job: Namespace, address: str) -> str:
     """Why a job cannot be started in parts; empty if it can."""
     if job.use_mpi or job.use_jsrun:
         return "--mpi and --jsrun reach other containers by themselves, which those of this run do not allow"
     if job.host_discovery_script or job.min_num_proc is not None:
         return "elastic jobs look for machines by themselves; the containers of this run are given"
+    name, known_as = socket.gethostname(), _address_of_name()
+    if known_as.startswith("127.") and not address.startswith("127."):
+        return (
+            f"the name of this machine, {name}, stands for {known_as}, where other containers cannot reach "
+            "it, and Horovod looks it up whatever interface is named: let the name stand for an address of "
+            "their network (in /etc/hosts), or launch with determined.launch.torch_distributed"
+        )
     return ""
+
+
+def _address_of_name() -> str:
+    try:
+        return socket.gethostbyname(socket.gethostname())
+    except OSError:
+        return ""
 
 
 def _assignments(job: Namespace) -> list[Any]:
@@ -133,32 +149,19 @@ def _job_environment(job: Namespace, *, address: str, port: str) -> dict[str, st
 
     environ = dict(os.environ)
     config_parser.set_env_from_args(environ, job)
-    interfaces = sorted(job.nics) if job.nics else [_interface_to(address)]
+    interfaces = sorted(job.nics) if job.nics else [_interface(address)]
     environ.update({k: str(v) for k, v in gloo_run.create_run_env_vars(address, interfaces, port).items()})
     return environ
 
 
-def _interface_to(address: str) -> str:
-    """The network interface by which this machine reaches an address: the one that peers can answer to."""
-    import psutil
-
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        # Sends nothing: it only asks the kernel for the way.
-        probe.connect((address, 9))
-        ours = probe.getsockname()[0]
-    # All of 127.0.0.0/8 is the loopback's, which names but one of its addresses.
-    ours = _LOOPBACK if ours.startswith("127.") else ours
-    names = [
-        name
-        for name, entries in psutil.net_if_addrs().items()
-        if any(entry.family is socket.AF_INET and entry.address == ours for entry in entries)
-    ]
-    if not names:
+def _interface(address: str) -> str:
+    found = interface_to(address)
+    if not found:
         sys.exit(
-            f"determined.launch.horovod: no network interface of this machine has the address {ours}, by "
-            f"which it reaches {address}; name one: --network-interfaces NAME --"
+            f"determined.launch.horovod: no network interface was found by which this machine reaches "
+            f"{address}; name one: --network-interfaces NAME --"
         )
-    return names[0]
+    return found
 
 
 class _Ranks:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from resolute_launch.layers.command import run_layer
 from resolute_launch.layers.grammar import Grammar, Request
-from resolute_launch.layers.plan import WRAP_RANK, LaunchPlan, heals, thread_defaults
+from resolute_launch.layers.plan import WRAP_RANK, LaunchPlan, heals, network_defaults, thread_defaults
 from resolute_launch.layers.world import World
 
 GRAMMAR = Grammar(
@@ -34,7 +34,7 @@ def plan(request: Request, world: World) -> LaunchPlan:
             *request.script,
         ),
         environment={"USE_TORCH_DISTRIBUTED": "True", "DET_CHIEF_IP": world.chief},
-        defaults=thread_defaults(world),
+        defaults=thread_defaults(world) | network_defaults(world),
         heals=heals(request),
     )
 

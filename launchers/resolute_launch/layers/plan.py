@@ -71,3 +71,12 @@ def thread_defaults(world: World) -> dict[str, str]:
     torchrun decides the same, with a warning; other launchers leave it open.
     """
     return {"OMP_NUM_THREADS": "1"} if world.workers_here > 1 else {}
+
+
+def network_defaults(world: World) -> dict[str, str]:
+    """Tells ranks the way to those of other containers.
+
+    Gloo looks for it by the name of the machine, which on many machines is that of the loopback.
+    """
+    names = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME") if world.interface else ()
+    return dict.fromkeys(names, world.interface)

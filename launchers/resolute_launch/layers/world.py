@@ -12,6 +12,7 @@ from typing import Any
 
 from resolute.info import ClusterInfo
 from resolute_launch import variables
+from resolute_launch.interfaces import interface_to
 
 DEFAULT_TORCH_PORT = 29400
 """Where ranks meet if the run has set no port aside."""
@@ -30,6 +31,8 @@ class World:
     """This container."""
     port: int = DEFAULT_TORCH_PORT
     """Free port of the first container."""
+    interface: str = ""
+    """Network interface by which this container reaches the first; empty if unknown or not needed."""
     gpu: bool = False
     """Whether slots are GPUs."""
     visible_devices: str = ""
@@ -78,14 +81,23 @@ def read_world(info: ClusterInfo | None, environ: Mapping[str, str]) -> World:
     if info is None:
         return World(visible_devices=devices)
     folder = environ.get("RESOLUTE_RUN_DIR") or tempfile.gettempdir()
+    addresses = tuple(info.container_addrs)
     return World(
-        addresses=tuple(info.container_addrs),
+        addresses=addresses,
         # A task without slots still has one worker.
         slots=tuple(max(count, 1) for count in info.container_slot_counts),
         node_rank=info.container_rank,
         port=int(environ.get(variables.C10D_PORT) or DEFAULT_TORCH_PORT),
+        interface=_interface(info, addresses),
         gpu=bool(info.gpu_uuids) or environ.get("DET_USE_GPU") == "true",
         visible_devices=devices,
         folder=Path(os.path.abspath(folder)),  # noqa: PTH100  # resolves no links, unlike pathlib
         config=info.trial._config if info.task_type == "TRIAL" else {},  # noqa: SLF001 - documented name
     )
+
+
+def _interface(info: ClusterInfo, addresses: tuple[str, ...]) -> str:
+    if len(addresses) == 1:
+        return ""
+    named = info.trial._inter_node_network_interface if info.task_type == "TRIAL" else ""  # noqa: SLF001
+    return named or interface_to(addresses[0])

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from resolute.info import ClusterInfo, RendezvousInfo, ResourcesInfo, TrialInfo
 from resolute_launch import autohorovod, deepspeed, horovod, torch_distributed
 from resolute_launch.layers.grammar import Request
 from resolute_launch.layers.world import World, read_world
@@ -188,6 +189,39 @@ def test_threads_are_shared_unless_somebody_chose() -> None:
     assert plan.environ({})["OMP_NUM_THREADS"] == "1"
     assert plan.environ({"OMP_NUM_THREADS": "4"})["OMP_NUM_THREADS"] == "4"
     assert "OMP_NUM_THREADS" not in torch_distributed.plan(REQUEST, ONE).environ({})
+
+
+def test_ranks_of_several_containers_are_told_the_way_to_each_other_unless_somebody_chose() -> None:
+    world = dataclasses.replace(NODES, interface="eth7")
+    for layer in (torch_distributed, deepspeed):
+        plan = layer.plan(REQUEST, world)
+        assert plan.environ({})["GLOO_SOCKET_IFNAME"] == "eth7"
+        assert plan.environ({"NCCL_SOCKET_IFNAME": "ib0"})["NCCL_SOCKET_IFNAME"] == "ib0"
+        assert "GLOO_SOCKET_IFNAME" not in layer.plan(REQUEST, TWO).environ({})
+
+
+def test_the_way_to_the_first_container_is_found_or_what_the_cluster_names() -> None:
+    nodes = cluster_of("127.0.0.1", "127.0.0.2")
+    assert read_world(nodes, {}).interface == "lo"
+    nodes.trial._inter_node_network_interface = "ib0"
+    assert read_world(nodes, {}).interface == "ib0"
+    assert read_world(cluster_of("127.0.0.1"), {}).interface == ""
+
+
+def cluster_of(*addresses: str) -> ClusterInfo:
+    return ClusterInfo(
+        master_url="http://127.0.0.1:1",
+        cluster_id="cluster",
+        agent_id="agent",
+        slot_ids=[0],
+        task_id="trial-1",
+        allocation_id="allocation",
+        session_token="",
+        task_type="TRIAL",
+        trial_info=TrialInfo(1, 1, 0, {}, {}, 0, 1),
+        rendezvous_info=RendezvousInfo(addresses, 0, [1] * len(addresses)),
+        resources_info=ResourcesInfo([]),
+    )
 
 
 @pytest.mark.parametrize("word", ["--max_restarts", "--max-restarts=3"])
