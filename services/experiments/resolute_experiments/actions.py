@@ -8,18 +8,12 @@ from sqlalchemy.engine import Connection
 
 from resolute.api.searcher.v1 import search_pb2
 from resolute.values import to_mapping
-from resolute_experiments import lifecycle, signals
+from resolute_experiments import lifecycle
 from resolute_experiments.answers import Answers, Newest
-from resolute_experiments.ending import end_trial
-from resolute_experiments.lifecycle import Moment
-from resolute_experiments.settle import SearchEvent
+from resolute_experiments.moment import Moment
+from resolute_experiments.moves import move_experiment, move_trial
 from resolute_experiments.signals import Reason
-from resolute_experiments.states import (
-    ALLOCATED_TRIALS,
-    ExperimentEvent,
-    ExperimentState,
-    TrialState,
-)
+from resolute_experiments.states import ExperimentEvent, ExperimentState, TrialEvent, TrialState
 from resolute_experiments.store import experiments, outbox, trials
 from resolute_experiments.store.experiments import Experiment
 
@@ -76,15 +70,17 @@ def _apply_one(
     elif action.HasField("run_trial"):
         _run_trial(connection, experiment, action.run_trial, moment)
     elif action.HasField("close_trial"):
-        _close_trial(connection, action.close_trial.trial_id, moment)
+        trial = trials.get(connection, trial_id=action.close_trial.trial_id)
+        move_trial(connection, trial, TrialEvent.CLOSE, moment)
     elif action.HasField("stop_trial"):
-        _stop_trial(connection, action.stop_trial.trial_id, moment)
+        trial = trials.get(connection, trial_id=action.stop_trial.trial_id)
+        move_trial(connection, trial, TrialEvent.STOP, moment, reason=Reason.SEARCH)
     elif action.HasField("shutdown") and action.sequence >= answers.last_action:
         _shut_down(connection, experiment, action.shutdown, moment)
 
 
-def _idle_state(experiment: Experiment) -> TrialState:
-    return TrialState.PAUSED if experiment.state is ExperimentState.PAUSED else TrialState.QUEUED
+def _is_paused(experiment: Experiment) -> bool:
+    return experiment.state is ExperimentState.PAUSED
 
 
 def _create_trial(
@@ -96,7 +92,7 @@ def _create_trial(
             "id": create.trial_id,
             "experiment_id": experiment.id,
             "request_id": create.request_id,
-            "state": _idle_state(experiment).value,
+            "state": (TrialState.PAUSED if _is_paused(experiment) else TrialState.QUEUED).value,
             "hparams": to_mapping(create.hparams),
             "seed": create.trial_seed,
             "restarts": 0,
@@ -128,8 +124,8 @@ def _run_trial(
 ) -> None:
     trial = trials.get(connection, trial_id=run.trial_id)
     # A run that was settled after this action was decided has already taken the new operation into account.
-    if trial.state is TrialState.WAITING and run.length > trial.settled_length:
-        trials.update(connection, trial, state=_idle_state(experiment).value, queued_at=moment.now)
+    if run.length > trial.settled_length:
+        move_trial(connection, trial, TrialEvent.WORK, moment, paused=_is_paused(experiment))
 
 
 def _reopen_trial(
@@ -143,42 +139,15 @@ def _reopen_trial(
     trial = trials.get(connection, trial_id=run.trial_id)
     rests = 0 < run.length <= trial.settled_length
     newest = answers.newest.get(trial.id, Newest(trial.source_checkpoint_id, 0))
-    trials.update(
+    move_trial(
         connection,
         trial,
-        state=(TrialState.WAITING if rests else _idle_state(experiment)).value,
+        TrialEvent.REOPEN_AT_REST if rests else TrialEvent.REOPEN,
+        moment,
+        paused=_is_paused(experiment),
         latest_checkpoint_id=newest.checkpoint_id,
         steps_completed=newest.steps_completed,
-        life=trial.life + 1,
-        restarts=0,
-        closed=False,
-        kill_requested=False,
-        explanation="",
-        queued_at=moment.now,
-        ended_at=None,
     )
-
-
-def _close_trial(connection: Connection, trial_id: str, moment: Moment) -> None:
-    trial = trials.get(connection, trial_id=trial_id)
-    trials.update(connection, trial, closed=True)
-    if trial.state is TrialState.WAITING:
-        end_trial(
-            connection, trial, state=TrialState.COMPLETED, search_event=SearchEvent.CLOSED, now=moment.now
-        )
-
-
-def _stop_trial(connection: Connection, trial_id: str, moment: Moment) -> None:
-    trial = trials.get(connection, trial_id=trial_id)
-    if trial.ended:
-        return
-    trials.update(connection, trial, closed=True)
-    if trial.state in ALLOCATED_TRIALS:
-        signals.preempt(connection, trial, reason=Reason.SEARCH, moment=moment)
-    else:
-        end_trial(
-            connection, trial, state=TrialState.COMPLETED, search_event=SearchEvent.CLOSED, now=moment.now
-        )
 
 
 def _shut_down(
@@ -188,7 +157,7 @@ def _shut_down(
         lifecycle.fail(connection, experiment, moment, failure=_all_failed(connection, experiment))
         return
     event = ExperimentEvent.SEARCH_CANCELED if shutdown.cancel else ExperimentEvent.SEARCH_COMPLETED
-    lifecycle.conclude(connection, experiment, event, moment)
+    move_experiment(connection, experiment, event, moment)
 
 
 def _all_failed(connection: Connection, experiment: Experiment) -> str:

@@ -25,14 +25,14 @@ from resolute_experiments.attempts import Attempts
 from resolute_experiments.clients import Clients
 from resolute_experiments.delivery import deliver
 from resolute_experiments.ending import Evidence, Sealed, write_decision
-from resolute_experiments.lifecycle import Moment
+from resolute_experiments.moment import Moment
 from resolute_experiments.notifier import Notifier
 from resolute_experiments.policies import search_logs
 from resolute_experiments.removal import remove_everywhere
 from resolute_experiments.renewal import renew
 from resolute_experiments.retention import apply_retention
 from resolute_experiments.searchspec import search_spec, works_by_operations
-from resolute_experiments.settle import EarlyExit, Exit, Operation, Situation, settle
+from resolute_experiments.settle import EarlyExit, Exit, Facts, Operation, Situation, settle
 from resolute_experiments.states import LIVE_EXPERIMENTS, STOPPING_EXPERIMENTS, ExperimentState
 from resolute_experiments.store import continuations, experiments, outbox, runs, trials
 from resolute_experiments.store.experiments import Experiment
@@ -109,7 +109,9 @@ class Conductor:
     async def _step(self) -> bool:
         experiment = await self._read()
         if experiment.state is ExperimentState.DELETING:
-            await remove_everywhere(experiment, database=self._database, clients=self._clients)
+            await remove_everywhere(
+                experiment, self._moment(), database=self._database, clients=self._clients
+            )
             return True
         if experiment.unmanaged:
             await deliver(experiment, database=self._database, clients=self._clients)
@@ -200,14 +202,14 @@ class Conductor:
             trial = trials.get(connection, trial_id=run.trial_id)
             # The state is read again: a pause or a cancel may have come while the services were being sealed.
             state = experiments.get(connection, experiment_id=self._id).state
-            decision = settle(
-                exit_,
-                Operation(
+            facts = Facts(
+                exit=exit_,
+                operation=Operation(
                     driven=works_by_operations(experiment.config),
                     completed=sealed.operation_completed,
                     closed=sealed.operation_closed or trial.closed,
                 ),
-                Situation(
+                situation=Situation(
                     experiment=state,
                     kill_requested=trial.kill_requested,
                     restarts=trial.restarts,
@@ -220,8 +222,9 @@ class Conductor:
                 trial,
                 run,
                 evidence=evidence,
-                decision=decision,
-                now=self._clock.time(),
+                decision=settle(facts),
+                experiment=state,
+                moment=self._moment(),
             )
 
         await self._database.write(work)
@@ -244,7 +247,7 @@ class Conductor:
     async def _renew(self, experiment: Experiment) -> None:
         if experiment.state is not ExperimentState.ACTIVE or not experiment.search_created:
             return
-        if await renew(experiment, database=self._database, clients=self._clients):
+        if await renew(experiment, self._moment(), database=self._database, clients=self._clients):
             self._notifier.notify(self._id)
 
     async def _refresh_progress(self, experiment: Experiment) -> None:
@@ -276,7 +279,7 @@ class Conductor:
             if outbox.pending(connection, self._id, limit=1):
                 return False
             current = experiments.get(connection, experiment_id=self._id)
-            after = lifecycle.finish_if_done(connection, current, now=self._clock.time())
+            after = lifecycle.finish_if_done(connection, current, self._moment())
             return after not in STOPPING_EXPERIMENTS
 
         finished = await self._database.write(work)

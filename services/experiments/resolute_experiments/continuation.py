@@ -12,17 +12,16 @@ from typing import Any
 from sqlalchemy.engine import Connection
 
 from resolute.errors import FailedPreconditionError, InvalidConfigError, Violation
-from resolute_experiments import lifecycle, unmanaged
-from resolute_experiments.lifecycle import Moment
-from resolute_experiments.quotas import admit
+from resolute_experiments.moment import Moment
+from resolute_experiments.moves import move_experiment
 from resolute_experiments.searchspec import length_of
 from resolute_experiments.states import (
     ENDED_EXPERIMENTS,
+    EXPERIMENTS,
     ExperimentEvent,
     ExperimentState,
     RunOutcome,
     TrialState,
-    next_state,
 )
 from resolute_experiments.store import access, continuations, experiments, runs
 from resolute_experiments.store.experiments import Experiment
@@ -69,9 +68,8 @@ def plan(experiment: Experiment, config: dict[str, Any], trials: Sequence[Trial]
         FailedPreconditionError: There is nothing to go on with, its search is under way, or others run it.
         InvalidConfigError: The overrides change what cannot change any more.
     """
-    unmanaged.require_managed(experiment, "continued")
     require_managed(experiment, "continued")
-    next_state(experiment.state, ExperimentEvent.CONTINUE, resource=experiment.label)
+    EXPERIMENTS.step(experiment.state, ExperimentEvent.CONTINUE, resource=experiment.label)
     changed = tuple(_differences(experiment.config, config))
     _check_changes(experiment, config, changed)
     searcher = config["searcher"]
@@ -95,18 +93,11 @@ def begin(
         QuotaError: Its workspace would use more than it may.
     """
     config = found.config
-    if experiment.state is ExperimentState.PAUSED:
-        lifecycle.activate(connection, experiment, moment)
-    elif experiment.state in ENDED_EXPERIMENTS:
-        slots = config["resources"]["slots_per_trial"]
-        admit(connection, workspace=experiment.workspace, project=experiment.project, slots=slots)
-    experiments.update(
+    move_experiment(
         connection,
-        experiment.id,
-        state=next_state(experiment.state, ExperimentEvent.CONTINUE, resource=experiment.label).value,
-        archived=False,
-        ended_at=None,
-        failure="",
+        experiment,
+        ExperimentEvent.CONTINUE,
+        moment,
         config=config,
         name=config["name"],
         description=config["description"] or "",

@@ -9,7 +9,7 @@ from sqlalchemy.engine import Connection
 from resolute.api.experiments.v1 import experiments_service_pb2, trials_service_pb2
 from resolute.clock import Clock
 from resolute.errors import InvalidArgumentError
-from resolute_experiments.lifecycle import Moment
+from resolute_experiments.moment import Moment
 from resolute_experiments.notifier import Notifier
 from resolute_experiments.store import experiments, trials
 from resolute_experiments.waiting import Waiting

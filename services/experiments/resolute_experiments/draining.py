@@ -5,11 +5,12 @@ from __future__ import annotations
 import structlog
 from sqlalchemy.engine import Connection
 
-from resolute_experiments import signals
 from resolute_experiments.conductor import SIGNALS
 from resolute_experiments.core import Core
 from resolute_experiments.fleet import Fleet
+from resolute_experiments.moves import move_trial
 from resolute_experiments.signals import Reason
+from resolute_experiments.states import TrialEvent
 from resolute_experiments.store import runs, trials
 
 _POLL_SECONDS = 0.1
@@ -29,7 +30,7 @@ async def drain(core: Core, fleet: Fleet, *, timeout: float) -> None:
     def preempt_all(connection: Connection) -> None:
         for run in runs.unsettled(connection):
             trial = trials.get(connection, trial_id=run.trial_id)
-            signals.preempt(connection, trial, reason=Reason.MACHINE, moment=moment)
+            move_trial(connection, trial, TrialEvent.PREEMPT, moment, reason=Reason.MACHINE)
 
     await core.database.write(preempt_all)
     core.notifier.notify(SIGNALS)

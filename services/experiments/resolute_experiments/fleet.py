@@ -13,6 +13,7 @@ from resolute.errors import NotFoundError
 from resolute_experiments.attempts import Attempts
 from resolute_experiments.ending import note_container_end
 from resolute_experiments.leases import Leases
+from resolute_experiments.moment import Moment
 from resolute_experiments.notifier import Notifier
 from resolute_experiments.resources.base import (
     AllocationSpec,
@@ -48,6 +49,7 @@ class Fleet:
         leases: Knows who was heard of lately.
         issue_token: Issues the tokens of runs.
         address: ``host:port`` where supervisors reach the services.
+        preemption_timeout: Seconds that trials get to checkpoint after a signal.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class Fleet:
         leases: Leases,
         issue_token: TokenIssuer,
         address: str,
+        preemption_timeout: float,
     ) -> None:
         self._manager = manager
         self._database = database
@@ -68,6 +71,7 @@ class Fleet:
         self._leases = leases
         self._issue_token = issue_token
         self._address = address
+        self._preemption_timeout = preemption_timeout
         self.slots: Sequence[Slot] = manager.capacity()
         """Every slot."""
 
@@ -113,12 +117,15 @@ class Fleet:
             await self._note_failed_launch(run, str(error))
 
     async def _note_failed_launch(self, run: runs.Run, failure: str) -> None:
+        moment = self._moment()
+
         def work(connection: Connection) -> None:
             for container in runs.containers_of(connection, run.allocation_id):
                 note_container_end(
                     connection,
                     run,
                     container.container_rank,
+                    moment,
                     exited=True,
                     exit_code=_FAILED_LAUNCH,
                     failure=f"the run could not be started: {failure}",
@@ -182,6 +189,7 @@ class Fleet:
         """Writes down a container that ended, unless it reported that itself."""
         if report.state not in {ContainerState.EXITED, ContainerState.LOST}:
             return
+        moment = self._moment()
 
         def work(connection: Connection) -> str:
             run = runs.get(connection, report.allocation_id)
@@ -189,7 +197,7 @@ class Fleet:
             if container.exited or container.lost or run.ended:
                 return ""
             values = {"lost": True} if report.exit is None else _exit_values(report)
-            note_container_end(connection, run, report.container_rank, **values)
+            note_container_end(connection, run, report.container_rank, moment, **values)
             return run.experiment_id
 
         try:
@@ -200,6 +208,9 @@ class Fleet:
             _log.info("container ended", allocation=report.allocation_id, state=report.state.value)
             self._leases.forget(report.allocation_id)
             self._notifier.notify(experiment_id)
+
+    def _moment(self) -> Moment:
+        return Moment(now=self._clock.time(), preemption_timeout=self._preemption_timeout)
 
     async def _enforce(self) -> None:
         """Ends what did not end when it was told to, and looks after those that fell silent."""

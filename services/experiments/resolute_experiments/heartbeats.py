@@ -65,7 +65,7 @@ class Heartbeats:
                     run=run.run,
                     outcome=RunOutcome.LOST,
                     failure=f"nothing was heard of it for {TTL_SECONDS:.0f} s",
-                    now=self._core.clock.time(),
+                    moment=self._core.moment(),
                 )
             )
             self._leases.forget(allocation_id)

@@ -11,7 +11,9 @@ from resolute.api.metrics.v1 import metrics_service_pb2
 from resolute.api.searcher.v1 import searcher_service_pb2
 from resolute.errors import NotFoundError, ResoluteError
 from resolute_experiments.clients import Clients
-from resolute_experiments.states import ExperimentEvent, ExperimentState, next_state
+from resolute_experiments.moment import Moment
+from resolute_experiments.moves import move_experiment
+from resolute_experiments.states import ExperimentEvent
 from resolute_experiments.store import experiments
 from resolute_experiments.store.experiments import Experiment
 from resolute_serving.database import Database
@@ -19,12 +21,22 @@ from resolute_serving.database import Database
 _log = structlog.get_logger("removal")
 
 
-async def remove_everywhere(experiment: Experiment, *, database: Database, clients: Clients) -> None:
+async def remove_everywhere(
+    experiment: Experiment, moment: Moment, *, database: Database, clients: Clients
+) -> None:
     """Removes checkpoints, metrics, logs and the search, then what this service holds; leaves a tombstone.
 
     A failure leaves the experiment in DELETE_FAILED, from where it can be deleted again.
     """
     key = experiment.id
+
+    async def conclude(event: ExperimentEvent, failure: str) -> None:
+        def work(connection: Connection) -> None:
+            current = experiments.get(connection, experiment_id=key)
+            move_experiment(connection, current, event, moment, failure=failure)
+
+        await database.write(work)
+
     try:
         await clients.checkpoints.DeleteExperimentCheckpoints(
             checkpoints_pb2.DeleteExperimentCheckpointsRequest(experiment_id=key), timeout=300
@@ -41,15 +53,6 @@ async def remove_everywhere(experiment: Experiment, *, database: Database, clien
             _log.info("the experiment had no search", experiment=experiment.number)
     except ResoluteError as error:
         _log.warning("deletion failed", experiment=experiment.number, error=str(error))
-        failure = str(error)
-        await database.write(lambda c: _move(c, key, ExperimentEvent.DELETION_FAILED, failure=failure))
+        await conclude(ExperimentEvent.DELETION_FAILED, str(error))
         return
-    await database.write(lambda c: _move(c, key, ExperimentEvent.FILES_DELETED, failure=""))
-
-
-def _move(connection: Connection, experiment_id: str, event: ExperimentEvent, *, failure: str) -> None:
-    experiment = experiments.get(connection, experiment_id=experiment_id)
-    following = next_state(experiment.state, event, resource=experiment.label)
-    if following is ExperimentState.DELETED:
-        experiments.delete_contents(connection, experiment_id)
-    experiments.update(connection, experiment_id, state=following.value, failure=failure)
+    await conclude(ExperimentEvent.FILES_DELETED, "")

@@ -7,6 +7,7 @@ repeated. Nothing is applied here: what follows comes as actions of the search.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import structlog
 from sqlalchemy.engine import Connection
@@ -14,7 +15,9 @@ from sqlalchemy.engine import Connection
 from resolute.api.searcher.v1 import search_pb2, searcher_service_pb2
 from resolute.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from resolute_experiments.clients import Clients
-from resolute_experiments.states import ExperimentEvent, ExperimentState, next_state
+from resolute_experiments.moment import Moment
+from resolute_experiments.moves import move_experiment
+from resolute_experiments.states import ExperimentEvent, ExperimentState
 from resolute_experiments.store import continuations, experiments
 from resolute_experiments.store.continuations import Continuation
 from resolute_experiments.store.experiments import Experiment
@@ -30,8 +33,14 @@ _AS_BEFORE: Mapping[ExperimentState, ExperimentEvent] = {
 """What ends an experiment again in the state that it was in."""
 
 
-async def renew(experiment: Experiment, *, database: Database, clients: Clients) -> bool:
+async def renew(experiment: Experiment, moment: Moment, *, database: Database, clients: Clients) -> bool:
     """Carries out what is to be carried out.
+
+    Args:
+        experiment: The experiment.
+        moment: When this is.
+        database: This service's database.
+        clients: The other services.
 
     Returns:
         Whether anything was.
@@ -42,7 +51,7 @@ async def renew(experiment: Experiment, *, database: Database, clients: Clients)
     waiting = await database.read(lambda c: continuations.pending(c, experiment.id))
     for continuation in waiting:
         refusal = await _ask(experiment, continuation, clients)
-        await database.write(lambda c, one=continuation, why=refusal: _conclude(c, one, why))  # type: ignore[misc]
+        await database.write(partial(_conclude, asked=continuation, refusal=refusal, moment=moment))
     return bool(waiting)
 
 
@@ -79,17 +88,17 @@ def _extension(experiment: Experiment, asked: Continuation) -> searcher_service_
     )
 
 
-def _conclude(connection: Connection, asked: Continuation, refusal: str) -> None:
+def _conclude(connection: Connection, *, asked: Continuation, refusal: str, moment: Moment) -> None:
     continuations.finish(connection, asked.request_id)
     ends = _AS_BEFORE.get(asked.previous_state)
     if not refusal or ends is None:
         return
     experiment = experiments.get(connection, experiment_id=asked.experiment_id)
-    following = next_state(experiment.state, ends, resource=experiment.label)
-    experiments.update(
+    move_experiment(
         connection,
-        experiment.id,
-        state=following.value,
+        experiment,
+        ends,
+        moment,
         config=asked.previous_config,
         failure=f"it could not go on: {refusal}",
     )

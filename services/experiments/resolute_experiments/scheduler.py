@@ -10,18 +10,17 @@ import structlog
 from sqlalchemy.engine import Connection
 
 from resolute.clock import Clock
-from resolute_experiments import scheduling, signals
+from resolute_experiments import scheduling
 from resolute_experiments.attempts import Attempts
 from resolute_experiments.conductor import SCHEDULE, SIGNALS
-from resolute_experiments.ending import end_trial
 from resolute_experiments.fleet import Fleet
-from resolute_experiments.lifecycle import Moment
+from resolute_experiments.moment import Moment
+from resolute_experiments.moves import move_trial
 from resolute_experiments.notifier import Notifier
 from resolute_experiments.placement import Machines
 from resolute_experiments.scheduling import Holder, Plan
-from resolute_experiments.settle import SearchEvent
 from resolute_experiments.signals import Reason, allocation_id
-from resolute_experiments.states import RunOutcome, TrialState
+from resolute_experiments.states import RunOutcome, TrialEvent
 from resolute_experiments.store import experiments, runs, trials
 from resolute_experiments.waiting import Waiting
 from resolute_serving.database import Database
@@ -126,7 +125,7 @@ class Scheduler:
         ]
         for allocation in plan.preemptions:
             trial = trials.get(connection, trial_id=runs.get(connection, allocation).trial_id)
-            signals.preempt(connection, trial, reason=Reason.SCHEDULER, moment=self._moment())
+            move_trial(connection, trial, TrialEvent.PREEMPT, self._moment(), reason=Reason.SCHEDULER)
         started = [
             self._start(connection, trials.get(connection, trial_id=placement.trial_id), placement.slot_ids)
             for placement in plan.placements
@@ -135,14 +134,8 @@ class Scheduler:
 
     def _give_up(self, connection: Connection, trial_id: str, reason: str) -> str:
         trial = trials.get(connection, trial_id=trial_id)
-        end_trial(
-            connection,
-            trial,
-            state=TrialState.ERROR,
-            search_event=SearchEvent.ERRORED,
-            now=self._clock.time(),
-            explanation=f"no machine is left for it: {reason}",
-        )
+        explanation = f"no machine is left for it: {reason}"
+        move_trial(connection, trial, TrialEvent.GIVE_UP, self._moment(), explanation=explanation)
         _log.warning("trial has no machine left", trial=trial.number, reason=reason)
         return trial.experiment_id
 
@@ -176,9 +169,7 @@ class Scheduler:
             placements=placements,
             nodes=[self._fleet.node_of(part) for part in placements],
         )
-        trials.update(
-            connection, trial, run=number, state=TrialState.STARTING.value, explanation="", status=""
-        )
+        move_trial(connection, trial, TrialEvent.PLACE, self._moment())
         _log.info("trial starts", trial=trial.number, run=number, slots=list(slots))
         return runs.get(connection, allocation)
 

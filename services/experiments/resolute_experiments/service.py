@@ -132,6 +132,7 @@ class ExperimentsService:
             leases=self._leases,
             issue_token=self._issue_token,
             address=settings.address,
+            preemption_timeout=settings.preemption_timeout,
         )
         self._scheduler = Scheduler(
             self._core.database,

@@ -1,4 +1,4 @@
-"""What the end of a run means for its trial: one pure decision from settled facts.
+"""What the end of a run means for its trial: one pure decision from settled facts, as a list of rules.
 
 The searcher and the checkpoints service are sealed first, so that nothing of the ended run can still change
 what is decided here; their answers are among the facts.
@@ -6,10 +6,11 @@ what is decided here; their answers are among the facts.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from resolute_experiments.states import STOPPING_EXPERIMENTS, ExperimentState, RunOutcome, TrialState
+from resolute_experiments.states import STOPPING_EXPERIMENTS, ExperimentState, RunEvent, TrialEvent
 
 
 class EarlyExit(Enum):
@@ -82,73 +83,168 @@ class Situation:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Facts:
+    """All that is known when a run has ended."""
+
+    exit: Exit
+    """How its processes ended."""
+    operation: Operation
+    """What the searcher's seal said."""
+    situation: Situation
+    """The platform's side."""
+
+    @property
+    def killed(self) -> bool:
+        """Whether a person ended it at once."""
+        killed = self.situation.experiment is ExperimentState.STOPPING_KILLED
+        return killed or self.situation.kill_requested
+
+    @property
+    def said(self) -> EarlyExit:
+        """Why its own code ended it; nothing that was lost said so."""
+        return EarlyExit.NONE if self.exit.lost else self.exit.early_exit
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is left to do: its last operation is complete, or it has none."""
+        return not self.operation.driven or (self.operation.completed and self.operation.closed)
+
+    @property
+    def left_early(self) -> bool:
+        """Whether it agreed to exit before its operation was complete."""
+        return self.exit.acknowledged and not self.operation.completed and not self.operation.stopped
+
+
+@dataclass(frozen=True)
 class Decision:
     """What becomes of the run and the trial."""
 
-    outcome: RunOutcome
-    """How the run ended."""
-    trial: TrialState
-    """The trial's next state."""
-    counts_as_restart: bool = False
-    """Whether the trial's restarts grow by one."""
-    search_event: SearchEvent | None = None
-    """What the search is told; None while the trial is not over, or when nobody asks any more."""
+    run: RunEvent
+    """What happens to the run."""
+    trial: TrialEvent
+    """What happens to the trial."""
 
 
-def settle(exit_: Exit, operation: Operation, situation: Situation) -> Decision:
-    """Decides what the end of a run means.
+@dataclass(frozen=True)
+class Ending:
+    """How a run ended, and how one tells."""
 
-    Args:
-        exit_: How the run ended.
-        operation: What the searcher's seal said.
-        situation: The platform's side.
-    """
-    state = situation.experiment
-    if situation.kill_requested or state is ExperimentState.STOPPING_KILLED:
-        return Decision(
-            outcome=RunOutcome.KILLED, trial=TrialState.CANCELED, search_event=SearchEvent.USER_CANCELED
-        )
-    if exit_.early_exit is not EarlyExit.NONE and not exit_.lost:
-        return _ended_early(exit_.early_exit)
-    outcome = _outcome(exit_, operation)
-    if operation.stopped:
-        # However it left, it is not to train any more: a failure on the way out is no reason to begin again.
-        return Decision(outcome=outcome, trial=TrialState.COMPLETED, search_event=SearchEvent.CLOSED)
-    finished = outcome is RunOutcome.COMPLETED and not (operation.driven and not operation.closed)
-    if finished and (operation.completed or not operation.driven):
-        return Decision(outcome=outcome, trial=TrialState.COMPLETED, search_event=SearchEvent.CLOSED)
-    if state in STOPPING_EXPERIMENTS:
-        return Decision(outcome=outcome, trial=TrialState.CANCELED, search_event=SearchEvent.USER_CANCELED)
-    if outcome is RunOutcome.COMPLETED and operation.completed:
-        return Decision(outcome=outcome, trial=TrialState.WAITING)
-    if outcome is RunOutcome.COMPLETED:
-        return Decision(
-            outcome=outcome, trial=TrialState.COMPLETED, search_event=SearchEvent.USER_REQUESTED_STOP
-        )
-    if outcome is RunOutcome.FAILED and situation.retries_cancelled:
-        return Decision(outcome=outcome, trial=TrialState.ERROR, search_event=SearchEvent.ERRORED)
-    if outcome is RunOutcome.FAILED and situation.restarts >= situation.max_restarts:
-        return Decision(
-            outcome=outcome,
-            trial=TrialState.ERROR,
-            counts_as_restart=True,
-            search_event=SearchEvent.ERRORED,
-        )
-    again = TrialState.PAUSED if state is ExperimentState.PAUSED else TrialState.QUEUED
-    return Decision(outcome=outcome, trial=again, counts_as_restart=outcome is RunOutcome.FAILED)
+    when: str
+    """For people."""
+    event: RunEvent
+    """What happens to the run."""
+    holds: Callable[[Facts], bool] | None = None
+    """Whether it did; None for whatever is left."""
 
 
-def _ended_early(reason: EarlyExit) -> Decision:
-    outcome = RunOutcome.COMPLETED if reason is EarlyExit.USER_REQUESTED_STOP else RunOutcome.INVALID_HP
-    return Decision(outcome=outcome, trial=TrialState.COMPLETED, search_event=SearchEvent(reason.value))
+ENDINGS = (
+    Ending("a person killed the trial or its experiment", RunEvent.KILL, lambda f: f.killed),
+    Ending(
+        "its code said that it was done",
+        RunEvent.COMPLETE,
+        lambda f: f.said is EarlyExit.USER_REQUESTED_STOP,
+    ),
+    Ending(
+        "its code refused its hyperparameters",
+        RunEvent.INVALIDATE,
+        lambda f: f.said in {EarlyExit.INVALID_HP, EarlyExit.INIT_INVALID_HP},
+    ),
+    Ending("its machine or its supervisor was lost", RunEvent.LOSE, lambda f: f.exit.lost),
+    # Whoever is ended for being slow has not failed: a pause must not use up a restart.
+    Ending(
+        "it was ended by force after the deadline of its signal",
+        RunEvent.PREEMPT,
+        lambda f: f.exit.exit_code != 0 and f.exit.forced,
+    ),
+    Ending("it exited with another code than 0", RunEvent.FAIL, lambda f: f.exit.exit_code != 0),
+    Ending(
+        "it exited with 0, acknowledged, its operation incomplete",
+        RunEvent.PREEMPT,
+        lambda f: f.left_early,
+    ),
+    Ending("it exited with 0 otherwise", RunEvent.COMPLETE),
+)
+"""How a run ended: the first that holds."""
 
 
-def _outcome(exit_: Exit, operation: Operation) -> RunOutcome:
-    if exit_.lost:
-        return RunOutcome.LOST
-    if exit_.exit_code != 0:
-        # Whoever is ended for being slow has not failed: a pause must not use up a restart.
-        return RunOutcome.PREEMPTED if exit_.forced else RunOutcome.FAILED
-    if exit_.acknowledged and not operation.completed and not operation.stopped:
-        return RunOutcome.PREEMPTED
-    return RunOutcome.COMPLETED
+@dataclass(frozen=True)
+class Rule:
+    """What the end of a run means for its trial in one case."""
+
+    when: str
+    """The case, for people."""
+    event: TrialEvent
+    """What happens to the trial."""
+    run: RunEvent | None = None
+    """How the run must have ended; None for any end."""
+    holds: Callable[[Facts], bool] | None = None
+    """What must be true besides; None for nothing."""
+
+    def applies(self, facts: Facts, run: RunEvent) -> bool:
+        """Whether it is this case."""
+        return self.run in {None, run} and (self.holds is None or self.holds(facts))
+
+
+RULES = (
+    Rule("a person killed the trial or its experiment", TrialEvent.RUN_CANCELED, RunEvent.KILL),
+    Rule(
+        "its code said that it was done",
+        TrialEvent.RUN_QUIT,
+        holds=lambda f: f.said is EarlyExit.USER_REQUESTED_STOP,
+    ),
+    Rule(
+        "its code refused its hyperparameters",
+        TrialEvent.RUN_INVALID,
+        holds=lambda f: f.said is EarlyExit.INVALID_HP,
+    ),
+    Rule(
+        "its code refused its hyperparameters before it trained",
+        TrialEvent.RUN_INVALID_AT_INIT,
+        holds=lambda f: f.said is EarlyExit.INIT_INVALID_HP,
+    ),
+    # However it left, it is not to train any more: a failure on the way out is no reason to begin again.
+    Rule(
+        "its search had stopped it by a signal",
+        TrialEvent.RUN_FINISHED,
+        holds=lambda f: f.operation.stopped,
+    ),
+    Rule(
+        "it exited with 0 and nothing is left to do",
+        TrialEvent.RUN_FINISHED,
+        RunEvent.COMPLETE,
+        lambda f: f.done,
+    ),
+    Rule(
+        "its experiment is stopping",
+        TrialEvent.RUN_CANCELED,
+        holds=lambda f: f.situation.experiment in STOPPING_EXPERIMENTS,
+    ),
+    Rule(
+        "it completed its operation, and the search has no other yet",
+        TrialEvent.RUN_RESTS,
+        RunEvent.COMPLETE,
+        lambda f: f.operation.completed,
+    ),
+    Rule("it exited with 0 in the middle of its operation, unasked", TrialEvent.RUN_QUIT, RunEvent.COMPLETE),
+    Rule(
+        "it failed, and a log policy cancels its restarts",
+        TrialEvent.RUN_FAILED_BY_POLICY,
+        RunEvent.FAIL,
+        lambda f: f.situation.retries_cancelled,
+    ),
+    Rule(
+        "it failed, and no restart is left",
+        TrialEvent.RUN_FAILED,
+        RunEvent.FAIL,
+        lambda f: f.situation.restarts >= f.situation.max_restarts,
+    ),
+    Rule("it failed, and restarts are left", TrialEvent.RUN_RETRIED, RunEvent.FAIL),
+    Rule("it was preempted or lost", TrialEvent.RUN_RESUMES),
+)
+"""What the end of a run means for its trial: the first that applies."""
+
+
+def settle(facts: Facts) -> Decision:
+    """Decides what the end of a run means."""
+    run = next(ending.event for ending in ENDINGS if ending.holds is None or ending.holds(facts))
+    return Decision(run, next(rule.event for rule in RULES if rule.applies(facts, run)))

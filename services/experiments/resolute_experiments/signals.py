@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import Any
 
 from sqlalchemy.engine import Connection
 
-from resolute_experiments.states import TrialState
+from resolute_experiments.moment import Moment
+from resolute_experiments.states import ALLOCATIONS, AllocationEffect, AllocationEvent
 from resolute_experiments.store import runs, trials
-
-if TYPE_CHECKING:
-    from resolute_experiments.lifecycle import Moment
 
 
 class Reason(Enum):
@@ -34,32 +32,66 @@ def allocation_id(trial_id: str, run: int) -> str:
     return f"{trial_id}.{run}"
 
 
-def preempt(connection: Connection, trial: trials.Trial, *, reason: Reason, moment: Moment) -> None:
-    """Asks a trial's current run to checkpoint and exit; a run that was asked already keeps its deadline."""
-    run = current_run(connection, trial)
-    if run.ended or run.preempt or run.kill:
-        return
-    runs.update(
-        connection,
-        run.allocation_id,
-        preempt=True,
-        signal_reason=reason.value,
-        signal_revision=run.signal_revision + 1,
-        signal_deadline=moment.now + run.grace(moment.preemption_timeout),
-    )
-    trials.update(connection, trial, state=TrialState.STOPPING.value)
+def preempt(connection: Connection, run: runs.Run, *, reason: Reason, moment: Moment) -> None:
+    """Asks a run to checkpoint and exit; one that was asked already keeps its deadline.
+
+    Raises:
+        IllegalTransitionError: The run is over.
+    """
+    deadline = moment.now + run.grace(moment.preemption_timeout)
+    _move(connection, run, AllocationEvent.PREEMPT, signal_reason=reason.value, signal_deadline=deadline)
 
 
-def kill(connection: Connection, trial: trials.Trial, *, moment: Moment) -> None:
-    """Asks for the end of a trial's current run at once, without a checkpoint."""
-    run = current_run(connection, trial)
-    if run.ended or run.kill:
-        return
-    runs.update(
+def kill(connection: Connection, run: runs.Run, *, moment: Moment) -> None:
+    """Asks for the end of a run at once, without a checkpoint.
+
+    Raises:
+        IllegalTransitionError: The run is over.
+    """
+    _move(
         connection,
-        run.allocation_id,
-        kill=True,
+        run,
+        AllocationEvent.KILL,
         signal_reason=Reason.USER.value,
-        signal_revision=run.signal_revision + 1,
         signal_deadline=moment.now,
     )
+
+
+def acknowledge(connection: Connection, run: runs.Run) -> None:
+    """Notes that a run will exit as it was asked to, or because it has nothing more to do.
+
+    Raises:
+        IllegalTransitionError: The run is over.
+    """
+    _move(connection, run, AllocationEvent.ACKNOWLEDGE)
+
+
+def free(connection: Connection, run: runs.Run, **ended: Any) -> None:
+    """Ends an allocation.
+
+    Args:
+        connection: A transaction.
+        run: Its run.
+        ended: Columns that say how the run ended.
+
+    Raises:
+        IllegalTransitionError: The run is over already.
+    """
+    _move(connection, run, AllocationEvent.FREE, **ended)
+
+
+_COLUMNS = {
+    AllocationEffect.RAISE_PREEMPTION: {"preempt": True},
+    AllocationEffect.RAISE_KILL: {"kill": True},
+    AllocationEffect.NOTE_AGREEMENT: {"acknowledged": True},
+    AllocationEffect.GIVE_BACK: {},
+}
+_RAISES = {AllocationEffect.RAISE_PREEMPTION, AllocationEffect.RAISE_KILL}
+
+
+def _move(connection: Connection, run: runs.Run, event: AllocationEvent, **noted: Any) -> None:
+    step = ALLOCATIONS.step(run.allocation, event, resource=f"allocation {run.allocation_id}")
+    for effect in step.effects:
+        revision = run.signal_revision + int(effect in _RAISES)
+        columns = {**_COLUMNS[effect], "signal_revision": revision, **noted}
+        runs.update(connection, run.allocation_id, **columns)

@@ -16,10 +16,22 @@ from sqlalchemy.engine import Connection
 from resolute.errors import FailedPreconditionError, InvalidArgumentError
 from resolute_experiments.config import parse_config
 from resolute_experiments.config.parse import Layer
-from resolute_experiments.ending import announce_end
+from resolute_experiments.moment import Moment
+from resolute_experiments.moves import move_experiment, move_trial
 from resolute_experiments.quotas import admit
 from resolute_experiments.signals import allocation_id
-from resolute_experiments.states import GONE_EXPERIMENTS, ExperimentState, RunOutcome, TrialState
+from resolute_experiments.states import (
+    EXPERIMENTS,
+    GONE_EXPERIMENTS,
+    RUNS,
+    ExperimentEvent,
+    ExperimentState,
+    RunEffect,
+    RunEvent,
+    RunOutcome,
+    TrialEvent,
+    TrialState,
+)
 from resolute_experiments.storagespec import without_secrets
 from resolute_experiments.store import access, experiments, runs, trials
 from resolute_experiments.store.experiments import Experiment
@@ -35,13 +47,17 @@ _FIELDS = frozenset(
     {"description", "labels", "data", "workspace", "project", "checkpoint_storage", "searcher", "profiling"}
 )
 """Fields of a config that mean something where the cluster runs nothing."""
-_ENDS: Mapping[RunOutcome, tuple[TrialState, ExperimentState]] = {
-    RunOutcome.COMPLETED: (TrialState.COMPLETED, ExperimentState.COMPLETED),
-    RunOutcome.FAILED: (TrialState.ERROR, ExperimentState.ERROR),
-    RunOutcome.INVALID_HP: (TrialState.ERROR, ExperimentState.ERROR),
-    RunOutcome.LOST: (TrialState.ERROR, ExperimentState.ERROR),
-    RunOutcome.KILLED: (TrialState.CANCELED, ExperimentState.CANCELED),
+_COMPLETED = (TrialEvent.OUTSIDE_RUN_COMPLETED, ExperimentEvent.OUTSIDE_RUNS_COMPLETED)
+_FAILED = (TrialEvent.OUTSIDE_RUN_FAILED, ExperimentEvent.OUTSIDE_RUNS_FAILED)
+_KILLED = (TrialEvent.OUTSIDE_RUN_KILLED, ExperimentEvent.OUTSIDE_RUNS_KILLED)
+_ENDS: Mapping[RunOutcome, tuple[RunEvent, TrialEvent, ExperimentEvent]] = {
+    RunOutcome.COMPLETED: (RunEvent.OUTSIDE_COMPLETED, *_COMPLETED),
+    RunOutcome.FAILED: (RunEvent.OUTSIDE_FAILED, *_FAILED),
+    RunOutcome.INVALID_HP: (RunEvent.OUTSIDE_INVALID, *_FAILED),
+    RunOutcome.LOST: (RunEvent.OUTSIDE_LOST, *_FAILED),
+    RunOutcome.KILLED: (RunEvent.OUTSIDE_KILLED, *_KILLED),
 }
+"""What the end of a run outside of the cluster means for it, its trial and its experiment."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +107,7 @@ def whole_config(name: str, fields: Mapping[str, Any], *, cluster_defaults: dict
     return without_secrets(config.to_dict())
 
 
-def begin(connection: Connection, beginning: Beginning, *, now: float) -> Run:
+def begin(connection: Connection, beginning: Beginning, *, moment: Moment) -> Run:
     """Keeps a run, and its experiment and trial unless they are there. A repeated request changes nothing.
 
     Raises:
@@ -100,57 +116,54 @@ def begin(connection: Connection, beginning: Beginning, *, now: float) -> Run:
     known = runs.by_request(connection, beginning.request_id)
     if known is not None:
         return known
-    experiment = _experiment(connection, beginning, now=now)
+    experiment = _experiment(connection, beginning, now=moment.now)
     trial = _trial(connection, beginning, experiment)
     if trial.run:
         last = runs.get(connection, allocation_id(trial.id, trial.run))
-        if not last.ended:
-            runs.update(
-                connection,
-                last.allocation_id,
-                outcome=RunOutcome.LOST.value,
-                ended_at=now,
-                failure="a later run of the trial has begun",
-            )
+        _end_run(connection, last, RunOutcome.LOST, "a later run of the trial has begun", moment.now)
     run = trial.run + 1
     runs.insert(connection, _run_row(beginning, trial, run), placements=())
-    trials.update(connection, trial, run=run, **_RUNNING)
-    experiments.update(connection, experiment.id, state=ExperimentState.ACTIVE.value, ended_at=None)
+    _go_on(connection, trial, experiment, moment, run=run)
     return runs.get(connection, allocation_id(trial.id, run))
 
 
-_RUNNING: Mapping[str, Any] = {
-    "state": TrialState.RUNNING.value,
-    "ended_at": None,
-    "explanation": "it runs outside of the cluster",
-    "status": "",
-}
+def _go_on(
+    connection: Connection, trial: Trial, experiment: Experiment, moment: Moment, **noted: Any
+) -> None:
+    explanation = "it runs outside of the cluster"
+    event = TrialEvent.OUTSIDE_RUN_BEGAN
+    move_trial(connection, trial, event, moment, explanation=explanation, **noted)
+    move_experiment(connection, experiment, ExperimentEvent.OUTSIDE_RUN_BEGAN, moment)
 
 
-def renew(connection: Connection, trial_id: str, run: int) -> bool:
+def renew(connection: Connection, trial_id: str, run: int, *, moment: Moment) -> bool:
     """Notes that a run goes on; one that counted as lost counts again.
 
     Returns:
-        Whether it is to end: a person ended it here, or a later run has begun.
+        Whether it is to end: a person ended it here or deleted its experiment, or a later run has begun.
 
     Raises:
         InvalidArgumentError: It is a run of this cluster.
     """
     trial, kept = _find(connection, trial_id, run)
-    if trial.run != run:
+    experiment = experiments.get(connection, experiment_id=trial.experiment_id)
+    if trial.run != run or experiment.state in GONE_EXPERIMENTS:
         return True
-    if kept.outcome is RunOutcome.LOST:
-        runs.update(
-            connection, kept.allocation_id, outcome=RunOutcome.UNSPECIFIED.value, ended_at=None, failure=""
-        )
-        trials.update(connection, trial, **_RUNNING)
-        experiments.update(connection, kept.experiment_id, state=ExperimentState.ACTIVE.value, ended_at=None)
-        return False
-    return kept.ended
+    step = RUNS.step(kept.outcome, RunEvent.OUTSIDE_HEARD_OF, resource=kept.label)
+    if RunEffect.RETURN in step.effects:
+        runs.update(connection, kept.allocation_id, outcome=step.after.value, ended_at=None, failure="")
+        _go_on(connection, trial, experiment, moment)
+    return step.after is not RunOutcome.UNSPECIFIED
 
 
 def end(
-    connection: Connection, trial_id: str, run: int, *, outcome: RunOutcome, failure: str = "", now: float
+    connection: Connection,
+    trial_id: str,
+    run: int,
+    *,
+    outcome: RunOutcome,
+    failure: str = "",
+    moment: Moment,
 ) -> None:
     """Ends a run, and its trial and experiment unless they go on. What has ended stays so, unless as lost.
 
@@ -158,37 +171,32 @@ def end(
         InvalidArgumentError: It is a run of this cluster.
     """
     trial, kept = _find(connection, trial_id, run)
-    if kept.ended and kept.outcome is not RunOutcome.LOST:
+    experiment = experiments.get(connection, experiment_id=trial.experiment_id)
+    if not _end_run(connection, kept, outcome, failure, moment.now):
         return
-    runs.update(connection, kept.allocation_id, outcome=outcome.value, failure=failure, ended_at=now)
-    if trial.run != run:
+    if trial.run != run or experiment.state in GONE_EXPERIMENTS:
         return
-    trial_state, experiment_state = _ENDS[outcome]
-    trials.update(
-        connection, trial, state=trial_state.value, ended_at=now, status="", explanation=failure[-500:]
-    )
-    announce_end(connection, trial, None)
-    if not trials.unfinished(connection, trial.experiment_id):
-        experiments.update(
-            connection,
-            trial.experiment_id,
-            state=experiment_state.value,
-            ended_at=now,
-            failure=failure if experiment_state is ExperimentState.ERROR else "",
-            progress=1.0 if experiment_state is ExperimentState.COMPLETED else 0.0,
-        )
+    _, trial_event, experiment_event = _ENDS[outcome]
+    move_trial(connection, trial, trial_event, moment, explanation=failure[-500:], status="")
+    if not trials.any_unfinished(connection, trial.experiment_id):
+        after = EXPERIMENTS.step(experiment.state, experiment_event, resource=experiment.label).after
+        failed = failure if after is ExperimentState.ERROR else ""
+        move_experiment(connection, experiment, experiment_event, moment, failure=failed)
 
 
-def stop(connection: Connection, experiment: Experiment, *, now: float) -> None:
-    """Ends every trial of an experiment here; their processes hear of it when they next renew."""
-    for trial in trials.unfinished(connection, experiment.id):
-        stop_trial(connection, trial, now=now)
+def _end_run(connection: Connection, run: Run, outcome: RunOutcome, failure: str, now: float) -> bool:
+    """Writes the end of a run, unless it has ended; returns whether it was written."""
+    step = RUNS.step(run.outcome, _ENDS[outcome][0], resource=run.label)
+    if RunEffect.SETTLE not in step.effects:
+        return False
+    runs.update(connection, run.allocation_id, outcome=step.after.value, failure=failure, ended_at=now)
+    return True
 
 
-def stop_trial(connection: Connection, trial: Trial, *, now: float) -> None:
+def stop_trial(connection: Connection, trial: Trial, *, moment: Moment) -> None:
     """Ends one trial here; its processes hear of it when they next renew."""
-    end(connection, trial.id, trial.run, outcome=RunOutcome.KILLED, now=now)
-    access.record(connection, "kill", trial.label, now=now)
+    end(connection, trial.id, trial.run, outcome=RunOutcome.KILLED, moment=moment)
+    access.record(connection, "kill", trial.label, now=moment.now)
 
 
 def require_managed(experiment: Experiment, wanted: str) -> None:

@@ -19,11 +19,11 @@ from resolute.values import to_value
 from resolute_experiments import actions, lifecycle
 from resolute_experiments.answers import Answers
 from resolute_experiments.ending import Evidence, Sealed, note_container_end, write_decision
-from resolute_experiments.lifecycle import Moment
+from resolute_experiments.moment import Moment
 from resolute_experiments.schema import audit, metadata
 from resolute_experiments.settle import Decision, Exit
 from resolute_experiments.signals import allocation_id
-from resolute_experiments.states import ExperimentState, RunOutcome, TrialState
+from resolute_experiments.states import ExperimentState, RunEvent, RunOutcome, TrialEvent, TrialState
 from resolute_experiments.store import experiments, outbox, runs, trials
 from resolute_serving import migrations
 from resolute_serving.database import create_engine
@@ -223,7 +223,7 @@ def test_cancel_ends_waiting_trials_at_once_and_asks_running_ones(store: Store) 
     assert store.experiment().state is ExperimentState.STOPPING_CANCELED
     assert store.trial(queued).state is TrialState.CANCELED
     assert store.signal(running).preempt
-    assert store.run(lambda c: lifecycle.finish_if_done(c, store_experiment(c, store), now=5.0)) is (
+    assert store.run(lambda c: lifecycle.finish_if_done(c, store_experiment(c, store), NOW)) is (
         ExperimentState.STOPPING_CANCELED
     )
 
@@ -293,16 +293,16 @@ def test_shutdown_of_the_search_ends_the_experiment(
 ) -> None:
     store.act(shutdown=search_pb2.Action.Shutdown(**shutdown))
     assert store.experiment().state is state
-    ended = store.run(lambda c: lifecycle.finish_if_done(c, store_experiment(c, store), now=9.0))
+    ended = store.run(lambda c: lifecycle.finish_if_done(c, store_experiment(c, store), NOW))
     assert ended.value == state.value.removeprefix("STOPPING_")
-    assert store.experiment().ended_at == 9.0
+    assert store.experiment().ended_at == NOW.now
 
 
 @pytest.mark.parametrize("how", [{"exited": True, "exit_code": 0}, {"lost": True}])
 def test_trial_whose_processes_have_ended_is_not_shown_as_running(store: Store, how: dict[str, Any]) -> None:
     trial_id = store.create_trial()
     run = store.start(trial_id)
-    store.run(lambda c: note_container_end(c, run, 0, **how))
+    store.run(lambda c: note_container_end(c, run, 0, NOW, **how))
     assert store.trial(trial_id).state is TrialState.STOPPING
 
 
@@ -311,7 +311,7 @@ def test_trial_of_which_a_container_lives_goes_on_and_an_old_run_says_nothing(st
     first = store.start(trial_id)
     store.run(lambda c: runs.update(c, first.allocation_id, outcome=RunOutcome.LOST.value))
     second = store.start(trial_id)
-    store.run(lambda c: note_container_end(c, first, 0, lost=True))
+    store.run(lambda c: note_container_end(c, first, 0, NOW, lost=True))
     assert store.trial(trial_id).state is TrialState.RUNNING
     assert store.signal(trial_id).allocation_id == second.allocation_id
 
@@ -319,7 +319,7 @@ def test_trial_of_which_a_container_lives_goes_on_and_an_old_run_says_nothing(st
 def test_decision_about_a_run_is_written_once(store: Store) -> None:
     trial_id = store.create_trial()
     run = store.start(trial_id)
-    decision = Decision(outcome=RunOutcome.FAILED, trial=TrialState.QUEUED, counts_as_restart=True)
+    decision = Decision(RunEvent.FAIL, TrialEvent.RUN_RETRIED)
 
     def write(connection: Connection) -> None:
         write_decision(
@@ -330,7 +330,8 @@ def test_decision_about_a_run_is_written_once(store: Store) -> None:
                 exit=Exit(exit_code=3), failure="Traceback\nValueError: no", sealed=NOTHING_SEALED
             ),
             decision=decision,
-            now=50.0,
+            experiment=ExperimentState.ACTIVE,
+            moment=NOW,
         )
 
     store.run(write)

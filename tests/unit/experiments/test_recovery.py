@@ -100,6 +100,7 @@ async def fleet(tmp_path: Path, *, settled: str) -> AsyncIterator[Fleet]:
             leases=Leases(clock, ttl=30.0),
             issue_token=lambda _: "token",
             address="127.0.0.1:1",
+            preemption_timeout=60.0,
         )
     finally:
         await manager.close()

@@ -1,71 +1,111 @@
-"""The life of an experiment as a table: legal events lead where they should, all others are refused."""
+"""The tables of states, row by row as the page tells them; all else is refused."""
 
 from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from enum import Enum
+from itertools import product
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from resolute.errors import IllegalTransitionError
-from resolute_experiments.states import (
-    EXPERIMENT_TRANSITIONS,
-    ExperimentEvent,
-    ExperimentState,
-    next_state,
-)
+from resolute_experiments.settle import ENDINGS, RULES
+from resolute_experiments.states import ALLOCATIONS, EXPERIMENTS, RUNS, TRIALS, Row, Table
 
-S, E = ExperimentState, ExperimentEvent
-
-LIVE = (S.ACTIVE, S.PAUSED)
-STOPPING = {
-    S.STOPPING_COMPLETED: S.COMPLETED,
-    S.STOPPING_CANCELED: S.CANCELED,
-    S.STOPPING_KILLED: S.CANCELED,
-    S.STOPPING_ERROR: S.ERROR,
+ROOT = Path(__file__).resolve().parents[3]
+PAGE = (ROOT / "docs" / "lifecycle.md").read_text()
+CODE = ROOT / "services" / "experiments" / "resolute_experiments"
+TABLES: dict[str, Table[Any, Any, Any]] = {
+    "Experiments": EXPERIMENTS,
+    "Trials": TRIALS,
+    "Runs": RUNS,
+    "Allocations": ALLOCATIONS,
 }
-ENDED = (S.COMPLETED, S.CANCELED, S.ERROR)
-LEGAL = [
-    *((state, E.PAUSE, S.PAUSED) for state in LIVE),
-    *((state, E.ACTIVATE, S.ACTIVE) for state in LIVE),
-    *((state, E.CONTINUE, S.ACTIVE) for state in (*LIVE, *ENDED)),
-    *((state, E.CANCEL, S.STOPPING_CANCELED) for state in (*LIVE, S.STOPPING_CANCELED)),
-    *((state, E.KILL, S.STOPPING_KILLED) for state in (*LIVE, *STOPPING)),
-    *((state, E.SEARCH_COMPLETED, S.STOPPING_COMPLETED) for state in LIVE),
-    *((state, E.SEARCH_FAILED, S.STOPPING_ERROR) for state in LIVE),
-    *((state, E.SEARCH_CANCELED, S.STOPPING_CANCELED) for state in LIVE),
-    *((state, E.SEARCH_COMPLETED, state) for state in STOPPING),
-    *((state, E.SEARCH_FAILED, state) for state in STOPPING),
-    *((state, E.SEARCH_CANCELED, state) for state in STOPPING),
-    *((state, E.LAST_TRIAL_ENDED, ended) for state, ended in STOPPING.items()),
-    *((state, E.ARCHIVE, state) for state in ENDED),
-    *((state, E.DELETE, S.DELETING) for state in (*ENDED, S.DELETE_FAILED)),
-    (S.DELETING, E.FILES_DELETED, S.DELETED),
-    (S.DELETING, E.DELETION_FAILED, S.DELETE_FAILED),
-]
+SIZES = {"Experiments": (12, 18), "Trials": (9, 28), "Runs": (7, 12), "Allocations": (6, 4)}
 
 
-def test_every_row_of_the_table_is_tested_here() -> None:
-    assert {(before, event) for before, event, _ in LEGAL} == set(EXPERIMENT_TRANSITIONS)
-    assert len(LEGAL) == len(EXPERIMENT_TRANSITIONS)
+def tables(section: str) -> list[list[list[str]]]:
+    """The cells of each table in a section of the page, without its head."""
+    text = PAGE.split(f"\n## {section}\n")[1].split("\n## ")[0]
+    blocks = [block for block in text.split("\n\n") if block.lstrip().startswith("|")]
+    return [
+        [[cell.strip().strip("`") for cell in line.strip("| ").split(" | ")] for line in rows[2:]]
+        for rows in (block.strip().splitlines() for block in blocks)
+    ]
 
 
-@pytest.mark.parametrize(("before", "event", "after"), LEGAL)
-def test_legal_event_leads_where_the_table_says(
-    before: ExperimentState, event: ExperimentEvent, after: ExperimentState
+def told() -> Iterator[tuple[str, str, str, str, str]]:
+    """Every row of the page, once for each state: object, event, state, next state, effects."""
+    for section in TABLES:
+        (rows,) = tables(section)
+        for event, states, after, effects in rows:
+            for state in states.split(", "):
+                yield section, event, state, state if after == "the same" else after, effects
+
+
+def kinds(section: str) -> tuple[type[Enum], type[Enum]]:
+    """The states and the events of a table."""
+    state, event = next(iter(TABLES[section].steps))
+    return type(state), type(event)
+
+
+@pytest.mark.parametrize(("section", "event", "state", "after", "effects"), list(told()))
+def test_event_leads_where_the_page_says_and_does_what_it_says(
+    section: str, event: str, state: str, after: str, effects: str
 ) -> None:
-    assert next_state(before, event, resource="experiment 1") is after
+    states, events = kinds(section)
+    step = TABLES[section].step(states[state], events[event], resource="it")
+    assert step.after is states[after]
+    assert ("; ".join(effect.value for effect in step.effects) or "-") == effects
 
 
-def test_every_other_event_is_refused_with_both_states() -> None:
-    refused = [(s, e) for s in S for e in E if (s, e) not in EXPERIMENT_TRANSITIONS]
-    assert len(refused) > 80
+@pytest.mark.parametrize("section", TABLES)
+def test_every_row_is_on_the_page_and_every_other_event_is_refused(section: str) -> None:
+    states, events = kinds(section)
+    assert (len(states), len(events)) == SIZES[section]
+    legal = {(state, event) for name, event, state, _, _ in told() if name == section}
+    assert legal == {(state.name, event.name) for state, event in TABLES[section].steps}
+    refused = [(s, e) for s, e in product(states, events) if (s.name, e.name) not in legal]
+    assert refused
     for state, event in refused:
         with pytest.raises(IllegalTransitionError) as caught:
-            next_state(state, event, resource="experiment 7")
-        assert "experiment 7" in str(caught.value)
+            TABLES[section].step(state, event, resource="object 7")
+        assert "object 7" in str(caught.value)
         assert (caught.value.from_state, caught.value.to_state) == (state.value, event.value)
 
 
-@pytest.mark.parametrize("state", [S.COMPLETED, S.CANCELED, S.ERROR])
-@pytest.mark.parametrize("event", [E.PAUSE, E.ACTIVATE, E.CANCEL, E.KILL])
-def test_ended_experiment_cannot_be_led_any_more(state: ExperimentState, event: ExperimentEvent) -> None:
-    with pytest.raises(IllegalTransitionError, match=state.value):
-        next_state(state, event, resource="experiment 1")
+def test_the_page_has_the_rules_of_the_end_of_a_run_in_their_order() -> None:
+    endings, rules = tables("What the end of a run means")
+    assert endings == [[one.when, one.event.name] for one in ENDINGS]
+    assert rules == [[rule.when, rule.run.name if rule.run else "any", rule.event.name] for rule in RULES]
+
+
+def test_two_rows_about_the_same_are_a_defect() -> None:
+    first = TRIALS.rows[0]
+    with pytest.raises(ValueError, match="two rows"):
+        Table([first, Row(event=first.event, before=first.before)])
+
+
+def test_what_is_refused_says_what_to_do_instead() -> None:
+    states, events = kinds("Experiments")
+    with pytest.raises(IllegalTransitionError, match="only an ACTIVE experiment can be paused"):
+        EXPERIMENTS.step(states["ERROR"], events["PAUSE"], resource="experiment 1")  # type: ignore[arg-type]
+
+
+def writes(column: str) -> Iterator[str]:
+    """Modules that write a column by ``update``."""
+    for path in CODE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                continue
+            if node.func.attr == "update" and column in {keyword.arg for keyword in node.keywords}:
+                yield str(path.relative_to(CODE))
+
+
+def test_no_state_is_written_past_the_tables() -> None:
+    assert set(writes("state")) == {"moves/experiment.py", "moves/trial.py"}
+    assert set(writes("outcome")) == {"unmanaged.py"}
+    assert set(writes("preempt")) | set(writes("kill")) | set(writes("acknowledged")) == set()

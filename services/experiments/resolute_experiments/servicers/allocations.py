@@ -18,8 +18,10 @@ from resolute_experiments.ending import note_container_end
 from resolute_experiments.launchspec import Terms, launch_spec
 from resolute_experiments.leases import Leases
 from resolute_experiments.messages import signal_message
+from resolute_experiments.moment import Moment
+from resolute_experiments.moves import move_trial
 from resolute_experiments.signals import Reason
-from resolute_experiments.states import TrialState
+from resolute_experiments.states import TrialEvent, TrialState
 from resolute_experiments.store import experiments, runs, trials
 from resolute_serving.context import TrialRun
 from resolute_serving.tokens import TokenSigner
@@ -108,8 +110,9 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
             lambda c: _lease_facts(c, allocation, request.container_rank, request.pid)
         )
         if news:
+            moment = self._core.moment()
             await self._core.database.write(
-                lambda c: _note_pid(c, allocation, request.container_rank, request.pid)
+                lambda c: _note_pid(c, allocation, request.container_rank, request.pid, moment)
             )
             self._core.notifier.notify((trial.experiment_id, "watch"))
         self._leases.renew(allocation)
@@ -132,8 +135,7 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
         """Notes that the trial will exit because of its signal."""
 
         def work(connection: Connection) -> None:
-            _living_run(connection, request.allocation_id)
-            runs.update(connection, request.allocation_id, acknowledged=True)
+            signals.acknowledge(connection, _living_run(connection, request.allocation_id))
 
         await self._core.database.write(work)
         return pb2.AcknowledgeSignalResponse()
@@ -149,7 +151,7 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
         def work(connection: Connection) -> runs.Run:
             run = _living_run(connection, request.allocation_id)
             trial = trials.get(connection, trial_id=run.trial_id)
-            signals.preempt(connection, trial, reason=reason, moment=moment)
+            move_trial(connection, trial, TrialEvent.PREEMPT, moment, reason=reason)
             return runs.get(connection, request.allocation_id)
 
         run = await self._core.database.write(work)
@@ -159,6 +161,7 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
     async def ReportExit(self, request: pb2.ReportExitRequest, context: Any) -> pb2.ReportExitResponse:
         """Notes how a container ended. The first report of a container stands."""
         reason = pb2.EarlyExitReason.Name(request.early_exit_reason).removeprefix("EARLY_EXIT_REASON_")
+        moment = self._core.moment()
 
         def work(connection: Connection) -> str:
             run = runs.get(connection, request.allocation_id)
@@ -168,6 +171,7 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
                     connection,
                     run,
                     request.container_rank,
+                    moment,
                     exited=True,
                     exit_code=request.exit_code,
                     acknowledged=request.acknowledged or run.acknowledged,
@@ -223,11 +227,10 @@ def _lease_facts(
     return run, trial, experiment.workspace, news
 
 
-def _note_pid(connection: Connection, allocation_id: str, rank: int, pid: int) -> None:
+def _note_pid(connection: Connection, allocation_id: str, rank: int, pid: int, moment: Moment) -> None:
+    run = _living_run(connection, allocation_id)
     runs.update_container(connection, allocation_id, rank, pid=pid)
-    trial = trials.get(connection, trial_id=runs.get(connection, allocation_id).trial_id)
-    if trial.state is TrialState.STARTING:
-        trials.update(connection, trial, state=TrialState.RUNNING.value)
+    move_trial(connection, trials.get(connection, trial_id=run.trial_id), TrialEvent.HEAR_OF, moment)
 
 
 def _rendezvous(present: list[runs.Container], missing: list[int]) -> pb2.RendezvousResponse:

@@ -16,6 +16,7 @@ from resolute_experiments import definition, lifecycle
 from resolute_experiments.conductor import SCHEDULE, SIGNALS
 from resolute_experiments.core import Core
 from resolute_experiments.messages import experiment_message, trial_message
+from resolute_experiments.moment import Moment
 from resolute_experiments.searchspec import search_spec
 from resolute_experiments.states import ExperimentState
 from resolute_experiments.store import experiments, trials
@@ -154,7 +155,7 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
     ) -> pb2.ArchiveExperimentResponse:
         """Hides an ended experiment from lists, or shows it again."""
 
-        def work(connection: Connection, experiment: Experiment, moment: lifecycle.Moment) -> None:
+        def work(connection: Connection, experiment: Experiment, moment: Moment) -> None:
             lifecycle.archive(connection, experiment, archived=request.archived, moment=moment)
 
         return pb2.ArchiveExperimentResponse(experiment=await self._change(request.experiment, work))
@@ -214,7 +215,7 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
     async def _change(
         self,
         key: pb2.ExperimentKey,
-        change: Callable[[Connection, Experiment, lifecycle.Moment], None],
+        change: Callable[[Connection, Experiment, Moment], None],
     ) -> experiment_pb2.Experiment:
         moment = self._core.moment()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy.engine import Connection
@@ -126,9 +127,10 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
     async def BeginRun(self, request: pb2.BeginRunRequest, context: Any) -> pb2.BeginRunResponse:
         """Keeps a run that goes on, or has ended, outside of the cluster."""
         beginning = self._beginning(request)
+        moment = self._core.moment()
 
         def work(connection: Connection) -> tuple[Run, Experiment, experiment_pb2.Trial]:
-            run = unmanaged.begin(connection, beginning, now=self._core.clock.time())
+            run = unmanaged.begin(connection, beginning, moment=moment)
             experiment = experiments.get(connection, experiment_id=run.experiment_id)
             return run, experiment, self._whole(connection, trials.get(connection, trial_id=run.trial_id))
 
@@ -147,9 +149,10 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
 
     async def RenewRun(self, request: pb2.RenewRunRequest, context: Any) -> pb2.RenewRunResponse:
         """Notes that a run outside of the cluster goes on."""
+        moment = self._core.moment()
 
         def work(connection: Connection) -> tuple[bool, Run, Experiment]:
-            ended = unmanaged.renew(connection, request.trial_id, request.run)
+            ended = unmanaged.renew(connection, request.trial_id, request.run, moment=moment)
             run = runs.get(connection, allocation_id(request.trial_id, request.run))
             return ended, run, experiments.get(connection, experiment_id=run.experiment_id)
 
@@ -164,6 +167,9 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         if outcome is None:
             raise InvalidArgumentError("outcome must be COMPLETED, FAILED or INVALID_HP")
         ended_at = request.ended_at.ToMicroseconds() / 1e6
+        moment = self._core.moment()
+        if ended_at:
+            moment = replace(moment, now=ended_at)
 
         def work(connection: Connection) -> experiment_pb2.Trial:
             unmanaged.end(
@@ -172,7 +178,7 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
                 request.run,
                 outcome=outcome,
                 failure=request.failure[:_FAILURE_LENGTH],
-                now=ended_at or self._core.clock.time(),
+                moment=moment,
             )
             return self._whole(connection, trials.get(connection, trial_id=request.trial_id))
 

@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 
 from resolute.errors import NotFoundError
 from resolute_experiments.schema import containers, runs
-from resolute_experiments.states import RunOutcome
+from resolute_experiments.states import AllocationState, RunOutcome
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +43,22 @@ class Run:
     def ended(self) -> bool:
         """Whether it was settled."""
         return self.outcome is not RunOutcome.UNSPECIFIED
+
+    @property
+    def label(self) -> str:
+        """How messages name it."""
+        return f"run {self.run} ({self.allocation_id})"
+
+    @property
+    def allocation(self) -> AllocationState:
+        """Where its allocation stands."""
+        if self.ended:
+            return AllocationState.FREED
+        if self.kill:
+            return AllocationState.KILLED
+        if self.preempt:
+            return AllocationState.AGREED if self.acknowledged else AllocationState.ASKED
+        return AllocationState.LEAVING if self.acknowledged else AllocationState.GRANTED
 
     def grace(self, usual: float) -> float:
         """Seconds between its signal and the hard end of its processes: its config's, else the usual."""

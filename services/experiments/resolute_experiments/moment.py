@@ -1,0 +1,15 @@
+"""When something happens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Moment:
+    """When something happens, and how long trials may take to checkpoint after it."""
+
+    now: float
+    """Unix seconds."""
+    preemption_timeout: float
+    """Seconds between a signal and the hard end of processes."""

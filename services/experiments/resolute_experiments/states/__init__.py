@@ -1,0 +1,56 @@
+"""The lives of experiments, trials, runs and allocations as tables of states, events and effects."""
+
+from resolute_experiments.states.allocation import (
+    ALLOCATIONS,
+    AllocationEffect,
+    AllocationEvent,
+    AllocationState,
+)
+from resolute_experiments.states.experiment import (
+    ENDED_EXPERIMENTS,
+    EXPERIMENTS,
+    GONE_EXPERIMENTS,
+    LIVE_EXPERIMENTS,
+    STOPPING_EXPERIMENTS,
+    ExperimentEffect,
+    ExperimentEvent,
+    ExperimentState,
+)
+from resolute_experiments.states.run import RUNS, RunEffect, RunEvent, RunOutcome
+from resolute_experiments.states.table import Row, Step, Table
+from resolute_experiments.states.trial import (
+    ALLOCATED_TRIALS,
+    ENDED_TRIALS,
+    TRIALS,
+    TrialEffect,
+    TrialEvent,
+    TrialState,
+)
+
+__all__ = [
+    "ALLOCATED_TRIALS",
+    "ALLOCATIONS",
+    "ENDED_EXPERIMENTS",
+    "ENDED_TRIALS",
+    "EXPERIMENTS",
+    "GONE_EXPERIMENTS",
+    "LIVE_EXPERIMENTS",
+    "RUNS",
+    "STOPPING_EXPERIMENTS",
+    "TRIALS",
+    "AllocationEffect",
+    "AllocationEvent",
+    "AllocationState",
+    "ExperimentEffect",
+    "ExperimentEvent",
+    "ExperimentState",
+    "Row",
+    "RunEffect",
+    "RunEvent",
+    "RunOutcome",
+    "Step",
+    "Table",
+    "TrialEffect",
+    "TrialEvent",
+    "TrialState",
+]

@@ -1,0 +1,64 @@
+"""The life of an allocation: the slots of one run, and its signal."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from resolute_experiments.states.table import Row, Table
+
+
+class AllocationState(Enum):
+    """Life of an allocation. It is kept as marks of its run: asked, acknowledged, killed, settled."""
+
+    GRANTED = "GRANTED"
+    LEAVING = "LEAVING"
+    ASKED = "ASKED"
+    AGREED = "AGREED"
+    KILLED = "KILLED"
+    FREED = "FREED"
+
+
+class AllocationEvent(Enum):
+    """What happens to an allocation; the value says what is asked for, in messages."""
+
+    PREEMPT = "preempted"
+    ACKNOWLEDGE = "acknowledged"
+    KILL = "KILLED"
+    FREE = "FREED"
+
+
+class AllocationEffect(Enum):
+    """What an event of an allocation does besides; the value is what people read."""
+
+    RAISE_PREEMPTION = "its signal goes up with a deadline: checkpoint and exit"
+    RAISE_KILL = "its signal goes up: its processes end now"
+    NOTE_AGREEMENT = "the exit that follows counts as agreed"
+    GIVE_BACK = "its slots are given back, its outcome is written"
+
+
+_S, _E, _F = AllocationState, AllocationEvent, AllocationEffect
+_HELD = (_S.GRANTED, _S.LEAVING, _S.ASKED, _S.AGREED, _S.KILLED)
+
+ALLOCATIONS: Table[AllocationState, AllocationEvent, AllocationEffect] = Table(
+    [
+        Row(event=_E.PREEMPT, before=(_S.GRANTED,), after=_S.ASKED, effects=(_F.RAISE_PREEMPTION,)),
+        Row(event=_E.PREEMPT, before=(_S.LEAVING,), after=_S.AGREED, effects=(_F.RAISE_PREEMPTION,)),
+        # Whoever was asked already keeps its deadline.
+        Row(event=_E.PREEMPT, before=(_S.ASKED, _S.AGREED, _S.KILLED)),
+        # Also unasked: a script that has no operation left exits by itself and says so.
+        Row(event=_E.ACKNOWLEDGE, before=(_S.GRANTED,), after=_S.LEAVING, effects=(_F.NOTE_AGREEMENT,)),
+        Row(event=_E.ACKNOWLEDGE, before=(_S.ASKED,), after=_S.AGREED, effects=(_F.NOTE_AGREEMENT,)),
+        Row(event=_E.ACKNOWLEDGE, before=(_S.LEAVING, _S.AGREED)),
+        Row(event=_E.ACKNOWLEDGE, before=(_S.KILLED,), effects=(_F.NOTE_AGREEMENT,)),
+        Row(
+            event=_E.KILL,
+            before=(_S.GRANTED, _S.LEAVING, _S.ASKED, _S.AGREED),
+            after=_S.KILLED,
+            effects=(_F.RAISE_KILL,),
+        ),
+        Row(event=_E.KILL, before=(_S.KILLED,)),
+        Row(event=_E.FREE, before=_HELD, after=_S.FREED, effects=(_F.GIVE_BACK,)),
+    ],
+    remedies=dict.fromkeys(_E, "its run is over; the next one has an allocation of its own"),
+)
+"""Where each event leads an allocation from each state, and what it does besides."""

@@ -1,0 +1,91 @@
+"""The life of a run: one attempt to execute a trial."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from resolute_experiments.states.table import Row, Table, rows_for
+
+
+class RunOutcome(Enum):
+    """How a run ended; UNSPECIFIED while it has not."""
+
+    UNSPECIFIED = "UNSPECIFIED"
+    COMPLETED = "COMPLETED"
+    PREEMPTED = "PREEMPTED"
+    FAILED = "FAILED"
+    LOST = "LOST"
+    KILLED = "KILLED"
+    INVALID_HP = "INVALID_HP"
+
+
+class RunEvent(Enum):
+    """What happens to a run; the value says what is asked for, in messages."""
+
+    COMPLETE = "COMPLETED"
+    PREEMPT = "PREEMPTED"
+    FAIL = "FAILED"
+    LOSE = "LOST"
+    KILL = "KILLED"
+    INVALIDATE = "INVALID_HP"
+    OUTSIDE_HEARD_OF = "under way outside of the cluster"
+    OUTSIDE_COMPLETED = "COMPLETED outside of the cluster"
+    OUTSIDE_FAILED = "FAILED outside of the cluster"
+    OUTSIDE_INVALID = "INVALID_HP outside of the cluster"
+    OUTSIDE_LOST = "LOST outside of the cluster"
+    OUTSIDE_KILLED = "KILLED outside of the cluster"
+
+
+class RunEffect(Enum):
+    """What an event of a run does besides; the value is what people read."""
+
+    SETTLE = "FREE for its allocation; its trial hears how it ended"
+    RETURN = "its end is forgotten; its trial and its experiment go on"
+
+
+_S, _E, _F = RunOutcome, RunEvent, RunEffect
+_ENDED_OUTSIDE = (_S.COMPLETED, _S.FAILED, _S.KILLED, _S.INVALID_HP)
+
+RUNS: Table[RunOutcome, RunEvent, RunEffect] = Table(
+    [
+        *rows_for(
+            {
+                _E.COMPLETE: _S.COMPLETED,
+                _E.PREEMPT: _S.PREEMPTED,
+                _E.FAIL: _S.FAILED,
+                _E.LOSE: _S.LOST,
+                _E.KILL: _S.KILLED,
+                _E.INVALIDATE: _S.INVALID_HP,
+            },
+            before=(_S.UNSPECIFIED,),
+            effects=(_F.SETTLE,),
+        ),
+        Row(event=_E.OUTSIDE_HEARD_OF, before=(_S.LOST,), after=_S.UNSPECIFIED, effects=(_F.RETURN,)),
+        Row(event=_E.OUTSIDE_HEARD_OF, before=(_S.UNSPECIFIED, *_ENDED_OUTSIDE)),
+        # A run outside of the cluster that only fell silent may tell later how it ended.
+        *rows_for(
+            {
+                _E.OUTSIDE_COMPLETED: _S.COMPLETED,
+                _E.OUTSIDE_FAILED: _S.FAILED,
+                _E.OUTSIDE_INVALID: _S.INVALID_HP,
+            },
+            before=(_S.UNSPECIFIED, _S.LOST),
+            effects=(_F.SETTLE,),
+        ),
+        *rows_for(
+            {_E.OUTSIDE_LOST: _S.LOST, _E.OUTSIDE_KILLED: _S.KILLED},
+            before=(_S.UNSPECIFIED,),
+            effects=(_F.SETTLE,),
+        ),
+        # What has ended stays so, however often it is said again.
+        *(
+            Row(event=event, before=_ENDED_OUTSIDE)
+            for event in (_E.OUTSIDE_COMPLETED, _E.OUTSIDE_FAILED, _E.OUTSIDE_INVALID)
+        ),
+        *(
+            Row(event=event, before=(_S.LOST, *_ENDED_OUTSIDE))
+            for event in (_E.OUTSIDE_LOST, _E.OUTSIDE_KILLED)
+        ),
+    ]
+)
+"""Where each event leads a run from each state, and what it does besides."""

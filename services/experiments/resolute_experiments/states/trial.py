@@ -1,0 +1,170 @@
+"""The life of a trial."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from resolute_experiments.states.table import Row, Table, rows_for
+
+
+class TrialState(Enum):
+    """Life of a trial."""
+
+    QUEUED = "QUEUED"
+    STARTING = "STARTING"
+    RUNNING = "RUNNING"
+    STOPPING = "STOPPING"
+    PAUSED = "PAUSED"
+    WAITING = "WAITING"
+    COMPLETED = "COMPLETED"
+    CANCELED = "CANCELED"
+    ERROR = "ERROR"
+
+
+class TrialEvent(Enum):
+    """What happens to a trial; the value says what is asked for, in messages."""
+
+    PAUSE = "PAUSED"
+    ACTIVATE = "QUEUED"
+    PLACE = "STARTING"
+    HEAR_OF = "RUNNING"
+    PREEMPT = "preempted"
+    CONTAINERS_ENDED = "STOPPING"
+    WORK = "given work"
+    CLOSE = "closed"
+    STOP = "COMPLETED by its search"
+    CANCEL = "CANCELED"
+    KILL = "KILLED"
+    GIVE_UP = "ERROR for want of a machine"
+    REOPEN = "QUEUED again"
+    REOPEN_AT_REST = "WAITING again"
+    RUN_FINISHED = "COMPLETED"
+    RUN_QUIT = "COMPLETED by itself"
+    RUN_INVALID = "COMPLETED for its hyperparameters"
+    RUN_INVALID_AT_INIT = "COMPLETED for its hyperparameters, at once"
+    RUN_CANCELED = "CANCELED after a run"
+    RUN_RESTS = "WAITING"
+    RUN_RESUMES = "QUEUED after a run"
+    RUN_RETRIED = "QUEUED after a failure"
+    RUN_FAILED = "ERROR"
+    RUN_FAILED_BY_POLICY = "ERROR by a log policy"
+    OUTSIDE_RUN_BEGAN = "RUNNING outside of the cluster"
+    OUTSIDE_RUN_COMPLETED = "COMPLETED outside of the cluster"
+    OUTSIDE_RUN_FAILED = "ERROR outside of the cluster"
+    OUTSIDE_RUN_KILLED = "KILLED outside of the cluster"
+
+
+class TrialEffect(Enum):
+    """What an event of a trial does besides; the value is what people read."""
+
+    ENQUEUE = "it waits behind those that wait already"
+    BEGIN_RUN = "its next run begins"
+    SIGNAL = "PREEMPT for its allocation"
+    KILL = "KILL for its allocation"
+    MARK_KILLED = "it is marked as killed by a person"
+    MARK_CLOSED = "it is marked as closed by its search"
+    COUNT_RESTART = "one restart more"
+    NEW_LIFE = "restarts and marks begin anew"
+    RETURN = "the time of its end is forgotten"
+    END = "the time of its end is noted, its logs close"
+    TELL_CLOSED = "the search hears that it is closed"
+    TELL_ERRORED = "the search hears ERRORED"
+    TELL_STOPPED = "the search hears USER_REQUESTED_STOP"
+    TELL_CANCELED = "the search hears USER_CANCELED"
+    TELL_INVALID = "the search hears INVALID_HP"
+    TELL_INVALID_AT_INIT = "the search hears INIT_INVALID_HP"
+
+
+_S, _E, _F = TrialState, TrialEvent, TrialEffect
+_IDLE = (_S.QUEUED, _S.PAUSED, _S.WAITING)
+_ALLOCATED = (_S.STARTING, _S.RUNNING, _S.STOPPING)
+_ENDED = (_S.COMPLETED, _S.CANCELED, _S.ERROR)
+
+TRIALS: Table[TrialState, TrialEvent, TrialEffect] = Table(
+    [
+        Row(event=_E.PAUSE, before=(_S.QUEUED,), after=_S.PAUSED),
+        Row(event=_E.PAUSE, before=(_S.PAUSED, _S.WAITING)),
+        Row(event=_E.PAUSE, before=_ALLOCATED, after=_S.STOPPING, effects=(_F.SIGNAL,)),
+        Row(event=_E.ACTIVATE, before=(_S.PAUSED,), after=_S.QUEUED, effects=(_F.ENQUEUE,)),
+        # Those that were asked to leave do so first, and queue again then.
+        Row(event=_E.ACTIVATE, before=(_S.QUEUED, _S.WAITING, *_ALLOCATED)),
+        Row(event=_E.PLACE, before=(_S.QUEUED,), after=_S.STARTING, effects=(_F.BEGIN_RUN,)),
+        Row(event=_E.HEAR_OF, before=(_S.STARTING,), after=_S.RUNNING),
+        Row(event=_E.HEAR_OF, before=(_S.RUNNING, _S.STOPPING)),
+        Row(event=_E.PREEMPT, before=_ALLOCATED, after=_S.STOPPING, effects=(_F.SIGNAL,)),
+        Row(event=_E.CONTAINERS_ENDED, before=_ALLOCATED, after=_S.STOPPING),
+        Row(event=_E.WORK, before=(_S.WAITING,), after=_S.QUEUED, effects=(_F.ENQUEUE,)),
+        # Whoever runs asks for its work itself; whoever has ended was closed before it heard of more.
+        Row(event=_E.WORK, before=(_S.QUEUED, _S.PAUSED, *_ALLOCATED, *_ENDED)),
+        Row(
+            event=_E.CLOSE,
+            before=(_S.WAITING,),
+            after=_S.COMPLETED,
+            effects=(_F.MARK_CLOSED, _F.TELL_CLOSED, _F.END),
+        ),
+        Row(
+            event=_E.CLOSE,
+            before=(_S.QUEUED, _S.PAUSED, *_ALLOCATED, *_ENDED),
+            effects=(_F.MARK_CLOSED,),
+        ),
+        Row(
+            event=_E.STOP,
+            before=_IDLE,
+            after=_S.COMPLETED,
+            effects=(_F.MARK_CLOSED, _F.TELL_CLOSED, _F.END),
+        ),
+        Row(
+            event=_E.STOP,
+            before=_ALLOCATED,
+            after=_S.STOPPING,
+            effects=(_F.MARK_CLOSED, _F.SIGNAL),
+        ),
+        Row(event=_E.STOP, before=_ENDED),
+        Row(event=_E.CANCEL, before=_IDLE, after=_S.CANCELED, effects=(_F.TELL_CANCELED, _F.END)),
+        Row(event=_E.CANCEL, before=_ALLOCATED, after=_S.STOPPING, effects=(_F.SIGNAL,)),
+        Row(event=_E.KILL, before=_IDLE, after=_S.CANCELED, effects=(_F.TELL_CANCELED, _F.END)),
+        Row(event=_E.KILL, before=_ALLOCATED, after=_S.STOPPING, effects=(_F.MARK_KILLED, _F.KILL)),
+        Row(event=_E.GIVE_UP, before=(_S.QUEUED,), after=_S.ERROR, effects=(_F.TELL_ERRORED, _F.END)),
+        Row(event=_E.REOPEN, before=_ENDED, after=_S.QUEUED, effects=(_F.NEW_LIFE, _F.ENQUEUE)),
+        Row(event=_E.REOPEN_AT_REST, before=_ENDED, after=_S.WAITING, effects=(_F.NEW_LIFE,)),
+        *(
+            Row(event=event, before=_ALLOCATED, after=after, effects=effects)
+            for event, after, effects in (
+                (_E.RUN_FINISHED, _S.COMPLETED, (_F.TELL_CLOSED, _F.END)),
+                (_E.RUN_QUIT, _S.COMPLETED, (_F.TELL_STOPPED, _F.END)),
+                (_E.RUN_INVALID, _S.COMPLETED, (_F.TELL_INVALID, _F.END)),
+                (_E.RUN_INVALID_AT_INIT, _S.COMPLETED, (_F.TELL_INVALID_AT_INIT, _F.END)),
+                (_E.RUN_CANCELED, _S.CANCELED, (_F.TELL_CANCELED, _F.END)),
+                (_E.RUN_RESTS, _S.WAITING, ()),
+                (_E.RUN_RESUMES, _S.QUEUED, (_F.ENQUEUE,)),
+                (_E.RUN_RETRIED, _S.QUEUED, (_F.COUNT_RESTART, _F.ENQUEUE)),
+                (_E.RUN_FAILED, _S.ERROR, (_F.COUNT_RESTART, _F.TELL_ERRORED, _F.END)),
+                (_E.RUN_FAILED_BY_POLICY, _S.ERROR, (_F.TELL_ERRORED, _F.END)),
+            )
+        ),
+        Row(
+            event=_E.OUTSIDE_RUN_BEGAN,
+            before=(_S.RUNNING, *_ENDED),
+            after=_S.RUNNING,
+            effects=(_F.RETURN,),
+        ),
+        # From ERROR: a run that counted as lost tells its end.
+        *rows_for(
+            {_E.OUTSIDE_RUN_COMPLETED: _S.COMPLETED, _E.OUTSIDE_RUN_FAILED: _S.ERROR},
+            before=(_S.RUNNING, _S.ERROR),
+            effects=(_F.END,),
+        ),
+        Row(event=_E.OUTSIDE_RUN_KILLED, before=(_S.RUNNING,), after=_S.CANCELED, effects=(_F.END,)),
+    ],
+    remedies={
+        _E.KILL: "it has ended already",
+        _E.REOPEN: "only a trial that has ended can go on again",
+        _E.REOPEN_AT_REST: "only a trial that has ended can go on again",
+    },
+)
+"""Where each event leads a trial from each state, and what it does besides."""
+
+ENDED_TRIALS = frozenset(_ENDED)
+"""States that a trial never leaves by itself."""
+ALLOCATED_TRIALS = frozenset(_ALLOCATED)
+"""States in which a trial has slots and processes."""
