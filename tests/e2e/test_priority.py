@@ -60,6 +60,10 @@ def test_urgent_experiment_takes_the_slot_of_a_patient_one(tmp_path: Path) -> No
         submit(cluster, project, name="urgent", priority=80, steps=3)
         waits = eventually(lambda: trial(cluster, 2)["explanation"], what="a reason to wait")
         assert waits == "needs 1 slots, 0 of 1 are free"
+        listed = {entry["id"]: entry["explanation"] for entry in cluster.json("e", "list")}
+        assert listed == {1: "", 2: waits}
+        shown = cluster.det("e", "describe", "2").stdout.splitlines()
+        assert ["Why it waits", waits] in [line.strip().split("  ", 1) for line in shown]
         assert [job["experiment_id"] for job in cluster.json("job", "list")] == [2, 1], (
             "one holds no slot yet"
         )

@@ -103,7 +103,7 @@ def test_a_test_is_one_trial_of_one_batch_that_keeps_nothing(cluster: EmbeddedCl
     (trial,) = trials(cluster, number)
     assert (trial["state"], trial["restarts"]) == ("COMPLETED", 0)
     assert 0.1 <= start(cluster, trial)["hparams"]["lr"] <= 0.2
-    config = cluster.json("e", "describe", number)[0]["config"]
+    config = cluster.json("e", "describe", number)[0]["experiment"]["config"]
     assert (config["searcher"]["name"], config["searcher"]["max_length"]) == ("single", {"batches": 1})
     assert (config["scheduling_unit"], config["min_validation_period"]) == (1, {"batches": 1})
     assert config["max_restarts"] == 0

@@ -128,6 +128,7 @@ def experiment(message: experiment_pb2.Experiment) -> records.ExperimentRecord:
         model_definition_size=message.model_definition_size,
         unmanaged=message.unmanaged,
         external_id=message.external_id,
+        explanation=message.explanation,
     )
 
 

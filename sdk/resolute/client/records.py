@@ -45,6 +45,8 @@ class ExperimentRecord:
     """Whether its trials run outside of the cluster."""
     external_id: str = ""
     """What names it there; empty for none."""
+    explanation: str = ""
+    """Why the first of its waiting trials waits; empty when none does."""
 
     @property
     def shown_state(self) -> str:

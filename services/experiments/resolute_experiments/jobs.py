@@ -13,7 +13,7 @@ from resolute_experiments.scheduling import Share
 from resolute_experiments.schema import experiments as experiments_table
 from resolute_experiments.schema import trials as trials_table
 from resolute_experiments.states import ALLOCATED_TRIALS, LIVE_EXPERIMENTS, ExperimentState, TrialState
-from resolute_experiments.store import access, experiments, runs, trials
+from resolute_experiments.store import access, experiments, runs
 from resolute_experiments.store.experiments import Experiment
 
 
@@ -37,8 +37,6 @@ class Job:
     """Trials that have some."""
     waits_since: float
     """When the first of those that wait was queued, or else when it was submitted. Unix seconds."""
-    next_trial_id: str
-    """UUID of the trial that is to start next; empty when none waits."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,7 +145,6 @@ def _read(connection: Connection, condition: sa.ColumnElement[bool], held: dict[
         .outerjoin(counts, counts.c.experiment_id == e.id)
         .where(condition)
     )
-    next_trials = {one.experiment_id: one.trial_id for one in trials.queue(connection, per_experiment=1)}
     return [
         Job(
             experiment_id=row.experiment_id,
@@ -161,7 +158,6 @@ def _read(connection: Connection, condition: sa.ColumnElement[bool], held: dict[
             queued=row.queued or 0,
             allocated=row.allocated or 0,
             waits_since=row.created_at if row.since is None else row.since,
-            next_trial_id=next_trials.get(row.experiment_id, ""),
         )
         for row in connection.execute(query)
     ]

@@ -23,7 +23,7 @@ def timestamp(seconds: float | None) -> Timestamp | None:
 
 
 def experiment_message(
-    experiment: Experiment, counts: dict[str, int], *, with_config: bool
+    experiment: Experiment, counts: dict[str, int], *, with_config: bool, explanation: str = ""
 ) -> experiment_pb2.Experiment:
     """Builds an experiment's message.
 
@@ -31,6 +31,7 @@ def experiment_message(
         experiment: The row.
         counts: Its trials by state.
         with_config: Whether the config is included.
+        explanation: Why the first of its waiting trials waits.
     """
     searcher = experiment.config["searcher"]
     return experiment_pb2.Experiment(
@@ -58,6 +59,7 @@ def experiment_message(
         model_definition_size=experiment.definition_size,
         unmanaged=experiment.unmanaged,
         external_id=experiment.external_id or "",
+        explanation=explanation,
     )
 
 

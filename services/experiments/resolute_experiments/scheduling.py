@@ -94,6 +94,8 @@ class Plan:
     """Trials that no machine left to them can ever run, with the reason."""
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Why a trial waits that was next, by UUID; every other one is behind it."""
+    first: Mapping[str, str] = field(default_factory=dict)
+    """Why that trial waits, by the UUID of its experiment."""
     limited: Mapping[str, str] = field(default_factory=dict)
     """Why all trials of an experiment wait, by its UUID."""
 
@@ -105,6 +107,10 @@ class Plan:
     def why(self, trial_id: str, experiment_id: str) -> str:
         """Says why a trial waits that this plan did not place."""
         return self.reasons.get(trial_id) or self.limited.get(experiment_id) or BEHIND
+
+    def why_first(self, experiment_id: str) -> str:
+        """Says why the first waiting trial of an experiment waits that this plan did not place."""
+        return self.first.get(experiment_id) or self.limited.get(experiment_id) or BEHIND
 
 
 def plan(queue: Sequence[Request], holders: Sequence[Holder], machines: Machines) -> Plan:
@@ -132,6 +138,7 @@ class _Pass:
         self._preemptions: tuple[str, ...] = ()
         self._impossible: dict[str, str] = {}
         self._reasons: dict[str, str] = {}
+        self._first: dict[str, str] = {}
         self._limited: dict[str, str] = {}
 
     def run(self, queue: Sequence[Request]) -> Plan:
@@ -157,6 +164,7 @@ class _Pass:
             preemptions=self._preemptions,
             impossible=self._impossible,
             reasons=self._reasons,
+            first=self._first,
             limited=self._limited,
         )
 
@@ -193,7 +201,7 @@ class _Pass:
         reason = self._machines.explain(request.demand)
         if coming:
             reason += f", {coming} more once less urgent trials have checkpointed"
-        self._reasons[request.trial_id] = reason
+        self._reasons[request.trial_id] = self._first[request.experiment_id] = reason
         return False
 
     def _make_room(self, request: Request) -> tuple[list[Holder], int]:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from resolute_experiments.scheduling import Plan
-from resolute_experiments.states import TrialState
+from resolute_experiments.states import ExperimentState, TrialState
+from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.trials import Trial
+
+_NOT_YET = "waits for the scheduler"
 
 
 class Waiting:
@@ -19,7 +24,21 @@ class Waiting:
 
     def why(self, trial_id: str, experiment_id: str) -> str:
         """Says why a trial waits that has no slots."""
-        return self._plan.why(trial_id, experiment_id) if self._plan else "waits for the scheduler"
+        return self._plan.why(trial_id, experiment_id) if self._plan else _NOT_YET
+
+    def why_first(self, experiment_id: str) -> str:
+        """Says why the first of an experiment's waiting trials waits."""
+        return self._plan.why_first(experiment_id) if self._plan else _NOT_YET
+
+    def explain_experiment(self, experiment: Experiment, counts: Mapping[str, int]) -> str:
+        """Says why the first of an experiment's waiting trials waits; empty when none does.
+
+        Args:
+            experiment: The experiment.
+            counts: Its trials by state.
+        """
+        waits = experiment.state is ExperimentState.ACTIVE and counts.get(TrialState.QUEUED.value)
+        return self.why_first(experiment.id) if waits else ""
 
     def explain(self, trial: Trial) -> str:
         """Says why a trial waits or how its last run ended; empty when there is nothing to say."""

@@ -47,6 +47,19 @@ def test_large_trial_holds_back_smaller_ones_behind_it() -> None:
     assert result.why("small", "e") == BEHIND
 
 
+def test_the_reason_of_an_experiment_is_that_of_its_first_waiting_trial() -> None:
+    queue = [
+        request("a", 1, "x", max_slots=1),
+        request("b", 2, "y"),
+        request("c", 1, "y"),
+        request("d", 1, "z"),
+    ]
+    result = made(queue, [holder("r", 1, "x")], free=[0], total=2)
+    for first, experiment_id in (("a", "x"), ("b", "y"), ("d", "z")):
+        assert result.why_first(experiment_id) == result.why(first, experiment_id)
+    assert result.why_first("y") == "needs 2 slots, 1 of 2 are free"
+
+
 def test_task_without_slots_starts_even_when_nothing_is_free() -> None:
     assert placed([request("large", 2), request("aux", 0)], [], free=[]) == ["aux"]
 

@@ -23,6 +23,7 @@ COLUMNS: tuple[Column[ExperimentRecord], ...] = (
     Column("Created", lambda e: e.create_time),
     Column("Ended", lambda e: e.end_time),
     Column("Archived", lambda e: e.archived),
+    Column("Why it waits", lambda e: e.explanation),
 )
 """What lists of experiments show."""
 

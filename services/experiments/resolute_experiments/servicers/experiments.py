@@ -22,7 +22,6 @@ from resolute_experiments.states import ExperimentState
 from resolute_experiments.store import experiments, trials
 from resolute_experiments.store.experiments import Experiment, Filter
 from resolute_experiments.submission import Submission, Submissions
-from resolute_experiments.waiting import Waiting
 from resolute_serving.pages import decode_token, encode_token, page_size
 
 _HEARTBEAT_SECONDS = 15.0
@@ -88,7 +87,7 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
     ) -> pb2.GetExperimentResponse:
         """Gives an experiment with its config."""
         message = await self._core.database.read(
-            lambda c: _message(c, self._core.experiment(c, request.experiment), with_config=True)
+            lambda c: self._message(c, self._core.experiment(c, request.experiment), with_config=True)
         )
         return pb2.GetExperimentResponse(experiment=message)
 
@@ -115,7 +114,7 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
         more = len(found) > limit
         return pb2.ListExperimentsResponse(
             experiments=[
-                experiment_message(experiment, counts.get(experiment.id, {}), with_config=False)
+                self._told(experiment, counts.get(experiment.id, {}), with_config=False)
                 for experiment in found[:limit]
             ],
             next_page_token=encode_token(request, found[limit - 1].number) if more else "",
@@ -179,10 +178,10 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
             while not self._core.notifier.closed:
                 response = await self._core.database.read(
                     partial(
-                        _snapshot,
+                        self._snapshot,
                         experiment_id=first.id,
                         since=seen,
-                        waiting=self._core.waiting if request.include_trials else None,
+                        with_trials=request.include_trials,
                     )
                 )
                 if response.experiment.revision > seen:
@@ -222,36 +221,39 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
         def work(connection: Connection) -> experiment_pb2.Experiment:
             experiment = self._core.experiment(connection, key)
             change(connection, experiment, moment)
-            return _message(
-                connection, experiments.get(connection, experiment_id=experiment.id), with_config=False
-            )
+            changed = experiments.get(connection, experiment_id=experiment.id)
+            return self._message(connection, changed, with_config=False)
 
         message = await self._core.database.write(work)
         self._core.notifier.notify(message.experiment_id, SCHEDULE, SIGNALS)
         return message
 
+    def _message(
+        self, connection: Connection, experiment: Experiment, *, with_config: bool
+    ) -> experiment_pb2.Experiment:
+        counts = experiments.trial_counts(connection, [experiment.id]).get(experiment.id, {})
+        return self._told(experiment, counts, with_config=with_config)
 
-def _message(
-    connection: Connection, experiment: Experiment, *, with_config: bool
-) -> experiment_pb2.Experiment:
-    counts = experiments.trial_counts(connection, [experiment.id]).get(experiment.id, {})
-    return experiment_message(experiment, counts, with_config=with_config)
+    def _told(
+        self, experiment: Experiment, counts: dict[str, int], *, with_config: bool
+    ) -> experiment_pb2.Experiment:
+        explanation = self._core.waiting.explain_experiment(experiment, counts)
+        return experiment_message(experiment, counts, with_config=with_config, explanation=explanation)
 
-
-def _snapshot(
-    connection: Connection, experiment_id: str, since: int, *, waiting: Waiting | None
-) -> pb2.WatchExperimentResponse:
-    experiment = experiments.get(connection, experiment_id=experiment_id)
-    if experiment.revision <= since:
-        return pb2.WatchExperimentResponse()
-    changed = trials.of_experiment(connection, experiment_id, revision=since) if waiting else []
-    return pb2.WatchExperimentResponse(
-        experiment=_message(connection, experiment, with_config=False),
-        trials=[
-            trial_message(trial, experiment, explanation=waiting.explain(trial) if waiting else "")
-            for trial in changed
-        ],
-    )
+    def _snapshot(
+        self, connection: Connection, experiment_id: str, since: int, *, with_trials: bool
+    ) -> pb2.WatchExperimentResponse:
+        experiment = experiments.get(connection, experiment_id=experiment_id)
+        if experiment.revision <= since:
+            return pb2.WatchExperimentResponse()
+        changed = trials.of_experiment(connection, experiment_id, revision=since) if with_trials else []
+        return pb2.WatchExperimentResponse(
+            experiment=self._message(connection, experiment, with_config=False),
+            trials=[
+                trial_message(trial, experiment, explanation=self._core.waiting.explain(trial))
+                for trial in changed
+            ],
+        )
 
 
 def _state(number: int) -> ExperimentState:

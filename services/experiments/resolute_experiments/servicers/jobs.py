@@ -47,7 +47,7 @@ class JobsServicer(jobs_service_pb2_grpc.JobsServiceServicer):
         return pb2.UpdateJobResponse(job=self._message(job))
 
     def _message(self, job: Job) -> pb2.Job:
-        waits = self._core.waiting.why(job.next_trial_id, job.experiment_id) if job.next_trial_id else ""
+        waits = self._core.waiting.why_first(job.experiment_id) if job.queued else ""
         return pb2.Job(
             experiment_id=job.experiment_id,
             experiment_number=job.number,

@@ -207,6 +207,7 @@ class Experiment(google.protobuf.message.Message):
     MODEL_DEFINITION_SIZE_FIELD_NUMBER: builtins.int
     UNMANAGED_FIELD_NUMBER: builtins.int
     EXTERNAL_ID_FIELD_NUMBER: builtins.int
+    EXPLANATION_FIELD_NUMBER: builtins.int
     experiment_id: builtins.str
     """UUID."""
     number: builtins.int
@@ -247,6 +248,8 @@ class Experiment(google.protobuf.message.Message):
     """Whether its trials run outside of the cluster."""
     external_id: builtins.str
     """What names it there; empty for none."""
+    explanation: builtins.str
+    """Why the first of its waiting trials waits, as of the scheduler's last pass; empty when none does."""
     @property
     def labels(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Labels from the config."""
@@ -290,9 +293,10 @@ class Experiment(google.protobuf.message.Message):
         model_definition_size: builtins.int = ...,
         unmanaged: builtins.bool = ...,
         external_id: builtins.str = ...,
+        explanation: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["config", b"config", "create_time", b"create_time", "end_time", b"end_time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["activity", b"activity", "archived", b"archived", "config", b"config", "create_time", b"create_time", "description", b"description", "end_time", b"end_time", "experiment_id", b"experiment_id", "external_id", b"external_id", "failure", b"failure", "labels", b"labels", "model_definition_size", b"model_definition_size", "name", b"name", "number", b"number", "owner", b"owner", "progress", b"progress", "project", b"project", "revision", b"revision", "searcher_metric", b"searcher_metric", "searcher_name", b"searcher_name", "smaller_is_better", b"smaller_is_better", "state", b"state", "trial_count", b"trial_count", "unmanaged", b"unmanaged", "workspace", b"workspace"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["activity", b"activity", "archived", b"archived", "config", b"config", "create_time", b"create_time", "description", b"description", "end_time", b"end_time", "experiment_id", b"experiment_id", "explanation", b"explanation", "external_id", b"external_id", "failure", b"failure", "labels", b"labels", "model_definition_size", b"model_definition_size", "name", b"name", "number", b"number", "owner", b"owner", "progress", b"progress", "project", b"project", "revision", b"revision", "searcher_metric", b"searcher_metric", "searcher_name", b"searcher_name", "smaller_is_better", b"smaller_is_better", "state", b"state", "trial_count", b"trial_count", "unmanaged", b"unmanaged", "workspace", b"workspace"]) -> None: ...
 
 global___Experiment = Experiment
 
