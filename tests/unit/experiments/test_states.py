@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
+from dataclasses import fields
 from enum import Enum
 from itertools import product
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 
 from resolute.errors import IllegalTransitionError
+from resolute_experiments.service import ExperimentsSettings
 from resolute_experiments.settle import ENDINGS, RULES
 from resolute_experiments.states import ALLOCATIONS, EXPERIMENTS, RUNS, TRIALS, Row, Table
 
@@ -81,6 +84,21 @@ def test_the_page_has_the_rules_of_the_end_of_a_run_in_their_order() -> None:
     endings, rules = tables("What the end of a run means")
     assert endings == [[one.when, one.event.name] for one in ENDINGS]
     assert rules == [[rule.when, rule.run.name if rule.run else "any", rule.event.name] for rule in RULES]
+
+
+def test_every_rule_of_the_page_has_its_number_and_its_tests() -> None:
+    (rules,) = tables("What scripts and people may rely on")
+    assert [number for number, _, _ in rules] == [str(n) for n in range(1, len(rules) + 1)]
+    files = (ROOT / "tests").rglob("test_*.py")
+    there = {name for path in files for name in re.findall(r"def (test_\w+)\(", path.read_text())}
+    for number, _, named in rules:
+        tests = [name.strip("`") for name in named.split(", ")]
+        assert there.issuperset(tests), (number, set(tests) - there)
+
+
+def test_a_signal_s_deadline_is_an_hour_away_unless_somebody_said_otherwise() -> None:
+    defaults = {field.name: field.default for field in fields(ExperimentsSettings)}
+    assert defaults["preemption_timeout"] == 3600.0
 
 
 def test_two_rows_about_the_same_are_a_defect() -> None:
