@@ -44,8 +44,11 @@ class Delivery(Protocol):
     def suffix(self) -> str:
         """Ends the names of the spools."""
 
-    def deliver(self, source: str, chunk: Chunk) -> Answer:
-        """Sends consecutive records. May be called again with the same, in whole or in part."""
+    def pack(self, source: str, chunk: Chunk) -> Callable[[], Answer]:
+        """Packs consecutive records. What it returns sends them, from any thread.
+
+        The same may be sent again, in whole or in part.
+        """
 
     def skip(self, source: str, sequence: int) -> None:
         """Tells the service that one sequence will never come."""
@@ -84,16 +87,20 @@ class ReportDelivery:
             validate=lambda request: to_searcher.ReportValidations(request, timeout=INGEST_DEADLINE),
         )
 
-    def deliver(self, source: str, chunk: Chunk) -> Answer:
-        """Sends reports; they count as arrived once every service has them."""
+    def pack(self, source: str, chunk: Chunk) -> Callable[[], Answer]:
+        """Packs reports; they count as arrived once every service has them."""
         request = reports_request(
             self._identity, source=source, first_sequence=chunk.first_sequence, records=chunk.records
         )
-        response = self._ingest(request)
         validations = validations_request(self._identity, source=source, chunk=chunk)
-        if validations is not None:
-            self._pass_on(validations)
-        return Answer(response.next_sequence, response.refusals)
+
+        def send() -> Answer:
+            response = self._ingest(request)
+            if validations is not None:
+                self._pass_on(validations)
+            return Answer(response.next_sequence, response.refusals)
+
+        return send
 
     def skip(self, source: str, sequence: int) -> None:
         """Sends an empty batch in the place of one report."""
@@ -135,12 +142,12 @@ class LineDelivery:
         stub = logs_grpc.LogsServiceStub(channel)
         return cls(identity, ingest=lambda request: stub.IngestLines(request, timeout=INGEST_DEADLINE))
 
-    def deliver(self, source: str, chunk: Chunk) -> Answer:
-        """Sends lines."""
+    def pack(self, source: str, chunk: Chunk) -> Callable[[], Answer]:
+        """Packs lines."""
         request = lines_request(
             self._identity, source=source, first_sequence=chunk.first_sequence, records=chunk.records
         )
-        return Answer(self._ingest(request).next_sequence)
+        return lambda: Answer(self._ingest(request).next_sequence)
 
     def skip(self, source: str, sequence: int) -> None:
         """Sends an empty line in the place of one that was not taken."""

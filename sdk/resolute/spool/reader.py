@@ -38,6 +38,8 @@ class Chunk:
 
     first_sequence: int
     records: list[Record] = field(default_factory=list)
+    begin: int = 0
+    """Offset of the first record."""
     ends: list[int] = field(default_factory=list)
     """Offset behind each record."""
     end: int = 0
@@ -88,17 +90,19 @@ class SpoolReader:
             if passed < len(chunk.records) or self.offset < chunk.end or not chunk.ends:
                 return
 
-    def peek(self, max_bytes: int = 1 << 20) -> Chunk:
+    def peek(self, max_bytes: int = 1 << 20, *, after: Chunk | None = None) -> Chunk:
         """Returns the next records without moving; an empty chunk when nothing whole is there yet.
 
         Args:
             max_bytes: About how many bytes of the file; one record comes whole even if it is larger.
+            after: The chunk that was peeked before, to look beyond it.
 
         Raises:
             DataLossError: The file is no spool, or one of a newer version.
         """
-        start = self.offset or self._check_header()
-        chunk = Chunk(first_sequence=self.sequence, end=start)
+        start = after.end if after is not None else self.offset or self._check_header()
+        sequence = after.first_sequence + len(after.records) if after is not None else self.sequence
+        chunk = Chunk(first_sequence=sequence, begin=start, end=start)
         if start:
             data = os.pread(self._file, max_bytes, start)
             if len(data) >= RECORD_HEADER.size:

@@ -11,7 +11,8 @@ from pathlib import Path
 from resolute import errors
 from resolute.clock import SYSTEM_CLOCK, Clock
 from resolute.spool.ack import AckFile
-from resolute.spool.delivery import Delivery
+from resolute.spool.ahead import Ahead, Batch
+from resolute.spool.delivery import Answer, Delivery
 from resolute.spool.reader import Chunk, SpoolReader
 from resolute.spool.reports import append_refusals
 
@@ -40,7 +41,8 @@ class Backlog:
 class SpoolSender:
     """Sends every spool of one kind in one directory.
 
-    It owns no thread and never sleeps: its owner calls ``pump`` again and again, see ``SenderThread``.
+    It never sleeps: its owner calls ``pump`` again and again, see ``SenderThread``. In a backlog it makes the
+    next batch while the service works on one; a thread that ``close`` ends waits for the service then.
 
     Args:
         directory: Where spools lie. New ones are found as they appear.
@@ -61,6 +63,7 @@ class SpoolSender:
         self._delivery = delivery
         self._clock = clock
         self._jitter = jitter
+        self._ahead = Ahead(delivery)
         self._sources: dict[str, _Source] = {}
         self._finished: set[str] = set()
         self._batch = MAX_BATCH // 4
@@ -123,6 +126,7 @@ class SpoolSender:
 
     def close(self) -> None:
         """Closes the files. What has not arrived stays for the next sender."""
+        self._ahead.close()
         for source in self._sources.values():
             source.close()
         self._sources.clear()
@@ -153,6 +157,8 @@ class SpoolSender:
         return True
 
     def _peek(self, source: _Source) -> Chunk | None:
+        if source.next is not None and source.follows(source.next.chunk):
+            return source.next.chunk
         try:
             return source.reader.peek(source.limit or self._batch)
         except errors.DataLossError as failure:
@@ -164,7 +170,7 @@ class SpoolSender:
         """Sends a chunk; False when the source was moved instead and must be looked at again."""
         begin = self._clock.monotonic()
         try:
-            answer = self._delivery.deliver(source.name, chunk)
+            answer = self._send(source, chunk)
         except errors.NotFoundError as failure:
             self._discard(source, failure)
             return False
@@ -185,6 +191,15 @@ class SpoolSender:
         source.advance(chunk, answer.next_sequence - chunk.first_sequence)
         source.limit = source.limit * 2 if source.limit * 2 < self._batch else 0
         return True
+
+    def _send(self, source: _Source, chunk: Chunk) -> Answer:
+        batch, source.next = source.next, None
+        if batch is None or batch.chunk is not chunk:
+            batch = self._ahead.pack(source.name, chunk)
+        if source.limit or chunk.end >= source.reader.size():
+            return batch.send()
+        answer, source.next = self._ahead.send(batch, source.name, source.reader, most=self._batch)
+        return answer
 
     def _narrow_down(self, source: _Source, chunk: Chunk, failure: errors.ResoluteError) -> None:
         """Finds the record that the service does not take by sending ever fewer, and goes on without it."""
@@ -251,6 +266,8 @@ class _Source:
     name: str = field(init=False)
     reader: SpoolReader = field(init=False)
     ack: AckFile = field(init=False)
+    next: Batch | None = None
+    """What was read ahead."""
     limit: int = 0
     """Bytes of the next batch while a record is searched that the service does not take; else zero."""
     complete: bool = False
@@ -263,6 +280,11 @@ class _Source:
         self.name = self.path.stem
         self.reader = SpoolReader(self.path)
         self.ack = AckFile.of(self.path)
+
+    def follows(self, chunk: Chunk) -> bool:
+        """Whether a chunk that was read ahead is what comes now."""
+        here = self.reader.offset, self.reader.sequence
+        return not self.limit and here == (chunk.begin, chunk.first_sequence)
 
     def waiting(self) -> int:
         return max(self.reader.size() - self.reader.offset, 0)

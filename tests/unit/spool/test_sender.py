@@ -1,6 +1,7 @@
 """The sender: whatever fails in between, everything arrives once and in order."""
 
 import random
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,10 @@ from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
 from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
 from resolute.spool.ack import AckFile
 from resolute.spool.batches import RunIdentity, level_of, reports_request
-from resolute.spool.delivery import LineDelivery, ReportDelivery
+from resolute.spool.delivery import Answer, LineDelivery, ReportDelivery
 from resolute.spool.format import Line, Row, Schema, Stdtype
 from resolute.spool.lines import LineWriter
-from resolute.spool.reader import SpoolReader
+from resolute.spool.reader import Chunk, SpoolReader
 from resolute.spool.reports import ReportWriter, read_refusals
 from resolute.spool.sender import HOPELESS_DEFECTS, SpoolSender
 from resolute.spool.splitter import MAX_LINE
@@ -416,6 +417,30 @@ def test_severity_is_what_the_line_begins_with(text: str, level: "logs.Level.Val
     assert level_of(text) == level
 
 
+def test_the_next_batch_is_made_while_the_service_works_on_one(tmp_path: Path) -> None:
+    writer, receiver, clock = ReportWriter(tmp_path), Receiver(), Clock()
+    for step in range(100):
+        writer.report("training", step, {"loss": float(step)})
+    writer.close()
+    packed = [threading.Event() for _ in range(100)]
+
+    class Watched(ReportDelivery):
+        def pack(self, source: str, chunk: Chunk) -> Callable[[], Answer]:
+            packed[sum(event.is_set() for event in packed)].set()
+            return super().pack(source, chunk)
+
+    def ingest(request: metrics.IngestReportsRequest) -> metrics.IngestReportsResponse:
+        if receiver.calls == 0:
+            assert packed[1].wait(30)
+        return receiver.ingest(request)
+
+    sender = SpoolSender(tmp_path, Watched(IDENTITY, ingest=ingest, validate=lambda _: None), clock=clock)
+    sender._batch = 1000
+    pump_all(sender, clock)
+    sender.close()
+    assert [row[1] for row in receiver.all_rows()] == list(range(100))
+
+
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32), reports=st.integers(0, 300), writers=st.integers(1, 3))
 def test_everything_arrives_once_and_in_order_whatever_fails(
@@ -438,6 +463,8 @@ def test_everything_arrives_once_and_in_order_whatever_fails(
         for i in range(writers)
     ]
     sender = sender_to(receiver, directory, clock)
+    # Small batches are made ahead of the answer to the one before.
+    sender._batch = rng.choice([50, 500, 1 << 20])
     made: dict[str, list[int]] = {f"rank{i}": [] for i in range(writers)}
     for step in range(reports):
         index = rng.randrange(writers)
@@ -449,6 +476,7 @@ def test_everything_arrives_once_and_in_order_whatever_fails(
         if rng.random() < 0.02:
             sender.close()
             sender = sender_to(receiver, directory, clock)
+            sender._batch = rng.choice([50, 500, 1 << 20])
     for source in sources:
         source.close()
     pump_all(sender, clock)

@@ -155,9 +155,14 @@ def test_errors_keep_their_class_and_facts(tmp_path: Path) -> None:
 class Forgetful(ReportDelivery):
     """Loses every answer."""
 
-    def deliver(self, source: str, chunk: Chunk) -> Answer:
-        super().deliver(source, chunk)
-        raise UnavailableError("the answer was lost")
+    def pack(self, source: str, chunk: Chunk) -> Callable[[], Answer]:
+        send = super().pack(source, chunk)
+
+        def forget() -> Answer:
+            send()
+            raise UnavailableError("the answer was lost")
+
+        return forget
 
 
 def test_a_spool_arrives_once_although_the_service_restarts_and_a_report_is_refused(tmp_path: Path) -> None:
