@@ -2,13 +2,14 @@
 
 import argparse
 import logging
+import os
 
 import torch
 from accelerate import Accelerator, skip_first_batches
-from accelerate.utils import set_seed
+from accelerate.utils import DataLoaderConfiguration, set_seed
 from sklearn.datasets import load_digits
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, RandomSampler, TensorDataset
 
 import resolute
 from resolute.accelerate import ResoluteTracker
@@ -18,14 +19,15 @@ VALIDATION_IMAGES = 360
 REPORT_EVERY = 10  # batches
 
 
-def make_loaders(batch_size):
+def make_loaders(batch_size, order_of_epoch):
     bunch = load_digits()
     images = torch.tensor(bunch.data, dtype=torch.float32) / 16.0
     digits = torch.tensor(bunch.target)
     order = torch.randperm(len(digits), generator=torch.Generator().manual_seed(0))
     validation, training = order[:VALIDATION_IMAGES], order[VALIDATION_IMAGES:]
+    pairs = TensorDataset(images[training], digits[training])
     return (
-        DataLoader(TensorDataset(images[training], digits[training]), batch_size, shuffle=True),
+        DataLoader(pairs, batch_size, sampler=RandomSampler(pairs, generator=order_of_epoch)),
         DataLoader(TensorDataset(images[validation], digits[validation]), VALIDATION_IMAGES),
     )
 
@@ -42,7 +44,8 @@ class Training:
         self.seed = seed
         model = nn.Sequential(nn.Linear(64, hparams["hidden"]), nn.ReLU(), nn.Linear(hparams["hidden"], 10))
         optimizer = torch.optim.AdamW(model.parameters(), lr=hparams["lr"])
-        loaders = make_loaders(hparams["batch_size"])
+        self.order_of_epoch = torch.Generator()
+        loaders = make_loaders(hparams["batch_size"], self.order_of_epoch)
         prepared = accelerator.prepare(model, optimizer, *loaders)
         self.model, self.optimizer, self.loader, self.validation_loader = prepared
         self.steps = 0
@@ -54,7 +57,7 @@ class Training:
     def rest_of_epoch(self):
         """Yields the batches of this epoch that were not trained yet."""
         epoch, done = divmod(self.steps, len(self.loader))
-        set_seed(self.seed + epoch)
+        self.order_of_epoch.manual_seed(self.seed + epoch)
         yield from skip_first_batches(self.loader, done)
 
     def train_batch(self, batch):
@@ -69,11 +72,15 @@ class Training:
     @torch.no_grad()
     def accuracy(self):
         hits = [self.model(images).argmax(dim=1) == digits for images, digits in self.validation_loader]
-        return torch.cat(hits).float().mean().item()
+        return self.accelerator.gather_for_metrics(torch.cat(hits)).float().mean().item()
+
+    def mean_over_ranks(self, loss):
+        return self.accelerator.reduce(loss.detach(), reduction="mean").item()
 
 
 def save(context, training):
-    with context.checkpoint.store_path({"steps_completed": training.steps}) as (directory, _):
+    # Every rank has a file of its own: its random numbers.
+    with context.checkpoint.store_path({"steps_completed": training.steps}, shard=True) as (directory, _):
         training.accelerator.save_state(directory)
 
 
@@ -88,7 +95,7 @@ def train_epoch(context, training, *, batches=None):
     for number, batch in enumerate(training.rest_of_epoch(), start=1):
         loss = training.train_batch(batch)
         if training.steps % REPORT_EVERY == 0:
-            training.accelerator.log({"loss": loss.item()}, step=training.steps)
+            training.accelerator.log({"loss": training.mean_over_ranks(loss)}, step=training.steps)
         if context.preempt.should_preempt():
             save(context, training)
             return False
@@ -102,6 +109,13 @@ def train_epoch(context, training, *, batches=None):
     return True
 
 
+def other_ranks():
+    """Meets the ranks that a launch layer has started; returns None where this process is alone."""
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        return None
+    return resolute.core.DistributedContext.from_torch_distributed()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--epochs", type=int, default=3, help="how long to train without a cluster")
@@ -109,8 +123,13 @@ def main():
     arguments = parser.parse_args()
     info = resolute.get_cluster_info()
     hparams = DEFAULT_HPARAMS if info is None else info.trial.hparams
-    with resolute.core.init() as context:
-        accelerator = Accelerator(log_with=ResoluteTracker(context))
+    with resolute.core.init(distributed=other_ranks()) as context:
+        accelerator = Accelerator(
+            log_with=ResoluteTracker(context),
+            cpu=not torch.cuda.is_available(),  # without GPUs it looks for other ranks only if told so
+            # A batch is shared among the ranks, so that several train as one does.
+            dataloader_config=DataLoaderConfiguration(split_batches=True),
+        )
         accelerator.init_trackers("digits")
         training = Training(accelerator, hparams, seed=0 if info is None else info.trial.trial_seed)
         if info is not None and info.latest_checkpoint is not None:
@@ -120,10 +139,13 @@ def main():
             while training.epochs < epochs:
                 if not train_epoch(context, training, batches=1 if arguments.test else None):
                     return
-                op.report_progress(training.epochs)
+                if accelerator.is_main_process:
+                    op.report_progress(training.epochs)
                 if arguments.test:
                     break
-            op.report_completed(training.accuracy())
+            accuracy = training.accuracy()
+            if accelerator.is_main_process:
+                op.report_completed(accuracy)
         accelerator.end_training()
 
 

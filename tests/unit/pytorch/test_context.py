@@ -46,6 +46,12 @@ def test_what_was_not_given_says_how_to_give_it(tmp_path: Path) -> None:
     assert configured.get_data_config() == {"url": "x"}
 
 
+@pytest.mark.parametrize("size", ["many", 1.5, True])
+def test_the_size_of_a_batch_is_a_whole_number(tmp_path: Path, size: Any) -> None:
+    with pytest.raises(InvalidExperimentException, match=f"is {size!r}; a whole number was expected"):
+        local_context(tmp_path, hparams={"global_batch_size": size})
+
+
 def test_every_slot_needs_a_record(tmp_path: Path) -> None:
     class Two(DummyDistributedContext):
         def __init__(self) -> None:
@@ -206,3 +212,34 @@ def test_init_off_cluster_needs_nothing(tmp_path: Path, monkeypatch: pytest.Monk
         assert context.distributed.size == 1
         assert context.get_trial_id() == 0
         assert context.get_tensorboard_path().is_dir()
+
+
+def test_a_model_comes_before_apex(context: pytorch.PyTorchTrialContext) -> None:
+    context._precision.apex = object()  # as configure_apex_amp() leaves it where apex is installed
+    with pytest.raises(
+        InvalidExperimentException, match=r"wrap_model\(\) must come before configure_apex_amp"
+    ):
+        context.wrap_model(nn.Linear(1, 1))
+    with pytest.raises(InvalidExperimentException, match="once only"):
+        context.configure_apex_amp([], [])
+
+
+@pytest.mark.filterwarnings("ignore:Using backward")
+def test_backward_takes_the_arguments_of_torch(context: pytorch.PyTorchTrialContext) -> None:
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    context.backward(x * x, gradient=torch.tensor([1.0, 10.0]), retain_graph=True)
+    assert x.grad is not None
+    assert x.grad.tolist() == [2.0, 40.0]
+    again = torch.tensor([1.0, 2.0], requires_grad=True)
+    context.backward((again**3).sum(), create_graph=True)
+    assert again.grad is not None
+    (second,) = torch.autograd.grad(again.grad.sum(), again)
+    assert second.tolist() == [6.0, 12.0]
+    again.grad = None
+
+
+def test_tensorboard_can_be_switched(context: pytorch.PyTorchTrialContext) -> None:
+    context.set_enable_tensorboard_logging(True)
+    assert context.get_enable_tensorboard_logging() is True
+    with pytest.raises(AssertionError, match="a bool"):
+        context.set_enable_tensorboard_logging("yes")  # type: ignore[arg-type]

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import json
 import logging
+import pickle
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from support.trials import LineTrial, local_context, newest_checkpoint
@@ -317,3 +319,84 @@ def test_the_profiler_of_torch_is_stepped_with_each_batch(tmp_path: Path) -> Non
 
     fit(tmp_path, Profiled, max_length=Batch(4))
     assert traces == [3]
+
+
+def test_the_older_switch_of_profiling_says_that_it_has_no_effect(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    context, _ = local_context(tmp_path)
+    Trainer(LineTrial(context), context).configure_profiler(enabled=True, end_after_batch=3)
+    assert "use fit(profiling_enabled=True)" in caplog.text
+
+
+def test_a_trial_may_ask_where_training_is(tmp_path: Path) -> None:
+    class Asking(LineTrial):
+        def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
+            context = self.context
+            assert (context.current_train_epoch(), context.current_train_batch()) == (epoch_idx, batch_idx)
+            self.state[str(batch_idx)] = (context.is_epoch_start(), context.is_epoch_end())
+            return super().train_batch(batch, epoch_idx, batch_idx)
+
+    state = fit(tmp_path, Asking, max_length=Batch(7)).state
+    assert [batch for batch, (start, _) in state.items() if start] == ["0", "5"]
+    assert [batch for batch, (_, end) in state.items() if end] == ["4"]
+    resumed = fit(tmp_path, Asking, max_length=Batch(8), latest_checkpoint=newest_checkpoint(tmp_path))
+    assert resumed.seen == [7]
+    assert resumed.context.get_initial_batch() == 7
+
+
+def test_metrics_of_batches_are_reduced_as_the_trial_says(tmp_path: Path) -> None:
+    def sizes(trial: Any, batch: Any) -> dict[str, Any]:
+        return {"size": len(batch[0]), "largest": batch[0].max()}
+
+    reducers = {"size": pytorch.Reducer.SUM, "largest": pytorch.Reducer.MAX}
+    reduced = fit(tmp_path, variant(evaluate_batch=sizes, evaluation_reducer=returning(reducers)))
+    ((_, metrics),) = reduced.reports.of("validation")
+    assert metrics["size"] == 40
+    assert metrics["largest"] > 1
+    with pytest.raises(ValueError, match="they must be the same"):
+        fit(tmp_path, variant(evaluation_reducer=returning({"size": pytorch.Reducer.SUM})))
+
+
+def test_batches_stay_where_the_loader_put_them_if_the_trial_moves_them(tmp_path: Path) -> None:
+    class Moving(LineTrial):
+        def __init__(self, context: Any) -> None:
+            super().__init__(context)
+            context.experimental.disable_auto_to_device()
+
+        def build_training_data_loader(self) -> Any:
+            return pytorch.DataLoader(PAIRS, batch_size=4, collate_fn=lambda _: np.ones((4, 3)))
+
+        def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
+            assert isinstance(batch, np.ndarray)
+            moved = self.context.to_device(batch).float()
+            return super().train_batch((moved[:, :2], moved[:, 2:]), epoch_idx, batch_idx)
+
+    assert fit(tmp_path, Moving).seen == [0, 1]
+
+
+def test_a_trial_that_goes_on_is_not_validated_before_its_first_batch_again(tmp_path: Path) -> None:
+    fit(tmp_path, step_zero_validation=True)
+    options = {"latest_checkpoint": newest_checkpoint(tmp_path), "max_length": Batch(4)}
+    resumed = fit(tmp_path, step_zero_validation=True, **options)
+    assert [steps for steps, _ in resumed.reports.of("validation")] == [4]
+
+
+def test_a_checkpoint_says_how_its_trial_is_made_again(tmp_path: Path) -> None:
+    context, _ = local_context(tmp_path, hparams={"global_batch_size": 8, "lr": 0.1}, exp_conf={"name": "x"})
+    Trainer(LineTrial(context), context).fit(max_length=Batch(1))
+    directory = tmp_path / newest_checkpoint(tmp_path)
+    assert json.loads((directory / "load_data.json").read_text()) == {
+        "trial_type": "PyTorchTrial",
+        "experiment_config": {"name": "x"},
+        "hparams": {"global_batch_size": 8, "lr": 0.1},
+        "trial_cls_spec": "support.trials:LineTrial",
+        "is_trainer": True,
+        "trial_in_main": False,
+    }
+    state = torch.load(directory / "state_dict.pth", weights_only=False)
+    assert {"cpu_rng_state", "np_rng_state", "random_rng_state"} <= set(state["rng_state"])
+    counters = pickle.loads((directory / "trial_state.pkl").read_bytes())
+    documented = {"trial_id", "last_ckpt", "step_id", "last_val", "batches_trained", "epochs_trained"}
+    assert documented <= set(counters)
+    assert counters["batches_trained"] == counters["last_ckpt"] == counters["last_val"] == 1
