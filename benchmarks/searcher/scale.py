@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import json
 import resource
 import statistics
@@ -184,6 +185,9 @@ async def _load(storage: Storage) -> Load:
     code = fingerprint(spec_from(row.spec))
     assert code is not None
     raw = await storage.read(lambda c: snapshots.read_raw(c, SEARCH, after=0, limit=row.last_sequence))
+    # A server that loads a search does not have this program's copies of its log to look through.
+    gc.collect()
+    gc.freeze()
 
     async def loading() -> float:
         began = time.process_time()
@@ -204,7 +208,9 @@ async def _load(storage: Storage) -> Load:
     old, _ = await keep(raw[:cut], None)
     old_snapshot = await loading()
     state, making = await keep(raw[cut:], old)
-    return Load(len(raw), whole_log, await loading(), old_snapshot, making, len(state))
+    new_snapshot = await loading()
+    gc.unfreeze()
+    return Load(len(raw), whole_log, new_snapshot, old_snapshot, making, len(state))
 
 
 @dataclass

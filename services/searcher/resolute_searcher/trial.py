@@ -65,16 +65,15 @@ class TrialState:
     def from_json(cls, fields: list[Any]) -> TrialState:
         """Reads what `to_json` wrote."""
         length, flags, left, min_run, done, heard = fields
-        pending, created, closing, closed, idle = (bool(flags >> bit & 1) for bit in range(5))
         return cls(
-            length=length,
-            pending=pending,
-            created=created,
-            closing=closing,
-            closed=closed,
-            idle=idle,
-            exit=ExitReason(left) if left else None,
-            min_run=min_run,
-            done=(done[0], float(done[1])) if done else None,
-            heard={(run, source): last for run, source, last in heard} or None,
+            length,
+            bool(flags & 1),
+            bool(flags & 2),
+            bool(flags & 4),
+            bool(flags & 8),
+            bool(flags & 16),
+            ExitReason(left) if left else None,
+            min_run,
+            (done[0], float(done[1])) if done else None,
+            {(run, source): last for run, source, last in heard} if heard else None,
         )

@@ -67,7 +67,7 @@ class TestOperations:
 
         run(scenario)
 
-    def test_progress_survives_a_restart(self, backend: dict[str, Any]) -> None:
+    def test_progress_survives_a_restart(self, backend: dict[str, Any]) -> None:  # C.1 row 9
         async def scenario() -> None:
             async with searcher(**backend) as service:
                 (trial,) = await SearchSession(service).trials(SINGLE)
@@ -81,7 +81,9 @@ class TestOperations:
 
         run(scenario)
 
-    def test_wrong_completions_are_refused_and_change_nothing(self, backend: dict[str, Any]) -> None:
+    def test_wrong_completions_are_refused_and_change_nothing(
+        self, backend: dict[str, Any]
+    ) -> None:  # C.1 rows 5 and 8
         async def scenario() -> None:
             async with searcher(**backend) as service:
                 session = SearchSession(service)
@@ -177,7 +179,9 @@ class TestSeals:
 
         run(scenario)
 
-    def test_the_answer_to_a_seal_settles_what_an_exit_meant(self, backend: dict[str, Any]) -> None:
+    def test_the_answer_to_a_seal_settles_what_an_exit_meant(
+        self, backend: dict[str, Any]
+    ) -> None:  # B.9 exit 0
         async def scenario() -> None:
             async with searcher(**backend) as service:
                 session = SearchSession(service)
@@ -193,7 +197,7 @@ class TestSeals:
 
 
 class TestEvents:
-    def test_an_exit_ends_its_trial(self, backend: dict[str, Any]) -> None:
+    def test_an_exit_ends_its_trial(self, backend: dict[str, Any]) -> None:  # B.9 trial error
         async def scenario() -> None:
             async with searcher(**backend) as service:
                 session = SearchSession(service)
@@ -210,7 +214,7 @@ class TestEvents:
 
         run(scenario)
 
-    def test_a_refused_trial_is_replaced(self, backend: dict[str, Any]) -> None:
+    def test_a_refused_trial_is_replaced(self, backend: dict[str, Any]) -> None:  # B.9 early exit
         async def scenario() -> None:
             async with searcher(**backend) as service:
                 session = SearchSession(service)
@@ -275,7 +279,7 @@ class TestEvents:
 
 
 class TestValidationReports:
-    def test_reports_stop_trials(self, backend: dict[str, Any]) -> None:
+    def test_reports_stop_trials(self, backend: dict[str, Any]) -> None:  # C.7 actions
         async def scenario() -> None:
             async with searcher(**backend) as service:
                 session = SearchSession(service)
@@ -299,7 +303,9 @@ class TestValidationReports:
 
         run(scenario)
 
-    def test_a_report_without_what_decides_is_refused(self, backend: dict[str, Any]) -> None:
+    def test_a_report_without_what_decides_is_refused(
+        self, backend: dict[str, Any]
+    ) -> None:  # C.7 metric and time metric
         async def scenario() -> None:
             async with searcher(**backend) as service:
                 session = SearchSession(service)

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from unit.searcher.harness import Run
 
+from resolute_searcher.events import Started, ValidationCompleted
 from resolute_searcher.methods.adaptive import AdaptiveMode, AdaptivePlan, split_concurrency, split_trials
+from resolute_searcher.operations import Create
+from resolute_searcher.search import Search
+from resolute_searcher.specs import AdaptiveAshaSpec, SearchSpec
 
 AGGRESSIVE, CONSERVATIVE = AdaptiveMode.AGGRESSIVE, AdaptiveMode.CONSERVATIVE
 Table = list[tuple[int, int, int]]
@@ -40,7 +45,9 @@ def table(plan: AdaptivePlan) -> Table:
         (AdaptivePlan(100, 8, divisor=2, bracket_rungs=(1, 3)), [(3, 5, 8), (1, 3, 8)]),
     ],
 )
-def test_brackets_are_as_documented(plan: AdaptivePlan, expected: Table) -> None:
+def test_brackets_are_as_documented(
+    plan: AdaptivePlan, expected: Table
+) -> None:  # C.6 bracket table, rules 1 to 4
     assert table(plan) == expected
 
 
@@ -57,7 +64,9 @@ def test_brackets_are_as_documented(plan: AdaptivePlan, expected: Table) -> None
         ),
     ],
 )
-def test_rung_lengths_are_as_documented(plan: AdaptivePlan, lengths: list[list[int]]) -> None:
+def test_rung_lengths_are_as_documented(
+    plan: AdaptivePlan, lengths: list[list[int]]
+) -> None:  # C.6 bracket table
     assert [[b.length(rung) for rung in range(b.num_rungs)] for b in plan.brackets()] == lengths
 
 
@@ -71,7 +80,7 @@ def test_rung_lengths_are_as_documented(plan: AdaptivePlan, lengths: list[list[i
         (1, 4, [3, 2, 1], [1, 1, 1]),
     ],
 )
-def test_trials_are_split_by_training(
+def test_trials_are_split_by_training(  # C.6 unit vectors, rule 3
     trials: int, divisor: float, rungs: list[int], expected: list[int]
 ) -> None:
     assert split_trials(trials, divisor=divisor, rungs=rungs) == expected
@@ -81,7 +90,39 @@ def test_trials_are_split_by_training(
     ("concurrent", "divisor", "trials", "expected"),
     [(0, 3, [9, 3, 1], [3, 3, 3]), (11, 3, [9, 3, 1], [4, 4, 3]), (0, 4, [40, 10], [10, 10])],
 )
-def test_concurrency_is_split_evenly(
+def test_concurrency_is_split_evenly(  # C.6 unit vectors, rule 4
     concurrent: int, divisor: float, trials: list[int], expected: list[int]
 ) -> None:
     assert split_concurrency(concurrent, divisor=divisor, trials=trials) == expected
+
+
+def test_brackets_begin_one_after_the_other_and_are_told_of_their_own_trials_only() -> None:  # C.6 rule 5
+    method = AdaptiveAshaSpec(max_length=64, max_trials=16, max_concurrent_trials=6)
+    run = Run(Search(SearchSpec(method=method)))
+    started = [operation for operation in run.record(Started()) if isinstance(operation, Create)]
+    assert [operation.bracket for operation in started] == [0, 0, 0, 1, 1, 1]
+    assert run.in_order() == [[4]] * 3 + [[16]] * 3
+
+    def reported() -> list[int]:
+        brackets = run.search.snapshot()["method"]["brackets"]
+        return [len(bracket["rungs"][0]["entries"]) for bracket in brackets]
+
+    run.record(ValidationCompleted(started[4].request_id, 0.5, 16))
+    assert reported() == [0, 1]
+    run.record(ValidationCompleted(started[0].request_id, 0.5, 4))
+    assert reported() == [1, 1]
+    # The mean of 1 of 12 and 1 of 4 at the bottom, a fifth of each held back for the climb.
+    assert run.search.progress() == pytest.approx((1 / (1.2 * 12) + 1 / (1.2 * 4)) / 2)
+
+
+def test_brackets_are_sorted_and_can_be_given() -> None:  # C.6 rules 1 and 2
+    given = AdaptivePlan(100, 8, divisor=2, bracket_rungs=(1, 3, 2))
+    assert [bracket.num_rungs for bracket in given.brackets()] == [3, 2, 1]
+    for mode, rungs in ((AGGRESSIVE, [4]), (AdaptiveMode.STANDARD, [4, 3, 2]), (CONSERVATIVE, [4, 3, 2, 1])):
+        plan = AdaptivePlan(1000, 200, mode=mode)
+        assert [bracket.num_rungs for bracket in plan.brackets()] == rungs
+
+
+def test_many_brackets_with_few_trials_may_exceed_them() -> None:  # C.6 rule 3
+    plan = AdaptivePlan(1000, 2, divisor=2, bracket_rungs=(3, 2, 1))
+    assert [bracket.max_trials for bracket in plan.brackets()] == [1, 1, 1]

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from support.searching import Player, Searcher, adaptive, run, searcher, spec
+from support.searching import Player, Searcher, SearchSession, adaptive, run, searcher, spec
 
 from resolute.api.searcher.v1 import search_pb2 as pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.cli.search.curves import read_curves
 from resolute.cli.search.plot import draw
+from resolute.cli.search.replay import show
 from resolute.client.endpoint import Endpoint
 from resolute.client.remote.searches import Curve, Searches
 from resolute.client.session import Session
@@ -74,6 +76,35 @@ def test_curves_are_read_from_files(tmp_path: Path, name: str, text: str) -> Non
     (tmp_path / name).write_text("7\n")
     with pytest.raises(InvalidArgumentError, match="learning curve"):
         read_curves(tmp_path / name)
+
+
+def test_a_replay_tells_at_any_event_who_rose_and_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def scenario() -> None:
+        async with searcher(tmp_path) as service:
+            session = SearchSession(service)
+            trials = await session.trials(adaptive(max_trials=16, max_rungs=2, max_length=16))
+            bottom = [trial for trial in trials if (await session.operation(trial.trial_id)).length == 4]
+            for trial, metric in zip(bottom[:5], (0.5, 0.4, 0.1, 0.2, 0.05), strict=True):
+                await session.complete(trial.trial_id, metric, length=4)
+            for until in range(1, 7):
+                told = await asking(service, partial(Searches.replay, search_id=SEARCH, until=until))
+                assert (told.equal, told.state["sequence"]) == (True, until)
+                show(told, in_full=True)
+                shown[until] = " ".join(capsys.readouterr().out.split())
+            names[:] = [trial.request_id for trial in bottom]
+
+    shown: dict[int, str] = {}
+    names: list[str] = []
+    run(scenario, deadline=60)
+    assert "Because of no place on a rung" in shown[1]
+    assert "Decided create {" in shown[4]
+    # The fourth report makes room for one, and it is not the one that reported.
+    where = "on rung 1 of bracket 1, where the best 1 go on"
+    assert f"Because {names[2]} is number 1 of 4 {where}" in shown[5]
+    assert f'validate_after {{ request_id: "{names[2]}" length: 16 }}' in shown[5]
+    assert f"Because {names[4]} is number 1 of 5 {where}" in shown[6]
 
 
 def modelled(**settings: Any) -> pb.SearchSpec:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +21,21 @@ class _Place:
     bracket: int
     rung: int
     place: int
+    of: int
     trial: str
     metric: float
+    best: int
+    """How many of the rung go on."""
+
+    @property
+    def goes_on(self) -> bool:
+        return self.place <= self.best
+
+    def __str__(self) -> str:
+        return (
+            f"{self.trial} is number {self.place} of {self.of} on rung {self.rung} of bracket "
+            f"{self.bracket}, where the best {self.best} go on"
+        )
 
 
 _COLUMNS: tuple[Column[_Place], ...] = (
@@ -31,6 +44,7 @@ _COLUMNS: tuple[Column[_Place], ...] = (
     Column("Place", lambda row: row.place, right=True),
     Column("Trial", lambda row: row.trial),
     Column("Metric", lambda row: row.metric, right=True),
+    Column("Among best", lambda row: row.goes_on),
 )
 
 
@@ -42,8 +56,8 @@ _COLUMNS: tuple[Column[_Place], ...] = (
 def replay(ctx: click.Context, experiment_id: str, until: int | None, output: Format) -> None:
     """Decide the search of experiment ID again from its log, and compare with what was decided then.
 
-    Fails if anything comes out otherwise. With --until, shows the rungs as they stood after that event, and
-    what the search decided upon it.
+    Fails if anything comes out otherwise. With --until, shows the rungs as they stood after that event, what
+    the search decided upon it, and where the trials that it decided about stood.
     """
     settings: Settings = ctx.obj
     services = settings.services()
@@ -54,12 +68,18 @@ def replay(ctx: click.Context, experiment_id: str, until: int | None, output: Fo
     elif output is Format.CSV:
         print_items(_places(told.state), _COLUMNS, output=output)
     else:
-        _show(told, in_full=until is not None)
+        show(told, in_full=until is not None)
     if not told.equal:
         ctx.exit(1)
 
 
-def _show(told: Replayed, *, in_full: bool) -> None:
+def show(told: Replayed, *, in_full: bool) -> None:
+    """Prints what came of a replay.
+
+    Args:
+        told: It.
+        in_full: Print where the search stands, too, not only what came out otherwise.
+    """
     state = told.state
     if told.equal:
         click.echo(f"{state['sequence']} events decided again: every decision came out as recorded")
@@ -67,15 +87,16 @@ def _show(told: Replayed, *, in_full: bool) -> None:
         click.echo(f"event {told.first_difference} comes out otherwise: {told.detail}", err=True)
     if not in_full and told.equal:
         return
+    places = list(_places(state))
     print_facts(
         [
             ("Event", told.event),
             ("Decided", "; ".join(told.decisions) or "nothing"),
+            ("Because", "; ".join(_reasons(told.trials, places)) or "of no place on a rung"),
             ("Trials", f"{state['requested']} asked for, {state['closed']} closed"),
             ("Over", state["over"]),
         ]
     )
-    places = list(_places(state))
     if places:
         click.echo()
         print_items(places, _COLUMNS, output=Format.TABLE, title="Rungs")
@@ -85,5 +106,12 @@ def _places(state: Mapping[str, Any]) -> Iterator[_Place]:
     method = state["method"]
     for bracket, one in enumerate(method.get("brackets", [method]), start=1):
         for number, rung in enumerate(one.get("rungs", []), start=1):
+            of, best = len(rung["entries"]), rung["top"]
             for place, (trial, metric, _) in enumerate(rung["entries"], start=1):
-                yield _Place(bracket, number, place, trial, metric)
+                yield _Place(bracket, number, place, of, trial, metric, best)
+
+
+def _reasons(trials: Sequence[str], places: Sequence[_Place]) -> Iterator[str]:
+    """Tells where those stand that were decided about, on the highest rung that they came to."""
+    highest = {place.trial: place for place in places}
+    return (str(highest[trial]) for trial in dict.fromkeys(trials) if trial in highest)

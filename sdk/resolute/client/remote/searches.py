@@ -96,6 +96,8 @@ class Replayed:
     """The last event that was replayed, for people."""
     decisions: tuple[str, ...]
     """What was decided upon it, for people."""
+    trials: tuple[str, ...]
+    """Whom that was about, by request id."""
     state: dict[str, Any]
     """The search after it."""
 
@@ -215,8 +217,14 @@ class Searches:
             detail=told.detail,
             event=_line(told.last.event),
             decisions=tuple(map(_line, told.last.operations)),
+            trials=tuple(filter(None, map(_trial, told.last.operations))),
             state=json.loads(told.state_json),
         )
+
+
+def _trial(operation: search_pb2.Operation) -> str:
+    kind = operation.WhichOneof("kind")
+    return getattr(getattr(operation, kind), "request_id", "") if kind else ""
 
 
 def _line(message: Any) -> str:

@@ -151,8 +151,10 @@ class Ladder:
         for rung, entries in zip(self.rungs, state["rungs"], strict=True):
             rung.restore(entries)
         self.climbers = {
-            request_id: _climber(rung, fell_at, flags)
-            for request_id, (rung, fell_at, *flags) in state["trials"].items()
+            request_id: Climber(
+                rung, bool(pending), bool(exited), bool(fell), bool(closed), bool(parked), fell_at
+            )
+            for request_id, (rung, fell_at, pending, exited, fell, closed, parked) in state["trials"].items()
         }
         self.invalid = state["invalid"]
         self.ended = state["ended"]
@@ -164,8 +166,3 @@ class Ladder:
     def _settle(self, climber: Climber) -> None:
         climber.pending = False
         self.outstanding[climber.rung] -= 1
-
-
-def _climber(rung: int, fell_at: int, flags: Sequence[int]) -> Climber:
-    pending, exited, fell, closed, parked = map(bool, flags)
-    return Climber(rung, pending, exited, fell, closed, parked, fell_at)

@@ -99,9 +99,9 @@ class Rung:
         return self._top_size(len(self._places)) != self._top_size(len(self._places) - 1)
 
     def snapshot(self) -> dict[str, Any]:
-        """Gives the entries, best first, as JSON values."""
+        """Gives the entries, best first, as JSON values, and how many of them are the top."""
         entries = [[entry.request_id, entry.metric, entry.order] for entry in self]
-        return {"arrivals": self._arrivals, "entries": entries}
+        return {"arrivals": self._arrivals, "top": len(self._top), "entries": entries}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Replaces the entries by a snapshot's."""

@@ -64,6 +64,8 @@ class TrialCalls(Calls):
     ) -> service_pb.CompleteOperationResponse:
         """Completes a trial's current operation."""
         search_id, request_id = await self.owners.find(request.trial_id)
+        if not request.HasField("metric"):
+            raise wrong("metric", "must be the number that the validation gave; NaN if it gave none")
 
         def act(change: Change) -> pb.TrialOperation:
             authorize(change.search, request_id, request.run)

@@ -276,16 +276,20 @@ class CompleteOperationRequest(google.protobuf.message.Message):
     length: builtins.int
     """Length of the operation that is complete."""
     metric: builtins.float
-    """Value of the search's metric; NaN counts as the worst value."""
+    """Value of the search's metric; NaN counts as the worst value. A request without it is INVALID_ARGUMENT, also one
+    whose metric is no number on the wire.
+    """
     def __init__(
         self,
         *,
         trial_id: builtins.str = ...,
         run: builtins.int = ...,
         length: builtins.int = ...,
-        metric: builtins.float = ...,
+        metric: builtins.float | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["length", b"length", "metric", b"metric", "run", b"run", "trial_id", b"trial_id"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_metric", b"_metric", "metric", b"metric"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_metric", b"_metric", "length", b"length", "metric", b"metric", "run", b"run", "trial_id", b"trial_id"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_metric", b"_metric"]) -> typing.Literal["metric"] | None: ...
 
 global___CompleteOperationRequest = CompleteOperationRequest
 
