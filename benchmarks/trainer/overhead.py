@@ -21,8 +21,8 @@ MAX_RATIO = 1.02
 ROUNDS = 15
 STEPS = 300
 WARM = 50
-SLOW_ROUNDS = 7
-SLOW_STEPS = 40
+SLOW_ROUNDS = 9
+SLOW_STEPS = 100
 SLOW_SECONDS = 0.01
 """What a step shall take for the second comparison."""
 REPEATS = 100
