@@ -1,6 +1,10 @@
-"""A clock that stands still until a test moves it."""
+"""Clocks that stand still until a test moves them."""
 
 from __future__ import annotations
+
+import asyncio
+
+from support.waiting import until
 
 
 class ManualClock:
@@ -24,3 +28,22 @@ class ManualClock:
     def advance(self, seconds: float) -> None:
         """Lets time pass."""
         self._now += seconds
+
+
+class ManualPauses:
+    """Takes the place of a long sleep: each pause lasts until the test ends it."""
+
+    def __init__(self) -> None:
+        self.asked: list[float] = []
+        """How long each pause so far was meant to be."""
+        self._ends = asyncio.Semaphore(0)
+
+    async def __call__(self, seconds: float) -> None:
+        self.asked.append(seconds)
+        await self._ends.acquire()
+
+    async def end(self) -> None:
+        """Ends the pause of the moment, and waits for the next one."""
+        count = len(self.asked)
+        self._ends.release()
+        await until(lambda: len(self.asked) > count)

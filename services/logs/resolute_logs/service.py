@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 import grpc
@@ -10,7 +11,7 @@ from resolute.api.logs.v1.logs_service_pb2_grpc import add_LogsServiceServicer_t
 from resolute_logs.deletion import remove_old
 from resolute_logs.servicer import Servicer
 from resolute_serving.readings import Reading
-from resolute_serving.retention import Sweeper
+from resolute_serving.retention import Sleep, Sweeper
 from resolute_serving.service import Environment
 from resolute_serving.wakeups import Pace
 
@@ -22,19 +23,27 @@ class LogsService:
         environment: Its database and clock.
         pace: How often followers look without being told; what suits the database by default.
         retention_days: How long lines are kept; zero for ever.
+        sleep: Waits for the next removal of what is too old.
     """
 
     name = "logs"
     grpc_names: Sequence[str] = ("resolute.api.logs.v1.LogsService",)
 
     def __init__(
-        self, environment: Environment, *, pace: Pace | None = None, retention_days: float = 0.0
+        self,
+        environment: Environment,
+        *,
+        pace: Pace | None = None,
+        retention_days: float = 0.0,
+        sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._database = environment.open_database(self.name)
         pace = pace or Pace.on(environment.database_url)
         self.servicer = Servicer(self._database, clock=environment.clock, pace=pace)
         """The handlers."""
-        self.sweeper = Sweeper(self._database, remove_old, days=retention_days, clock=environment.clock)
+        self.sweeper = Sweeper(
+            self._database, remove_old, days=retention_days, clock=environment.clock, sleep=sleep
+        )
         """Removes lines that are too old."""
 
     def register(self, server: grpc.aio.Server) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 import grpc
@@ -11,7 +12,7 @@ from resolute_metrics.deletion import remove_old
 from resolute_metrics.limits import Limits
 from resolute_metrics.servicer import Servicer
 from resolute_serving.readings import Reading
-from resolute_serving.retention import Sweeper
+from resolute_serving.retention import Sleep, Sweeper
 from resolute_serving.service import Environment
 from resolute_serving.wakeups import Pace
 
@@ -24,6 +25,7 @@ class MetricsService:
         limits: Bounds of each trial.
         pace: How often watches look without being told; what suits the database by default.
         retention_days: How long points are kept after the last of a trial; zero for ever.
+        sleep: Waits for the next removal of what is too old.
     """
 
     name = "metrics"
@@ -36,6 +38,7 @@ class MetricsService:
         limits: Limits,
         pace: Pace | None = None,
         retention_days: float = 0.0,
+        sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._database = environment.open_database(self.name)
         self.servicer = Servicer(
@@ -45,7 +48,9 @@ class MetricsService:
             pace=pace or Pace.on(environment.database_url),
         )
         """The handlers."""
-        self.sweeper = Sweeper(self._database, remove_old, days=retention_days, clock=environment.clock)
+        self.sweeper = Sweeper(
+            self._database, remove_old, days=retention_days, clock=environment.clock, sleep=sleep
+        )
         """Removes points that are too old."""
 
     def register(self, server: grpc.aio.Server) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Protocol
 
@@ -17,6 +17,9 @@ from resolute_serving.database import Database
 _DAY = 86_400.0
 _PAUSE_SECONDS = 3600.0
 _log = structlog.get_logger("retention")
+
+Sleep = Callable[[float], Awaitable[object]]
+"""Waits some seconds."""
 
 
 class RemoveSome(Protocol):
@@ -34,13 +37,23 @@ class Sweeper:
         remove_some: How.
         days: How long things are kept; zero for ever.
         clock: Tells how old things are.
+        sleep: Waits for the next sweep.
     """
 
-    def __init__(self, database: Database, remove_some: RemoveSome, *, days: float, clock: Clock) -> None:
+    def __init__(
+        self,
+        database: Database,
+        remove_some: RemoveSome,
+        *,
+        days: float,
+        clock: Clock,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
         self._database = database
         self._remove_some = remove_some
         self._days = days
         self._clock = clock
+        self._sleep = sleep
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -67,10 +80,13 @@ class Sweeper:
                 await self.sweep()
             except ResoluteError as failure:
                 _log.warning("a sweep failed; the next one goes on", reason=str(failure))
-            try:
-                await asyncio.wait_for(self._stop.wait(), _PAUSE_SECONDS)
-            except asyncio.TimeoutError:
-                continue
+            await self._pause()
+
+    async def _pause(self) -> None:
+        waits = asyncio.ensure_future(self._sleep(_PAUSE_SECONDS)), asyncio.ensure_future(self._stop.wait())
+        _, left = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        for wait in left:
+            wait.cancel()
 
 
 def days_from_environment(variables: Mapping[str, str], name: str) -> float:
