@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 from support.ports import free_port
@@ -25,10 +26,12 @@ def ends(parts: Iterable[subprocess.Popen[str]]) -> list[tuple[int, str, str]]:
     return found
 
 
-def test_every_part_starts_its_ranks_with_what_the_words_ask_for() -> None:
-    port = free_port()
+def test_every_part_starts_its_ranks_with_what_the_words_ask_for(tmp_path: Path) -> None:
+    port, last = free_port(), tmp_path / "last"
     tell = "echo $HOROVOD_RANK of $HOROVOD_SIZE, $HOROVOD_LOCAL_RANK here, $HOROVOD_CYCLE_TIME ms"
     tell += ", $HOROVOD_GLOO_IFACE"
+    # As ranks of Horovod do: the first part is there until the last one has come.
+    tell += f"; [ $HOROVOD_RANK = 2 ] && touch {last}; until [ -e {last} ]; do sleep 0.05; done"
     parts = [start(node, port, *JOB, "--cycle-time-ms", "2", "sh", "-c", tell) for node in (0, 1)]
     first, second = ends(parts)
     assert sorted(first[1].splitlines()) == ["0 of 3, 0 here, 2.0 ms, lo", "1 of 3, 1 here, 2.0 ms, lo"]

@@ -111,7 +111,9 @@ def test_ranks_of_two_machines_find_each_other(layer: str, hosts: str, tmp_path:
         pytest.importorskip(layer, reason=f"{layer} is not installed: make worlds installs it")
     done = launch(layer, tmp_path, hosts=hosts)
     assert done.returncode == 0, done.stderr
-    assert sorted(done.stdout.splitlines()) == [f"[rank={rank}] sum 3.0 ranks [0, 1]" for rank in (0, 1)]
+    # Launchers say things of their own.
+    said = sorted(line for line in done.stdout.splitlines() if "[rank=" in line)
+    assert said == [f"[rank={rank}] sum 3.0 ranks [0, 1]" for rank in (0, 1)]
 
 
 def test_a_machine_whose_name_is_the_loopbacks_is_told_that_horovod_looks_it_up(tmp_path: Path) -> None:

@@ -140,6 +140,55 @@ pytorch.experimental.TorchBatchProcessorContext.report_metrics(group, steps_comp
 pytorch.experimental.TorchBatchProcessorContext.report_task_using_model_version(model_version)
 pytorch.experimental.TorchBatchProcessorContext.report_task_using_checkpoint(checkpoint)
 
+pytorch.deepspeed.init(*, hparams=None, exp_conf=None, distributed=None, enable_tensorboard_logging=True)
+pytorch.deepspeed.Trainer(trial, context)
+pytorch.deepspeed.Trainer.fit(checkpoint_period=None, validation_period=None, max_length=None, \
+reporting_period=Batch(100), checkpoint_policy='best', latest_checkpoint=None, step_zero_validation=False, \
+test_mode=False, profiling_enabled=False)
+pytorch.deepspeed.overwrite_deepspeed_config(base_ds_config, source_ds_dict)
+pytorch.deepspeed.ModelParallelUnit(data_parallel_rank, data_parallel_world_size, should_report_metrics, \
+should_build_data_loader)
+pytorch.deepspeed.make_data_parallel_mpu(dist_context)
+pytorch.deepspeed.make_deepspeed_mpu(topology)
+pytorch.deepspeed.DeepSpeedTrial(context)
+pytorch.deepspeed.DeepSpeedTrial.train_batch(dataloader_iter, epoch_idx, batch_idx)
+pytorch.deepspeed.DeepSpeedTrial.evaluate_batch(dataloader_iter, batch_idx)
+pytorch.deepspeed.DeepSpeedTrial.build_training_data_loader()
+pytorch.deepspeed.DeepSpeedTrial.build_validation_data_loader()
+pytorch.deepspeed.DeepSpeedTrial.build_callbacks()
+pytorch.deepspeed.DeepSpeedTrial.save(context, path)
+pytorch.deepspeed.DeepSpeedTrial.load(context, load_path)
+pytorch.deepspeed.DeepSpeedTrialContext(core_context, trial_seed, hparams, slots_per_trial, num_gpus, \
+exp_conf, steps_completed, debug_enabled, enable_tensorboard_logging=True)
+pytorch.deepspeed.DeepSpeedTrialContext.wrap_model_engine(model)
+pytorch.deepspeed.DeepSpeedTrialContext.set_mpu(mpu)
+pytorch.deepspeed.DeepSpeedTrialContext.disable_auto_grad_accumulation()
+pytorch.deepspeed.DeepSpeedTrialContext.disable_dataset_reproducibility_checks()
+pytorch.deepspeed.DeepSpeedTrialContext.to_device(data)
+pytorch.deepspeed.DeepSpeedTrialContext.is_epoch_start()
+pytorch.deepspeed.DeepSpeedTrialContext.is_epoch_end()
+pytorch.deepspeed.DeepSpeedTrialContext.current_train_epoch()
+pytorch.deepspeed.DeepSpeedTrialContext.current_train_batch()
+pytorch.deepspeed.DeepSpeedTrialContext.set_profiler(*args, **kwargs)
+pytorch.deepspeed.DeepSpeedTrialContext.get_enable_tensorboard_logging()
+pytorch.deepspeed.DeepSpeedTrialContext.set_enable_tensorboard_logging(enable_tensorboard_logging)
+pytorch.deepspeed.DeepSpeedTrialContext.get_tensorboard_path()
+pytorch.deepspeed.DeepSpeedTrialContext.get_tensorboard_writer()
+pytorch.deepspeed.DeepSpeedTrialContext.get_hparam(name)
+pytorch.deepspeed.DeepSpeedTrialContext.get_hparams()
+pytorch.deepspeed.DeepSpeedTrialContext.get_experiment_config()
+pytorch.deepspeed.DeepSpeedTrialContext.get_data_config()
+pytorch.deepspeed.DeepSpeedTrialContext.get_experiment_id()
+pytorch.deepspeed.DeepSpeedTrialContext.get_trial_id()
+pytorch.deepspeed.DeepSpeedTrialContext.get_trial_seed()
+pytorch.deepspeed.DeepSpeedTrialContext.get_initial_batch()
+pytorch.deepspeed.DeepSpeedTrialContext.get_stop_requested()
+pytorch.deepspeed.DeepSpeedTrialContext.set_stop_requested(stop_requested)
+pytorch.deepspeed.DeepSpeedTrialContext.wrap_reducer(reducer, name=None, for_training=True, \
+for_validation=True)
+pytorch.deepspeed.DeepSpeedTrialContext.reset_reducers(for_training=None)
+pytorch.deepspeed.DeepSpeedTrialContext.reduce_metrics(for_training)
+
 transformers.DetCallback(core_context, args, filter_metrics=None, user_data=None)
 """
 CALLS = [line for line in DOCUMENTED.splitlines() if line]
@@ -195,6 +244,16 @@ def test_an_enumeration_has_the_documented_values(
         (
             "pytorch.PyTorchTrial",
             {"__init__", "train_batch", "build_training_data_loader", "build_validation_data_loader"},
+        ),
+        (
+            "pytorch.deepspeed.DeepSpeedTrial",
+            {
+                "__init__",
+                "train_batch",
+                "evaluate_batch",
+                "build_training_data_loader",
+                "build_validation_data_loader",
+            },
         ),
         ("pytorch.MetricReducer", {"reset", "per_slot_reduce", "cross_slot_reduce"}),
         ("pytorch.experimental.TorchBatchProcessor", {"__init__", "process_batch"}),
