@@ -8,6 +8,16 @@ import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 
+FORWARDED = (
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGWINCH,
+    signal.SIGQUIT,
+)
+"""Signals that a led process gets from its leader."""
 _PR_SET_PDEATHSIG = 1
 
 
@@ -38,6 +48,28 @@ def start_led(
         start_new_session=True,
         preexec_fn=_mourner(at_our_death),  # noqa: PLW1509  # this process has one thread
     )
+
+
+class SignalForwarder:
+    """Passes on to a process what this one is sent, from before it is started to the end of this one."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._early: list[int] = []
+        for number in FORWARDED:
+            signal.signal(number, self._take)
+
+    def lead(self, process: subprocess.Popen[bytes]) -> None:
+        """Names the process; it gets what came before."""
+        self._process = process
+        for number in self._early:
+            process.send_signal(number)
+
+    def _take(self, number: int, _frame: object) -> None:
+        if self._process is None:
+            self._early.append(number)
+        else:
+            self._process.send_signal(number)
 
 
 def _mourner(number: signal.Signals) -> Callable[[], None] | None:

@@ -12,7 +12,6 @@ import contextlib
 import os
 import selectors
 import signal
-import subprocess
 import sys
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -23,19 +22,10 @@ from resolute.spool.splitter import MAX_LINE, cut
 from resolute_launch import variables
 from resolute_launch.failure import KEPT_LINES, record_rank_failure
 from resolute_launch.layers.handover import take_over
-from resolute_launch.offspring import start_led
+from resolute_launch.offspring import SignalForwarder, start_led
 from resolute_launch.rank_secrets import RankSecrets
 from resolute_launch.secrecy import Masking
 
-FORWARDED = (
-    signal.SIGINT,
-    signal.SIGTERM,
-    signal.SIGHUP,
-    signal.SIGUSR1,
-    signal.SIGUSR2,
-    signal.SIGWINCH,
-    signal.SIGQUIT,
-)
 _READ_BYTES = 1 << 16
 
 
@@ -121,13 +111,14 @@ def run(rank: int, command: Sequence[str], *, redirect: bool) -> End:
         command: Program and arguments.
         redirect: Whether output goes straight into the log of the run, past launchers that would rewrite it.
     """
+    forwarder = SignalForwarder()
     try:
         # Launchers signal this process, its group, or all of its descendants: the script hears of it once.
         process = start_led(command, at_our_death=signal.SIGKILL, pipes=True)
     except OSError as failure:
         sys.stderr.write(f"[rank={rank}] cannot run {command[0]!r}: {failure.strerror}\n")
         return End(127)
-    _forward_signals(process)
+    forwarder.lead(process)
     assert process.stdout is not None
     assert process.stderr is not None
     secrets = RankSecrets(os.environ, RunDirectory.from_environment())
@@ -138,14 +129,6 @@ def run(rank: int, command: Sequence[str], *, redirect: bool) -> End:
     code = process.wait()
     said = b"".join(errors.latest).decode("utf-8", "replace").strip()
     return End(128 - code if code < 0 else code, said)
-
-
-def _forward_signals(process: subprocess.Popen[bytes]) -> None:
-    def forward(number: int, _frame: object) -> None:
-        process.send_signal(number)
-
-    for number in FORWARDED:
-        signal.signal(number, forward)
 
 
 def _descriptor(variable: str, standard: int, redirect: bool) -> int:

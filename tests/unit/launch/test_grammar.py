@@ -116,6 +116,10 @@ def test_a_layer_is_a_command(layer: str) -> None:
         "determined.launch.autohorovod",
         "determined.launch.wrap_rank",
         "determined.launcher.wrap_rank",
+        "determined.exec.harness",
+        "determined.exec.launch",
+        "determined.exec.pid_client",
+        "determined.exec.pid_server",
     ],
 )
 def test_the_documented_names_reach_the_layers(module: str) -> None:
@@ -124,4 +128,5 @@ def test_the_documented_names_reach_the_layers(module: str) -> None:
     helped = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
     assert helped.returncode == 0, helped.stderr
     assert module.rpartition(".")[2] in helped.stdout.splitlines()[0]
-    assert "SCRIPT..." in helped.stdout
+    if "exec" not in module:
+        assert "SCRIPT..." in helped.stdout

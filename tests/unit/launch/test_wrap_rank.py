@@ -11,7 +11,8 @@ import pytest
 
 from resolute.spool.splitter import MAX_LINE
 from resolute_launch.failure import first_rank_failure
-from resolute_launch.wrap_rank import FORWARDED, Prefixer, find_rank
+from resolute_launch.offspring import FORWARDED
+from resolute_launch.wrap_rank import Prefixer, find_rank
 
 WRAP = [sys.executable, "-m", "resolute_launch.wrap_rank"]
 
