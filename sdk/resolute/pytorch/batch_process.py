@@ -7,6 +7,7 @@ import contextlib
 import json
 import logging
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sized
 from pathlib import Path
@@ -22,6 +23,7 @@ from resolute.core import DistributedContext, DummyDistributedContext
 from resolute.pytorch.backends import USE_HOROVOD, USE_TORCH_DISTRIBUTED, import_horovod
 from resolute.pytorch.data import adapt_batch_sampler, to_device
 from resolute.pytorch.devices import choose_device
+from resolute.trial_errors import InvalidCheckpointException
 
 _log = logging.getLogger("resolute.pytorch")
 _PROGRESS_FILE = "batch_processing.json"
@@ -57,7 +59,7 @@ class TorchBatchProcessorContext:
 
     @contextlib.contextmanager
     def upload_path(self) -> Iterator[Path]:
-        """Gives a directory; what is written to it belongs to the next checkpoint."""
+        """Gives a directory; what is in it belongs to this rank's part of every later checkpoint."""
         self._uses_storage = True
         self._storage_path.mkdir(parents=True, exist_ok=True)
         yield self._storage_path
@@ -125,6 +127,7 @@ def torch_batch_process(
     Raises:
         TypeError: The data set has no length.
         ValueError: An argument for the loader is one that is decided here.
+        InvalidCheckpointException: The trial's latest checkpoint was made by something else.
     """
     if isinstance(dataset, IterableDataset) or not hasattr(dataset, "__len__"):
         raise TypeError("torch_batch_process() needs a data set with a length and an index, to share it out")
@@ -187,16 +190,34 @@ class _BatchRun:
     def _is_chief(self) -> bool:
         return self._core.distributed.rank == 0
 
+    @property
+    def _own_directory(self) -> str:
+        """Of this rank's files in a checkpoint."""
+        return f"rank_{self._core.distributed.rank}"
+
     def _load(self) -> int:
         latest = None if self._core.info is None else self._core.info.latest_checkpoint
         if latest is None:
             return 0
         with self._core.checkpoint.restore_path(latest) as directory:
-            state = json.loads((directory / _PROGRESS_FILE).read_text())
-        if state["ranks"] != self._core.distributed.size:
-            _log.warning("the checkpoint is of %d ranks: everything is processed again", state["ranks"])
-            return 0
+            progress = directory / _PROGRESS_FILE
+            if not progress.exists():
+                raise InvalidCheckpointException(
+                    f"checkpoint {latest} has no {_PROGRESS_FILE}: it was not made by torch_batch_process(), "
+                    "which cannot go on from it"
+                )
+            state = json.loads(progress.read_text())
+            if state["ranks"] != self._core.distributed.size:
+                _log.warning("the checkpoint is of %d ranks: everything is processed again", state["ranks"])
+                return 0
+            self._take_up_files(directory / self._own_directory)
         return int(state["batches"])
+
+    def _take_up_files(self, directory: Path) -> None:
+        """Begins with the files of the run before, so that the newest checkpoint has all of them."""
+        if directory.is_dir():
+            shutil.copytree(directory, self._context._storage_path)
+            self._context._uses_storage = True
 
     def _save(self) -> None:
         self._processor.on_checkpoint_start()
@@ -205,17 +226,8 @@ class _BatchRun:
             if self._is_chief:
                 state = {"batches": self.done, "ranks": self._core.distributed.size}
                 (directory / _PROGRESS_FILE).write_text(json.dumps(state))
-            self._move_files(directory)
-
-    def _move_files(self, directory: Path) -> None:
-        storage = self._context._storage_path
-        if not self._context._uses_storage or not storage.exists():
-            return
-        rank = self._core.distributed.rank
-        for path in [path for path in storage.rglob("*") if path.is_file()]:
-            target = directory / f"rank_{rank}" / path.relative_to(storage)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(path.read_bytes())
+            if self._context._uses_storage:
+                shutil.copytree(self._context._storage_path, directory / self._own_directory)
 
 
 def _launched() -> DistributedContext:

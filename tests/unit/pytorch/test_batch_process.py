@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 import torch
+from support.ranks import results_of
 from torch.utils.data import TensorDataset
 
+from resolute.core import DistributedContext
 from resolute.pytorch import TorchBatchProcessor, TorchBatchProcessorContext, torch_batch_process
 
 DATA = TensorDataset(torch.arange(10.0))
@@ -49,6 +51,33 @@ def test_every_batch_is_processed_once_and_results_are_kept(home: Path) -> None:
 def test_only_so_many_batches_are_processed(home: Path) -> None:
     torch_batch_process(Summing, DATA, batch_size=4, max_batches=1)
     assert log == [(0, 6.0), "finished"]
+
+
+def test_ranks_share_the_data_and_end_together(home: Path) -> None:
+    seen: dict[int, list[float]] = {0: [], 1: []}
+
+    class Shared(TorchBatchProcessor):
+        def __init__(self, context: TorchBatchProcessorContext) -> None:
+            self.context = context
+
+        def process_batch(self, batch: Any, batch_idx: int) -> None:
+            seen[self.context.distributed.rank] += batch[0].tolist()
+
+        def on_finish(self) -> None:
+            rank = self.context.distributed.rank
+            with self.context.upload_path() as directory:
+                (directory / "seen.json").write_text(json.dumps(seen[rank]))
+
+    def work(distributed: DistributedContext) -> None:
+        torch_batch_process(
+            Shared, DATA, batch_size=2, checkpoint_interval=2, distributed_context=distributed
+        )
+
+    results_of(2, work)
+    assert seen == {0: [0, 1, 4, 5, 8, 9], 1: [2, 3, 6, 7]}
+    for rank in (0, 1):
+        (kept,) = home.glob(f"**/rank_{rank}/seen.json")
+        assert json.loads(kept.read_text()) == seen[rank]
 
 
 def test_what_makes_no_sense_is_refused(home: Path) -> None:

@@ -276,6 +276,19 @@ def test_the_trial_of_the_page_trains_as_the_page_shows(
     assert len(list(tmp_path.rglob("state_dict.pth"))) == 10
 
 
+def test_batches_are_processed_as_the_page_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    names: dict[str, Any] = {
+        "torch": torch,
+        "pytorch": documented().pytorch,
+        "make_model": lambda: nn.Linear(2, 1),
+        "dataset": torch.utils.data.TensorDataset(torch.rand(100, 2)),
+    }
+    exec(block_with("class Predictions"), names)
+    predictions = [torch.load(path) for path in sorted(tmp_path.glob("**/rank_0/*.pt"))]
+    assert [len(predicted) for predicted in predictions] == [64, 36]
+
+
 def run(arguments: list[str], data: Path, program: str = "") -> str:
     """Runs Python beside the digits trial, off cluster; returns what it said."""
     environment = {**os.environ, "XDG_DATA_HOME": str(data), "PYTHONPATH": str(ROOT / "compat")}
