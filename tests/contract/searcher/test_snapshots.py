@@ -95,6 +95,26 @@ def test_a_search_is_the_same_from_its_snapshot_as_from_its_whole_log(
     run(scenario, deadline=60)
 
 
+def test_the_service_keeps_snapshots_while_a_search_goes_on(backend: dict[str, Any]) -> None:
+    async def scenario() -> None:
+        async with searcher(**backend) as service:
+            keeper = cast("SearcherService", service.running.services[0])._keeper
+            keeper._first = 10  # as if everything were longer
+            storage = storage_of(service)
+            player = await play(service, steps=12)
+            await keeper.settle()
+            first = await storage.read(lambda c: read_snapshot(c, SEARCH, CODE))
+            assert first is not None
+            await player.play(steps=12)
+            await keeper.settle()
+            second = await storage.read(lambda c: read_snapshot(c, SEARCH, CODE))
+            assert second is not None
+            assert second.sequence >= first.sequence + 10
+            assert await loaded(storage) == await folded(storage)
+
+    run(scenario, deadline=60)
+
+
 def test_only_a_snapshot_that_fits_is_taken(backend: dict[str, Any]) -> None:
     async def scenario() -> None:
         async with searcher(**backend) as service:

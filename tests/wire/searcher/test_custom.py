@@ -117,7 +117,7 @@ def drive(address: str, token: str, folder: Path, kills: set[int]) -> int:
 
 
 @pytest.mark.parametrize("kills", [set(), {1, 2, 3, 4}, {5, 8, 9, 14}], ids=["never", "early", "late"])
-def test_a_method_drives_a_search_to_its_end(tmp_path: Path, kills: set[int]) -> None:
+def test_a_method_drives_a_search_to_its_end(tmp_path: Path, kills: set[int]) -> None:  # C.9 queue, resume
     async def scenario() -> None:
         async with searcher(tmp_path) as service:
             client = service.platform()
@@ -142,7 +142,7 @@ def test_a_method_drives_a_search_to_its_end(tmp_path: Path, kills: set[int]) ->
     run(scenario, deadline=60)
 
 
-def test_a_client_that_comes_before_its_search_waits_for_it(tmp_path: Path) -> None:
+def test_a_client_that_comes_before_its_search_waits_for_it(tmp_path: Path) -> None:  # C.9 long poll
     async def scenario() -> None:
         async with searcher(tmp_path) as service:
             client = service.platform()
@@ -188,7 +188,7 @@ def created(request_id: str) -> pb.Operation:
         ),
     ],
 )
-def test_answers_that_make_no_sense_are_refused_whole(
+def test_answers_that_make_no_sense_are_refused_whole(  # C.9 unknown event
     tmp_path: Path, operations: list[pb.Operation], answers: int, error: type[Exception], message: str
 ) -> None:
     async def scenario() -> None:
