@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, BinaryIO
 
 from resolute.digests import PREFERRED, new_hash, written
-from resolute.errors import DataLossError
+from resolute.errors import DataLossError, FailedPreconditionError
 from resolute.progress import UNWATCHED, Progress
 
 METADATA_FILE = "metadata.json"
@@ -50,15 +51,34 @@ def list_directory(root: Path) -> dict[str, int]:
     """Returns everything below a directory: bytes by relative path; directories end in a slash and have none.
 
     Links are followed, except those to a directory that the walk is in already.
+
+    Raises:
+        FailedPreconditionError: Something is neither a file nor a directory, a link that leads nowhere, or
+            has a name that is no text.
     """
     resources: dict[str, int] = {}
     for path in _walk(root, frozenset({root.resolve()})):
         relative = path.relative_to(root).as_posix()
-        if path.is_dir():
+        try:
+            relative.encode()
+            status = path.stat()
+        except UnicodeEncodeError as failure:
+            raise _unfit(path, "has a name that is no text in UTF-8", remedy="rename it") from failure
+        except FileNotFoundError as failure:
+            raise _unfit(path, "is a link that leads nowhere") from failure
+        if stat.S_ISDIR(status.st_mode):
             resources[f"{relative}/"] = 0
+        elif stat.S_ISREG(status.st_mode):
+            resources[relative] = status.st_size
         else:
-            resources[relative] = path.stat().st_size
+            # To read a pipe would be to wait for ever.
+            raise _unfit(path, "is neither a file nor a directory")
     return resources
+
+
+def _unfit(path: Path, problem: str, *, remedy: str = "remove it") -> FailedPreconditionError:
+    shown = os.fsencode(path).decode(errors="backslashreplace")
+    return FailedPreconditionError(f"{shown} {problem}, and cannot be in a checkpoint; {remedy} and repeat")
 
 
 def _walk(directory: Path, above: frozenset[Path]) -> Iterator[Path]:
