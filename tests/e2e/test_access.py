@@ -43,6 +43,16 @@ with Determined() as cluster:
     print("all of it")
 """
 
+STORING = """
+import determined as det
+
+with det.core.init() as core:
+    with core.checkpoint.store_path({"steps_completed": 1}) as (path, _):
+        (path / "weights").write_bytes(bytes(2 * 1024 * 1024))
+    for operation in core.searcher.operations():
+        operation.report_completed(1.0)
+"""
+
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
@@ -168,7 +178,7 @@ def test_quotas_act_when_experiments_are_submitted(cluster: EmbeddedCluster, pro
     over = cluster.det("e", "create", "placed.yaml", "code", *place, *wide, cwd=project, check=False)
     assert "a trial needs 2 slots, and workspace 'tight' may use 1" in over.stderr
     described = cluster.json("workspace", "describe", "tight")
-    assert described["workspace"]["used"] == {"live_experiments": 1, "slots": 0}
+    assert described["workspace"]["used"] == {"live_experiments": 1, "slots": 0, "storage_bytes": 0}
     assert [each["name"] for each in described["projects"]] == ["ideas"]
     refused = cluster.det("workspace", "delete", "tight", "--yes", check=False)
     assert "workspace 'tight' holds 1 experiments" in refused.stderr
@@ -188,6 +198,28 @@ def test_a_quota_lets_trials_wait_and_says_why(cluster: EmbeddedCluster, project
     eventually(lambda: why in cluster.det("e", "describe", numbers[1]).stdout, what="the reason")
     assert cluster.json("workspace", "describe", "narrow")["workspace"]["used"]["slots"] == 1
     cluster.det("e", "kill", ",".join(numbers))
+
+
+def test_a_workspace_whose_checkpoints_are_too_large_takes_no_experiment(
+    cluster: EmbeddedCluster, project: Path
+) -> None:
+    (project / "code/train.py").write_text(STORING)
+    cluster.det("workspace", "create", "full")
+    cluster.det("project", "create", "full", "up")
+    said = cluster.det("workspace", "set-quota", "full", "--storage", "1").stdout
+    assert said == "workspace full may use any live experiments, any slots, 1.0 MiB\n"
+    submit = ("e", "create", "placed.yaml", "code", "--config", "workspace=full", "--config", "project=up")
+    number = cluster.det(*submit, cwd=project).stdout.split()[2]
+    cluster.det("e", "wait", number, timeout=120)
+    used = cluster.json("workspace", "describe", "full")["workspace"]["used"]["storage_bytes"]
+    assert used == 2 * 1024 * 1024
+    assert "2.0 MiB of 1.0 MiB" in cluster.det("workspace", "describe", "full").stdout
+    trial = str(cluster.json("e", "list-trials", number)[0]["trial"]["id"])
+    for command in (submit, ("e", "fork", number, "--yes"), ("t", "continue", trial, "--yes")):
+        full = cluster.det(*command, cwd=project, check=False)
+        assert "the checkpoints of workspace 'full' take 2.0 MiB, and may take 1.0 MiB" in full.stderr
+    cluster.det("workspace", "set-quota", "full", "--storage", "0")
+    cluster.det(*submit, "--paused", cwd=project)
 
 
 def test_experiments_move_and_archived_places_are_closed(cluster: EmbeddedCluster, project: Path) -> None:

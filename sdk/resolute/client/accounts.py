@@ -67,6 +67,8 @@ class QuotaRecord:
 
     live_experiments: int
     slots: int
+    storage_bytes: int = 0
+    """Bytes of checkpoints; in lists, what is used is not told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

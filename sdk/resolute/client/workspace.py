@@ -129,10 +129,10 @@ class Workspace:
         """Lets it take experiments again."""
         self._record = self._services.workspaces.archive(self.id, archived=False)
 
-    def set_quota(self, *, live_experiments: int, slots: int) -> None:
+    def set_quota(self, *, live_experiments: int, slots: int, storage_bytes: int = 0) -> None:
         """Bounds what its experiments use together; zero for no bound."""
         self._record = self._services.workspaces.set_quota(
-            self.id, live_experiments=live_experiments, slots=slots
+            self.id, live_experiments=live_experiments, slots=slots, storage_bytes=storage_bytes
         )
 
     def create_project(self, name: str, description: str | None = None) -> Project:

@@ -205,6 +205,10 @@ class Registry:
             lambda connection: records.page(connection, query, after=after, size=size)
         )
 
+    async def size_of(self, workspace: str) -> int:
+        """Tells the bytes of the readable checkpoints that were made in a workspace."""
+        return await self._database.read(lambda connection: records.size_of(connection, workspace))
+
     async def update_metadata(
         self, checkpoint_id: str, patch: dict[str, object], *, principal: Principal
     ) -> Checkpoint:

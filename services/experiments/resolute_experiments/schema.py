@@ -206,6 +206,7 @@ workspaces = sa.Table(
     # Bounds of what its experiments may use together; zero for none.
     sa.Column("live_experiments", sa.BigInteger, nullable=False),
     sa.Column("slots", sa.BigInteger, nullable=False),
+    sa.Column("storage_bytes", sa.BigInteger, nullable=False, server_default="0"),
     sqlite_autoincrement=True,
 )
 

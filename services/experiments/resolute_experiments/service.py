@@ -44,6 +44,7 @@ from resolute_experiments.servicers.jobs import JobsServicer
 from resolute_experiments.servicers.retention import RetentionServicer
 from resolute_experiments.servicers.trials import TrialsServicer
 from resolute_experiments.servicers.workspaces import WorkspacesServicer
+from resolute_experiments.storagequota import StorageQuota
 from resolute_experiments.store import experiments, projects, tokens, users
 from resolute_experiments.submission import Admission, Submissions
 from resolute_experiments.waiting import Waiting
@@ -167,7 +168,10 @@ class ExperimentsService:
             slots=self._fleet.slot_count,
             largest_node=self._fleet.largest_node,
         )
-        submissions = Submissions(self._core.database, clock=self._clock, admission=admission)
+        storage_quota = StorageQuota(self._core.database, self._clients)
+        submissions = Submissions(
+            self._core.database, clock=self._clock, admission=admission, storage_quota=storage_quota
+        )
         experiments_service_pb2_grpc.add_ExperimentsServiceServicer_to_server(
             ExperimentsServicer(self._core, submissions=submissions, adopt=self._adopt), server
         )
@@ -175,7 +179,10 @@ class ExperimentsService:
             RetentionServicer(self._core, clients=self._clients), server
         )
         continuation_service_pb2_grpc.add_ContinuationServiceServicer_to_server(
-            ContinuationServicer(self._core, submissions=submissions, adopt=self._adopt), server
+            ContinuationServicer(
+                self._core, submissions=submissions, storage_quota=storage_quota, adopt=self._adopt
+            ),
+            server,
         )
         trials_service_pb2_grpc.add_TrialsServiceServicer_to_server(
             TrialsServicer(
@@ -183,6 +190,7 @@ class ExperimentsService:
                 signer=self._signer,
                 cluster_defaults=self._settings.cluster_defaults,
                 heartbeats=self._heartbeats,
+                storage_quota=storage_quota,
                 token_ttl=self._token_ttl,
             ),
             server,
@@ -197,7 +205,7 @@ class ExperimentsService:
             AccessServicer(self._core, self._signer, self._ended), server
         )
         workspaces_service_pb2_grpc.add_WorkspacesServiceServicer_to_server(
-            WorkspacesServicer(self._core), server
+            WorkspacesServicer(self._core, storage_quota), server
         )
         cluster_service_pb2_grpc.add_ClusterServiceServicer_to_server(
             ClusterServicer(self._core, self._fleet), server

@@ -27,6 +27,7 @@ from resolute_experiments.config.parse import sanity_faults
 from resolute_experiments.quotas import admit
 from resolute_experiments.searchspec import search_spec
 from resolute_experiments.states import ExperimentState
+from resolute_experiments.storagequota import StorageQuota
 from resolute_experiments.storagespec import storage, without_secrets
 from resolute_experiments.store import access, experiments, trials
 from resolute_experiments.store.experiments import CHUNK_BYTES, Experiment
@@ -87,12 +88,16 @@ class Submissions:
         database: This service's database.
         clock: Tells the time.
         admission: What this cluster accepts.
+        storage_quota: Knows whether a workspace may have more checkpoints.
     """
 
-    def __init__(self, database: Database, *, clock: Clock, admission: Admission) -> None:
+    def __init__(
+        self, database: Database, *, clock: Clock, admission: Admission, storage_quota: StorageQuota
+    ) -> None:
         self._database = database
         self._clock = clock
         self._admission = admission
+        self._storage_quota = storage_quota
 
     async def check(
         self, config_yaml: str, *, template: str = "", base: Layer | None = None, test_mode: bool = False
@@ -172,6 +177,8 @@ class Submissions:
         )
         await asyncio.to_thread(definition.check, submission.model_definition)
         values = self._row(submission, accepted.config)
+        if await self._database.read(lambda c: experiments.by_request(c, submission.request_id)) is None:
+            await self._storage_quota.admit(values["workspace"])
 
         def work(connection: Connection) -> Experiment:
             known = experiments.by_request(connection, submission.request_id)

@@ -78,6 +78,11 @@ class Beginning:
     external_experiment_id: str = ""
     external_trial_id: str = ""
 
+    @property
+    def workspace(self) -> str:
+        """Where a new experiment of it belongs."""
+        return self.config.get("workspace") or UNCATEGORIZED
+
 
 def whole_config(name: str, fields: Mapping[str, Any], *, cluster_defaults: dict[str, Any]) -> dict[str, Any]:
     """Makes the config of an experiment that runs elsewhere.
@@ -105,6 +110,14 @@ def whole_config(name: str, fields: Mapping[str, Any], *, cluster_defaults: dict
         require_entrypoint=False,
     )
     return without_secrets(config.to_dict())
+
+
+def is_new(connection: Connection, beginning: Beginning) -> bool:
+    """Whether a run that begins would need an experiment that is not there."""
+    if runs.by_request(connection, beginning.request_id) is not None:
+        return False
+    external = beginning.external_experiment_id
+    return not external or experiments.by_external_id(connection, external) is None
 
 
 def begin(connection: Connection, beginning: Beginning, *, moment: Moment) -> Run:
@@ -261,7 +274,7 @@ def _experiment_row(beginning: Beginning, external_id: str | None) -> dict[str, 
         "state": ExperimentState.ACTIVE.value,
         "archived": False,
         "owner": actor(),
-        "workspace": config.get("workspace") or UNCATEGORIZED,
+        "workspace": beginning.workspace,
         "project": config.get("project") or UNCATEGORIZED,
         "config": config,
         "progress": 0.0,

@@ -209,6 +209,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "DeleteCheckpoints": _trial(checked_by_handler, role=Role.EDITOR),
         "Seal": _SERVICE,
         "ExamineStorage": _EDIT,
+        "MeasureStorage": _SERVICE,
         "ApplyRetention": _SERVICE,
         "DeleteExperimentCheckpoints": _SERVICE,
     },

@@ -36,6 +36,21 @@ async def rows(w: World) -> tuple[int, int]:
     return await w.database.read(count)
 
 
+def test_a_workspace_takes_what_its_readable_checkpoints_take(url: str, root: Path) -> None:
+    async def scenario() -> None:
+        async with world(url, root) as w:
+            assert await w.registry.size_of("vision") == 0
+            first = await w.store({"a": b"1" * 100, "b": b"2" * 20})
+            await w.store({"a": b"1" * 3})
+            await w.store({"a": b"1" * 1000}, workspace="speech")
+            await w.begin()
+            assert await w.registry.size_of("vision") == 123
+            await w.deletions.delete([first], [], principal=SERVICE)
+            assert await w.registry.size_of("vision") == 3
+
+    asyncio.run(scenario())
+
+
 def test_a_deleted_checkpoint_loses_its_files_and_stays_in_the_books(url: str, root: Path) -> None:
     async def scenario() -> None:
         async with world(url, root) as w:

@@ -7,8 +7,10 @@ import click
 from resolute.cli.output import Column, Format, format_option, print_facts, print_items, print_json
 from resolute.cli.settings import Settings
 from resolute.client.accounts import WorkspaceRecord
+from resolute.sizes import human_size
 
 _NAME = click.argument("name")
+_MIB = 1024 * 1024
 
 
 def _of(used: int, bound: int) -> str:
@@ -58,6 +60,8 @@ def describe(settings: Settings, name: str, as_json: bool) -> None:
         return
     facts = [(column.name, column.value(workspace)) for column in _COLUMNS]
     names = ", ".join(project.name for project in projects)
+    stored, room = human_size(workspace.used.storage_bytes), workspace.quota.storage_bytes
+    facts.append(("Checkpoints", f"{stored} of {human_size(room)}" if room else stored))
     print_facts([*facts, ("Created", workspace.create_time), ("Projects", names)])
 
 
@@ -85,20 +89,27 @@ def unarchive(settings: Settings, name: str) -> None:
     "--experiments", type=click.IntRange(0), help="Experiments that have not ended; 0 for no bound."
 )
 @click.option("--slots", type=click.IntRange(0), help="Slots in use at the same time; 0 for no bound.")
+@click.option(
+    "--storage", type=click.IntRange(0), metavar="MIB", help="MiB that checkpoints take; 0 for no bound."
+)
 @click.pass_obj
-def set_quota(settings: Settings, name: str, experiments: int | None, slots: int | None) -> None:
+def set_quota(
+    settings: Settings, name: str, experiments: int | None, slots: int | None, storage: int | None
+) -> None:
     """Bound what the experiments of the workspace NAME use together; what is not named stays."""
-    if experiments is None and slots is None:
-        raise click.UsageError("Name a bound: --experiments, --slots, or both.")
+    if experiments is None and slots is None and storage is None:
+        raise click.UsageError("Name a bound: --experiments, --slots, --storage, or several.")
     calls = settings.services().workspaces
     now = calls.get(name).quota
     changed = calls.set_quota(
         name,
         live_experiments=now.live_experiments if experiments is None else experiments,
         slots=now.slots if slots is None else slots,
+        storage_bytes=now.storage_bytes if storage is None else storage * _MIB,
     )
     shown = [str(bound or "any") for bound in (changed.quota.live_experiments, changed.quota.slots)]
-    click.echo(f"workspace {name} may use {shown[0]} live experiments and {shown[1]} slots")
+    room = human_size(changed.quota.storage_bytes) if changed.quota.storage_bytes else "any storage"
+    click.echo(f"workspace {name} may use {shown[0]} live experiments, {shown[1]} slots, {room}")
 
 
 @click.command()

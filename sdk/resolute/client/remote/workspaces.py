@@ -50,9 +50,11 @@ class Workspaces:
         request = pb2.ArchiveWorkspaceRequest(workspace=_key(workspace), archived=archived)
         return _workspace(self._stub.ArchiveWorkspace(request).workspace)
 
-    def set_quota(self, workspace: str | int, *, live_experiments: int, slots: int) -> WorkspaceRecord:
+    def set_quota(
+        self, workspace: str | int, *, live_experiments: int, slots: int, storage_bytes: int = 0
+    ) -> WorkspaceRecord:
         """Sets what a workspace may use; zero for no bound."""
-        quota = pb2.Quota(live_experiments=live_experiments, slots=slots)
+        quota = pb2.Quota(live_experiments=live_experiments, slots=slots, storage_bytes=storage_bytes)
         request = pb2.SetQuotaRequest(workspace=_key(workspace), quota=quota)
         return _workspace(self._stub.SetQuota(request).workspace)
 
@@ -141,7 +143,9 @@ def _project_key(workspace: str, name: str) -> pb2.ProjectKey:
 
 
 def _quota(message: pb2.Quota) -> QuotaRecord:
-    return QuotaRecord(live_experiments=message.live_experiments, slots=message.slots)
+    return QuotaRecord(
+        live_experiments=message.live_experiments, slots=message.slots, storage_bytes=message.storage_bytes
+    )
 
 
 def _workspace(message: pb2.Workspace) -> WorkspaceRecord:

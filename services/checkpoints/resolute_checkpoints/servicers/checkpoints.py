@@ -256,6 +256,12 @@ class CheckpointsServicer(CheckpointsServiceServicer):
             ]
         )
 
+    async def MeasureStorage(
+        self, request: messages.MeasureStorageRequest, context: Any
+    ) -> messages.MeasureStorageResponse:
+        """Tells how much the checkpoints of a workspace take."""
+        return messages.MeasureStorageResponse(bytes=await self._registry.size_of(request.workspace))
+
     async def ApplyRetention(
         self, request: messages.ApplyRetentionRequest, context: Any
     ) -> messages.ApplyRetentionResponse:

@@ -56,6 +56,14 @@ def insert(connection: Connection, checkpoint: Checkpoint) -> bool:
     return insert_if_absent(connection, checkpoints, rows.to_values(checkpoint))
 
 
+def size_of(connection: Connection, workspace: str) -> int:
+    """Sums up the readable checkpoints that were made in a workspace."""
+    readable = [state.value for state in READABLE]
+    total = sa.func.coalesce(sa.func.sum(checkpoints.c.total_size), 0)
+    query = sa.select(total).where(checkpoints.c.workspace == workspace, checkpoints.c.state.in_(readable))
+    return int(connection.execute(query).scalar_one())
+
+
 def find(
     connection: Connection,
     checkpoint_id: str,

@@ -15,6 +15,8 @@ from resolute_experiments.conductor import SCHEDULE, SIGNALS
 from resolute_experiments.config import Layer
 from resolute_experiments.core import Core
 from resolute_experiments.messages import experiment_message, trial_message
+from resolute_experiments.states import ENDED_EXPERIMENTS
+from resolute_experiments.storagequota import StorageQuota
 from resolute_experiments.storagespec import without_secrets
 from resolute_experiments.store import continuations, experiments, trials
 from resolute_experiments.store.experiments import Experiment
@@ -28,12 +30,21 @@ class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServ
     Args:
         core: What all handlers of this service share.
         submissions: Takes what people submit.
+        storage_quota: Knows whether a workspace may have more checkpoints.
         adopt: Begins to lead an experiment.
     """
 
-    def __init__(self, core: Core, *, submissions: Submissions, adopt: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        core: Core,
+        *,
+        submissions: Submissions,
+        storage_quota: StorageQuota,
+        adopt: Callable[[str], None],
+    ) -> None:
         self._core = core
         self._submissions = submissions
+        self._storage_quota = storage_quota
         self._adopt = adopt
 
     async def ContinueExperiment(
@@ -43,6 +54,8 @@ class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServ
         request_id = parse_uuid(request.request_id, field="request_id")
         before = await self._core.database.read(lambda c: self._core.experiment(c, request.experiment))
         config, warnings = await self._overridden(before, request.config_yaml)
+        if before.state in ENDED_EXPERIMENTS and not request.validate_only:
+            await self._storage_quota.admit(before.workspace)
         moment = self._core.moment()
 
         def work(connection: Connection) -> pb2.ContinueExperimentResponse:

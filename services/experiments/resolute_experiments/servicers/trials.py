@@ -20,6 +20,7 @@ from resolute_experiments.heartbeats import Heartbeats
 from resolute_experiments.messages import trial_message
 from resolute_experiments.signals import allocation_id
 from resolute_experiments.states import RunOutcome
+from resolute_experiments.storagequota import StorageQuota
 from resolute_experiments.storagespec import storage
 from resolute_experiments.store import experiments, runs, trials
 from resolute_experiments.store.experiments import Experiment
@@ -47,6 +48,7 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         signer: Issues the tokens of runs outside of the cluster.
         cluster_defaults: Lowest layer of every config.
         heartbeats: Is told who was heard of.
+        storage_quota: Knows whether a workspace may have more checkpoints.
         token_ttl: Seconds that a token is valid.
     """
 
@@ -57,12 +59,14 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         signer: TokenSigner,
         cluster_defaults: dict[str, Any],
         heartbeats: Heartbeats,
+        storage_quota: StorageQuota,
         token_ttl: float,
     ) -> None:
         self._core = core
         self._signer = signer
         self._cluster_defaults = cluster_defaults
         self._heartbeats = heartbeats
+        self._storage_quota = storage_quota
         self._token_ttl = token_ttl
 
     async def GetTrial(self, request: pb2.GetTrialRequest, context: Any) -> pb2.GetTrialResponse:
@@ -128,6 +132,8 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         """Keeps a run that goes on, or has ended, outside of the cluster."""
         beginning = self._beginning(request)
         moment = self._core.moment()
+        if await self._core.database.read(lambda c: unmanaged.is_new(c, beginning)):
+            await self._storage_quota.admit(beginning.workspace)
 
         def work(connection: Connection) -> tuple[Run, Experiment, experiment_pb2.Trial]:
             run = unmanaged.begin(connection, beginning, moment=moment)

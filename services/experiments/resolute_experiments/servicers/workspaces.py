@@ -13,6 +13,7 @@ from resolute.errors import FailedPreconditionError, InvalidArgumentError, Viola
 from resolute_experiments.core import Core
 from resolute_experiments.messages import timestamp
 from resolute_experiments.states import ENDED_EXPERIMENTS
+from resolute_experiments.storagequota import StorageQuota
 from resolute_experiments.store import access, experiments, projects, workspaces
 from resolute_experiments.store.projects import Project
 from resolute_experiments.store.workspaces import Quota, Workspace
@@ -29,10 +30,12 @@ class WorkspacesServicer(workspaces_service_pb2_grpc.WorkspacesServiceServicer):
 
     Args:
         core: What all handlers of this service share.
+        storage_quota: Knows what checkpoints take.
     """
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, storage_quota: StorageQuota) -> None:
         self._core = core
+        self._storage_quota = storage_quota
 
     async def CreateWorkspace(
         self, request: pb2.CreateWorkspaceRequest, context: Any
@@ -53,6 +56,7 @@ class WorkspacesServicer(workspaces_service_pb2_grpc.WorkspacesServiceServicer):
         found = await self._core.database.read(
             lambda c: _workspace_message(c, _workspace(c, request.workspace))
         )
+        found.used.storage_bytes = await self._storage_quota.used(found.name)
         return pb2.GetWorkspaceResponse(workspace=found)
 
     async def ListWorkspaces(
@@ -90,8 +94,8 @@ class WorkspacesServicer(workspaces_service_pb2_grpc.WorkspacesServiceServicer):
 
     async def SetQuota(self, request: pb2.SetQuotaRequest, context: Any) -> pb2.SetQuotaResponse:
         """Sets what a workspace may use."""
-        quota = Quota(request.quota.live_experiments, request.quota.slots)
-        if min(quota.live_experiments, quota.slots) < 0:
+        quota = Quota(request.quota.live_experiments, request.quota.slots, request.quota.storage_bytes)
+        if min(quota.live_experiments, quota.slots, quota.storage_bytes) < 0:
             raise InvalidArgumentError("a bound is negative; it is zero for none, or above")
         changed = await self._change_workspace(
             request.workspace,
@@ -99,6 +103,7 @@ class WorkspacesServicer(workspaces_service_pb2_grpc.WorkspacesServiceServicer):
             "set_quota",
             live_experiments=quota.live_experiments,
             slots=quota.slots,
+            storage_bytes=quota.storage_bytes,
         )
         return pb2.SetQuotaResponse(workspace=changed)
 
@@ -260,7 +265,9 @@ def _project(connection: Connection, key: pb2.ProjectKey) -> Project:
 
 
 def _quota_message(quota: Quota) -> pb2.Quota:
-    return pb2.Quota(live_experiments=quota.live_experiments, slots=quota.slots)
+    return pb2.Quota(
+        live_experiments=quota.live_experiments, slots=quota.slots, storage_bytes=quota.storage_bytes
+    )
 
 
 def _workspace_message(connection: Connection, workspace: Workspace) -> pb2.Workspace:

@@ -23,6 +23,8 @@ class Quota:
     """Experiments that have not ended."""
     slots: int = 0
     """Slots in use at the same time."""
+    storage_bytes: int = 0
+    """Bytes of checkpoints. Others know how many are used: here that is zero."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,11 +38,12 @@ class Workspace:
     created_at: float
     live_experiments: int
     slots: int
+    storage_bytes: int
 
     @property
     def quota(self) -> Quota:
         """What it may use."""
-        return Quota(self.live_experiments, self.slots)
+        return Quota(self.live_experiments, self.slots, self.storage_bytes)
 
 
 def create(connection: Connection, name: str, *, owner: str, now: float) -> Workspace:
@@ -101,7 +104,7 @@ def set_quota(connection: Connection, workspace: Workspace, quota: Quota) -> Non
     connection.execute(
         sa.update(workspaces)
         .where(workspaces.c.number == workspace.number)
-        .values(live_experiments=quota.live_experiments, slots=quota.slots)
+        .values(live_experiments=quota.live_experiments, slots=quota.slots, storage_bytes=quota.storage_bytes)
     )
 
 

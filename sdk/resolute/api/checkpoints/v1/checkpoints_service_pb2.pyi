@@ -809,6 +809,42 @@ class SealResponse(google.protobuf.message.Message):
 global___SealResponse = SealResponse
 
 @typing.final
+class MeasureStorageRequest(google.protobuf.message.Message):
+    """Request of MeasureStorage."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    WORKSPACE_FIELD_NUMBER: builtins.int
+    workspace: builtins.str
+    """Name of the workspace that they were made in."""
+    def __init__(
+        self,
+        *,
+        workspace: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["workspace", b"workspace"]) -> None: ...
+
+global___MeasureStorageRequest = MeasureStorageRequest
+
+@typing.final
+class MeasureStorageResponse(google.protobuf.message.Message):
+    """Response of MeasureStorage."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    BYTES_FIELD_NUMBER: builtins.int
+    bytes: builtins.int
+    """Bytes of the checkpoints that can be read; a file that several share counts in each."""
+    def __init__(
+        self,
+        *,
+        bytes: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["bytes", b"bytes"]) -> None: ...
+
+global___MeasureStorageResponse = MeasureStorageResponse
+
+@typing.final
 class ExamineStorageRequest(google.protobuf.message.Message):
     """Request of ExamineStorage."""
 

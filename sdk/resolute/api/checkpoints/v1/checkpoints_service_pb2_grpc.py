@@ -115,6 +115,11 @@ class CheckpointsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ExamineStorageRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ExamineStorageResponse.FromString,
                 _registered_method=True)
+        self.MeasureStorage = channel.unary_unary(
+                '/resolute.api.checkpoints.v1.CheckpointsService/MeasureStorage',
+                request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.MeasureStorageRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.MeasureStorageResponse.FromString,
+                _registered_method=True)
         self.ApplyRetention = channel.unary_unary(
                 '/resolute.api.checkpoints.v1.CheckpointsService/ApplyRetention',
                 request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ApplyRetentionRequest.SerializeToString,
@@ -246,6 +251,13 @@ class CheckpointsServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def MeasureStorage(self, request, context):
+        """Tells how much the checkpoints of a workspace take.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ApplyRetention(self, request, context):
         """Deletes the checkpoints of an ended experiment that its policy does not keep: marked here, files removed in the
         background. Idempotent: what was kept is kept again.
@@ -343,6 +355,11 @@ def add_CheckpointsServiceServicer_to_server(servicer, server):
                     servicer.ExamineStorage,
                     request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ExamineStorageRequest.FromString,
                     response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ExamineStorageResponse.SerializeToString,
+            ),
+            'MeasureStorage': grpc.unary_unary_rpc_method_handler(
+                    servicer.MeasureStorage,
+                    request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.MeasureStorageRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.MeasureStorageResponse.SerializeToString,
             ),
             'ApplyRetention': grpc.unary_unary_rpc_method_handler(
                     servicer.ApplyRetention,
@@ -788,6 +805,33 @@ class CheckpointsService(object):
             '/resolute.api.checkpoints.v1.CheckpointsService/ExamineStorage',
             resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ExamineStorageRequest.SerializeToString,
             resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ExamineStorageResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def MeasureStorage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.checkpoints.v1.CheckpointsService/MeasureStorage',
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.MeasureStorageRequest.SerializeToString,
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.MeasureStorageResponse.FromString,
             options,
             channel_credentials,
             insecure,

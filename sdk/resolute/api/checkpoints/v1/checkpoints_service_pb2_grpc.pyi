@@ -123,6 +123,12 @@ class CheckpointsServiceStub:
     ]
     """Tries a store out: writes, reads and removes a file of its own there, and says how each step went."""
 
+    MeasureStorage: grpc.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.MeasureStorageRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.MeasureStorageResponse,
+    ]
+    """Tells how much the checkpoints of a workspace take."""
+
     ApplyRetention: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ApplyRetentionRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ApplyRetentionResponse,
@@ -241,6 +247,12 @@ class CheckpointsServiceAsyncStub:
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ExamineStorageResponse,
     ]
     """Tries a store out: writes, reads and removes a file of its own there, and says how each step went."""
+
+    MeasureStorage: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.MeasureStorageRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.MeasureStorageResponse,
+    ]
+    """Tells how much the checkpoints of a workspace take."""
 
     ApplyRetention: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ApplyRetentionRequest,
@@ -392,6 +404,14 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.ExamineStorageResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.ExamineStorageResponse]]:
         """Tries a store out: writes, reads and removes a file of its own there, and says how each step went."""
+
+    @abc.abstractmethod
+    def MeasureStorage(
+        self,
+        request: resolute.api.checkpoints.v1.checkpoints_service_pb2.MeasureStorageRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.MeasureStorageResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.MeasureStorageResponse]]:
+        """Tells how much the checkpoints of a workspace take."""
 
     @abc.abstractmethod
     def ApplyRetention(

@@ -22,17 +22,21 @@ class Quota(google.protobuf.message.Message):
 
     LIVE_EXPERIMENTS_FIELD_NUMBER: builtins.int
     SLOTS_FIELD_NUMBER: builtins.int
+    STORAGE_BYTES_FIELD_NUMBER: builtins.int
     live_experiments: builtins.int
     """Experiments that have not ended."""
     slots: builtins.int
     """Slots in use at the same time."""
+    storage_bytes: builtins.int
+    """Bytes of checkpoints. What is used is told only of a workspace that is asked for by itself."""
     def __init__(
         self,
         *,
         live_experiments: builtins.int = ...,
         slots: builtins.int = ...,
+        storage_bytes: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["live_experiments", b"live_experiments", "slots", b"slots"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["live_experiments", b"live_experiments", "slots", b"slots", "storage_bytes", b"storage_bytes"]) -> None: ...
 
 global___Quota = Quota
 
