@@ -22,6 +22,7 @@ SHARED_WITH_SERVICES = {
     "resolute.processes",
     "resolute.run_directory",
     "resolute.run_lock",
+    "resolute.sizes",
     "resolute.spool.ack",
     "resolute.spool.format",
     "resolute.values",
