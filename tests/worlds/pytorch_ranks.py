@@ -130,12 +130,32 @@ class Whole(Plain):
         return {"total": sum(self.model(self.norm(x)).sum().item() for x, _ in data_loader)}
 
 
+class Compressed(Plain):
+    """Exchanges gradients in half precision, as a config may ask for."""
+
+    def __init__(self, context: Any) -> None:
+        context._compress_gradients = True
+        super().__init__(context)
+
+
+def compresses(distributed: Any) -> None:
+    (compressed, _), (exact, _) = (
+        train(kind.__name__, distributed, trial_class=kind, max_length=Epoch(2))
+        for kind in (Compressed, Plain)
+    )
+    for one, two in zip(weights(compressed), weights(exact), strict=True):
+        assert not torch.equal(one, two)
+        assert torch.allclose(one, two, atol=1e-2)
+
+
 def main() -> None:
     with joined(BACKEND) as distributed:
         resumes_exactly(distributed, 1)
         resumes_exactly(distributed, 2)
         equals_one_rank(distributed)
         train("full", distributed, trial_class=Whole, max_length=Batch(6))
+        if BACKEND == "horovod":
+            compresses(distributed)
         (HERE / f"passed-{distributed.rank}").touch()
 
 

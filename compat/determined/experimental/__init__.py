@@ -1,6 +1,17 @@
 """The Python SDK for people and tools."""
 
+import importlib
+from typing import Any
+
 from determined.experimental import client, core_v2
 from resolute.client import Determined
 
 __all__ = ["Determined", "client", "core_v2"]
+
+_OF_FIRST_RELEASES = frozenset({"Mode", "create", "create_trial_instance"})
+
+
+def __getattr__(name: str) -> Any:
+    if name in _OF_FIRST_RELEASES:  # loads torch, which clients need not have
+        return getattr(importlib.import_module("resolute.pytorch.trying"), name)
+    raise AttributeError(f"module 'determined.experimental' has no attribute {name!r}")

@@ -80,9 +80,13 @@ class PyTorchTrialContext(TrialContext):
             InvalidConfigError: A hyperparameter lacks what its type needs.
             InvalidExperimentException: The batch has no record.
         """
+        return cls._drawn(config, core._dummy_init())
+
+    @classmethod
+    def _drawn(cls, config: Mapping[str, Any], core_context: core.Context) -> PyTorchTrialContext:
         conf = ExperimentConfig(config)
         return cls(
-            core._dummy_init(),
+            core_context,
             trial_seed=conf.experiment_seed(),
             hparams=sample(conf.get("hyperparameters") or {}, seed=conf.experiment_seed()),
             slots_per_trial=1,
