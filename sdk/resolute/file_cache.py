@@ -15,12 +15,12 @@ import logging
 import os
 import re
 import shutil
-import tempfile
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from io import FileIO
 from pathlib import Path
-from typing import final
+from typing import BinaryIO, final
 
 from resolute.clock import SYSTEM_CLOCK, Clock
 from resolute.digests import new_hash, written
@@ -100,7 +100,7 @@ class FileCache:
             return False
         with reader, target.open("wb") as output:
             try:
-                found = _copied(reader.readinto, output.write, algorithm=digest.partition(":")[0])
+                found = _copied(reader, output, algorithm=digest.partition(":")[0])
             except _UnreadableError as failure:
                 found = f"nothing that can be read ({failure.__cause__})"
         if found != digest:
@@ -180,9 +180,7 @@ class FileCache:
         if path is None or size > self.limit or not shelf.make_room(path, size):
             return
         path.parent.mkdir(exist_ok=True)
-        descriptor, name = tempfile.mkstemp(dir=self._incoming)
-        os.close(descriptor)
-        incoming = Path(name)
+        incoming = self._incoming / f"{path.name}.{os.getpid()}"
         try:
             shutil.copyfile(source, incoming)
             now = self._clock.time()
@@ -218,21 +216,19 @@ class _UnreadableError(Exception):
     """A kept file cannot be read."""
 
 
-def _copied(
-    read: Callable[[memoryview], int | None], write: Callable[[memoryview], object], *, algorithm: str
-) -> str:
+def _copied(reader: FileIO, output: BinaryIO, *, algorithm: str) -> str:
     """Copies a file and returns its digest."""
     summed = new_hash(algorithm)
-    buffer = memoryview(bytearray(_BLOCK_BYTES))
+    buffer = memoryview(bytearray(min(_BLOCK_BYTES, os.fstat(reader.fileno()).st_size + 1)))
     while True:
         try:
-            count = read(buffer)
+            count = reader.readinto(buffer)
         except OSError as failure:
             raise _UnreadableError from failure
         if not count:
             return written(summed, algorithm)
         summed.update(buffer[:count])
-        write(buffer[:count])
+        output.write(buffer[:count])
 
 
 def _try_to_lock(descriptor: int) -> bool:
