@@ -41,8 +41,9 @@ def shown(what: str, *, total: int, clock: Clock = SYSTEM_CLOCK) -> Iterator[Pro
         bars.TransferSpeedColumn(),
         bars.TimeRemainingColumn(),
     )
-    # It leaves the line to what is printed in the end.
-    with bars.Progress(*columns, console=Console(stderr=True), transient=True) as display:
+    # It leaves the line to what is printed in the end, and stdout, which may be a file, alone.
+    console = Console(stderr=True)
+    with bars.Progress(*columns, console=console, transient=True, redirect_stdout=False) as display:
         yield _Bar(display, display.add_task(what, total=total))
 
 
