@@ -164,7 +164,6 @@ async def events_after(trials: int) -> tuple[float, float, Load]:
         )
         await live.create(SEARCH, message)
         await _write(storage, entries[1:])
-        load = await _load(storage)
         durable = [await _window(live) for _ in range(_WINDOWS)]
         decided = []
         search, _ = await database.read(lambda c: lives.load_search(c, SEARCH))
@@ -175,6 +174,7 @@ async def events_after(trials: int) -> tuple[float, float, Load]:
                 change = Change(_Alone(search), now=0.0)  # type: ignore[arg-type]
                 count += _step(change)
             decided.append((time.process_time() - began) / count * 1e6)
+        load = await _load(storage)
         await storage.close()
     return statistics.median(decided), statistics.median(durable), load
 
