@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 import torch
+from support.ranks import results_of
 from support.trials import LineTrial, local_context, newest_checkpoint
 
+from resolute.core import DistributedContext
 from resolute.pytorch import Batch, Epoch, PyTorchCallback, Trainer
+from resolute.pytorch.backends import Alone
 
 
 def fit(directory: Path, *callbacks: PyTorchCallback, **options: Any) -> Any:
@@ -195,3 +198,33 @@ def test_every_callback_is_shut_down_once_even_if_one_of_them_fails(tmp_path: Pa
     with pytest.raises(OSError, match="first"):
         fit(tmp_path, *callbacks)
     assert [callback.ended for callback in callbacks] == [1, 1, 1, 1]
+
+
+def test_every_rank_hears_of_validations_and_uploads_and_the_chief_alone_of_files(tmp_path: Path) -> None:
+    class Stopping(LineTrial):
+        """Asks to stop on its second rank only."""
+
+        def __init__(self, context: Any) -> None:
+            super().__init__(context)
+            self.callback = Given()
+
+        def build_callbacks(self) -> dict[str, PyTorchCallback]:
+            return {"given": self.callback}
+
+        def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
+            self.context.set_stop_requested(self.context.distributed.rank == 1 and batch_idx == 1)
+            return super().train_batch(batch, epoch_idx, batch_idx)
+
+    def work(distributed: DistributedContext) -> tuple[list[int], dict[str, list[Any]]]:
+        context, _ = local_context(tmp_path, distributed=distributed, backend=Alone())
+        trial = Stopping(context)
+        every = Batch(2)
+        Trainer(trial, context).fit(every, every, Epoch(9), reporting_period=every, checkpoint_policy="none")
+        return trial.seen, trial.callback.given
+
+    (steps, chief), (others, worker) = results_of(2, work)
+    assert steps == others == [0, 1]
+    for hook in ("startup", "epoch_start", "training", "validation", "uploaded"):
+        assert worker[hook] == chief[hook]
+    assert len(chief["validation"]) == len(chief["written"]) == 1
+    assert "written" not in worker

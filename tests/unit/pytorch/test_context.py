@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 import torch
-from support.trials import local_context
+from support.trials import LineTrial, local_context
 from torch import nn
 
-from resolute import pytorch
+import resolute
+from resolute import ClusterInfo, pytorch
 from resolute.core import DummyDistributedContext
 from resolute.pytorch import LRScheduler
 from resolute.pytorch.backends import Alone, choose_backend, import_horovod
@@ -243,3 +244,16 @@ def test_tensorboard_can_be_switched(context: pytorch.PyTorchTrialContext) -> No
     assert context.get_enable_tensorboard_logging() is True
     with pytest.raises(AssertionError, match="a bool"):
         context.set_enable_tensorboard_logging("yes")  # type: ignore[arg-type]
+
+
+def test_a_notebook_of_a_cluster_trains_as_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notebook = ClusterInfo("http://a", "cluster", "agent", [0], "task", "allocation", "", "NOTEBOOK")
+    monkeypatch.setattr(resolute, "get_cluster_info", lambda: notebook)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    with pytorch.init(hparams={"global_batch_size": 8}) as context:
+        assert context.get_trial_id() == context.get_experiment_id() == 0
+        trial = LineTrial(context)
+        with pytest.raises(ValueError, match="max_length must be given off cluster"):
+            pytorch.Trainer(trial, context).fit()
+        pytorch.Trainer(trial, context).fit(max_length=pytorch.Batch(1), test_mode=True)
+    assert trial.seen == [0]
