@@ -17,6 +17,7 @@ from faults.metric_evidence import check, drain
 from faults.metric_processes import value_at
 from faults.test_metrics_under_kills import Trainer, environment, last_in
 from support.clocks import ManualClock
+from support.disks import small_disk
 from support.killable import KillableService, some_run
 from support.postgres import killable_postgres
 
@@ -138,23 +139,6 @@ def test_thirty_minutes_without_the_service_delay_and_lose_nothing(tmp_path: Pat
         writer.close()
         pump_all(sender, clock)
         check(service, run, step)
-
-
-@contextmanager
-def small_disk(folder: Path, size: str) -> Iterator[Path]:
-    """A file system of its own that is soon full; skips where none may be mounted."""
-    folder.mkdir()
-    options = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(folder)]
-    try:
-        mounted = subprocess.run(options, capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        pytest.skip("there is no mount command, so no disk can be filled")
-    if mounted.returncode != 0:
-        pytest.skip(f"no small disk can be mounted here (run as root): {mounted.stderr.strip()}")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 def report_until_full(writer: ReportWriter) -> int:

@@ -17,11 +17,11 @@ from pathlib import Path, PurePosixPath
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from resolute.client.disk import naming_full_disk
 from resolute.client.records import CheckpointRecord, DirectoryStorage, FileRecord
 from resolute.client.remote.checkpoints import Checkpoints
 from resolute.client.states import CheckpointState
 from resolute.digests import hash_of
+from resolute.disk import naming_full_disk
 from resolute.errors import DataLossError, FailedPreconditionError, NotFoundError, UnavailableError
 from resolute.file_cache import FileCache
 from resolute.progress import UNWATCHED, Progress, counted

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from resolute.archive import extract_archive
-from resolute.client.disk import naming_full_disk
 from resolute.client.remote.experiments import Experiments
+from resolute.disk import naming_full_disk
 
 
 def save_model_definition(experiments: Experiments, key: int | str, path: Path) -> Path:

@@ -15,9 +15,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, cast, final
 
-from resolute.client.disk import is_full_disk, naming_full_disk
 from resolute.client.ignores import IGNORE_FILE
 from resolute.client.tree import Entry, ModelDefinitionError, collect
+from resolute.disk import is_full_disk, naming_full_disk
 from resolute.sizes import human_size
 
 CHUNK_BYTES = 1 << 20

@@ -18,6 +18,7 @@ from resolute.core.checkpoint.manifest import FileEntry, algorithms_of, differen
 from resolute.core.checkpoint.reuse import Reuse
 from resolute.core.checkpoint.transport import DEFAULT_TIMEOUT, GoneError, RefusedError, Transport
 from resolute.digests import PREFERRED, new_hash, written
+from resolute.disk import naming_full_disk
 from resolute.errors import DataLossError, FailedPreconditionError, UnavailableError
 from resolute.progress import Progress, counted
 from resolute.trial_errors import CheckpointNotFound
@@ -141,6 +142,7 @@ class BucketStore:
         Raises:
             CheckpointNotFound: A file is not there.
             DataLossError: Files are not what was committed; it names each.
+            QuotaError: The disk of ``target`` is full.
             UnavailableError: The store was away for longer than the patience.
         """
         wanted = list(paths)
@@ -165,7 +167,9 @@ class BucketStore:
                 batch = files[start : start + _BATCH_FILES]
                 for path, url in self._links.downloads(checkpoint_id, batch).items():
                     pool.add(self._patiently, receiving.file, path, url)
-            found = {entry.path: entry for entry in pool.results()}
+            remedy = "free some space and repeat"
+            with naming_full_disk(f"copy checkpoint {checkpoint_id} to {target}", remedy=remedy):
+                found = {entry.path: entry for entry in pool.results()}
         faults = [difference(entry, found[entry.path]) for entry in expected if entry.path in found]
         if any(faults):
             raise DataLossError(

@@ -19,8 +19,11 @@ from resolute.core.checkpoint.manifest import (
     sync_directories,
 )
 from resolute.core.checkpoint.reuse import Reuse
+from resolute.disk import naming_full_disk
 from resolute.errors import DataLossError, InvalidArgumentError
 from resolute.trial_errors import CheckpointNotFound
+
+_REMEDY = "free some space and repeat"
 
 
 class CheckpointStore(Protocol):
@@ -65,15 +68,20 @@ class DirectoryStore:
         return self._path(checkpoint_id)
 
     def write(self, checkpoint_id: str, source: Path, paths: Iterable[str]) -> list[FileEntry]:
-        """Copies files in, through to the disk."""
+        """Copies files in, through to the disk.
+
+        Raises:
+            QuotaError: The disk is full.
+        """
         wanted = list(paths)
         target = self._path(checkpoint_id)
         linked = self._link(checkpoint_id, source, wanted)
         rest = [path for path in wanted if path not in linked]
         total = sum(os.stat(f"{source}/{path}").st_size for path in rest if not path.endswith("/"))  # noqa: PTH116 - for 100 000 files
         progress = self._watch(f"checkpoint {checkpoint_id} is copied to {self._base}", total)
-        copied = copy_measured(source, target, rest, progress=progress)
-        sync_directories(target, wanted)
+        with naming_full_disk(f"write checkpoint {checkpoint_id} to {self._base}", remedy=_REMEDY):
+            copied = copy_measured(source, target, rest, progress=progress)
+            sync_directories(target, wanted)
         if self._reuse is not None:
             self._reuse.sent(copied)
         return [*copied, *linked.values()]
@@ -94,13 +102,17 @@ class DirectoryStore:
         Raises:
             CheckpointNotFound: The directory or one of the files is not there.
             DataLossError: A file is not what was expected.
+            QuotaError: The disk is full.
         """
         source = self._existing(checkpoint_id)
         wanted = set(paths)
         total = sum(entry.size for entry in expected if entry.path in wanted)
         progress = self._watch(f"checkpoint {checkpoint_id} is copied to {target}", total)
         try:
-            copies = copy_measured(source, target, sorted(wanted), algorithms_of(expected), progress=progress)
+            with naming_full_disk(f"copy checkpoint {checkpoint_id} to {target}", remedy=_REMEDY):
+                copies = copy_measured(
+                    source, target, sorted(wanted), algorithms_of(expected), progress=progress
+                )
             copied = {entry.path: entry for entry in copies}
         except FileNotFoundError as failure:
             raise CheckpointNotFound(f"a file of checkpoint {checkpoint_id} is gone: {failure}") from failure
