@@ -150,7 +150,7 @@ def test_a_searcher_that_is_killed_again_and_again_tells_one_story(tmp_path: Pat
         choice = random.Random(4)
         for kill in range(1, 4):
             with process(tmp_path, port) as server:
-                await player.has_worked(4 * kill)
+                await player.has_worked(3 * kill)
                 await asyncio.sleep(choice.uniform(0.0, 0.02))
                 server.send_signal(signal.SIGKILL)
             # Whoever repeats the calls that were cut off, the channel or the client: there is more to do.
