@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from support.embedded import EmbeddedCluster, embedded
@@ -14,6 +15,7 @@ LAYERS = pytest.mark.parametrize(
     "script", [TORCHRUN, HOROVOD, DEEPSPEED], ids=["torch_distributed", "horovod", "deepspeed"]
 )
 ONE_CONTAINER, TWO_NODES = "one container", "two nodes"
+FAULTY = Path(__file__).with_name("faulty.py")
 SLOW = "hyperparameters.seconds_per_step=0.03"
 
 
@@ -59,6 +61,22 @@ def test_ranks_stop_at_one_step_go_on_there_and_survive_the_death_of_one(
         assert f"[rank={rank}]" in lines
         assert f"[rank={1 - rank}]" not in lines
         assert "finished at step 200" in lines
+
+
+@pytest.mark.parametrize("layer", ["torch_distributed", "horovod", "deepspeed"])
+def test_one_rank_that_fails_ends_the_others_and_its_traceback_is_the_trials(
+    submit: Submit, layer: str
+) -> None:
+    script = WorldScript(
+        folder=TORCHRUN.folder, config=TORCHRUN.config, script="faulty.py", includes=(FAULTY,)
+    )
+    trial = submit(script, f"entrypoint=python3 -m determined.launch.{layer} faulty.py", "max_restarts=0")
+    trial.wait_for(ExperimentState.ERROR)
+    said = trial.log().partition("rank 1 failed first; it ended with exit code 1")[2]
+    assert "Traceback (most recent call last)" in said
+    assert "ValueError: rank 1 finds no data" in said
+    (description,) = trial.cluster.json("e", "describe", trial.number)
+    assert "ValueError: rank 1 finds no data" in str(description)
 
 
 @LAYERS

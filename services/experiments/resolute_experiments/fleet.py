@@ -29,6 +29,8 @@ from resolute_serving.database import Database
 
 _TICK_SECONDS = 5.0
 _KILL_GRACE_SECONDS = 15.0
+_STRAGGLER_SECONDS = 60.0
+"""For how long containers go on once another of their run has failed: most frameworks notice it."""
 _FAILED_LAUNCH = 125
 """Exit code of a container that could not be started, as shells and container engines use it."""
 
@@ -72,6 +74,7 @@ class Fleet:
         self._issue_token = issue_token
         self._address = address
         self._preemption_timeout = preemption_timeout
+        self._broken_since: dict[str, float] = {}
         self.slots: Sequence[Slot] = manager.capacity()
         """Every slot."""
 
@@ -220,9 +223,25 @@ class Fleet:
             deadline = run.signal_deadline
             if run.kill and deadline is not None and now > deadline + _KILL_GRACE_SECONDS:
                 await self._manager.kill(run.allocation_id)
+        await self._end_stragglers(live)
         for allocation_id in self._leases.expired(run.allocation_id for run in live):
             for report in await self._manager.inspect(allocation_id):
                 await self._note(report)
+
+    async def _end_stragglers(self, live: Sequence[runs.Run]) -> None:
+        """Ends the containers of a run of which another has failed: they might wait for it for ever."""
+        several = [run.allocation_id for run in live if len(self.containers(run.slot_ids)) > 1]
+
+        def broken(connection: Connection) -> list[str]:
+            return [each for each in several if _is_broken(runs.containers_of(connection, each))]
+
+        found = await self._database.read(broken) if several else []
+        now = self._clock.monotonic()
+        self._broken_since = {each: self._broken_since.get(each, now) for each in found}
+        for allocation_id, since in self._broken_since.items():
+            if now - since >= _STRAGGLER_SECONDS:
+                _log.info("another container has failed: the rest is ended", allocation=allocation_id)
+                await self._manager.kill(allocation_id)
 
     async def backlog_seconds(self) -> float:
         """For how long reports or lines of some run have waited without any of them arriving."""
@@ -257,3 +276,9 @@ def _exit_values(report: ContainerReport) -> dict[str, object]:
         "early_exit_reason": report.exit.early_exit_reason,
         "failure": report.exit.failure,
     }
+
+
+def _is_broken(containers: Sequence[runs.Container]) -> bool:
+    """Whether a container has failed while another goes on."""
+    failed = any(container.exit_code or container.lost for container in containers)
+    return failed and not all(container.exited or container.lost for container in containers)

@@ -1,4 +1,4 @@
-"""What a start of the service does about runs that an earlier life left behind."""
+"""What the service does about runs that an earlier life left behind, and containers that a failure did."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 import sqlalchemy as sa
 from support.clocks import ManualClock
 
@@ -18,7 +19,7 @@ from resolute_experiments.leases import Leases
 from resolute_experiments.notifier import Notifier
 from resolute_experiments.resources.local import LocalResourceManager
 from resolute_experiments.states import RunOutcome
-from resolute_experiments.store import experiments, trials
+from resolute_experiments.store import experiments, runs, trials
 from resolute_serving.bootstrap import upgrade
 from resolute_serving.database import Database
 
@@ -79,18 +80,27 @@ RUN = {
 }
 
 
+class TwoNodes(LocalResourceManager):
+    """Two nodes of this machine; notes what it is told to end."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, slots=2, nodes=2)
+        self.killed: list[str] = []
+
+    async def kill(self, allocation_id: str) -> None:
+        """Ends the processes that the allocation has here: none."""
+        self.killed.append(allocation_id)
+        await super().kill(allocation_id)
+
+
 @asynccontextmanager
-async def fleet(tmp_path: Path, *, settled: str) -> AsyncIterator[Fleet]:
-    """The machines of a service that has one run, which was settled."""
+async def served(manager: LocalResourceManager, tmp_path: Path, clock: ManualClock) -> AsyncIterator[Fleet]:
+    """The machines of a service that has one trial."""
     url = f"sqlite:///{tmp_path}/experiments.sqlite"
     upgrade(BLUEPRINT, url)
     database = Database(url, name="experiments")
-    run: dict[str, Any] = {**RUN, "run": 1, "allocation_id": settled, "outcome": RunOutcome.LOST.value}
     await database.write(lambda c: experiments.insert(c, EXPERIMENT, [b"code"]))
     await database.write(lambda c: trials.insert(c, TRIAL))
-    await database.write(lambda c: c.execute(sa.insert(schema.runs).values(**run)))
-    manager = LocalResourceManager(tmp_path / "runs", slots=1)
-    clock = ManualClock()
     try:
         yield Fleet(
             manager,
@@ -105,6 +115,16 @@ async def fleet(tmp_path: Path, *, settled: str) -> AsyncIterator[Fleet]:
     finally:
         await manager.close()
         database.close()
+
+
+@asynccontextmanager
+async def fleet(tmp_path: Path, *, settled: str) -> AsyncIterator[Fleet]:
+    """The machines of a service that has one run, which was settled."""
+    manager = LocalResourceManager(tmp_path / "runs", slots=1)
+    run: dict[str, Any] = {**RUN, "run": 1, "allocation_id": settled, "outcome": RunOutcome.LOST.value}
+    async with served(manager, tmp_path, ManualClock()) as machines:
+        await machines._database.write(lambda c: c.execute(sa.insert(schema.runs).values(**run)))
+        yield machines
 
 
 async def come_true(condition: Callable[[], bool]) -> None:
@@ -130,5 +150,40 @@ def test_what_is_left_of_a_run_that_nobody_knows_is_not_touched(tmp_path: Path) 
             await machines.recover()
             await come_true(lambda: not (tmp_path / "runs/t.1").exists())
             assert (tmp_path / "runs/stranger.1/0").is_dir()
+
+    asyncio.run(asyncio.wait_for(body(), 20))
+
+
+@pytest.mark.parametrize("end", [{"exited": True, "exit_code": 3}, {"lost": True}])
+def test_the_containers_that_a_failed_one_leaves_behind_are_ended_after_a_minute(
+    tmp_path: Path, end: dict[str, Any]
+) -> None:
+    async def body() -> None:
+        clock, manager = ManualClock(), TwoNodes(tmp_path / "runs")
+        async with served(manager, tmp_path, clock) as machines:
+            write = machines._database.write
+            run = {**RUN, "run": 1, "allocation_id": "t.1", "slot_ids": [0, 1], "outcome": "UNSPECIFIED"}
+            await write(lambda c: runs.insert(c, run, placements=[[0], [1]]))
+            clock.advance(100)
+            await machines._enforce()
+            # One that ended well is awaited by nobody: the other may have more to do.
+            await write(lambda c: runs.update_container(c, "t.1", 0, exited=True, exit_code=0))
+            await machines._enforce()
+            clock.advance(100)
+            await machines._enforce()
+            assert manager.killed == []
+            await write(lambda c: runs.update_container(c, "t.1", 0, exit_code=None, exited=False))
+            await write(lambda c: runs.update_container(c, "t.1", 1, **end))
+            await machines._enforce()
+            clock.advance(59)
+            await machines._enforce()
+            assert manager.killed == []
+            clock.advance(1)
+            await machines._enforce()
+            assert manager.killed == ["t.1"]
+            # Once both have ended there is nobody to end.
+            await write(lambda c: runs.update_container(c, "t.1", 0, lost=True))
+            await machines._enforce()
+            assert manager.killed == ["t.1"]
 
     asyncio.run(asyncio.wait_for(body(), 20))
