@@ -20,6 +20,7 @@ _OWN_HELP = {
     "backup": "Copy the cluster of this machine, also while it runs.",
     "restore": "Make a new home of a backup.",
     "db": "Look after the databases of the services.",
+    "doctor": "Look for what keeps the cluster of this machine from working.",
 }
 
 

@@ -151,6 +151,11 @@ def test_services_that_are_not_installed_are_named_with_the_remedy(
     assert run(["--help"], program="resolute") == 0
 
 
+def test_every_command_of_ours_says_what_it_does(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"], program="resolute") == 0
+    assert "From resolute" not in capsys.readouterr().out
+
+
 def test_plugins_bring_commands(installed: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
     installed(
         hello="resolute.cli.version:version", broken="resolute.cli.version:client_version", gone="no_such:x"

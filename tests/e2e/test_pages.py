@@ -1,0 +1,44 @@
+"""What the pages for users show works: every command of each is run, in order, as it stands there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.pages import run_script, script_of
+
+pytestmark = pytest.mark.integration
+
+
+def _searches(said: str, folder: Path) -> None:
+    assert (folder / "examples/digits/search.png").stat().st_size > 10_000
+    assert "drove experiment 2" in said
+    listed = said.rpartition("+ resolute e list-trials 2")[2]
+    assert len(re.findall(r"\bCOMPLETED\b", listed)) == 2
+
+
+def _metrics_and_logs(said: str, folder: Path) -> None:
+    digits = folder / "examples/digits"
+    assert (digits / "reports.csv").read_text().splitlines()[0].startswith("trial")
+    assert (digits / "loss.json").stat().st_size > 100
+    assert (digits / "lines.jsonl").exists()
+    assert said.rpartition("+ resolute e list")[2].count("COMPLETED") == 2
+
+
+def _checkpoints(said: str, folder: Path) -> None:
+    assert list((folder / "examples/digits/fetched").iterdir())
+    kept = said.rpartition("+ resolute c list 1")[2].partition("+ resolute m describe")[0]
+    # The latest, and the pinned best, which may be the same.
+    assert 1 <= len(re.findall(r"\bCOMPLETED\b", kept)) <= 2
+
+
+@pytest.mark.parametrize(
+    ("page", "check"),
+    [("searches", _searches), ("metrics-and-logs", _metrics_and_logs), ("checkpoints", _checkpoints)],
+)
+def test_the_commands_of_a_page_run_from_beginning_to_end(
+    page: str, check: Callable[[str, Path], None], tmp_path: Path
+) -> None:
+    check(run_script(script_of(f"docs/{page}.md"), tmp_path, timeout=400), tmp_path)
