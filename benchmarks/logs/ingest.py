@@ -34,6 +34,8 @@ _CREATE = (
     "rank INTEGER, stdtype TEXT, message TEXT)"
 )
 _INSERT = "INSERT INTO lines (trial, run, time, level, rank, stdtype, message) VALUES (?, ?, ?, ?, ?, ?, ?)"
+LEAST_LINES = 100_000
+"""A second."""
 _BATCH = 8000
 
 
@@ -133,8 +135,8 @@ def _drain(service: Standalone, texts: list[str]) -> float:
     return taken
 
 
-def main() -> None:
-    """Prints what was measured."""
+def main() -> int:
+    """Prints what was measured; returns 1 when the service is below its limit."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -143,7 +145,8 @@ def main() -> None:
     options = parser.parse_args()
     rates = measure(options.lines)
     say(json.dumps(asdict(rates)) if options.json else "\n".join(rates.describe()))
+    return 0 if rates.service >= LEAST_LINES else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

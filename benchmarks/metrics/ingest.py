@@ -45,6 +45,9 @@ _CREATE = (
 _INSERT = f"INSERT INTO reports VALUES ({', '.join('?' * (6 + len(NAMES)))})"
 
 
+MOST_CALL_US = 10.0
+
+
 @dataclass
 class Rates:
     """Reports a second, and what a call costs."""
@@ -174,8 +177,8 @@ def _ingest(service: Standalone, batches: Sequence[api.IngestReportsRequest]) ->
         return seconds(send)
 
 
-def main() -> None:
-    """Prints what was measured."""
+def main() -> int:
+    """Prints what was measured; returns 1 when a report takes too long to make."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -184,7 +187,8 @@ def main() -> None:
     options = parser.parse_args()
     rates = measure(options.reports)
     say(json.dumps(asdict(rates)) if options.json else "\n".join(rates.lines()))
+    return 0 if rates.call_us <= MOST_CALL_US else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -42,6 +42,8 @@ from resolute_serving.peers import Peers
 
 RUNGS = (4, 16, 64)
 CALLS_A_CYCLE = 5
+LEAST_TO_PEER = 30.0
+LEAST_TO_EMPTY = 0.5
 
 
 @dataclass
@@ -265,7 +267,8 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def main() -> None:
+def main() -> int:
+    """Prints what was measured; returns 1 when a limit is missed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -285,7 +288,9 @@ def main() -> None:
     else:
         for line in rates.lines():
             say(line)
+    slow = bool(rates.optuna) and rates.ours < LEAST_TO_PEER * rates.optuna
+    return 1 if slow or rates.to_empty < LEAST_TO_EMPTY else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

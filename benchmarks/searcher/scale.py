@@ -46,6 +46,8 @@ from resolute_serving import migrations
 from resolute_serving.database import Database
 
 SEARCH = "5b8e1a62-4b3c-4d0f-9a59-6f0a2f0f6a10"
+MOST_GROWTH = 1.2
+MOST_SECONDS = 60.0
 _WINDOW = 2000  # events
 _WINDOWS = 5
 
@@ -264,7 +266,8 @@ def _metric(request_id: str, length: int) -> float:
     return int(request_id[:8], 16) / (1 << 32) + 1.0 / length
 
 
-def main() -> None:
+def main() -> int:
+    """Prints what was measured; returns 1 when a limit is missed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -281,7 +284,9 @@ def main() -> None:
     else:
         for line in costs.lines():
             say(line)
+    flat = max(costs.durable_us.values()) <= MOST_GROWTH * min(costs.durable_us.values())
+    return 0 if flat and costs.seconds <= MOST_SECONDS else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -11,7 +11,9 @@ from resolute.clock import Clock
 from resolute.errors import ResoluteError
 from resolute.exit_record import ExitRecord
 from resolute.run_directory import Flags
+from resolute.spool.format import Line, Stdtype
 from resolute.spool.lines import LineWriter
+from resolute.spool.reports import refusals_of
 from resolute.spool.shipping import Shipping
 from resolute_launch import entrypoint, model_definition, verdict
 from resolute_launch.child import Child, gate_file
@@ -222,8 +224,24 @@ class LiveRun:
             _log.error("what the run ends with could not be written: %s", failure)
 
     def _drain(self) -> None:
+        """Waits until what the run left has arrived, and then says what of it is not kept."""
         limit = DRAIN_SECONDS if self._terminations.count else self._link.patience.seconds
         deadline = self._clock.monotonic() + limit
-        self._shipping.drain(
-            give_up=lambda: self._link.patience.exhausted or self._clock.monotonic() >= deadline
-        )
+
+        def give_up() -> bool:
+            return self._link.patience.exhausted or self._clock.monotonic() >= deadline
+
+        if self._shipping.drain(give_up=give_up) and self._say_refusals():
+            self._shipping.drain(give_up=give_up)
+
+    def _say_refusals(self) -> bool:
+        """Adds to the log which reports were refused: a script that has ended cannot be told any more."""
+        refusals = list(refusals_of(self._run.spool))
+        if not refusals:
+            return False
+        now = self._clock.time()
+        texts = (f"ERROR: a report is not kept: {refusal}" for refusal in refusals)
+        writer = LineWriter(self._run.spool, clock=self._clock)
+        writer.append_lines([Line(now, Stdtype.PLATFORM, text.encode()) for text in texts])
+        writer.close()
+        return True

@@ -166,6 +166,22 @@ def test_endless_archive_is_cut_off_by_the_server(cluster: EmbeddedCluster) -> N
         submit(cluster, *[piece] * 520)
 
 
+def test_a_last_report_that_is_refused_shows_in_the_log(cluster: EmbeddedCluster, project: Path) -> None:
+    script = """
+import determined as det
+
+with det.core.init() as core:
+    core.train.report_training_metrics(1, {"loss": 1.0})
+    core.train.report_training_metrics(1, {"loss": 2.0})
+"""
+    (project / "code/train.py").write_text(script)
+    created = cluster.det("e", "create", "good.yaml", "code", cwd=project).stdout.split()[-1]
+    cluster.det("e", "wait", created, timeout=90)
+    said = cluster.det("e", "logs", created).stdout
+    assert said.count("ERROR: a report is not kept: ") == 1
+    assert "loss" in said
+
+
 def address(cluster: EmbeddedCluster) -> str:
     found = Home(cluster.home).read_endpoint()
     assert found is not None

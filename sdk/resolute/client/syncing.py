@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from resolute.client.records import TrialRecord
 from resolute.client.services import Services
@@ -16,7 +13,7 @@ from resolute.offline_run import OfflineRun
 from resolute.rpc.channel import open_channel
 from resolute.run_lock import RunLock
 from resolute.spool.batches import RunIdentity
-from resolute.spool.reports import REFUSALS_SUFFIX
+from resolute.spool.reports import refusals_of
 from resolute.spool.shipping import Shipping
 
 
@@ -79,10 +76,3 @@ def _sync(services: Services, run: OfflineRun, *, deadline: float, clock: Clock)
     ended = ExitRecord.read(run.exit_file) or ExitRecord(exit_code=0, end_time=run.ended_at())
     services.trials.end(trial.uuid, begun.run, ended)
     return Synced(services.trials.get(trial.uuid), tuple(refusals_of(run.spool)))
-
-
-def refusals_of(spool: Path) -> Iterator[str]:
-    """Says why single reports of a run were not kept."""
-    for path in sorted(spool.glob(f"*{REFUSALS_SUFFIX}")):
-        for line in path.read_text().splitlines():
-            yield str(json.loads(line)["message"])

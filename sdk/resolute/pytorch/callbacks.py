@@ -134,10 +134,6 @@ class Callbacks:
             )
         self.want_validation_metrics = any(overrides(callback, "on_validation_end") for callback in self)
         self.want_upload_end = any(overrides(callback, "on_checkpoint_upload_end") for callback in self)
-        self.want_epochs = any(
-            overrides(callback, "on_training_epoch_start") or overrides(callback, "on_training_epoch_end")
-            for callback in self
-        )
 
     def __iter__(self) -> Iterator[PyTorchCallback]:
         return iter(self._callbacks.values())

@@ -23,6 +23,8 @@ def capture(device: torch.device) -> dict[str, Any]:
     }
     if device.type == "cuda":
         state["gpu_rng_state"] = torch.cuda.get_rng_state(device)
+    elif device.type == "mps":
+        state["gpu_rng_state"] = torch.mps.get_rng_state()
     return state
 
 
@@ -31,11 +33,13 @@ def restore(state: Mapping[str, Any], device: torch.device) -> None:
     torch.random.set_rng_state(state["cpu_rng_state"])
     np.random.set_state(state["np_rng_state"])
     random.setstate(state["random_rng_state"])
-    if device.type == "cuda":
-        if "gpu_rng_state" in state:
+    if device.type in {"cuda", "mps"}:
+        if "gpu_rng_state" not in state:
+            _log.warning("the checkpoint has no random numbers of a GPU: those of this run are new")
+        elif device.type == "cuda":
             torch.cuda.set_rng_state(state["gpu_rng_state"].cpu(), device)
         else:
-            _log.warning("the checkpoint has no random numbers of a GPU: those of this run are new")
+            torch.mps.set_rng_state(state["gpu_rng_state"].cpu())
 
 
 @contextlib.contextmanager

@@ -227,7 +227,7 @@ class Trainer:
 
     def _timed_length(self, max_length: TrainUnit | None) -> TrainUnit:
         if max_length is not None:
-            return max_length
+            return _checked_length(max_length)
         config = self._core.info.trial._config if self._core.info else {}
         configured = (config.get("searcher") or {}).get("max_length")
         if not isinstance(configured, dict):
@@ -250,11 +250,15 @@ def _local_goals(max_length: TrainUnit | None) -> Goals:
             "max_length must be given off cluster, such as fit(max_length=pytorch.Epoch(1)): no search "
             "decides there"
         )
+    return LocalGoal(_checked_length(max_length))
+
+
+def _checked_length(max_length: TrainUnit) -> TrainUnit:
     if not isinstance(max_length, TrainUnit) or not isinstance(max_length.value, int):
         raise TypeError(
             f"max_length is {max_length!r}; pytorch.Batch(number) or pytorch.Epoch(number) was expected"
         )
-    return LocalGoal(max_length)
+    return max_length
 
 
 def _parse_policy(policy: str) -> CheckpointPolicy:

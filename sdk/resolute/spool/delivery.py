@@ -150,7 +150,7 @@ class LineDelivery:
         return lambda: Answer(self._ingest(request).next_sequence)
 
     def skip(self, source: str, sequence: int) -> None:
-        """Sends an empty line in the place of one that was not taken."""
+        """Sends a line that says so in the place of one that was not taken."""
         self._ingest(
             logs.IngestLinesRequest(
                 trial_id=self._identity.trial_id,
@@ -159,7 +159,7 @@ class LineDelivery:
                 experiment_id=self._identity.experiment_id,
                 first_sequence=sequence,
                 lines=logs.LineColumns(
-                    messages=[""],
+                    messages=["a line was dropped here: the logs service did not take it"],
                     times=[0],
                     levels=[logs.LEVEL_UNSPECIFIED],
                     ranks=[-1],

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import operator
 import os
 import struct
 import time as time_module
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -188,12 +189,27 @@ class ReportWriter(SpoolWriter):
 
 
 def read_refusals(spool: Path) -> list[dict[str, Any]]:
-    """Returns what the service refused of a spool, oldest first: ``sequence`` and ``message`` of each."""
+    """Returns what the service refused of a spool, oldest first: ``sequence`` and ``message`` of each.
+
+    A sender that was killed says the same again, and a full disk may tear a line: each counts once, and a
+    torn one not at all.
+    """
     try:
         text = spool.with_suffix(REFUSALS_SUFFIX).read_text()
     except FileNotFoundError:
         return []
-    return [json.loads(line) for line in text.splitlines()]
+    found: dict[int, dict[str, Any]] = {}
+    for line in text.splitlines():
+        with contextlib.suppress(json.JSONDecodeError):
+            refusal = json.loads(line)
+            found.setdefault(refusal["sequence"], refusal)
+    return list(found.values())
+
+
+def refusals_of(directory: Path) -> Iterator[str]:
+    """Says why single reports of the spools in a directory were not kept."""
+    for path in sorted(directory.glob(f"*{REFUSALS_SUFFIX}")):
+        yield from (str(refusal["message"]) for refusal in read_refusals(path))
 
 
 def append_refusals(spool: Path, refusals: list[dict[str, Any]]) -> None:

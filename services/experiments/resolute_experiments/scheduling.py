@@ -214,13 +214,14 @@ class _Pass:
         ]
         candidates.sort(key=lambda holder: (-holder.priority, -holder.started_at))
         best: list[Holder] | None = None
+        coming = 0
         for nodes in self._machines.sites(request.demand):
             victims = self._victims(request.demand, nodes, leaving, candidates)
             if victims is not None and (best is None or len(victims) < len(best)):
                 best = victims
-        if best is None:
-            return [], 0
-        return best, sum(len(holder.slot_ids) for holder in [*leaving, *best])
+                there = self._machines.slots_of(nodes)
+                coming = sum(len(there & {*holder.slot_ids}) for holder in [*leaving, *victims])
+        return best or [], coming
 
     def _victims(
         self, demand: Demand, nodes: frozenset[int], leaving: list[Holder], candidates: list[Holder]
@@ -235,4 +236,12 @@ class _Pass:
             if gain := len(there & {*holder.slot_ids}):
                 victims.append(holder)
                 reachable += gain
-        return victims if reachable >= demand.slots else None
+        if reachable < demand.slots:
+            return None
+        # One that came later may have made an earlier one needless; the most urgent are spared first.
+        for holder in reversed(victims[:-1]):
+            gain = len(there & {*holder.slot_ids})
+            if reachable - gain >= demand.slots:
+                victims.remove(holder)
+                reachable -= gain
+        return victims

@@ -47,7 +47,9 @@ class SearcherService:
         shared = make_url(environment.database_url).get_backend_name() != "sqlite"
         self._storage = Storage(environment.open_database(NAME))
         self._watchers = Watchers()
-        self._workers = Workers()
+        # Suggestions are waited for by trials: nothing that can wait longer stands before them.
+        self._suggesters = Workers()
+        self._workers = Workers(1)
         self._keeper = Keeper(self._storage, self._workers)
         owners = Owners(self._storage)
         searches = LiveSearches(
@@ -59,7 +61,7 @@ class SearcherService:
             asked=self._answer,
             grown=self._keeper.look,
         )
-        self._answering = Answering(self._storage, searches, self._workers)
+        self._answering = Answering(self._storage, searches, self._suggesters)
         self._lookout = Lookout(self._storage, self._watchers) if shared else None
         self._servicer = SearcherServicer(
             storage=self._storage,
@@ -103,6 +105,7 @@ class SearcherService:
             await self._lookout.stop()
         await self._answering.close()
         await self._keeper.close()
+        await asyncio.to_thread(self._suggesters.close)
         await asyncio.to_thread(self._workers.close)
         await self._storage.close()
 

@@ -172,6 +172,24 @@ def test_room_is_made_on_one_node_by_as_few_as_possible() -> None:
     assert len(plan([demand(4)], holders[:4], two_nodes(4, 5, 6)).preemptions) == 4
 
 
+def test_nobody_is_preempted_for_whom_another_makes_room_as_well() -> None:
+    holders = [
+        Holder(allocation_id="small", experiment_id="h", slot_ids=(0,), priority=99),
+        Holder(allocation_id="large", experiment_id="h", slot_ids=(1, 2, 3), priority=90),
+    ]
+    assert plan([demand(3)], holders, two_nodes()).preemptions == ("large",)
+    assert plan([demand(4)], holders, two_nodes()).preemptions == ("small", "large")
+
+
+def test_only_slots_that_come_free_where_the_trial_goes_are_told_of() -> None:
+    holders = [
+        Holder(allocation_id="far", experiment_id="h", slot_ids=(4, 5), priority=1, leaving=True),
+        Holder(allocation_id="near", experiment_id="h", slot_ids=(0, 1, 2, 3), priority=90),
+        Holder(allocation_id="other", experiment_id="h", slot_ids=(6, 7), priority=1),
+    ]
+    assert "4 more once" in plan([demand(4)], holders, two_nodes()).why("a", "e")
+
+
 NODES = 3
 REQUESTS = st.lists(
     st.builds(

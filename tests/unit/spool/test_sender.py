@@ -20,7 +20,7 @@ from resolute.spool.delivery import Answer, LineDelivery, ReportDelivery
 from resolute.spool.format import Line, Row, Schema, Stdtype
 from resolute.spool.lines import LineWriter
 from resolute.spool.reader import Chunk, SpoolReader
-from resolute.spool.reports import ReportWriter, read_refusals
+from resolute.spool.reports import ReportWriter, append_refusals, read_refusals, refusals_of
 from resolute.spool.sender import HOPELESS_DEFECTS, SpoolSender
 from resolute.spool.splitter import MAX_LINE
 from resolute.spool.thread import SenderThread
@@ -213,6 +213,16 @@ def test_refused_reports_reach_the_writer_and_the_others_arrive(tmp_path: Path) 
     assert [steps for _, steps, _ in receiver.all_rows()] == [0, 1, 2, 4, 5]
     with pytest.raises(errors.InvalidArgumentError, match="too high"):
         writer.flush(timeout=0)
+
+
+def test_a_refusal_that_was_noted_twice_counts_once_and_a_torn_one_not_at_all(tmp_path: Path) -> None:
+    spool = tmp_path / "rank0.metrics"
+    note = {"sequence": 3, "message": "a conflict"}
+    append_refusals(spool, [note, note, {"sequence": 5, "message": "a bad name"}])
+    with spool.with_suffix(".refusals").open("a") as file:
+        file.write('{"sequence": 7, "mess')
+    assert [refusal["sequence"] for refusal in read_refusals(spool)] == [3, 5]
+    assert list(refusals_of(tmp_path)) == ["a conflict", "a bad name"]
 
 
 def test_a_report_that_no_service_takes_is_found_and_left_out(tmp_path: Path) -> None:

@@ -66,6 +66,45 @@ def saved_steps(trial: Trial) -> list[int]:
     return sorted(json.loads(file.read_text())["steps_completed"] for file in files)
 
 
+def by_time(trial: Trial, monkeypatch: pytest.MonkeyPatch, searcher: dict[str, Any]) -> None:
+    trial.time_driven = True
+    trial.config = {"searcher": searcher}
+    trial.enter(monkeypatch)
+
+
+def test_a_search_by_time_leaves_the_length_to_the_script(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_time(trial, monkeypatch, {})
+    trained = fit(max_length=Batch(5), reporting_period=Batch(2), validation_period=Batch(3))
+    assert trained.seen == list(range(5))
+    assert steps(trial, "training") == [2, 3, 4, 5]
+    assert steps(trial, "validation") == [3, 5]
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        (None, ValueError, r"max_length is missing: this search is driven by time"),
+        (5, TypeError, r"max_length is 5; pytorch\.Batch\(number\) or pytorch\.Epoch\(number\) was expected"),
+    ],
+)
+def test_a_search_by_time_wants_a_length(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch, given: Any, error: type[Exception], message: str
+) -> None:
+    by_time(trial, monkeypatch, {})
+    with pytest.raises(error, match=message):
+        fit(max_length=given)
+
+
+def test_the_length_of_an_older_config_counts_and_is_warned_of(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_time(trial, monkeypatch, {"max_length": {"batches": 4}})
+    with pytest.warns(FutureWarning, match=r"searcher\.max_length of the config is deprecated here"):
+        assert fit().seen == list(range(4))
+
+
 def test_the_search_decides_how_long_and_the_intervals_when(
     trial: Trial, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -414,7 +414,10 @@ def _renewing(
 
 
 def _batches(sizes: Mapping[str, int]) -> Iterator[dict[str, int]]:
-    """Cuts files into parts for which URLs are asked together, so that none waits long enough to run out."""
+    """Cuts files into parts for which URLs are asked together: a message holds only so many.
+
+    A URL that runs out before its turn is renewed when the store refuses it.
+    """
     batch: dict[str, int] = {}
     total = 0
     for path, size in sizes.items():

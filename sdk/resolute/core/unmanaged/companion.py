@@ -18,7 +18,6 @@ from typing import Any
 from resolute.client.endpoint import Endpoint
 from resolute.client.remote.trials import Trials
 from resolute.client.session import Session
-from resolute.client.syncing import refusals_of
 from resolute.clock import SYSTEM_CLOCK, Clock
 from resolute.errors import ConflictError, ResoluteError
 from resolute.exit_record import ExitRecord
@@ -27,6 +26,7 @@ from resolute.processes import ProcessIdentity
 from resolute.run_directory import Flags, RunDirectory, read_json, write_atomically, write_json
 from resolute.run_lock import RunLock
 from resolute.spool.batches import RunIdentity
+from resolute.spool.reports import refusals_of
 from resolute.spool.shipping import Shipping
 
 HEARTBEAT_SECONDS = 60.0
