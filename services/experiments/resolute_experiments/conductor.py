@@ -25,6 +25,7 @@ from resolute_experiments.attempts import Attempts
 from resolute_experiments.clients import Clients
 from resolute_experiments.delivery import deliver
 from resolute_experiments.ending import Evidence, Sealed, write_decision
+from resolute_experiments.exits import summarize_exit
 from resolute_experiments.moment import Moment
 from resolute_experiments.notifier import Notifier
 from resolute_experiments.policies import search_logs
@@ -32,7 +33,7 @@ from resolute_experiments.removal import remove_everywhere
 from resolute_experiments.renewal import renew
 from resolute_experiments.retention import apply_retention
 from resolute_experiments.searchspec import search_spec, works_by_operations
-from resolute_experiments.settle import EarlyExit, Exit, Facts, Operation, Situation, settle
+from resolute_experiments.settle import Facts, Operation, Situation, settle
 from resolute_experiments.states import LIVE_EXPERIMENTS, STOPPING_EXPERIMENTS, ExperimentState
 from resolute_experiments.store import continuations, experiments, outbox, runs, trials
 from resolute_experiments.store.experiments import Experiment
@@ -61,6 +62,7 @@ class Conductor:
         notifier: Tells of changes.
         clock: Tells the time.
         preemption_timeout: Seconds that trials get to checkpoint after a signal.
+        lease_ttl: Seconds after which a machine that fell silent is noticed at the latest.
         release: Frees what a run holds on its machines; called after it was settled.
     """
 
@@ -73,6 +75,7 @@ class Conductor:
         notifier: Notifier,
         clock: Clock,
         preemption_timeout: float,
+        lease_ttl: float,
         release: Callable[[Run], Awaitable[None]],
     ) -> None:
         self._id = experiment_id
@@ -81,6 +84,7 @@ class Conductor:
         self._notifier = notifier
         self._clock = clock
         self._preemption_timeout = preemption_timeout
+        self._lease_ttl = lease_ttl
         self._release = release
         self._running = False
 
@@ -178,7 +182,7 @@ class Conductor:
         under_way = await self._database.read(self._runs_under_way)
         self._running = bool(under_way)
         for run, containers in under_way:
-            if all(container.exited or container.lost for container in containers):
+            if all(container.over for container in containers):
                 await self._settle(experiment, run, containers)
 
     def _runs_under_way(self, connection: Connection) -> list[tuple[Run, list[Container]]]:
@@ -189,7 +193,9 @@ class Conductor:
 
     async def _settle(self, experiment: Experiment, run: Run, containers: list[Container]) -> None:
         sealed = await self._seal(run)
-        exit_, failure = summarize_exit(run, containers, now=self._clock.time())
+        exit_, failure = summarize_exit(
+            run, containers, now=self._clock.time(), notice_seconds=self._lease_ttl
+        )
         evidence = Evidence(
             exit=exit_,
             failure=failure,
@@ -337,19 +343,3 @@ class Conductor:
 def _idle_seconds() -> float:
     # Spread out, so that hundreds of conductors do not look at the same instant.
     return _IDLE_SECONDS * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
-
-
-def summarize_exit(run: Run, containers: list[Container], *, now: float) -> tuple[Exit, str]:
-    """Makes one exit of an allocation's containers: the first failure counts, a lost container loses all."""
-    failed = [container for container in containers if container.exit_code]
-    early = [container.early_exit_reason for container in containers if container.early_exit_reason]
-    overdue = run.signal_deadline is not None and now >= run.signal_deadline
-    exit_ = Exit(
-        forced=run.preempt and overdue,
-        lost=not failed and any(container.lost for container in containers),
-        exit_code=(failed[0].exit_code or 0) if failed else 0,
-        acknowledged=any(container.acknowledged for container in containers),
-        early_exit=EarlyExit(early[0]) if early else EarlyExit.NONE,
-    )
-    failures = [container.failure for container in containers if container.failure]
-    return exit_, failures[0] if failures else ""

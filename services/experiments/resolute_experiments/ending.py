@@ -46,20 +46,31 @@ class Evidence:
     """What log policies make of its lines."""
 
 
-def note_container_end(connection: Connection, run: runs.Run, rank: int, moment: Moment, **how: Any) -> None:
+def note_container_end(
+    connection: Connection,
+    run: runs.Run,
+    rank: int,
+    moment: Moment,
+    *,
+    end_time: float = 0.0,
+    **how: Any,
+) -> None:
     """Writes how a container ended. With its last one a trial runs no more, and is not shown as if it did.
 
     Args:
         connection: A transaction.
         run: The container's run, not settled yet.
         rank: The container within it.
-        moment: When.
+        moment: When it was heard of.
+        end_time: Unix time at which it ended by its own word; 0 when it left none.
         how: Columns of the container.
     """
-    runs.update_container(connection, run.allocation_id, rank, **how)
+    # The clock of its machine may be ahead, but nothing is heard of before it was.
+    ended_at = min(end_time or moment.now, moment.now)
+    runs.update_container(connection, run.allocation_id, rank, ended_at=ended_at, **how)
     containers = runs.containers_of(connection, run.allocation_id)
     trial = trials.get(connection, trial_id=run.trial_id)
-    over = all(container.exited or container.lost for container in containers)
+    over = all(container.over for container in containers)
     if over and trial.run == run.run and not run.ended:
         move_trial(connection, trial, TrialEvent.CONTAINERS_ENDED, moment)
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import structlog
 from sqlalchemy.engine import Connection
 
 from resolute.clock import Clock
 from resolute.errors import NotFoundError
+from resolute.exit_record import ExitRecord
 from resolute_experiments.attempts import Attempts
 from resolute_experiments.ending import note_container_end
 from resolute_experiments.leases import Leases
@@ -130,6 +133,8 @@ class Fleet:
                     container.container_rank,
                     moment,
                     exited=True,
+                    # One that had begun was ended above, and is missed by whoever watches it.
+                    lost=False,
                     exit_code=_FAILED_LAUNCH,
                     failure=f"the run could not be started: {failure}",
                 )
@@ -197,10 +202,13 @@ class Fleet:
         def work(connection: Connection) -> str:
             run = runs.get(connection, report.allocation_id)
             container = runs.container(connection, report.allocation_id, report.container_rank)
-            if container.exited or container.lost or run.ended:
+            if container.over or run.ended:
                 return ""
-            values = {"lost": True} if report.exit is None else _exit_values(report)
-            note_container_end(connection, run, report.container_rank, moment, **values)
+            rank = report.container_rank
+            if report.exit is None:
+                note_container_end(connection, run, rank, moment, lost=True)
+            else:
+                note_container_end(connection, run, rank, moment, **_exit_values(report.exit))
             return run.experiment_id
 
         try:
@@ -241,6 +249,7 @@ class Fleet:
         for allocation_id, since in self._broken_since.items():
             if now - since >= _STRAGGLER_SECONDS:
                 _log.info("another container has failed: the rest is ended", allocation=allocation_id)
+                await self._database.write(partial(runs.mark_stragglers, allocation_id=allocation_id))
                 await self._manager.kill(allocation_id)
 
     async def backlog_seconds(self) -> float:
@@ -267,18 +276,18 @@ class Fleet:
         return self._issue_token(identity)
 
 
-def _exit_values(report: ContainerReport) -> dict[str, object]:
-    assert report.exit is not None
+def _exit_values(record: ExitRecord) -> dict[str, Any]:
     return {
+        "end_time": record.end_time,
         "exited": True,
-        "exit_code": report.exit.exit_code,
-        "acknowledged": report.exit.acknowledged,
-        "early_exit_reason": report.exit.early_exit_reason,
-        "failure": report.exit.failure,
+        "exit_code": record.exit_code,
+        "acknowledged": record.acknowledged,
+        "early_exit_reason": record.early_exit_reason,
+        "failure": record.failure,
     }
 
 
 def _is_broken(containers: Sequence[runs.Container]) -> bool:
     """Whether a container has failed while another goes on."""
     failed = any(container.exit_code or container.lost for container in containers)
-    return failed and not all(container.exited or container.lost for container in containers)
+    return failed and not all(container.over for container in containers)

@@ -268,6 +268,7 @@ class ExperimentsService:
             notifier=self._core.notifier,
             clock=self._clock,
             preemption_timeout=self._settings.preemption_timeout,
+            lease_ttl=self._settings.lease_ttl,
             release=self._fleet.release,
         )
         task = asyncio.create_task(conductor.run(), name=f"conduct-{experiment_id}")

@@ -306,6 +306,36 @@ def test_trial_whose_processes_have_ended_is_not_shown_as_running(store: Store, 
     assert store.trial(trial_id).state is TrialState.STOPPING
 
 
+@pytest.mark.parametrize(
+    ("end_time", "ended_at"),
+    [(990.5, 990.5), (0.0, NOW.now), (NOW.now + 60, NOW.now)],
+    ids=["its own word", "it left no word", "its clock is ahead"],
+)
+def test_container_keeps_when_it_ended_and_no_later_than_it_was_heard_of(
+    store: Store, end_time: float, ended_at: float
+) -> None:
+    run = store.start(store.create_trial())
+    before = store.run(lambda c: runs.container(c, run.allocation_id, 0))
+    assert (before.ended_at, before.straggler) == (None, False)
+    store.run(lambda c: note_container_end(c, run, 0, NOW, end_time=end_time, exited=True, exit_code=1))
+    assert store.run(lambda c: runs.container(c, run.allocation_id, 0)).ended_at == ended_at
+
+
+def test_only_containers_that_go_on_are_marked_as_stragglers(store: Store) -> None:
+    trial = store.trial(store.create_trial())
+    ends: list[dict[str, Any]] = [{"exited": True, "exit_code": 1}, {"lost": True}, {}]
+    row = run_row(trial, allocation_id(trial.id, 1))
+
+    def work(connection: Connection) -> list[bool]:
+        runs.insert(connection, row, placements=[[rank] for rank, _ in enumerate(ends)])
+        for rank, end in enumerate(ends[:2]):
+            runs.update_container(connection, row["allocation_id"], rank, **end)
+        runs.mark_stragglers(connection, allocation_id=row["allocation_id"])
+        return [each.straggler for each in runs.containers_of(connection, row["allocation_id"])]
+
+    assert store.run(work) == [False, False, True]
+
+
 def test_trial_of_which_a_container_lives_goes_on_and_an_old_run_says_nothing(store: Store) -> None:
     trial_id = store.create_trial()
     first = store.start(trial_id)

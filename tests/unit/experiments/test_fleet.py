@@ -181,6 +181,8 @@ def test_the_containers_that_a_failed_one_leaves_behind_are_ended_after_a_minute
             clock.advance(1)
             await machines._enforce()
             assert manager.killed == ["t.1"]
+            marks = await machines._database.read(lambda c: runs.containers_of(c, "t.1"))
+            assert [container.straggler for container in marks] == [True, False]
             # Once both have ended there is nobody to end.
             await write(lambda c: runs.update_container(c, "t.1", 0, lost=True))
             await machines._enforce()

@@ -166,12 +166,13 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
         def work(connection: Connection) -> str:
             run = runs.get(connection, request.allocation_id)
             container = runs.container(connection, request.allocation_id, request.container_rank)
-            if not (container.exited or container.lost):
+            if not container.over:
                 note_container_end(
                     connection,
                     run,
                     request.container_rank,
                     moment,
+                    end_time=request.end_time.ToMicroseconds() / 1e6,
                     exited=True,
                     exit_code=request.exit_code,
                     acknowledged=request.acknowledged or run.acknowledged,

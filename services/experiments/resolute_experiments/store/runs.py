@@ -82,6 +82,13 @@ class Container:
     acknowledged: bool
     early_exit_reason: str
     failure: str
+    ended_at: float | None
+    straggler: bool
+
+    @property
+    def over(self) -> bool:
+        """Whether it ended, seen or unseen."""
+        return self.exited or self.lost
 
 
 def insert(
@@ -203,6 +210,13 @@ def update_container(connection: Connection, allocation_id: str, rank: int, **va
         .where(containers.c.allocation_id == allocation_id, containers.c.container_rank == rank)
         .values(**values)
     )
+
+
+def mark_stragglers(connection: Connection, *, allocation_id: str) -> None:
+    """Notes of the containers that go on that they are about to be ended, for another of them has failed."""
+    going_on = sa.not_(containers.c.exited) & sa.not_(containers.c.lost)
+    condition = (containers.c.allocation_id == allocation_id) & going_on
+    connection.execute(sa.update(containers).where(condition).values(straggler=True))
 
 
 def _from_row(row: sa.Row[Any]) -> Run:
