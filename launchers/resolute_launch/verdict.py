@@ -76,16 +76,19 @@ def ended(
         if not seen.pointless:
             seen.obstacle = _hook_failure(exit_code, seen, words)
         return never_started(seen, clock=clock)
-    failure = ""
+    failure, end_time = "", clock.time()
     if exit_code:
-        failure = seen.forced or describe(exit_code, words, first_rank_failure(run))
+        first = first_rank_failure(run)
+        failure = seen.forced or describe(exit_code, words, first)
+        # Ending its other ranks may take longer than it takes other containers to notice and fail too.
+        end_time = first.time if first else end_time
     return ExitRecord(
         exit_code=exit_code,
         # One that left only at SIGTERM, and well, left because of the signal.
         acknowledged=flags.acknowledged or (not exit_code and seen.preempted and bool(seen.forced)),
         early_exit_reason=early_exit(run),
         failure=failure,
-        end_time=clock.time(),
+        end_time=end_time,
     )
 
 

@@ -23,7 +23,7 @@ class ExitRecord:
     failed_before_entrypoint: bool = False
     """Whether the entrypoint never ran: fetching, the hook or the rendezvous failed."""
     end_time: float = 0.0
-    """Unix time of the end."""
+    """Unix time of the end; of a failure, when the first rank failed where that is known."""
 
     @classmethod
     def read(cls, path: Path) -> ExitRecord | None:

@@ -44,6 +44,18 @@ def test_a_run_that_did_its_work_has_nothing_to_explain(run: RunDirectory) -> No
     assert record == ExitRecord(exit_code=0, end_time=5.0)
 
 
+def test_a_run_failed_when_its_first_rank_did_though_its_processes_ended_later(
+    run: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = Observations(gate_opened=True, released=True)
+    assert ended(run, 1, seen).end_time == 5.0
+    for rank, time in ((0, 4.0), (1, 3.0)):
+        monkeypatch.setattr("time.time", lambda time=time: time)
+        record_rank_failure(run, rank=rank, exit_code=1)
+    assert ended(run, 1, seen).end_time == 3.0
+    assert ended(run, 0, seen).end_time == 5.0
+
+
 def test_an_acknowledgement_counts_with_and_without_a_signal(run: RunDirectory) -> None:
     Flags(run.flags_file).acknowledge()
     assert ended(run, 0, Observations(released=True)).acknowledged

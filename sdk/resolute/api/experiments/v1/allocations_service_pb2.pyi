@@ -465,7 +465,7 @@ class ReportExitRequest(google.protobuf.message.Message):
     """Whether the entrypoint never started: fetching, the hook or the rendezvous failed."""
     @property
     def end_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it ended."""
+        """When it ended; of a failure, when the first rank failed where that is known."""
 
     def __init__(
         self,
