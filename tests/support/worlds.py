@@ -13,6 +13,8 @@ from typing import Any
 from support.embedded import EmbeddedCluster, eventually
 
 from resolute.client import Determined, Experiment, ExperimentState, Trial
+from resolute.processes import ProcessIdentity
+from resolute.run_directory import RunDirectory, read_json
 
 _ROOT = Path(__file__).parents[2]
 DISTRIBUTED = _ROOT / "examples" / "distributed"
@@ -143,6 +145,13 @@ class WorldTrial:
     def kill_rank(self, rank: int) -> None:
         """Ends the process of one rank as a crash of its machine would."""
         os.kill(self.process_of(rank), signal.SIGKILL)
+
+    def lose_node(self, rank: int) -> None:
+        """Ends whoever looks after the container of one rank, so that nobody sees how that ends."""
+        run = RunDirectory(Path(environment_of(self.process_of(rank))["RESOLUTE_RUN_DIR"]))
+        supervisor = ProcessIdentity.from_json(read_json(run.supervisor_file))
+        assert supervisor is not None
+        supervisor.send(signal.SIGKILL)
 
 
 def environment_of(pid: int) -> dict[str, str]:

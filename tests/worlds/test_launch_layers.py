@@ -63,6 +63,17 @@ def test_ranks_stop_at_one_step_go_on_there_and_survive_the_death_of_one(
         assert "finished at step 200" in lines
 
 
+def test_a_lost_node_is_no_restart_though_the_ranks_of_the_other_fail_of_it(submit: Submit) -> None:
+    trial = submit(TORCHRUN, SLOW, "hyperparameters.checkpoint_every=50", "max_restarts=0")
+    trial.wait_for_step(60)
+    trial.lose_node(1)
+    trial.wait_for(ExperimentState.COMPLETED)
+    assert trial.restarts == 0
+    resumed = trial.steps_said("resumed at step")
+    assert len(resumed) == 2
+    assert resumed[0] == resumed[1] > 0
+
+
 @pytest.mark.parametrize("layer", ["torch_distributed", "horovod", "deepspeed"])
 def test_one_rank_that_fails_ends_the_others_and_its_traceback_is_the_trials(
     submit: Submit, layer: str
