@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from resolute_launch.grace import inner_grace
 from resolute_launch.layers.command import run_layer
 from resolute_launch.layers.grammar import Grammar, Request
 from resolute_launch.layers.plan import (
@@ -25,7 +26,6 @@ GRAMMAR = Grammar(
     about="Launches a script under DeepSpeed's launcher.",
 )
 HOSTFILE_VARIABLE = "DET_DEEPSPEED_HOSTFILE_PATH"
-GRACE_SECONDS = 5.0
 
 
 def plan(request: Request, world: World) -> LaunchPlan:
@@ -54,7 +54,8 @@ def plan(request: Request, world: World) -> LaunchPlan:
             **({} if world.gpu else {"DS_ACCELERATOR": "cpu"}),
         },
         files={} if world.alone else {hostfile: _hosts(world)},
-        grace_seconds=GRACE_SECONDS,
+        # Its runner and its launcher stand between this layer and the ranks.
+        grace_seconds=inner_grace(inner_grace(world.grace_seconds)),
         whole_group=True,
         heals=heals(request),
     )

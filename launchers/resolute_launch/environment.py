@@ -55,6 +55,7 @@ def task_environment(base: Mapping[str, str], *, task: Task, info: ClusterInfo) 
     environment[variables.STDOUT] = str(stdout_pipe(task.run))
     environment[variables.STDERR] = str(stderr_pipe(task.run))
     environment[DIRECTORY_VARIABLE] = str(task.run.info)
+    environment[variables.TERMINATION_GRACE] = f"{task.term_grace_seconds:g}"
     return {name: value for name, value in environment.items() if len(os.fsencode(value)) <= _LONGEST_VALUE}
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from resolute.constants import HOROVOD_GLOO_TIMEOUT_SECONDS, HOROVOD_STARTUP_TIMEOUT_SECONDS
+from resolute_launch.grace import inner_grace
 from resolute_launch.horovod_part import host_name
 from resolute_launch.layers.command import run_layer
 from resolute_launch.layers.grammar import Grammar, Request
@@ -64,6 +65,7 @@ def plan(request: Request, world: World) -> LaunchPlan:
         ),
         environment={"USE_HOROVOD": "1", "DET_CHIEF_IP": world.chief},
         defaults=thread_defaults(world),
+        grace_seconds=inner_grace(world.grace_seconds),
         # horovodrun takes a job of Slurm for its own.
         dropped=frozenset({"SLURM_JOBID"}),
         hand_over=world.alone,

@@ -24,12 +24,11 @@ from typing import Any
 
 from resolute.clock import SYSTEM_CLOCK, Clock
 from resolute_launch.escalation import Escalation, Step
+from resolute_launch.grace import inner_grace, outer_grace
 from resolute_launch.interfaces import interface_to
 from resolute_launch.offspring import start_led
 from resolute_launch.patience import pauses
 
-GRACE_SECONDS = 5.0
-"""Seconds between SIGTERM and SIGKILL for the ranks of a job that has failed elsewhere."""
 _POLL_SECONDS = 0.1
 
 
@@ -52,7 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     with _meeting_place(slots, address=address, port=int(port), serve=node == "0", patience=_patience(job)):
         environ = _job_environment(job, address=address, port=port)
-        return _Ranks(clock=SYSTEM_CLOCK).run(job.command, environ, mine)
+        grace = inner_grace(inner_grace(outer_grace(os.environ)))
+        return _Ranks(clock=SYSTEM_CLOCK, grace=grace).run(job.command, environ, mine)
 
 
 def _parse(words: Sequence[str]) -> Namespace:
@@ -167,8 +167,8 @@ def _interface(address: str) -> str:
 class _Ranks:
     """The processes of this container's ranks; when one of them fails, the others are ended."""
 
-    def __init__(self, *, clock: Clock) -> None:
-        self._escalation = Escalation(clock, grace=GRACE_SECONDS)
+    def __init__(self, *, clock: Clock, grace: float) -> None:
+        self._escalation = Escalation(clock, grace=grace)
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def run(self, command: Sequence[str], environ: Mapping[str, str], slots: list[Any]) -> int:

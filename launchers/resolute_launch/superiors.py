@@ -47,7 +47,7 @@ class Superiors:
         self._task, self._seen, self._say = task, seen, say
         self._board, self._lease = board, lease
         self._patience, self._terminations = patience, terminations
-        self.escalation = Escalation(clock, grace=task.order.term_grace_seconds)
+        self.escalation = Escalation(clock, grace=task.term_grace_seconds)
         """When the processes are made to end."""
         self._directive = Directive()
         self._terminations_seen = 0

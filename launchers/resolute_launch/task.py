@@ -34,6 +34,13 @@ class Task:
         return to_mapping(self.spec.config)
 
     @property
+    def term_grace_seconds(self) -> float:
+        """Seconds between SIGTERM and SIGKILL: those of the config, else those of the machine."""
+        if self.spec.HasField("termination_grace_seconds"):
+            return self.spec.termination_grace_seconds
+        return self.order.term_grace_seconds
+
+    @property
     def alone(self) -> bool:
         """Whether the run has this one container only."""
         return self.spec.container_count <= 1

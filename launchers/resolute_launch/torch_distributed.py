@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 
+from resolute_launch.grace import inner_grace
 from resolute_launch.layers.command import run_layer
 from resolute_launch.layers.grammar import Grammar, Request
 from resolute_launch.layers.plan import WRAP_RANK, LaunchPlan, heals, network_defaults, thread_defaults
@@ -17,8 +19,13 @@ GRAMMAR = Grammar(
 )
 
 
+_TORCHRUN_SECONDS = 30
+"""What torchrun itself gives its ranks after SIGTERM."""
+
+
 def plan(request: Request, world: World) -> LaunchPlan:
     """Plans the part of this container."""
+    grace = inner_grace(world.grace_seconds)
     return LaunchPlan(
         argv=(
             *(world.python, "-m", "torch.distributed.run"),
@@ -34,7 +41,12 @@ def plan(request: Request, world: World) -> LaunchPlan:
             *request.script,
         ),
         environment={"USE_TORCH_DISTRIBUTED": "True", "DET_CHIEF_IP": world.chief},
-        defaults=thread_defaults(world) | network_defaults(world),
+        defaults={
+            **thread_defaults(world),
+            **network_defaults(world),
+            "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": str(max(_TORCHRUN_SECONDS, math.ceil(grace))),
+        },
+        grace_seconds=grace,
         heals=heals(request),
     )
 

@@ -11,6 +11,9 @@ from typing import Any
 from resolute.errors import InvalidArgumentError
 from resolute.run_directory import read_json, write_json
 
+TERM_GRACE_SECONDS = 15.0
+"""Seconds between SIGTERM and SIGKILL where neither the config nor the machine says another number."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchOrder:
@@ -40,8 +43,8 @@ class LaunchOrder:
     """Directory that holds the ``determined`` package; empty for the launcher's own."""
     lease_patience_seconds: float = 3600.0
     """How long the run goes on while the control plane is away, before it checkpoints and exits."""
-    term_grace_seconds: float = 15.0
-    """Seconds between SIGTERM and SIGKILL once the processes must end."""
+    term_grace_seconds: float = TERM_GRACE_SECONDS
+    """Seconds between SIGTERM and SIGKILL once the processes must end, unless the config says it."""
     rendezvous_timeout_seconds: float = 600.0
     """Seconds that the containers of one run have to find each other."""
     log_level: str = "INFO"

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from resolute.launch_order import TERM_GRACE_SECONDS
+from resolute_launch.grace import inner_grace
 from resolute_launch.layers.grammar import Request
 from resolute_launch.layers.world import World
 
 WRAP_RANK = "resolute_launch.wrap_rank"
 _HEALING = {"max_restarts", "host_discovery_script", "elastic_training"}
-GRACE_SECONDS = 10.0
-"""Seconds between SIGTERM and SIGKILL; less than the supervisor of a run gives to all of it."""
 
 
 class LaunchRefusedError(Exception):
@@ -33,8 +33,8 @@ class LaunchPlan:
     """Variables that would mislead the launcher."""
     files: Mapping[Path, str] = field(default_factory=dict)
     """Files that it reads."""
-    grace_seconds: float = GRACE_SECONDS
-    """Seconds between SIGTERM and SIGKILL."""
+    grace_seconds: float = inner_grace(TERM_GRACE_SECONDS)
+    """Seconds between SIGTERM and SIGKILL; less than the supervisor of a run gives to all of it."""
     whole_group: bool = False
     """Whether signals go to all of its process group, because the launcher itself does not pass them on."""
     heals: bool = False

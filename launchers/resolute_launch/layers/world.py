@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from resolute.info import ClusterInfo
+from resolute.launch_order import TERM_GRACE_SECONDS
 from resolute_launch import variables
+from resolute_launch.grace import outer_grace
 from resolute_launch.interfaces import interface_to
 
 DEFAULT_TORCH_PORT = 29400
@@ -41,6 +43,8 @@ class World:
     """Takes the files of a launch."""
     config: Mapping[str, Any] = field(default_factory=dict)
     """The experiment's config."""
+    grace_seconds: float = TERM_GRACE_SECONDS
+    """Seconds between SIGTERM to this layer and SIGKILL to all of it."""
     python: str = sys.executable
     """Interpreter of the launchers."""
 
@@ -91,6 +95,7 @@ def read_world(info: ClusterInfo | None, environ: Mapping[str, str]) -> World:
         interface=_interface(info, addresses),
         gpu=bool(info.gpu_uuids) or environ.get("DET_USE_GPU") == "true",
         visible_devices=devices,
+        grace_seconds=outer_grace(environ),
         folder=Path(os.path.abspath(folder)),  # noqa: PTH100  # resolves no links, unlike pathlib
         config=info.trial._config if info.task_type == "TRIAL" else {},  # noqa: SLF001 - documented name
     )

@@ -57,6 +57,7 @@ def launch_spec(
         cluster_id=terms.cluster_id,
         lease_ttl_seconds=terms.lease_ttl,
         preemption_timeout_seconds=terms.preemption_timeout,
+        termination_grace_seconds=experiment.config.get("termination_grace"),
         model_definition_sha256=experiment.definition_sha256 if experiment.definition_size else "",
         trace_id=run.trace_id,
         time_driven=not works_by_operations(experiment.config),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -19,6 +20,7 @@ from resolute.values import to_value
 from resolute_experiments import actions, lifecycle
 from resolute_experiments.answers import Answers
 from resolute_experiments.ending import Evidence, Sealed, note_container_end, write_decision
+from resolute_experiments.launchspec import Terms, launch_spec
 from resolute_experiments.moment import Moment
 from resolute_experiments.schema import audit, metadata
 from resolute_experiments.settle import Decision, Exit
@@ -193,6 +195,28 @@ def test_a_run_s_own_time_to_checkpoint_counts_before_the_cluster_s(store: Store
     store.run(lambda c: runs.update(c, run.allocation_id, preemption_timeout=5.0))
     store.change(lifecycle.pause)
     assert store.signal(running).signal_deadline == 1005.0
+
+
+@pytest.mark.parametrize("grace", [None, 0, 2.5])
+def test_a_supervisor_is_told_the_grace_of_the_config_or_none(store: Store, grace: float | None) -> None:
+    trial_id = store.create_trial()
+    run = store.start(trial_id)
+    experiment = store.experiment()
+    config = {
+        "searcher": {"name": "single", "metric": "loss"},
+        "checkpoint_storage": {"type": "directory", "container_path": "/checkpoints"},
+        "termination_grace": grace,
+    }
+    spec = launch_spec(
+        run=run,
+        containers=store.run(lambda c: runs.containers_of(c, run.allocation_id)),
+        container_rank=0,
+        trial=store.trial(trial_id),
+        experiment=replace(experiment, config=config),
+        terms=Terms(cluster_id="c", lease_ttl=30, preemption_timeout=60, collective_key="k"),
+    )
+    told = spec.termination_grace_seconds if spec.HasField("termination_grace_seconds") else None
+    assert told == grace
 
 
 def test_pausing_twice_is_pausing_once(store: Store) -> None:

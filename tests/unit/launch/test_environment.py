@@ -61,6 +61,15 @@ def test_the_config_may_set_the_path_of_modules_but_not_take_the_compat_package_
     assert environment["DET_TRIAL_ID"] == "12"
 
 
+@pytest.mark.parametrize(("grace", "told"), [({}, "15"), ({"termination_grace_seconds": 0.5}, "0.5")])
+def test_the_layers_are_told_the_grace_of_the_config_else_of_the_machine(
+    tmp_path: Path, grace: dict[str, float], told: str
+) -> None:
+    config = {"environment": {"environment_variables": ["RESOLUTE_TERMINATION_GRACE=99"]}}
+    task = make_task(tmp_path, config=config, **grace)
+    assert environment_of(task, {"RESOLUTE_TERMINATION_GRACE": "77"})["RESOLUTE_TERMINATION_GRACE"] == told
+
+
 def test_the_master_is_spelled_as_every_era_read_it(tmp_path: Path) -> None:
     environment = environment_of(make_task(tmp_path))
     assert environment["DET_MASTER"] == "127.0.0.1:8080"

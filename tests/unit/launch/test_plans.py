@@ -230,6 +230,22 @@ def test_a_launcher_that_may_restart_ranks_is_left_to_it(word: str) -> None:
     assert not torch_distributed.plan(REQUEST, TWO).heals
 
 
+@pytest.mark.parametrize(
+    ("grace", "torch", "deep"),
+    [("", 10, 5), ("15", 10, 5), ("3", 1.5, 0.75), ("0", 0, 0), ("120", 115, 110), ("40.5", 35.5, 30.5)],
+)
+def test_a_layer_kills_a_little_before_the_supervisor_does(grace: str, torch: float, deep: float) -> None:
+    world = read_world(cluster_of("127.0.0.1"), {"RESOLUTE_TERMINATION_GRACE": grace})
+    layers = (torch_distributed, horovod, deepspeed)
+    assert [layer.plan(REQUEST, world).grace_seconds for layer in layers] == [torch, torch, deep]
+
+
+@pytest.mark.parametrize(("grace", "seconds"), [(15, "30"), (120, "115"), (40.5, "36")])
+def test_torchrun_kills_no_earlier_than_its_layer(grace: float, seconds: str) -> None:
+    plan = torch_distributed.plan(REQUEST, dataclasses.replace(TWO, grace_seconds=grace))
+    assert plan.environ({})["TORCH_ELASTIC_SHUTDOWN_TIMEOUT"] == seconds
+
+
 def test_outside_of_a_cluster_the_world_is_this_machine() -> None:
     world = read_world(None, {})
     assert (world.addresses, world.slots, world.workers) == (("127.0.0.1",), (1,), 1)

@@ -37,7 +37,19 @@ print("training", flush=True)
 while True:
     time.sleep(0.1)
 """
-FILES = {"good.py": COOPERATIVE, "stubborn.py": STUBBORN}
+SLOW_TO_SAVE = """
+import signal, sys, time
+def save(*_):
+    time.sleep(1.5)
+    print("saved", flush=True)
+    sys.exit()
+signal.signal(signal.SIGTERM, save)
+print("training", flush=True)
+while True:
+    time.sleep(0.1)
+"""
+FILES = {"good.py": COOPERATIVE, "stubborn.py": STUBBORN, "slow.py": SLOW_TO_SAVE}
+TORCHRUN = [sys.executable, "-m", "resolute_launch.torch_distributed", "--", "python3", "slow.py"]
 
 
 def test_an_exit_0_is_reported_with_nothing_to_add(tmp_path: Path) -> None:
@@ -171,6 +183,44 @@ def test_who_saves_only_at_sigterm_has_left_because_of_the_signal(tmp_path: Path
         plane.send_signal(preempt=True)
         assert run.wait() == 0
         assert (plane.exits[0].exit_code, plane.exits[0].acknowledged) == (0, True)
+
+
+def test_the_grace_of_the_config_counts_before_the_machine_s_when_it_is_longer(tmp_path: Path) -> None:
+    terms = {"preemption_timeout_seconds": 0.1, "termination_grace_seconds": 60}
+    with (
+        control_plane(["python3", "slow.py"], files=FILES, **terms) as plane,
+        supervised(tmp_path, plane, term_grace_seconds=0.3) as run,
+    ):
+        plane.wait_for(lambda: "training" in plane.text())
+        plane.send_signal(preempt=True)
+        assert run.wait() == 0
+        assert "saved" in plane.text()
+        assert (plane.exits[0].exit_code, plane.exits[0].acknowledged) == (0, True)
+
+
+def test_the_grace_of_the_config_counts_before_the_machine_s_when_it_is_shorter(tmp_path: Path) -> None:
+    terms = {"preemption_timeout_seconds": 0.1, "termination_grace_seconds": 0.3}
+    with (
+        control_plane(["python3", "slow.py"], files=FILES, **terms) as plane,
+        supervised(tmp_path, plane, term_grace_seconds=60) as run,
+    ):
+        plane.wait_for(lambda: "training" in plane.text())
+        plane.send_signal(preempt=True)
+        assert run.wait() == 0
+        assert "saved" not in plane.text()
+        assert plane.exits[0].exit_code == 137
+
+
+@pytest.mark.parametrize(("grace", "saves"), [(60.0, True), (1.0, False)])
+def test_the_grace_of_the_config_reaches_the_ranks_of_a_launcher(
+    tmp_path: Path, grace: float, saves: bool
+) -> None:
+    terms = {"preemption_timeout_seconds": 0.1, "termination_grace_seconds": grace}
+    with control_plane(TORCHRUN, files=FILES, **terms) as plane, supervised(tmp_path, plane) as run:
+        plane.wait_for(lambda: "training" in plane.text(), seconds=60)
+        plane.send_signal(preempt=True)
+        assert run.wait(60) == 0
+        assert ("saved" in plane.text()) is saves
 
 
 def test_a_kill_ends_all_at_once(tmp_path: Path) -> None:

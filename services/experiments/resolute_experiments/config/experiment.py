@@ -39,6 +39,8 @@ REMOVED_FIELDS = ("internal", "security", "data_layer", "tensorboard_storage")
 
 _LONGEST_TIMEOUT = 30 * 86_400
 """Seconds; what takes longer than a month to stop does not stop."""
+_LONGEST_GRACE = 3600
+"""Seconds; a run that has lost its allocation may hold its slots for this long."""
 _IN_STEPS = (
     "removed; lengths are given as {batches: N}, and scheduling_unit says how often metrics are reported"
 )
@@ -88,6 +90,7 @@ class ExperimentConfig(Section):
     scheduling_unit: Positive = 100
     max_restarts: SmallCount = 5
     preemption_timeout: Annotated[Number, Field(ge=0, le=_LONGEST_TIMEOUT)] | None = None
+    termination_grace: Annotated[Number, Field(ge=0, le=_LONGEST_GRACE)] | None = None
     reproducibility: Reproducibility = Field(description="the experiment's seed")
     resources: Resources = Resources()
     environment: Environment = Environment()

@@ -192,6 +192,7 @@ CONFIG = section(
     debug=FLAG,
     labels=st.lists(NAME, max_size=3),
     preemption_timeout=st.sampled_from([0, 2.5, 30 * 86_400]),
+    termination_grace=st.sampled_from([0, 2.5, 3600]),
     log_policies=st.lists(POLICY, max_size=2),
     profiling=PROFILING,
     optimizations=OPTIMIZATIONS,

@@ -34,6 +34,7 @@ def test_the_defaults_are_those_of_the_documented_api(accept: Accept) -> None:
         "scheduling_unit": 100,
         "max_restarts": 5,
         "preemption_timeout": None,
+        "termination_grace": None,
         "reproducibility": {"experiment_seed": 7},
         "resources": {
             "slots_per_trial": 1,
@@ -127,6 +128,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"scheduling_unit": 0}, "scheduling_unit: found 0; expected 1 or more"),
     ({"max_restarts": -1}, "max_restarts: found -1; expected 0 or more"),
     ({"max_restarts": 2**31}, "max_restarts: found 2147483648; expected 2147483647 or less"),
+    ({"termination_grace": -1}, "termination_grace: found -1; expected 0 or more"),
+    ({"termination_grace": 3601}, "termination_grace: found 3601; expected 3600 or less"),
+    ({"termination_grace": "1m"}, 'termination_grace: found "1m"; expected a number'),
     (
         {"reproducibility": {"experiment_seed": -1}},
         "reproducibility.experiment_seed: found -1; expected 0 or more",

@@ -123,6 +123,7 @@ class LaunchSpec(google.protobuf.message.Message):
     TIME_DRIVEN_FIELD_NUMBER: builtins.int
     WORKSPACE_FIELD_NUMBER: builtins.int
     COLLECTIVE_KEY_FIELD_NUMBER: builtins.int
+    TERMINATION_GRACE_SECONDS_FIELD_NUMBER: builtins.int
     allocation_id: builtins.str
     """Allocation."""
     container_rank: builtins.int
@@ -163,6 +164,8 @@ class LaunchSpec(google.protobuf.message.Message):
     """Secret that the containers of this run share, with which their workers sign what they send each other. May be empty when
     there is one container only, which then makes its own.
     """
+    termination_grace_seconds: builtins.float
+    """Seconds between SIGTERM and SIGKILL once its processes must end; the machine's where it is absent."""
     @property
     def slot_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Slots of this container."""
@@ -205,9 +208,11 @@ class LaunchSpec(google.protobuf.message.Message):
         time_driven: builtins.bool = ...,
         workspace: builtins.str = ...,
         collective_key: builtins.str = ...,
+        termination_grace_seconds: builtins.float | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["config", b"config", "hparams", b"hparams", "storage", b"storage"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["allocation_id", b"allocation_id", "cluster_id", b"cluster_id", "collective_key", b"collective_key", "config", b"config", "container_count", b"container_count", "container_rank", b"container_rank", "experiment_id", b"experiment_id", "experiment_number", b"experiment_number", "hparams", b"hparams", "latest_checkpoint_id", b"latest_checkpoint_id", "lease_ttl_seconds", b"lease_ttl_seconds", "model_definition_sha256", b"model_definition_sha256", "preemption_timeout_seconds", b"preemption_timeout_seconds", "run", b"run", "slot_ids", b"slot_ids", "steps_completed", b"steps_completed", "storage", b"storage", "time_driven", b"time_driven", "trace_id", b"trace_id", "trial_id", b"trial_id", "trial_number", b"trial_number", "trial_seed", b"trial_seed", "workspace", b"workspace"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_termination_grace_seconds", b"_termination_grace_seconds", "config", b"config", "hparams", b"hparams", "storage", b"storage", "termination_grace_seconds", b"termination_grace_seconds"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_termination_grace_seconds", b"_termination_grace_seconds", "allocation_id", b"allocation_id", "cluster_id", b"cluster_id", "collective_key", b"collective_key", "config", b"config", "container_count", b"container_count", "container_rank", b"container_rank", "experiment_id", b"experiment_id", "experiment_number", b"experiment_number", "hparams", b"hparams", "latest_checkpoint_id", b"latest_checkpoint_id", "lease_ttl_seconds", b"lease_ttl_seconds", "model_definition_sha256", b"model_definition_sha256", "preemption_timeout_seconds", b"preemption_timeout_seconds", "run", b"run", "slot_ids", b"slot_ids", "steps_completed", b"steps_completed", "storage", b"storage", "termination_grace_seconds", b"termination_grace_seconds", "time_driven", b"time_driven", "trace_id", b"trace_id", "trial_id", b"trial_id", "trial_number", b"trial_number", "trial_seed", b"trial_seed", "workspace", b"workspace"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_termination_grace_seconds", b"_termination_grace_seconds"]) -> typing.Literal["termination_grace_seconds"] | None: ...
 
 global___LaunchSpec = LaunchSpec
 
