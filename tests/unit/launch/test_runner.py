@@ -155,7 +155,8 @@ def test_a_dump_of_stacks_does_not_end_the_launch(tmp_path: Path) -> None:
 
 
 def test_workers_get_by_a_file_what_a_launcher_would_show_in_command_lines(tmp_path: Path) -> None:
-    wrapped = f"LAUNCHER_SET=1 {sys.executable} -m resolute_launch.wrap_rank 0 sh -c 'env'"
+    shown = "env; echo token ${#DET_SESSION_TOKEN}"
+    wrapped = f"LAUNCHER_SET=1 {sys.executable} -m resolute_launch.wrap_rank 0 sh -c '{shown}'"
     argv = ["sh", "-c", f'env | sed s/^/launcher:/; ls "$RESOLUTE_WORKER_ENVIRONMENT"; {wrapped}']
     secrets = {"DET_SESSION_TOKEN": "s3cret", "LARGE": "x" * 100_000, "LAUNCHER_SET": "0", "HOROVOD_X": "y"}
     code, out, err = finish(start(argv, tmp_path, environment=secrets, hand_over=True))
@@ -163,7 +164,9 @@ def test_workers_get_by_a_file_what_a_launcher_would_show_in_command_lines(tmp_p
     launcher, _, worker = out.partition("[rank=0]")
     assert "launcher:HOROVOD_X=y" in launcher
     assert not any(text in launcher for text in ("s3cret", "LARGE"))
-    assert "[rank=0] DET_SESSION_TOKEN=s3cret\n" in worker
+    # The rank has it whole, and its log does not.
+    assert "[rank=0] token 6\n" in worker
+    assert "[rank=0] DET_SESSION_TOKEN=***\n" in worker
     assert "[rank=0] LAUNCHER_SET=1\n" in worker
     assert "RESOLUTE_WORKER_ENVIRONMENT" not in worker
     (left,) = [line for line in launcher.splitlines() if line.startswith(str(tmp_path))]
