@@ -107,7 +107,7 @@ class OutputPump:
         gate.unlink(missing_ok=True)
         os.mkfifo(gate, 0o600)
         self._gate = os.open(gate, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        self._lost = 0
+        self._losing = False
         self._stop = threading.Event()
         self._states_at = clock.monotonic() + STATE_SECONDS
         self._thread = threading.Thread(target=self._run, name="output", daemon=True)
@@ -190,18 +190,15 @@ class OutputPump:
             self._append(lines)
 
     def _append(self, lines: list[Line]) -> None:
-        if self._lost:
-            text = f"{self._lost} lines were lost here: they could not be written to the disk of the machine"
-            lines = [Line(lines[0].time, Stdtype.PLATFORM, text.encode()), *lines]
         try:
             self._writer.append_lines(lines)
         except (ResoluteError, OSError) as failure:
-            # Training must not stand still because its log cannot be kept.
-            if not self._lost:
+            # Training must not stand still because its log cannot be kept; the log says how many are missing.
+            if not self._losing:
                 _log.error("lines of the log are lost: %s", failure)
-            self._lost += len(lines) - (1 if self._lost else 0)
+            self._losing = True
         else:
-            self._lost = 0
+            self._losing = False
 
 
 def _enlarge(pipe: int) -> None:

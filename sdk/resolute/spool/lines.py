@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from resolute.clock import SYSTEM_CLOCK, Clock
+from resolute.errors import QuotaError
 from resolute.spool.format import LOGS_SUFFIX, Line, Stdtype, encode_line, frame
 from resolute.spool.splitter import MAX_LINE
 from resolute.spool.writer import SEGMENT_BYTES, SpoolWriter
@@ -48,25 +49,28 @@ class LineWriter(SpoolWriter):
 
         Raises:
             ForkedProcessError: The writer belongs to the parent process.
-            QuotaError: The disk is full; none of the lines was taken.
+            QuotaError: The disk is full; none of the lines was taken, and they count as dropped.
+            OSError: The same for another fault of the disk.
         """
         self.check_process()
-        taken = list(lines)
+        given = list(lines)
         with self._lock:
             if self.unacknowledged > self._limit:
-                self._dropped += len(taken)
+                self._dropped += len(given)
                 return
-            if self._dropped:
-                taken.insert(0, self._marker())
-            self._rotate_if_full()
-            self._current.append(
-                b"".join(frame(encode_line(part)) for line in taken for part in _split(line))
-            )
+            taken = [self._marker(), *given] if self._dropped else given
+            data = b"".join(frame(encode_line(part)) for line in taken for part in _split(line))
+            try:
+                self._rotate_if_full()
+                self._current.append(data)
+            except (QuotaError, OSError):
+                self._dropped += len(given)
+                raise
             self._dropped = 0
             self._older = [segment for segment in self._older if segment.unacknowledged]
 
     def _marker(self) -> Line:
-        text = f"{self._dropped} lines were dropped here: the logs service was away and the spool was full"
+        text = f"{self._dropped} lines were dropped here: the spool was full, or the disk that it is on"
         return Line(time=self._clock.time(), stdtype=Stdtype.PLATFORM, text=text.encode())
 
 

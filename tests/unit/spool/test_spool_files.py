@@ -1,5 +1,7 @@
 """Spools as files: what is written is read, whatever happens to the end."""
 
+import errno
+import os
 import resource
 import subprocess
 import sys
@@ -234,6 +236,27 @@ def test_lines_beyond_the_limit_are_dropped_and_a_line_says_how_many(tmp_path: P
     assert isinstance(marker, Line)
     assert marker.stdtype is Stdtype.PLATFORM
     assert b"lines were dropped here" in marker.text
+    assert last == line
+
+
+def test_lines_that_a_full_disk_took_away_are_counted_where_they_are_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = LineWriter(tmp_path)
+    line = Line(1.0, Stdtype.STDOUT, b"x")
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "no space")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", full)
+        for count in (2, 1):
+            with pytest.raises(QuotaError):
+                writer.append_lines([line] * count)
+    writer.append_lines([line])
+    marker, last = read_all(writer.path)
+    assert isinstance(marker, Line)
+    assert marker.text.startswith(b"3 lines were dropped here")
     assert last == line
 
 
