@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +24,9 @@ def _metrics_and_logs(said: str, folder: Path) -> None:
     digits = folder / "examples/digits"
     assert (digits / "reports.csv").read_text().splitlines()[0].startswith("trial")
     assert (digits / "loss.json").stat().st_size > 100
-    assert (digits / "lines.jsonl").exists()
+    lines = [json.loads(line) for line in (digits / "lines.jsonl").read_text().splitlines()]
+    assert len(lines) == 2
+    assert all(re.search(r"at step \d+", line["message"]) for line in lines)
     assert said.rpartition("+ resolute e list")[2].count("COMPLETED") == 2
 
 
