@@ -8,7 +8,7 @@ import struct
 
 _LOOPBACK = "127.0.0.1"
 _ADDRESS_OF = 0x8915
-"""SIOCGIFADDR: asks the kernel for the address of an interface. psutil tells it too, but need not be there."""
+"""SIOCGIFADDR: asks the kernel for an interface's address. psutil knows it too, but need not be there."""
 
 
 def interface_to(address: str) -> str:
