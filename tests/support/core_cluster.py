@@ -192,7 +192,10 @@ class Trial:
         )
 
     def enter(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Makes this process one of the trial's."""
+        """Makes this process one of the trial's; it works in a directory for the trial's code alone."""
+        code = self.path / "code"
+        code.mkdir(exist_ok=True)
+        monkeypatch.chdir(code)
         self.info.write(self.directory.info)
         monkeypatch.setenv("RESOLUTE_RUN_DIR", str(self.directory.path))
         monkeypatch.setenv("RESOLUTE_INFO_DIR", str(self.directory.info))
@@ -208,7 +211,8 @@ class Trial:
         }
 
     def series(self, group: str, name: str) -> list[tuple[int, float]]:
-        """What arrived of a metric: steps and values."""
+        """What arrives of a metric once all is sent that was reported: steps and values."""
+        assert self.sender.drain(30)
         channel = open_channel(self.services.address, token=self.services.running.user_token)
         request = metrics.GetSeriesRequest(trial_id=self.trial_id, group=group, name=name)
         found = MetricsServiceStub(channel).GetSeries(request)

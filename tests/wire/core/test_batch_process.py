@@ -37,7 +37,7 @@ class Doubling(TorchBatchProcessor):
 
 def checkpoints(trial: Trial) -> list[Path]:
     """Directories of the trial's checkpoints, that of the fewest batches first."""
-    files = trial.path.glob("checkpoints/**/metadata.json")
+    files = trial.path.glob("checkpoints/*/metadata.json")
     ordered = sorted(files, key=lambda file: json.loads(file.read_text())["steps_completed"])
     return [file.parent for file in ordered]
 

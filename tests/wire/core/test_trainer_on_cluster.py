@@ -62,7 +62,7 @@ def steps(trial: Trial, group: str) -> list[int]:
 
 def saved_steps(trial: Trial) -> list[int]:
     """How far training was in each checkpoint."""
-    files = trial.path.glob("checkpoints/**/metadata.json")
+    files = trial.path.glob("checkpoints/*/metadata.json")
     return sorted(json.loads(file.read_text())["steps_completed"] for file in files)
 
 
@@ -188,7 +188,7 @@ def test_a_trial_that_is_preempted_goes_on_in_its_next_run(
     stopped = fit(Preempted, reporting_period=Batch(2))
     assert stopped.seen == [0, 1, 2, 3, 4]
     assert trial.flags.acknowledged_revision == 2
-    (checkpoint,) = {file.parent.name for file in trial.path.glob("checkpoints/**/metadata.json")}
+    (checkpoint,) = {file.parent.name for file in trial.path.glob("checkpoints/*/metadata.json")}
     trial.end()
     second = dataclasses.replace(trial, run=2)
     try:
@@ -237,7 +237,7 @@ def test_a_trial_that_fails_on_its_way_to_the_next_length_begins_at_the_last_one
             fit(Failing, checkpoint_policy="none")
         assert steps(trial, "validation") == [4]
         assert saved_steps(trial) == [4]
-        (checkpoint,) = {file.parent.name for file in trial.path.glob("checkpoints/**/metadata.json")}
+        (checkpoint,) = {file.parent.name for file in trial.path.glob("checkpoints/*/metadata.json")}
         assert fit(checkpoint_policy="none", latest_checkpoint=checkpoint).seen == list(range(4, 12))
         assert saved_steps(trial) == [4, 12]
 
