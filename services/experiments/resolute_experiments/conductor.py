@@ -192,6 +192,16 @@ class Conductor:
         ]
 
     async def _settle(self, experiment: Experiment, run: Run, containers: list[Container]) -> None:
+        # An action that gives the trial work may come after the seals and before the judgement: it finds the
+        # trial still busy, and the judgement, which knows of no work, would let it rest for ever.
+        while not await self._judge(experiment, run, containers):
+            pass
+        await self._release(run)
+        self._notifier.notify(self._id, SCHEDULE, SIGNALS)
+
+    async def _judge(self, experiment: Experiment, run: Run, containers: list[Container]) -> bool:
+        """Writes what the end of a run means; False if its trial has changed while that was found out."""
+        before = await self._database.read(lambda c: trials.get(c, trial_id=run.trial_id))
         sealed = await self._seal(run)
         exit_, failure = summarize_exit(
             run, containers, now=self._clock.time(), notice_seconds=self._lease_ttl
@@ -204,8 +214,10 @@ class Conductor:
         )
         max_restarts = int(experiment.config["max_restarts"])
 
-        def work(connection: Connection) -> None:
+        def work(connection: Connection) -> bool:
             trial = trials.get(connection, trial_id=run.trial_id)
+            if trial.revision != before.revision:
+                return False
             # The state is read again: a pause or a cancel may have come while the services were being sealed.
             state = experiments.get(connection, experiment_id=self._id).state
             facts = Facts(
@@ -232,10 +244,9 @@ class Conductor:
                 experiment=state,
                 moment=self._moment(),
             )
+            return True
 
-        await self._database.write(work)
-        await self._release(run)
-        self._notifier.notify(self._id, SCHEDULE, SIGNALS)
+        return await self._database.write(work)
 
     async def _seal(self, run: Run) -> Sealed:
         operation_request = searcher_service_pb2.SealRequest(trial_id=run.trial_id, min_run=run.run + 1)

@@ -61,7 +61,8 @@ def move_trial(
     for effect in step.effects:
         columns.update(_columns(trial, effect, moment))
     columns.update(noted)
-    if columns or after is not trial.state:
+    # Whoever judges the end of a run sees by the revision that something came between.
+    if columns or after is not trial.state or _F.JUDGE_ANEW in step.effects:
         trials.update(connection, trial, state=after.value, **columns)
     for effect in step.effects:
         _carry_out(connection, trial, effect, moment, reason)

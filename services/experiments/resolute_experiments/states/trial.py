@@ -64,6 +64,7 @@ class TrialEffect(Enum):
     MARK_KILLED = "it is marked as killed by a person"
     MARK_CLOSED = "it is marked as closed by its search"
     COUNT_RESTART = "one restart more"
+    JUDGE_ANEW = "the end of its run is judged anew, if it is being judged"
     NEW_LIFE = "restarts and marks begin anew"
     RETURN = "the time of its end is forgotten"
     END = "the time of its end is noted, its logs close"
@@ -94,8 +95,10 @@ TRIALS: Table[TrialState, TrialEvent, TrialEffect] = Table(
         Row(event=_E.PREEMPT, before=_ALLOCATED, after=_S.STOPPING, effects=(_F.SIGNAL,)),
         Row(event=_E.CONTAINERS_ENDED, before=_ALLOCATED, after=_S.STOPPING),
         Row(event=_E.WORK, before=(_S.WAITING,), after=_S.QUEUED, effects=(_F.ENQUEUE,)),
-        # Whoever runs asks for its work itself; whoever has ended was closed before it heard of more.
-        Row(event=_E.WORK, before=(_S.QUEUED, _S.PAUSED, *_ALLOCATED, *_ENDED)),
+        # Whoever runs asks for its work itself, or has just ended for want of any.
+        Row(event=_E.WORK, before=_ALLOCATED, effects=(_F.JUDGE_ANEW,)),
+        # Whoever has ended was closed before it heard of more.
+        Row(event=_E.WORK, before=(_S.QUEUED, _S.PAUSED, *_ENDED)),
         Row(
             event=_E.CLOSE,
             before=(_S.WAITING,),
