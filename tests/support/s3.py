@@ -35,6 +35,8 @@ class S3Server:
     path: Path | None = None
     """Where the server keeps objects as files; None for one that is not ours."""
     process: subprocess.Popen[bytes] | None = None
+    options: tuple[str, ...] = ()
+    """More words for rclone's command line."""
 
     def client(self) -> Minio:
         """The library's client, to look behind the back of what is tested."""
@@ -54,7 +56,7 @@ class S3Server:
         command = [rclone(), "serve", "s3", "--addr", address, "--config", os.devnull]
         keys = f"{self.access_key},{self.secret_key}"
         self.process = subprocess.Popen(
-            [*command, "--auth-key", keys, "--vfs-cache-mode", "off", str(self.path)],
+            [*command, "--auth-key", keys, "--vfs-cache-mode", "off", *self.options, str(self.path)],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -98,10 +100,11 @@ def s3_server(path: Path) -> Iterator[S3Server]:
 
 
 @contextmanager
-def own_s3_server(path: Path) -> Iterator[S3Server]:
+def own_s3_server(path: Path, *options: str) -> Iterator[S3Server]:
     """Gives a server of our own, which can be stopped and whose files can be damaged."""
     path.mkdir(parents=True, exist_ok=True)
-    server = S3Server(f"http://127.0.0.1:{free_port()}", ACCESS_KEY, SECRET_KEY, path)
+    address = f"http://127.0.0.1:{free_port()}"
+    server = S3Server(address, ACCESS_KEY, SECRET_KEY, path, options=options)
     server.start()
     try:
         yield server

@@ -28,7 +28,7 @@ from resolute_checkpoints.checkpoint import BucketStorage, File
 
 MULTIPART_BYTES = 32 * 1024 * 1024
 """Files from this size on go in parts."""
-_PART_BYTES = 16 * 1024 * 1024
+_PART_BYTES = 8 * 1024 * 1024
 _MOST_PARTS = 2000
 _MAX_KEY_BYTES = 1024
 _FINISHERS = 8
