@@ -180,6 +180,11 @@ def local_context(directory: Path, **options: Any) -> tuple[PyTorchTrialContext,
     return context, recorder
 
 
+def as_from_elsewhere(directory: Path, checkpoint: str) -> None:
+    """Makes a checkpoint one that somebody copied here, of which nobody knows what was in it."""
+    (directory / ".records" / f"{checkpoint}.json").unlink()
+
+
 def newest_checkpoint(directory: Path) -> str:
     """Identifier of the checkpoint of the most steps."""
     import json

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 import torch
@@ -18,7 +19,7 @@ from resolute.pytorch.sharded import CheckpointReader, checkpoint_writer
 FULL = torch.arange(64, dtype=torch.float32).reshape(8, 8)
 
 
-def main(storage: str) -> None:
+def main(storage: str | dict[str, str]) -> None:
     dist.init_process_group("gloo")
     mesh = init_device_mesh("cpu", (dist.get_world_size(),))
     distributed = DistributedContext.from_torch_distributed(chief_ip="127.0.0.1")
@@ -43,4 +44,4 @@ def main(storage: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(json.loads(sys.argv[1]))

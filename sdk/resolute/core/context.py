@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import resolute
 from resolute.core.checkpoint import CheckpointContext, DummyCheckpointContext
-from resolute.core.checkpoint.storage import default_storage, open_store, parse_storage
+from resolute.core.checkpoint.storage import DirectoryStorage, default_storage, open_store, parse_storage
 from resolute.core.distributed import DistributedContext, DummyDistributedContext
 from resolute.core.early_exit import EarlyExitReason
 from resolute.core.experimental import ExperimentalCoreContext
@@ -25,6 +25,7 @@ from resolute.core.searcher import DummySearcherContext, SearcherContext
 from resolute.core.stack_dump import StackDump
 from resolute.core.tensorboard import LocalTensorboard, Tensorboard, TensorboardMode
 from resolute.core.train import DummyTrainContext, TrainContext
+from resolute.file_cache import FileCache
 from resolute.info import TRIAL, ClusterInfo
 from resolute.trial_errors import InvalidHP
 
@@ -173,9 +174,9 @@ def init(
 
     Args:
         distributed: The other processes; needed as soon as the trial has more than one slot.
-        checkpoint_storage: Where checkpoints go: a path or ``file://...``; or a mapping like the section
-            ``checkpoint_storage`` of a config. Default: what the experiment's config says; off cluster a
-            directory of the user's.
+        checkpoint_storage: Where checkpoints go: a path, ``file://...``, ``s3://bucket/prefix`` or
+            ``gs://bucket/prefix``; or a mapping like the section ``checkpoint_storage`` of a config. Default:
+            what the experiment's config says; off cluster a directory of the user's.
         preempt_mode: Which processes ask whether to stop.
         tensorboard_mode: Who writes and copies TensorBoard files.
         offline_dir: Off cluster, the directory that gets a directory for this run. Default: what
@@ -184,6 +185,7 @@ def init(
     Raises:
         ValueError: The trial has several slots and there is no ``distributed``; or the storage is malformed.
         TypeError: The storage is neither text nor a mapping.
+        FailedPreconditionError: Off cluster, the library for the store is not installed.
     """
     info = resolute.get_cluster_info()
     if info is None:
@@ -245,11 +247,13 @@ def _local_parts(
     preempt_mode: PreemptMode = PreemptMode.WorkersAskChief,
 ) -> Parts:
     storage = default_storage() if checkpoint_storage is None else parse_storage(checkpoint_storage)
+    # Files of a directory are read where they lie.
+    cache = None if isinstance(storage, DirectoryStorage) else FileCache.from_environment()
     tensorboard = LocalTensorboard()
     return Parts(
         distributed=distributed,
         train=DummyTrainContext(tensorboard),
-        checkpoint=DummyCheckpointContext(distributed, open_store(storage)),
+        checkpoint=DummyCheckpointContext(distributed, open_store(storage), cache=cache),
         searcher=DummySearcherContext(distributed),
         preempt=DummyPreemptContext(distributed, preempt_mode),
         profiler=DummyProfilerContext(),

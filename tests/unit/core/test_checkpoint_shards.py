@@ -122,7 +122,7 @@ def test_different_files_of_one_name_are_refused_everywhere(store: DirectoryStor
     for outcome in outcomes_of(2, work):
         with pytest.raises(RuntimeError, match="refusing to upload with files conflicts: same on ranks 0, 1"):
             raise outcome
-    assert not list((tmp_path / "store").glob("*"))
+    assert not list((tmp_path / "store").glob("[!.]*"))
 
 
 def test_different_metadata_are_refused_everywhere(store: DirectoryStore, tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_a_failure_of_one_rank_is_a_failure_of_all(store: DirectoryStore, tmp_pa
     assert isinstance(failed, KeyError)
     with pytest.raises(RuntimeError, match="rank 1: KeyError: 'of the script'"):
         raise chief
-    assert not list((tmp_path / "store").glob("*"))
+    assert not list((tmp_path / "store").glob("[!.]*"))
 
 
 def test_every_rank_waits_for_its_own_reports(store: DirectoryStore, tmp_path: Path) -> None:

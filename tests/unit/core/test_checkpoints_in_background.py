@@ -39,6 +39,7 @@ class Registry(LocalRegistry):
     def commit(self, checkpoint_id: str, *, files: Any, metadata: Any) -> None:
         if self.refuses:
             raise RunSupersededError("run 1 is over")
+        super().commit(checkpoint_id, files=files, metadata=metadata)
         self.committed[checkpoint_id] = dict(metadata)
 
 

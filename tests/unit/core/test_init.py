@@ -13,7 +13,7 @@ import pytest
 import resolute
 from resolute import core
 from resolute.core.checkpoint.storage import BucketStorage, DirectoryStorage, parse_storage
-from resolute.errors import FailedPreconditionError, UnimplementedError
+from resolute.errors import FailedPreconditionError
 from resolute.info import ClusterInfo, RendezvousInfo, TrialInfo
 
 
@@ -102,7 +102,19 @@ def test_a_trial_that_no_supervisor_started_says_so(monkeypatch: pytest.MonkeyPa
             BucketStorage("s3", "b", prefix="p", endpoint_url="http://e"),
         ),
         ({"type": "gcs", "bucket": "b"}, BucketStorage("gcs", "b")),
+        (
+            {"type": "s3", "bucket": "b", "access_key": "a", "secret_key": "s"},
+            BucketStorage("s3", "b", access_key="a", secret_key="s"),
+        ),
         ({"type": "azure", "container": "c"}, BucketStorage("azure", "c")),
+        (
+            {"type": "azure", "container": "c", "account_url": "https://a", "credential": "s"},
+            BucketStorage("azure", "c", endpoint_url="https://a", secret_key="s"),
+        ),
+        (
+            {"type": "azure", "container": "c", "connection_string": "AccountKey=s"},
+            BucketStorage("azure", "c", connection_string="AccountKey=s"),
+        ),
     ],
 )
 def test_storage_is_read(storage: Any, parsed: Any) -> None:
@@ -121,6 +133,15 @@ def test_storage_is_read(storage: Any, parsed: Any) -> None:
         ({"type": "tape"}, ValueError, "has the type 'tape'"),
         ({}, ValueError, "has the type None"),
         ({"type": "s3"}, ValueError, "needs bucket"),
+        ({"type": "s3", "bucket": "b", "prefix": "../a"}, ValueError, "must have no '..'"),
+        ("s3://bucket/a/../b", ValueError, "must have no '..'"),
+        ({"type": "s3", "bucket": "b", "secret_key": 3}, ValueError, "a text as secret_key, not a int"),
+        (
+            {"type": "azure", "container": "c", "account_url": "u", "connection_string": "s"},
+            ValueError,
+            "not both",
+        ),
+        ({"type": "azure", "container": "c", "credential": "s"}, ValueError, "only beside account_url"),
         ({"type": "directory", "container_path": 3}, ValueError, "needs container_path"),
         (17, TypeError, "must be a text or a dict, not a int"),
         (Path("/tmp"), TypeError, "must be a text or a dict"),
@@ -129,11 +150,6 @@ def test_storage_is_read(storage: Any, parsed: Any) -> None:
 def test_storage_that_makes_no_sense_is_refused(storage: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         core.init(checkpoint_storage=storage)
-
-
-def test_a_bucket_cannot_be_used_directly() -> None:
-    with pytest.raises(UnimplementedError, match="give a directory"):
-        core.init(checkpoint_storage="s3://bucket")
 
 
 def test_support_for_forks_that_makes_workers_hang_is_warned_of(

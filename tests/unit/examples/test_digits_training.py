@@ -51,10 +51,10 @@ def torch_as_it_was() -> Iterator[None]:
 
 def run(example: Example, training: Any, storage: Path, *, epochs: int, **options: Any) -> list[str]:
     """Runs the script's main and returns the checkpoints that it made."""
-    before = set(storage.glob("*"))
+    before = set(storage.glob("[!.]*"))
     with core.init(checkpoint_storage=str(storage)) as context:
         example.train.main(context, training, options.pop("trial_id", 1), epochs=epochs, **options)
-    made = set(storage.glob("*")) - before
+    made = set(storage.glob("[!.]*")) - before
     return [path.name for path in sorted(made, key=lambda path: path.stat().st_mtime_ns)]
 
 

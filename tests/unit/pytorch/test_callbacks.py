@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from support.ranks import results_of
-from support.trials import LineTrial, local_context, newest_checkpoint
+from support.trials import LineTrial, as_from_elsewhere, local_context, newest_checkpoint
 
 from resolute.core import DistributedContext
 from resolute.pytorch import Batch, Epoch, PyTorchCallback, Trainer
@@ -151,6 +151,7 @@ def test_a_checkpoint_without_random_numbers_is_taken_up_and_warned_of(
     fit(tmp_path, Forgetting(), max_length=Batch(3))
     checkpoint = newest_checkpoint(tmp_path)
     (tmp_path / checkpoint / "rank_state_0.pth").unlink()
+    as_from_elsewhere(tmp_path, checkpoint)
     with caplog.at_level(logging.WARNING):
         assert fit(tmp_path, latest_checkpoint=checkpoint).seen == list(range(3, 10))
     assert "the checkpoint has no random numbers" in caplog.text

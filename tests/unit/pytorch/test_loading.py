@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from support.trials import LineTrial, local_context, newest_checkpoint, same, weights
+from support.trials import LineTrial, as_from_elsewhere, local_context, newest_checkpoint, same, weights
 from torch import nn
 
 from resolute import pytorch
@@ -95,6 +95,7 @@ def test_counters_of_older_releases_are_read(tmp_path: Path) -> None:
 def test_another_trials_checkpoint_gives_weights_but_no_counters(checkpoint: Path) -> None:
     state = pickle.loads((checkpoint / "trial_state.pkl").read_bytes())
     (checkpoint / "trial_state.pkl").write_bytes(pickle.dumps({**state, "trial_id": 99}))
+    as_from_elsewhere(checkpoint.parent, checkpoint.name)
     context, _ = local_context(checkpoint.parent)
     trial = LineTrial(context)
     Trainer(trial, context).fit(max_length=Batch(1), latest_checkpoint=checkpoint.name)

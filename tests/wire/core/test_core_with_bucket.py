@@ -75,3 +75,35 @@ def test_a_store_that_is_restarted_while_a_checkpoint_is_written_does_not_end_th
             bucket_trial.services.up()
         with context.checkpoint.restore_path(checkpoint_id) as restored:
             assert (restored / "a").read_bytes() == b"a"
+
+
+@pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
+def test_the_shards_of_a_model_go_to_the_bucket_and_come_from_there(
+    bucket_trial: Trial, server: S3Server
+) -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    from torch.distributed.checkpoint.state_dict_loader import load
+    from torch.distributed.checkpoint.state_dict_saver import save
+
+    from resolute.pytorch.sharded import CheckpointReader, checkpoint_writer
+
+    with core.init(checkpoint_storage=storage(server, server.new_bucket())) as context:
+        with checkpoint_writer(context.checkpoint, {"steps_completed": 3}) as (writer, checkpoint_id):
+            save({"weights": torch.arange(64)}, storage_writer=writer)
+        state = {"weights": torch.zeros(64, dtype=torch.int64)}
+        with CheckpointReader(context.checkpoint, checkpoint_id) as reader:
+            load(state, storage_reader=reader)
+    assert torch.equal(state["weights"], torch.arange(64))
+
+
+def test_keys_that_a_script_gives_are_not_used_on_a_cluster_and_it_says_so(
+    bucket_trial: Trial, server: S3Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    given = {**storage(server, server.new_bucket()), "access_key": "a-key", "secret_key": "a-s3cret"}
+    with core.init(checkpoint_storage=given) as context:
+        with context.checkpoint.store_path({"steps_completed": 3}) as (path, checkpoint_id):
+            (path / "a").write_bytes(b"a")
+        with context.checkpoint.restore_path(checkpoint_id) as restored:
+            assert (restored / "a").read_bytes() == b"a"
+    assert "credentials in checkpoint_storage are not used on a cluster" in caplog.text
+    assert "a-s3cret" not in caplog.text

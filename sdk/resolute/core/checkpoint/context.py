@@ -18,10 +18,11 @@ from resolute.core.checkpoint.background import Background
 from resolute.core.checkpoint.manifest import Selector, copy_plain, list_directory, selected, write_metadata
 from resolute.core.checkpoint.registry import CheckpointRegistry, LocalRegistry
 from resolute.core.checkpoint.restore import DownloadMode, Downloads
-from resolute.core.checkpoint.stores import CheckpointStore
+from resolute.core.checkpoint.stores import CheckpointStore, OwnStore
 from resolute.core.checkpoint.transfer import Uploads
 from resolute.core.distributed import DistributedContext
 from resolute.core.resources import merged_metadata
+from resolute.file_cache import FileCache
 
 _log = logging.getLogger("resolute.core")
 
@@ -209,7 +210,6 @@ class CheckpointContext:
 
         Raises:
             CheckpointNotFound: There is no such checkpoint.
-            NotImplementedError: Off cluster.
         """
         self._background.wait()
         return self._registry.metadata(storage_id)
@@ -345,12 +345,13 @@ class _Place:
 
 
 class DummyCheckpointContext(CheckpointContext):
-    """Checkpoints off cluster: directories in a store, with nobody to register them.
+    """Checkpoints off cluster: in a store that keeps its own records of them.
 
     Args:
         dist: The other processes.
         store: Where files go.
+        cache: What this machine keeps of files that were fetched; None where nobody wants that.
     """
 
-    def __init__(self, dist: DistributedContext, store: CheckpointStore) -> None:
-        super().__init__(dist, store=store, registry=LocalRegistry(store))
+    def __init__(self, dist: DistributedContext, store: OwnStore, *, cache: FileCache | None = None) -> None:
+        super().__init__(dist, store=store, registry=LocalRegistry(store, cache=cache))

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
-from resolute.core.checkpoint.manifest import FileEntry
-from resolute.core.checkpoint.stores import CheckpointStore
+from resolute.core.checkpoint.cached import CachedStore
+from resolute.core.checkpoint.manifest import METADATA_FILE, FileEntry
+from resolute.core.checkpoint.records import Record
+from resolute.core.checkpoint.stores import CheckpointStore, OwnStore
+from resolute.errors import ResoluteError
+from resolute.file_cache import FileCache
+from resolute.trial_errors import CheckpointNotFound
+
+_log = logging.getLogger("resolute.core")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,44 +56,92 @@ class CheckpointRegistry(Protocol):
 
 
 class LocalRegistry:
-    """Off cluster every directory of the store counts.
+    """Off cluster the store itself says what counts: a record is kept last of a checkpoint, and goes first.
 
     Args:
         store: Where files lie.
+        cache: What this machine keeps of files that were fetched; None where nobody wants that.
     """
 
-    def __init__(self, store: CheckpointStore) -> None:
+    def __init__(self, store: OwnStore, *, cache: FileCache | None = None) -> None:
         self._store = store
+        self._readable = store if cache is None else CachedStore(store, cache)
 
     def prepare(self, metadata: Mapping[str, Any] | None) -> dict[str, Any]:
         """Any metadata will do."""
         return dict(metadata or {})
 
     def begin(self, checkpoint_id: str) -> None:
-        """Nobody is told."""
+        """Keeps a record that counts for nothing; a store that cannot be used says so before any work."""
+        self._store.keep_record(checkpoint_id, Record().written())
 
     def commit(self, checkpoint_id: str, *, files: Sequence[FileEntry], metadata: Mapping[str, Any]) -> None:
-        """Nobody is told."""
+        """Keeps the record that makes it count."""
+        record = Record(finished=True, files=tuple(files), metadata=metadata)
+        self._store.keep_record(checkpoint_id, record.written())
 
     def abort(self, checkpoint_id: str) -> None:
-        """Removes what was written."""
-        self._store.delete(checkpoint_id)
+        """Removes what was written; what cannot be removed is still no checkpoint."""
+        try:
+            self._remove(checkpoint_id)
+        except (ResoluteError, OSError) as failure:
+            _log.warning(
+                "files of the unfinished checkpoint %s are left behind, delete() removes them: %s",
+                checkpoint_id,
+                failure,
+            )
 
     def find(self, checkpoint_id: str) -> Registered:
-        """Whatever is in the store."""
-        return Registered(self._store, None)
-
-    def metadata(self, checkpoint_id: str) -> dict[str, Any]:
-        """Fails.
+        """Returns a checkpoint that was finished.
 
         Raises:
-            NotImplementedError: Always.
+            CheckpointNotFound: It was not, or somebody else put it into a bucket.
         """
-        raise NotImplementedError(
-            "metadata of checkpoints are kept on cluster only; "
-            "off cluster read metadata.json in restore_path()"
-        )
+        record = self._record(checkpoint_id)
+        return Registered(self._readable, None if record is None else record.files)
+
+    def metadata(self, checkpoint_id: str) -> dict[str, Any]:
+        """Returns the metadata of a checkpoint.
+
+        Raises:
+            CheckpointNotFound: There is none, or it says nothing about itself.
+        """
+        record = self._record(checkpoint_id)
+        if record is not None:
+            return dict(record.metadata)
+        directory = self._store.in_place(checkpoint_id)
+        try:
+            found = json.loads(((directory or Path()) / METADATA_FILE).read_bytes())
+        except FileNotFoundError as failure:
+            raise CheckpointNotFound(
+                f"checkpoint {checkpoint_id} has no metadata: there is no file {failure.filename}"
+            ) from failure
+        return dict(found)
 
     def delete(self, checkpoint_id: str) -> None:
-        """Removes the files."""
+        """Removes the files; from the first one on it is no checkpoint any more."""
+        if self._store.record(checkpoint_id) is not None:
+            self._store.keep_record(checkpoint_id, Record().written())
+        self._remove(checkpoint_id)
+
+    def _remove(self, checkpoint_id: str) -> None:
         self._store.delete(checkpoint_id)
+        self._store.drop_record(checkpoint_id)
+
+    def _record(self, checkpoint_id: str) -> Record | None:
+        """Returns the record of a finished checkpoint; None of one that counts without."""
+        content = self._store.record(checkpoint_id)
+        if content is None:
+            if self._store.takes_unrecorded:
+                return None
+            raise CheckpointNotFound(
+                f"there is no checkpoint {checkpoint_id} that a script wrote off cluster; one of a cluster "
+                "is fetched by `resolute checkpoint download`"
+            )
+        record = Record.read(content, checkpoint_id=checkpoint_id)
+        if not record.finished:
+            raise CheckpointNotFound(
+                f"checkpoint {checkpoint_id} was begun and never finished; restore from another one, and "
+                "remove this one with delete()"
+            )
+        return record

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
 
-from resolute.core.checkpoint.reuse import Reuse
-from resolute.core.checkpoint.stores import CheckpointStore, DirectoryStore
-from resolute.errors import UnimplementedError
+from resolute.core.checkpoint.object_store import ObjectStore
+from resolute.core.checkpoint.stores import DirectoryStore, OwnStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +27,22 @@ class BucketStorage:
     kind: str
     """``s3``, ``gcs`` or ``azure``."""
     bucket: str
+    """Its name; of Azure, that of the container."""
     prefix: str = ""
+    """Begins the names of all objects; without slashes around it."""
     endpoint_url: str = ""
+    """Address of the store; of Azure, that of the account. Empty for what the environment says."""
+    access_key: str = field(default="", repr=False)
+    """Name of the key; empty for what the environment says."""
+    secret_key: str = field(default="", repr=False)
+    """The key's secret; of Azure, the credential."""
+    connection_string: str = field(default="", repr=False)
+    """Of Azure: address and credential in one."""
+
+    @property
+    def has_secrets(self) -> bool:
+        """Whether credentials were given with it."""
+        return bool(self.access_key or self.secret_key or self.connection_string)
 
 
 Storage = DirectoryStorage | BucketStorage
@@ -71,7 +84,7 @@ def _parse_text(text: str) -> Storage:
         )
     if not url.netloc:
         raise ValueError(f"checkpoint_storage {text!r} names no bucket")
-    return BucketStorage(kind, url.netloc, prefix=url.path.strip("/"))
+    return BucketStorage(kind, url.netloc, prefix=_prefix(url.path))
 
 
 def _parse_mapping(content: Mapping[str, Any]) -> Storage:
@@ -86,12 +99,48 @@ def _parse_mapping(content: Mapping[str, Any]) -> Storage:
         return BucketStorage(
             kind,
             _required(content, "bucket"),
-            prefix=str(content.get("prefix") or "").strip("/"),
-            endpoint_url=str(content.get("endpoint_url") or ""),
+            prefix=_prefix(_optional(content, "prefix")),
+            endpoint_url=_optional(content, "endpoint_url"),
+            access_key=_optional(content, "access_key"),
+            secret_key=_optional(content, "secret_key"),
         )
     if kind == "azure":
-        return BucketStorage(kind, _required(content, "container"))
+        return _parse_azure(content)
     raise ValueError(f"checkpoint_storage has the type {kind!r}; directory, s3, gcs or azure was expected")
+
+
+def _parse_azure(content: Mapping[str, Any]) -> BucketStorage:
+    account, connection = _optional(content, "account_url"), _optional(content, "connection_string")
+    credential = _optional(content, "credential")
+    if account and connection:
+        raise ValueError("checkpoint_storage of type azure takes account_url or connection_string, not both")
+    if credential and not account:
+        raise ValueError("checkpoint_storage of type azure takes a credential only beside account_url")
+    return BucketStorage(
+        "azure",
+        _required(content, "container"),
+        endpoint_url=account,
+        secret_key=credential,
+        connection_string=connection,
+    )
+
+
+def _prefix(text: str) -> str:
+    prefix = text.strip("/")
+    if ".." in prefix.split("/"):
+        raise ValueError(f"the prefix {text!r} of checkpoint_storage must have no '..' in it")
+    return prefix
+
+
+def _optional(content: Mapping[str, Any], name: str) -> str:
+    value = content.get(name)
+    if value is not None and not isinstance(value, str):
+        # The value itself may be a secret.
+        raise ValueError(
+            f"checkpoint_storage of type {content['type']} takes a text as {name}, "
+            f"not a {type(value).__name__}"
+        )
+    return value or ""
 
 
 def _required(content: Mapping[str, Any], name: str) -> str:
@@ -107,18 +156,14 @@ def default_storage() -> DirectoryStorage:
     return DirectoryStorage(Path(data).expanduser().absolute() / "resolute" / "checkpoints")
 
 
-def open_store(storage: Storage, *, reuse: Reuse | None = None) -> CheckpointStore:
-    """Returns the store of a storage.
-
-    Args:
-        storage: Where checkpoints lie.
-        reuse: Finds files of earlier checkpoints; None for where nobody keeps a list.
+def open_store(storage: Storage) -> OwnStore:
+    """Returns the store of a storage, as a script reaches it that no cluster runs.
 
     Raises:
-        UnimplementedError: This release has none for it.
+        FailedPreconditionError: The library for it is not installed, or there are no credentials.
     """
     if isinstance(storage, DirectoryStorage):
-        return DirectoryStore(storage.path, reuse=reuse)
-    raise UnimplementedError(
-        f"checkpoint storage of type {storage.kind} cannot be used directly by this release; give a directory"
-    )
+        return DirectoryStore(storage.path)
+    from resolute.core.checkpoint.objects.opening import open_objects
+
+    return ObjectStore(open_objects(storage), prefix=storage.prefix)

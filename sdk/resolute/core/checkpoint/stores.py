@@ -18,6 +18,7 @@ from resolute.core.checkpoint.manifest import (
     list_directory,
     sync_directories,
 )
+from resolute.core.checkpoint.records import RECORDS
 from resolute.core.checkpoint.reuse import Reuse
 from resolute.disk import naming_full_disk
 from resolute.errors import DataLossError, InvalidArgumentError
@@ -47,6 +48,32 @@ class CheckpointStore(Protocol):
         """Removes all files; nothing happens if there are none."""
 
 
+class OwnStore(CheckpointStore, Protocol):
+    """A store of which no service knows, so that it keeps its own records of what is in it."""
+
+    takes_unrecorded: bool
+    """Whether a checkpoint without a record counts: somebody else put it there."""
+
+    def record(self, checkpoint_id: str) -> bytes | None:
+        """What was kept of a checkpoint; None if nothing was."""
+
+    def keep_record(self, checkpoint_id: str, content: bytes) -> None:
+        """Keeps something of a checkpoint, in one step; it is durable once this returns."""
+
+    def drop_record(self, checkpoint_id: str) -> None:
+        """Forgets a checkpoint; nothing happens if nothing was kept of it."""
+
+
+def check_identifier(checkpoint_id: str) -> None:
+    """Makes sure that an identifier leads to nothing but its own checkpoint.
+
+    Raises:
+        InvalidArgumentError: It may lead elsewhere.
+    """
+    if not checkpoint_id or checkpoint_id.startswith(".") or "/" in checkpoint_id or "\0" in checkpoint_id:
+        raise InvalidArgumentError(f"{checkpoint_id!r} is no identifier of a checkpoint: a UUID was expected")
+
+
 class DirectoryStore:
     """A directory that every process of the trial, and the service, see under the same path.
 
@@ -57,6 +84,9 @@ class DirectoryStore:
         reuse: Finds files of earlier checkpoints; None copies everything.
         watch: Makes what counts the bytes of a transfer.
     """
+
+    takes_unrecorded = True
+    """A directory that was copied from elsewhere is whole as far as anyone knows."""
 
     def __init__(self, base: Path, *, reuse: Reuse | None = None, watch: Watch = logged) -> None:
         self._base = base
@@ -127,6 +157,34 @@ class DirectoryStore:
         """Removes the directory."""
         shutil.rmtree(self._path(checkpoint_id), ignore_errors=True)
 
+    def record(self, checkpoint_id: str) -> bytes | None:
+        """What was kept of a checkpoint; None if nothing was."""
+        try:
+            return self._record(checkpoint_id).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def keep_record(self, checkpoint_id: str, content: bytes) -> None:
+        """Keeps something of a checkpoint, in one step, through to the disk.
+
+        Raises:
+            QuotaError: The disk is full.
+        """
+        path = self._record(checkpoint_id)
+        partial = path.with_name(f".{path.name}.partial")
+        with naming_full_disk(f"write {path}", remedy=_REMEDY):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with partial.open("wb") as output:
+                output.write(content)
+                output.flush()
+                os.fsync(output.fileno())
+            partial.replace(path)
+            sync_directories(path.parent, ())
+
+    def drop_record(self, checkpoint_id: str) -> None:
+        """Forgets a checkpoint."""
+        self._record(checkpoint_id).unlink(missing_ok=True)
+
     def _link(self, checkpoint_id: str, source: Path, paths: Iterable[str]) -> dict[str, FileEntry]:
         """Links what earlier checkpoints have; returns it by path."""
         if self._reuse is None:
@@ -141,11 +199,12 @@ class DirectoryStore:
         return linked
 
     def _path(self, checkpoint_id: str) -> Path:
-        if checkpoint_id in {"", ".", ".."} or "/" in checkpoint_id or "\0" in checkpoint_id:
-            raise InvalidArgumentError(
-                f"{checkpoint_id!r} is no identifier of a checkpoint: a UUID was expected"
-            )
+        check_identifier(checkpoint_id)
         return self._base / checkpoint_id
+
+    def _record(self, checkpoint_id: str) -> Path:
+        check_identifier(checkpoint_id)
+        return self._base / RECORDS / f"{checkpoint_id}.json"
 
     def _existing(self, checkpoint_id: str) -> Path:
         path = self._path(checkpoint_id)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from resolute.connection import Connection
 from resolute.core.checkpoint import CheckpointContext
-from resolute.core.checkpoint.storage import DirectoryStorage, Storage
+from resolute.core.checkpoint.storage import BucketStorage, DirectoryStorage, Storage
 from resolute.core.context import Parts
 from resolute.core.distributed import DistributedContext
 from resolute.core.preempt import PreemptContext, PreemptMode
@@ -38,6 +39,8 @@ from resolute.experiment_config import ExperimentConfig
 from resolute.info import ClusterInfo
 from resolute.run_directory import Flags, RunDirectory
 from resolute.spool.reports import ReportWriter, limit_from_environment
+
+_log = logging.getLogger("resolute.core")
 
 
 def assemble(
@@ -68,6 +71,11 @@ def assemble(
     reports = ReportWriter(
         run_directory.spool, name=f"rank{distributed.rank}", limit=limit_from_environment()
     )
+    if isinstance(checkpoint_storage, BucketStorage) and checkpoint_storage.has_secrets:
+        _log.warning(
+            "the credentials in checkpoint_storage are not used on a cluster, "
+            "whose checkpoints service has its own"
+        )
     storage = checkpoint_storage or storage_of(parse_connection_storage(connection.storage))
     tensorboard = _tensorboard(info, distributed, storage=storage, reports=reports, mode=tensorboard_mode)
     make_record = UnmanagedTrialRecord if connection.unmanaged else RemoteTrialRecord

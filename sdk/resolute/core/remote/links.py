@@ -10,9 +10,10 @@ from resolute.core.checkpoint.bucket import BucketStore, Target
 from resolute.core.checkpoint.cached import CachedStore
 from resolute.core.checkpoint.manifest import FileEntry
 from resolute.core.checkpoint.reuse import Reusable, Reuse
-from resolute.core.checkpoint.storage import BucketStorage, Storage, open_store
-from resolute.core.checkpoint.stores import CheckpointStore
+from resolute.core.checkpoint.storage import DirectoryStorage, Storage
+from resolute.core.checkpoint.stores import CheckpointStore, DirectoryStore
 from resolute.core.remote.session import Session
+from resolute.errors import UnimplementedError
 from resolute.file_cache import FileCache
 from resolute.rpc import manifests
 
@@ -108,8 +109,12 @@ def open_remote_store(storage: Storage, session: Session) -> CheckpointStore:
         InvalidArgumentError: The variables of the machine's cache are wrong.
     """
     reuse = Reuse(RemoteHoldings(session))
-    if isinstance(storage, BucketStorage) and storage.kind == "s3":
-        store = BucketStore(RemoteLinks(session), patience=session.patience, reuse=reuse)
-        cache = FileCache.from_environment()
-        return store if cache is None else CachedStore(store, cache)
-    return open_store(storage, reuse=reuse)
+    if isinstance(storage, DirectoryStorage):
+        return DirectoryStore(storage.path, reuse=reuse)
+    if storage.kind != "s3":
+        raise UnimplementedError(
+            f"checkpoint storage of type {storage.kind} is not supported by this release"
+        )
+    store = BucketStore(RemoteLinks(session), patience=session.patience, reuse=reuse)
+    cache = FileCache.from_environment()
+    return store if cache is None else CachedStore(store, cache)

@@ -1,0 +1,263 @@
+"""Checkpoints in an object store that this process reaches with credentials of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO, TypeVar, cast
+
+from resolute.core.checkpoint.logged import Watch, logged
+from resolute.core.checkpoint.manifest import FileEntry, algorithms_of, difference
+from resolute.core.checkpoint.measured import MeasuredFile
+from resolute.core.checkpoint.objects.base import Objects
+from resolute.core.checkpoint.records import RECORDS
+from resolute.core.checkpoint.stores import check_identifier
+from resolute.digests import PREFERRED, new_hash, written
+from resolute.disk import naming_full_disk
+from resolute.errors import DataLossError, InvalidArgumentError, NotFoundError, UnavailableError
+from resolute.progress import Progress, counted
+from resolute.trial_errors import CheckpointNotFound
+
+_THREADS = 8
+_RANGES_AT_ONCE = 4
+_RANGED_BYTES = 64 << 20
+"""Files from this size on come by several connections."""
+_RANGE_BYTES = 16 << 20
+_LARGE_AT_ONCE = 2
+_MAX_KEY_BYTES = 1024
+_PATIENCE = 120.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0
+_log = logging.getLogger("resolute.core")
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
+
+class ObjectStore:
+    """Keeps each file as the object ``[prefix/]checkpoint_id/path``, for any tool to read.
+
+    Args:
+        objects: The objects of the bucket.
+        prefix: Begins all names; without slashes around it.
+        patience: Seconds to wait for a store that is away or busy.
+        sleep: Waits some seconds.
+        watch: Makes what counts the bytes of a transfer.
+    """
+
+    takes_unrecorded = False
+    """What others put into a bucket may lack files that an earlier checkpoint has."""
+
+    def __init__(
+        self,
+        objects: Objects,
+        *,
+        prefix: str = "",
+        patience: float = _PATIENCE,
+        sleep: Callable[[float], None] = time.sleep,
+        watch: Watch = logged,
+    ) -> None:
+        self._objects = objects
+        self._prefix = f"{prefix}/" if prefix else ""
+        self._patience = patience
+        self._sleep = sleep
+        self._watch = watch
+        self._large = threading.Semaphore(_LARGE_AT_ONCE)
+
+    def in_place(self, checkpoint_id: str) -> Path | None:
+        """None: files have to be copied."""
+        return None
+
+    def write(self, checkpoint_id: str, source: Path, paths: Iterable[str]) -> list[FileEntry]:
+        """Sends files, several at once, and sums them up on the way.
+
+        Raises:
+            FailedPreconditionError: The store refuses the files, or one changed while it was sent.
+            InvalidArgumentError: A name is too long for the store.
+            QuotaError: The store is full.
+            UnavailableError: The store was away for longer than the patience.
+        """
+        wanted = list(paths)
+        sizes = {path: (source / path).stat().st_size for path in wanted if not path.endswith("/")}
+        keys = {path: self._key(checkpoint_id, path) for path in sizes}
+        what = f"checkpoint {checkpoint_id} is uploaded to {self._objects.place}"
+        progress = self._watch(what, sum(sizes.values()))
+
+        def send(path: str) -> FileEntry:
+            with (
+                self._room(sizes[path]),
+                (source / path).open("rb") as content,
+                counted(progress) as count,
+            ):
+                body = MeasuredFile(content, sizes[path], count=count)
+                self._objects.put(keys[path], cast("BinaryIO", body), size=sizes[path])
+                return FileEntry(path, sizes[path], body.digest())
+
+        sent = _at_once(partial(self._patiently, send), sizes)
+        entries = {entry.path: entry for entry in sent}
+        return [entries.get(path) or FileEntry(path, 0, "") for path in wanted]
+
+    def list(self, checkpoint_id: str) -> dict[str, int]:
+        """Bytes by relative path; a bucket knows of no directories."""
+        begin = self._key(checkpoint_id, "")
+        return {key.removeprefix(begin): size for key, size in self._objects.sizes(begin)}
+
+    def read(
+        self, checkpoint_id: str, target: Path, paths: Iterable[str], *, expected: Sequence[FileEntry]
+    ) -> None:
+        """Receives files, several at once, and compares every byte with what was committed.
+
+        Raises:
+            CheckpointNotFound: A file is not there.
+            DataLossError: Files are not what was committed; it names each.
+            QuotaError: The disk of ``target`` is full.
+            UnavailableError: The store was away for longer than the patience.
+        """
+        wanted = list(paths)
+        for path in wanted:
+            directory = target / path if path.endswith("/") else (target / path).parent
+            directory.mkdir(parents=True, exist_ok=True)
+        files = [path for path in wanted if not path.endswith("/")]
+        sizes = {entry.path: entry.size for entry in expected}
+        what = f"checkpoint {checkpoint_id} is downloaded from {self._objects.place}"
+        progress = self._watch(what, sum(sizes.get(path, 0) for path in files))
+        algorithms = algorithms_of(expected)
+        remedy = "free some space and repeat"
+        with (
+            naming_full_disk(f"copy checkpoint {checkpoint_id} to {target}", remedy=remedy),
+            ThreadPoolExecutor(_RANGES_AT_ONCE, thread_name_prefix="resolute-range") as ranges,
+        ):
+
+            def receive(path: str) -> FileEntry:
+                pieces = self._pieces(self._key(checkpoint_id, path), sizes.get(path, 0), ranges)
+                return _received(
+                    path, pieces, target, algorithm=algorithms.get(path, PREFERRED), progress=progress
+                )
+
+            try:
+                found = {entry.path: entry for entry in _at_once(partial(self._patiently, receive), files)}
+            except NotFoundError as failure:
+                raise CheckpointNotFound(
+                    f"a file of checkpoint {checkpoint_id} is gone: {failure}; "
+                    "restore from another checkpoint"
+                ) from failure
+        faults = [difference(entry, found[entry.path]) for entry in expected if entry.path in found]
+        if any(faults):
+            raise DataLossError(
+                f"checkpoint {checkpoint_id} is damaged in {self._objects.place}: "
+                f"{'; '.join(filter(None, faults))}; restore from another checkpoint"
+            )
+
+    def delete(self, checkpoint_id: str) -> None:
+        """Removes every object of the checkpoint."""
+        begin = self._key(checkpoint_id, "")
+        self._patiently(lambda key: self._objects.delete(k for k, _ in self._objects.sizes(key)), begin)
+
+    def record(self, checkpoint_id: str) -> bytes | None:
+        """What was kept of a checkpoint; None if nothing was."""
+        try:
+            return self._patiently(lambda key: b"".join(self._objects.read(key)), self._record(checkpoint_id))
+        except NotFoundError:
+            return None
+
+    def keep_record(self, checkpoint_id: str, content: bytes) -> None:
+        """Keeps something of a checkpoint, in one step."""
+
+        def put(key: str) -> None:
+            self._objects.put(key, io.BytesIO(content), size=len(content))
+
+        self._patiently(put, self._record(checkpoint_id))
+
+    def drop_record(self, checkpoint_id: str) -> None:
+        """Forgets a checkpoint."""
+        self._patiently(lambda key: self._objects.delete([key]), self._record(checkpoint_id))
+
+    def _pieces(self, key: str, size: int, ranges: ThreadPoolExecutor) -> Iterator[bytes]:
+        """Gives an object in order; of a large one, what comes early waits for its turn in memory."""
+        if size < _RANGED_BYTES:
+            yield from self._objects.read(key)
+            return
+
+        def fetch(start: int) -> bytes:
+            return b"".join(self._objects.read(key, start=start, size=min(_RANGE_BYTES, size - start)))
+
+        waiting: deque[Future[bytes]] = deque()
+        with self._room(size):
+            try:
+                for start in range(0, size, _RANGE_BYTES):
+                    waiting.append(ranges.submit(fetch, start))
+                    if len(waiting) == _RANGES_AT_ONCE:
+                        yield waiting.popleft().result()
+                while waiting:
+                    yield waiting.popleft().result()
+            finally:
+                for future in waiting:
+                    future.cancel()
+
+    def _room(self, size: int) -> contextlib.AbstractContextManager[object]:
+        """Waits until there is room in memory for the parts of a file."""
+        return self._large if size >= _RANGED_BYTES else contextlib.nullcontext()
+
+    def _patiently(self, work: Callable[[_T], _R], subject: _T) -> _R:
+        """Repeats work for as long as the store is away or busy."""
+        start, pause = time.monotonic(), _FIRST_PAUSE
+        while True:
+            try:
+                return work(subject)
+            except UnavailableError as failure:
+                waited = time.monotonic() - start
+                if waited + pause > self._patience:
+                    raise
+                _log.warning("a checkpoint waits for its store (%.0f s so far): %s", waited, failure)
+                self._sleep(pause)
+                pause = min(pause * 2, _LONGEST_PAUSE)
+
+    def _key(self, checkpoint_id: str, path: str) -> str:
+        check_identifier(checkpoint_id)
+        key = f"{self._prefix}{checkpoint_id}/{path}"
+        if len(key.encode()) > _MAX_KEY_BYTES:
+            shown = path if len(path) <= 100 else f"{path[:100]}…"
+            raise InvalidArgumentError(
+                f"{shown!r} takes {len(key.encode())} bytes with what comes before it in "
+                f"{self._objects.place}; names of objects have at most {_MAX_KEY_BYTES}: use shorter names"
+            )
+        return key
+
+    def _record(self, checkpoint_id: str) -> str:
+        check_identifier(checkpoint_id)
+        return f"{self._prefix}{RECORDS}/{checkpoint_id}.json"
+
+
+def _received(
+    path: str, pieces: Iterator[bytes], target: Path, *, algorithm: str, progress: Progress
+) -> FileEntry:
+    summed, size = new_hash(algorithm), 0
+    with (
+        contextlib.closing(pieces),  # type: ignore[type-var]  # a generator, whose connections end with it
+        counted(progress) as count,
+        (target / path).open("wb") as output,
+    ):
+        for piece in pieces:
+            summed.update(piece)
+            output.write(piece)
+            size += len(piece)
+            count(len(piece))
+    return FileEntry(path, size, written(summed, algorithm))
+
+
+def _at_once(work: Callable[[str], FileEntry], paths: Iterable[str]) -> list[FileEntry]:
+    """Works on files by several threads; the first failure drops what has not begun."""
+    pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="resolute-checkpoint")
+    try:
+        futures = [pool.submit(work, path) for path in paths]
+        wait(futures, return_when=FIRST_EXCEPTION)
+        failed = next((future for future in futures if future.done() and future.exception()), None)
+        return [failed.result()] if failed else [future.result() for future in futures]
+    finally:
+        pool.shutdown(cancel_futures=True)

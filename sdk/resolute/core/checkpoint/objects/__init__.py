@@ -1,0 +1,1 @@
+"""Object stores reached with credentials of one's own: one protocol, one module a kind of store."""

@@ -1,0 +1,461 @@
+"""Checkpoints of a script that no cluster runs: one contract over every place where they may lie."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+from support.ranks import results_of
+from support.s3 import REGION, S3Server, own_s3_server
+
+import resolute
+from resolute import core
+from resolute.core.checkpoint.manifest import list_directory
+from resolute.core.checkpoint.object_store import ObjectStore
+from resolute.core.checkpoint.storage import open_store, parse_storage
+from resolute.errors import (
+    DataLossError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    UnavailableError,
+)
+from resolute.trial_errors import CheckpointNotFound
+
+CONTENT = {"model.pt": b"weights" * 1000, "d/e/模型 +&%?#": b"x", "empty": b"", "z": b"z"}
+STEPS = {"steps_completed": 3, "framework": "none"}
+BIG = 70 << 20
+UPLOAD_AND_DIE = """
+import os, sys, threading
+from pathlib import Path
+from resolute import core
+from resolute.core.checkpoint.records import Record
+
+keep = Record.written
+Record.written = lambda record: os._exit(9) if record.finished else keep(record)
+with core.init(checkpoint_storage=eval(sys.argv[1])) as context:
+    with context.checkpoint.store_path({"steps_completed": 1}) as (path, checkpoint_id):
+        (path / "half").write_text("half")
+        print(checkpoint_id, flush=True)
+"""
+
+
+class Place(Protocol):
+    """Somewhere to keep checkpoints, and a way behind the back of what is tested."""
+
+    storage: str | dict[str, str]
+
+    def files(self) -> set[str]:
+        """Names of everything that lies there, but for records."""
+
+    def put(self, name: str, data: bytes) -> None:
+        """Puts a file there."""
+
+    def remove(self, name: str) -> None:
+        """Takes a file away."""
+
+
+class Directory:
+    """A directory."""
+
+    def __init__(self, path: Path) -> None:
+        self.storage: str | dict[str, str] = str(path)
+        self._path = path
+
+    def files(self) -> set[str]:
+        found = (path.relative_to(self._path).as_posix() for path in self._path.rglob("*") if path.is_file())
+        return {name for name in found if not name.startswith(".records/")}
+
+    def put(self, name: str, data: bytes) -> None:
+        (self._path / name).parent.mkdir(parents=True, exist_ok=True)
+        (self._path / name).write_bytes(data)
+
+    def remove(self, name: str) -> None:
+        (self._path / name).unlink()
+
+
+class Bucket:
+    """A bucket of a real S3 server."""
+
+    def __init__(self, server: S3Server) -> None:
+        self._client = server.client()
+        self.bucket = server.new_bucket()
+        self.storage: str | dict[str, str] = {
+            "type": "s3",
+            "bucket": self.bucket,
+            "prefix": "team/a",
+            "endpoint_url": server.endpoint_url,
+            "access_key": server.access_key,
+            "secret_key": server.secret_key,
+        }
+
+    def files(self) -> set[str]:
+        found = self._client.list_objects(self.bucket, prefix="team/a/", recursive=True)
+        names = ((item.object_name or "").removeprefix("team/a/") for item in found)
+        return {name for name in names if not name.startswith(".records/")}
+
+    def put(self, name: str, data: bytes) -> None:
+        self._client.put_object(self.bucket, f"team/a/{name}", io.BytesIO(data), len(data))
+
+    def remove(self, name: str) -> None:
+        self._client.remove_object(self.bucket, f"team/a/{name}")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    with own_s3_server(tmp_path_factory.mktemp("s3")) as running:
+        yield running
+
+
+@pytest.fixture(params=["directory", "s3"])
+def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    monkeypatch.setenv("AWS_REGION", REGION)
+    if request.param == "directory":
+        return Directory(tmp_path / "store")
+    return Bucket(request.getfixturevalue("server"))
+
+
+@pytest.fixture
+def bucket(server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Bucket:
+    monkeypatch.setenv("AWS_REGION", REGION)
+    return Bucket(server)
+
+
+@pytest.fixture(autouse=True)
+def off_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resolute, "get_cluster_info", lambda: None)
+
+
+@pytest.fixture
+def context(place: Place) -> Iterator[core.Context]:
+    with core.init(checkpoint_storage=place.storage) as made:
+        yield made
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    source = fill(tmp_path / "source", CONTENT)
+    (source / "nothing" / "within").mkdir(parents=True)
+    return source
+
+
+def fill(directory: Path, content: Mapping[str, bytes]) -> Path:
+    for path, data in content.items():
+        (directory / path).parent.mkdir(parents=True, exist_ok=True)
+        (directory / path).write_bytes(data)
+    return directory
+
+
+def of_bucket(bucket: Bucket) -> dict[str, str]:
+    assert isinstance(bucket.storage, dict)
+    return bucket.storage
+
+
+def test_what_goes_in_comes_out_and_lies_there_as_plain_files(
+    context: core.Context, place: Place, source: Path, tmp_path: Path
+) -> None:
+    checkpoint_id = context.checkpoint.upload(source, STEPS)
+    assert place.files() == {f"{checkpoint_id}/{path}" for path in [*CONTENT, "metadata.json"]}
+    context.checkpoint.download(checkpoint_id, tmp_path / "back")
+    assert list_directory(tmp_path / "back") == list_directory(source)
+    with context.checkpoint.restore_path(checkpoint_id) as restored:
+        assert {path: (restored / path).read_bytes() for path in CONTENT} == CONTENT
+        assert (restored / "nothing" / "within").is_dir()
+        assert json.loads((restored / "metadata.json").read_text()) == STEPS
+    assert context.checkpoint.get_metadata(checkpoint_id) == STEPS
+
+
+def test_a_stored_path_comes_back_in_another_process_of_the_same_storage(
+    context: core.Context, place: Place
+) -> None:
+    with context.checkpoint.store_path(STEPS, background=True) as (path, checkpoint_id):
+        (path / "state").write_text("3")
+    context.checkpoint.wait()
+    with (
+        core.init(checkpoint_storage=place.storage) as other,
+        other.checkpoint.restore_path(checkpoint_id) as path,
+    ):
+        assert (path / "state").read_text() == "3"
+
+
+def test_selectors_choose_on_the_way_in_and_out(context: core.Context, source: Path, tmp_path: Path) -> None:
+    checkpoint_id = context.checkpoint.upload(source, STEPS, selector=lambda path: path != "model.pt")
+    context.checkpoint.download(checkpoint_id, tmp_path / "back", selector=lambda path: path == "z")
+    assert list_directory(tmp_path / "back") == {"z": 1}
+    context.checkpoint.download(checkpoint_id, tmp_path / "all")
+    assert not (tmp_path / "all" / "model.pt").exists()
+
+
+def test_a_deleted_checkpoint_is_gone_with_all_its_files(
+    context: core.Context, place: Place, source: Path, tmp_path: Path
+) -> None:
+    kept = context.checkpoint.upload(source, STEPS)
+    gone = context.checkpoint.upload(source, STEPS)
+    context.checkpoint.delete(gone)
+    context.checkpoint.delete(gone)
+    assert {name.partition("/")[0] for name in place.files()} == {kept}
+    with pytest.raises(CheckpointNotFound):
+        context.checkpoint.download(gone, tmp_path / "back")
+    with pytest.raises(CheckpointNotFound):
+        context.checkpoint.get_metadata(gone)
+    context.checkpoint.download(kept, tmp_path / "back")
+
+
+def test_damaged_and_missing_files_are_named(
+    context: core.Context, place: Place, source: Path, tmp_path: Path
+) -> None:
+    checkpoint_id = context.checkpoint.upload(source, STEPS)
+    place.put(f"{checkpoint_id}/model.pt", b"Weights" + CONTENT["model.pt"][7:])
+    place.put(f"{checkpoint_id}/z", b"")
+    with pytest.raises(DataLossError) as caught:
+        context.checkpoint.download(checkpoint_id, tmp_path / "back")
+    assert "model.pt has another content" in str(caught.value)
+    assert "z has 0 bytes instead of 1" in str(caught.value)
+    with pytest.raises(DataLossError, match=r"model\.pt has another content"):
+        context.checkpoint.restore_path(checkpoint_id).__enter__()
+    place.remove(f"{checkpoint_id}/z")
+    with pytest.raises((DataLossError, CheckpointNotFound), match=r"\bz\b.*(missing|gone)|gone.*\bz\b|/z'"):
+        context.checkpoint.download(checkpoint_id, tmp_path / "again")
+
+
+def test_a_failed_block_leaves_nothing(context: core.Context, place: Place) -> None:
+    block = context.checkpoint.store_path(STEPS)
+    path, checkpoint_id = block.__enter__()
+    (path / "half").write_text("half")
+    assert not block.__exit__(KeyError, KeyError("of the script"), None)
+    assert place.files() == set()
+    with pytest.raises(CheckpointNotFound):
+        context.checkpoint.restore_path(checkpoint_id).__enter__()
+
+
+def test_a_writer_that_was_killed_leaves_no_checkpoint(context: core.Context, place: Place) -> None:
+    command = [sys.executable, "-c", UPLOAD_AND_DIE, repr(place.storage)]
+    died = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert died.returncode == 9, died.stderr
+    checkpoint_id = died.stdout.strip()
+    assert f"{checkpoint_id}/half" in place.files()
+    with pytest.raises(CheckpointNotFound, match="begun and never finished"):
+        context.checkpoint.restore_path(checkpoint_id).__enter__()
+    with pytest.raises(CheckpointNotFound, match="begun and never finished"):
+        context.checkpoint.get_metadata(checkpoint_id)
+    context.checkpoint.delete(checkpoint_id)
+    assert place.files() == set()
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", ".records"])
+def test_an_identifier_leads_nowhere_else(context: core.Context, name: str, tmp_path: Path) -> None:
+    for use in (
+        lambda: context.checkpoint.delete(name),
+        lambda: context.checkpoint.get_metadata(name),
+        lambda: context.checkpoint.download(name, tmp_path / "back"),
+    ):
+        with pytest.raises(InvalidArgumentError, match="no identifier of a checkpoint"):
+            use()
+
+
+def test_a_damaged_record_says_so(context: core.Context, place: Place, source: Path, tmp_path: Path) -> None:
+    checkpoint_id = context.checkpoint.upload(source, STEPS)
+    place.put(f".records/{checkpoint_id}.json", b'{"finished": true')
+    with pytest.raises(DataLossError, match=f"record of checkpoint {checkpoint_id} is damaged"):
+        context.checkpoint.download(checkpoint_id, tmp_path / "back")
+
+
+def test_a_directory_from_elsewhere_counts_and_objects_from_elsewhere_do_not(
+    tmp_path: Path, bucket: Bucket
+) -> None:
+    foreign = fill(tmp_path / "store" / "copied", {"a": b"a", "metadata.json": b'{"x": 1}'})
+    with core.init(checkpoint_storage=str(tmp_path / "store")) as context:
+        with context.checkpoint.restore_path("copied") as restored:
+            assert restored == foreign
+        assert context.checkpoint.get_metadata("copied") == {"x": 1}
+        (foreign / "metadata.json").unlink()
+        with pytest.raises(CheckpointNotFound, match="has no metadata"):
+            context.checkpoint.get_metadata("copied")
+    bucket.put("copied/a", b"a")
+    with (
+        core.init(checkpoint_storage=bucket.storage) as context,
+        pytest.raises(CheckpointNotFound, match="of a cluster"),
+    ):
+        context.checkpoint.download("copied", tmp_path / "back")
+
+
+def test_a_large_file_goes_in_parts_and_comes_by_several_connections(bucket: Bucket, tmp_path: Path) -> None:
+    data = os.urandom(1 << 20) * (BIG >> 20) + b"end"
+    source = fill(tmp_path / "source", {"big": data})
+    with core.init(checkpoint_storage=bucket.storage) as context:
+        checkpoint_id = context.checkpoint.upload(source, STEPS)
+        context.checkpoint.download(checkpoint_id, tmp_path / "back")
+        assert (tmp_path / "back" / "big").read_bytes() == data
+        for damaged, problem in (
+            (data[: 20 << 20], f"big has {20 << 20} bytes instead of {len(data)}"),
+            (data[:-1] + b"x", "big has another content"),
+        ):
+            bucket.put(f"{checkpoint_id}/big", damaged)
+            with pytest.raises(DataLossError, match=problem):
+                context.checkpoint.download(checkpoint_id, tmp_path / "back")
+
+
+def test_credentials_come_from_the_environment_when_the_script_names_none(
+    server: S3Server, bucket: Bucket, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", server.access_key)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", server.secret_key)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.endpoint_url)
+    with core.init(checkpoint_storage=f"s3://{bucket.bucket}/team/a") as context:
+        checkpoint_id = context.checkpoint.upload(source, STEPS)
+    assert f"{checkpoint_id}/z" in bucket.files()
+    (tmp_path / "aws").write_text(
+        f"[default]\naws_access_key_id = {server.access_key}\naws_secret_access_key = {server.secret_key}\n"
+    )
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "aws"))
+    with core.init(checkpoint_storage=f"s3://{bucket.bucket}/team/a") as context:
+        context.checkpoint.download(checkpoint_id, tmp_path / "back")
+
+
+def test_what_a_store_refuses_is_told_before_anything_is_written_and_holds_no_secret(
+    server: S3Server,
+    bucket: Bucket,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    tmp_path: Path,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    good = of_bucket(bucket)
+    secret = "n0t-the-secret-of-anyone"
+    for storage, problem in (
+        ({**good, "secret_key": secret}, "refuses this"),
+        ({**good, "bucket": "resolute-nowhere"}, "'resolute-nowhere' .* is not there; make the bucket"),
+    ):
+        with (
+            core.init(checkpoint_storage=storage) as context,
+            pytest.raises(FailedPreconditionError, match=problem) as caught,
+        ):
+            context.checkpoint.store_path(STEPS).__enter__()
+        assert secret not in str(caught.value)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "absent"))
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_ACCESS_KEY", "MINIO_ACCESS_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    storage = {key: value for key, value in good.items() if not key.endswith("_key")}
+    with (
+        core.init(checkpoint_storage=storage) as context,
+        pytest.raises(FailedPreconditionError, match="set AWS_ACCESS_KEY_ID"),
+    ):
+        context.checkpoint.upload(tmp_path, STEPS)
+    assert secret not in caplog.text
+    assert server.secret_key not in caplog.text
+    assert server.secret_key not in repr(parse_storage(good))
+
+
+def test_an_address_that_is_none_is_refused(bucket: Bucket) -> None:
+    with pytest.raises(InvalidArgumentError, match="https://host or http://host:port"):
+        core.init(checkpoint_storage={**of_bucket(bucket), "endpoint_url": "minio:9000"})
+
+
+def test_a_store_that_is_down_is_waited_for_and_given_up_in_the_end(
+    server: S3Server, bucket: Bucket, source: Path, tmp_path: Path
+) -> None:
+    opened = open_store(parse_storage(bucket.storage))
+    assert isinstance(opened, ObjectStore)
+    pauses: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 2:
+            server.start()
+
+    patient = ObjectStore(opened._objects, prefix="team/a", patience=60.0, sleep=sleep)
+    checkpoint_id = str(uuid.uuid4())
+    server.stop()
+    entries = patient.write(checkpoint_id, source, ["model.pt"])
+    assert pauses[:2] == [0.2, 0.4]
+    server.stop()
+    impatient = ObjectStore(opened._objects, prefix="team/a", patience=0.0)
+    try:
+        with pytest.raises(UnavailableError, match="does not answer"):
+            impatient.read(checkpoint_id, tmp_path / "back", ["model.pt"], expected=entries)
+    finally:
+        server.start()
+    assert impatient.list(checkpoint_id) == {"model.pt": 7000}
+
+
+def test_names_that_no_object_can_have_are_refused_before_anything_is_sent(
+    bucket: Bucket, tmp_path: Path
+) -> None:
+    source = fill(tmp_path / "source", {f"{'d' * 200}/" * 5 + "f": b"f", "a": b"a"})
+    with (
+        core.init(checkpoint_storage=bucket.storage) as context,
+        pytest.raises(InvalidArgumentError, match="use shorter names"),
+    ):
+        context.checkpoint.upload(source, STEPS)
+    assert bucket.files() == set()
+
+
+def test_a_library_that_is_missing_is_named_with_its_extra(bucket: Bucket) -> None:
+    code = (
+        "import sys; sys.modules['minio'] = None\n"
+        "from resolute import core\n"
+        "core.init(checkpoint_storage='s3://bucket')\n"
+    )
+    failed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert "pip install 'resolute[s3]'" in failed.stderr
+
+
+def test_a_machine_with_a_cache_fetches_a_file_once(
+    bucket: Bucket, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RESOLUTE_CHECKPOINT_CACHE_DIR", str(tmp_path / "cache"))
+    with core.init(checkpoint_storage=bucket.storage) as context:
+        checkpoint_id = context.checkpoint.upload(source, STEPS)
+        context.checkpoint.download(checkpoint_id, tmp_path / "first")
+        bucket.remove(f"{checkpoint_id}/model.pt")
+        context.checkpoint.download(checkpoint_id, tmp_path / "second")
+    assert (tmp_path / "second" / "model.pt").read_bytes() == CONTENT["model.pt"]
+
+
+def test_long_work_says_how_far_it_is(
+    context: core.Context,
+    source: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, logger="resolute.core")
+    monkeypatch.setattr("resolute.progress.ProgressLines.advance", _say_at_once)
+    checkpoint_id = context.checkpoint.upload(source, STEPS)
+    assert f"checkpoint {checkpoint_id} is " in caplog.text
+    caplog.clear()
+    with context.checkpoint.restore_path(checkpoint_id):
+        pass
+    assert f"checkpoint {checkpoint_id} is " in caplog.text
+    assert "(100%)" in caplog.text
+
+
+def _say_at_once(lines: Any, count: int) -> None:
+    lines._done += count
+    lines._say(lines._line(1.0))
+
+
+def test_shards_of_several_ranks_go_to_one_checkpoint(place: Place, tmp_path: Path) -> None:
+    def work(dist: core.DistributedContext) -> str:
+        own = fill(tmp_path / f"rank{dist.rank}", {f"shard{dist.rank}": b"s"})
+        checkpoint = core.DummyCheckpointContext(dist, open_store(parse_storage(place.storage)))
+        checkpoint_id = checkpoint.upload(own, {"a": {f"of{dist.rank}": 1}}, shard=True)
+        checkpoint.download(checkpoint_id, tmp_path / "back")
+        return checkpoint_id
+
+    checkpoint_id, other = results_of(2, work)
+    assert checkpoint_id == other
+    assert set(list_directory(tmp_path / "back")) == {"shard0", "shard1", "metadata.json"}
