@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from faults.uploader import SIZES, content
 from support.core_cluster import Trial
-from support.s3 import S3Server
+from support.s3 import S3Server, parts_in
 
 from resolute import core
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as api
@@ -68,8 +68,9 @@ def test_killed_writers_leave_whole_checkpoints_or_none(trial: Trial, server: S3
     stub.Seal(api.SealRequest(trial_id=trial.trial_id, min_run=2))
     committed = {checkpoint.checkpoint_id for checkpoint in listed}
     deadline = time.monotonic() + DEADLINE
-    while stored(server, bucket) != committed:
-        assert time.monotonic() < deadline, stored(server, bucket) ^ committed
+    while stored(server, bucket) != committed or parts_in(server, bucket):
+        left = stored(server, bucket) ^ committed
+        assert time.monotonic() < deadline, (left, parts_in(server, bucket))
         time.sleep(0.1)
     channel.close()
 

@@ -17,7 +17,7 @@ import pytest
 from support.core_cluster import Trial
 from support.links import DirectLinks
 from support.ranks import outcomes_of
-from support.s3 import S3Server
+from support.s3 import S3Server, parts_in
 from support.store_proxy import FINE, Asked, Mood, StoreProxy, Trouble
 
 from resolute import core
@@ -200,6 +200,19 @@ def test_a_url_that_ran_out_on_the_way_is_asked_for_again(
         checkpoint_id = store(context, {"small": b"late"})
         assert len([path for path in proxy.brought("PUT") if path.endswith("small")]) == 2
         assert holds(context, checkpoint_id, {"small": b"late"})
+
+
+@pytest.mark.integration
+def test_a_large_file_whose_url_ran_out_begins_anew_and_leaves_no_part_of_before(
+    room: Room, proxy: StoreProxy, server: S3Server
+) -> None:
+    proxy.mood = on("PUT", "big", Trouble(status=403), times=1)
+    with room.init() as context:
+        checkpoint_id = store(context, BIG)
+        assert len([path for path in proxy.brought("POST") if path.endswith("big")]) == 3
+        eventually(lambda: parts_in(server, room.bucket) == [], "parts stay in the store")
+        assert room.visible() == [checkpoint_id]
+        assert holds(context, checkpoint_id, BIG)
 
 
 @pytest.mark.integration

@@ -142,11 +142,13 @@ class World:
 
 
 @asynccontextmanager
-async def world(database_url: str, root: Path, *, clock: ManualClock | None = None) -> AsyncIterator[World]:
+async def world(
+    database_url: str, root: Path, *, clock: ManualClock | None = None, stores: Stores | None = None
+) -> AsyncIterator[World]:
     """Puts the parts together, and takes them apart."""
     clock = clock or ManualClock()
     database = Database(database_url, name="checkpoints")
-    stores = Stores()
+    stores = stores or Stores()
     workers, removal_workers = BlobWorkers(name="blobs", threads=4), BlobWorkers(name="removal", threads=2)
     remover = Remover(database=database, stores=stores, workers=removal_workers, clock=clock)
     try:

@@ -31,7 +31,8 @@ METADATA_FILE = "metadata.json"
 _PIECE = 1 << 20
 _HTTP_TIMEOUT = 60.0
 _CONNECT_TIMEOUT = 3.0
-_URLS_AT_ONCE = 1000
+_URLS_AT_ONCE = 250
+"""Of the longest names there are, so many URLs fit a message."""
 
 
 class DownloadMode(Enum):
@@ -228,7 +229,7 @@ def _direct(checkpoint: CheckpointRecord, registry: Checkpoints) -> Source | Non
     for start in range(0, len(files), _URLS_AT_ONCE):
         found = registry.presigned(checkpoint.uuid, files[start : start + _URLS_AT_ONCE])
         urls.update((item.path, item.url) for item in found)
-        if not urls or not _reachable(next(iter(urls.values()))):
+        if not start and (not urls or not _reachable(next(iter(urls.values())))):
             return None
     return _FromUrls(urls) if urls else None
 

@@ -15,15 +15,16 @@ import urllib3
 
 from resolute.clock import Clock
 from resolute.errors import FailedPreconditionError, ResoluteError, UnavailableError
-from resolute_checkpoints.blobs.base import BlobStore, FinishedUpload
+from resolute_checkpoints.blobs.base import BlobStore, FinishedUpload, OpenUpload
 from resolute_checkpoints.blobs.failures import typed_failures
 from resolute_checkpoints.blobs.s3 import MULTIPART_BYTES
 from resolute_checkpoints.blobs.stores import Stores
 from resolute_checkpoints.blobs.workers import BlobWorkers
 from resolute_checkpoints.checkpoint import BucketStorage, File, Storage
 
-_SMALL, _LARGE = "probe", "probe-in-parts"
+_SMALL, _LARGE, _GIVEN_UP = "probe", "probe-in-parts", "probe-given-up"
 _CONTENT = b"resolute storage doctor\n"
+_MEASURED_BYTES = 32 << 20
 _MOST_SKEW = 300.0
 """Seconds that clocks may differ; stores refuse signatures from about fifteen minutes on."""
 _TIMEOUT = urllib3.Timeout(connect=5.0, read=60.0)
@@ -107,7 +108,8 @@ class _BucketProbe:
         yield "write", self._write
         yield "clock", self._compare_clocks
         yield "read", self._read
-        yield "large files", self._in_parts
+        yield "speed", self._in_parts
+        yield "given up", self._give_up
 
     def delete(self) -> str:
         self._store.remove(self._id, committed=True)
@@ -161,19 +163,34 @@ class _BucketProbe:
         _require(self._request("GET", url).data == data, "a file sent in parts came back with other bytes")
         down = time.perf_counter() - began
         megabytes = len(data) / 1e6
-        return f"{megabytes / up:.0f} MB/s up and {megabytes / down:.0f} MB/s down on one connection"
+        return f"{megabytes / up:.0f} MB/s up, in parts, and {megabytes / down:.0f} MB/s down"
+
+    def _give_up(self) -> str:
+        (upload,) = self._store.upload_urls(self._id, [File(_GIVEN_UP, MULTIPART_BYTES)])
+        self._request("PUT", upload.urls[0], _CONTENT)
+        self._store.drop_uploads(self._id, [OpenUpload(_GIVEN_UP, upload.upload_id)])
+        answer = self._answer("PUT", upload.urls[0], _CONTENT)
+        _require(
+            answer.status == 404,
+            "an upload that was given up goes on taking parts; nobody will remove them, so give the bucket "
+            "a rule that does (AbortIncompleteMultipartUpload)",
+        )
+        return "parts of an upload that was given up are removed"
 
     def _request(self, method: str, url: str, body: bytes | None = None) -> urllib3.BaseHTTPResponse:
-        try:
-            answer = self._http.request(method, url, body=body)
-        except urllib3.exceptions.HTTPError as error:
-            raise UnavailableError(f"the store does not answer ({error}); try again") from error
+        answer = self._answer(method, url, body)
         said = answer.data[:300].decode(errors="replace") if answer.status != 200 else ""
         _require(
             answer.status == 200,
             f"the store answers {answer.status} to a signed {method}: {said}; see what its credentials allow",
         )
         return answer
+
+    def _answer(self, method: str, url: str, body: bytes | None = None) -> urllib3.BaseHTTPResponse:
+        try:
+            return self._http.request(method, url, body=body)
+        except urllib3.exceptions.HTTPError as error:
+            raise UnavailableError(f"the store does not answer ({error}); try again") from error
 
 
 class _FolderProbe:
@@ -188,9 +205,12 @@ class _FolderProbe:
         yield "list", self._list
         yield "write", self._write
         yield "read", self._read
+        yield "speed", self._measure
 
     def delete(self) -> str:
         self._store.remove(self._id, committed=True)
+        left = (self._root / self._id).exists()
+        _require(not left, "the files are still there after they were removed; see what keeps them")
         return "files can be removed"
 
     def _list(self) -> str:
@@ -200,13 +220,9 @@ class _FolderProbe:
         return f"the directory is there, with {free / 1e9:.1f} GB free"
 
     def _write(self) -> str:
-        target = self._root / self._id / _SMALL
         with typed_failures(self._root):
-            target.parent.mkdir()
-            with target.open("wb") as file:
-                file.write(_CONTENT)
-                file.flush()
-                os.fsync(file.fileno())
+            (self._root / self._id).mkdir()
+        self._put(_SMALL, _CONTENT)
         faults = self._store.faults(self._id, [File(_SMALL, len(_CONTENT))])
         _require(not faults, f"what was written is not found: {', '.join(map(str, faults))}")
         return "the service's user can write"
@@ -215,6 +231,26 @@ class _FolderProbe:
         with self._store.open(self._id, _SMALL, offset=0) as stream:
             _require(stream.read() == _CONTENT, "other bytes came back than were written")
         return "files can be read"
+
+    def _measure(self) -> str:
+        data = os.urandom(1 << 20) * (_MEASURED_BYTES >> 20)
+        began = time.perf_counter()
+        self._put(_LARGE, data)
+        up = time.perf_counter() - began
+        with self._store.open(self._id, _LARGE, offset=0) as stream, typed_failures(self._root):
+            # Of what was just written the memory would be measured.
+            os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            began = time.perf_counter()
+            _require(stream.read() == data, "a large file came back with other bytes")
+        down = time.perf_counter() - began
+        megabytes = len(data) / 1e6
+        return f"{megabytes / up:.0f} MB/s written through to the disk, {megabytes / down:.0f} MB/s read"
+
+    def _put(self, name: str, data: bytes) -> None:
+        with typed_failures(self._root), (self._root / self._id / name).open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
 
 
 def _require(condition: bool, problem: str) -> None:

@@ -12,13 +12,13 @@ from resolute.clock import Clock
 from resolute.errors import AlreadyExistsError, FailedPreconditionError
 from resolute_checkpoints import access
 from resolute_checkpoints import metadata as metadata_rules
-from resolute_checkpoints.blobs.base import Fault, FinishedUpload, Upload, faults
+from resolute_checkpoints.blobs.base import Fault, FinishedUpload, OpenUpload, Upload, faults
 from resolute_checkpoints.blobs.stores import Stores
 from resolute_checkpoints.blobs.workers import BlobWorkers
 from resolute_checkpoints.checkpoint import Checkpoint, File, Owner, State, Storage
 from resolute_checkpoints.manifest import Manifest
 from resolute_checkpoints.removal import CLAIM_SECONDS, Remover
-from resolute_checkpoints.store import audit, authority, records, removals
+from resolute_checkpoints.store import audit, authority, records, removals, uploads
 from resolute_checkpoints.store.removals import Removal
 from resolute_serving.context import Principal, actor
 from resolute_serving.database import Database
@@ -115,7 +115,16 @@ class Registry:
 
         checkpoint = await self._database.read(work)
         store = self._stores.open(checkpoint.storage)
-        return await self._workers.run(partial(store.upload_urls, checkpoint_id, files))
+        given = await self._workers.run(partial(store.upload_urls, checkpoint_id, files))
+        begun = [OpenUpload(upload.path, upload.upload_id) for upload in given if upload.upload_id]
+
+        def note(connection: Connection) -> None:
+            access.uploading(connection, checkpoint_id, principal, lock=True)
+            uploads.note(connection, checkpoint_id, begun)
+
+        if begun:
+            await self._database.write(note)
+        return given
 
     async def commit(self, commit: Commit, *, principal: Principal) -> Checkpoint:
         """Makes a checkpoint visible, once its files were seen to be there with their sizes.
@@ -144,6 +153,9 @@ class Registry:
             now = self._clock.time()
             manifest = commit.manifest.placed(current.files)
             records.complete(connection, commit.checkpoint_id, manifest, now=now)
+            finished = {upload.upload_id for upload in commit.uploads}
+            if uploads.settle(connection, commit.checkpoint_id, finished):
+                removals.doom_uploads(connection, commit.checkpoint_id, now=now)
             audit.record(
                 connection, action="checkpoint.commit", target=commit.checkpoint_id, actor=who, now=now
             )

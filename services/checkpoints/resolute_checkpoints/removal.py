@@ -70,6 +70,7 @@ class Remover:
             store.remove(removal.checkpoint_id, committed=removal.committed, kept=removal.lent)
         for checkpoint_id, homes in groupby(removal.objects, key=attrgetter("checkpoint_id")):
             store.remove_files(checkpoint_id, [home.path for home in homes])
+        store.drop_uploads(removal.checkpoint_id, removal.uploads)
 
     async def _postpone(self, removal: Removal, error: Exception) -> None:
         pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(removal.attempts, 20))

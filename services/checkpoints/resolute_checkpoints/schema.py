@@ -75,6 +75,17 @@ files = sa.Table(
     sa.Index("files_by_home", "home_id"),
 )
 
+# Multipart uploads whose URLs were given out, until they are put together or their parts are removed.
+uploads = sa.Table(
+    "uploads",
+    METADATA,
+    sa.Column("entry", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
+    sa.Column("checkpoint_id", sa.String(36), nullable=False),
+    sa.Column("path", sa.Text, nullable=False),
+    sa.Column("upload_id", sa.Text, nullable=False),
+    sa.Index("uploads_by_checkpoint", "checkpoint_id"),
+)
+
 models = sa.Table(
     "models",
     METADATA,

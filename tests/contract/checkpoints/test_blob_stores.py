@@ -9,7 +9,7 @@ from typing import Protocol
 
 import pytest
 import urllib3
-from support.s3 import REGION, S3Server, own_s3_server, s3_server
+from support.s3 import REGION, S3Server, own_s3_server, parts_in, s3_server
 
 from resolute.errors import (
     DataLossError,
@@ -18,7 +18,7 @@ from resolute.errors import (
     PermissionDeniedError,
     UnavailableError,
 )
-from resolute_checkpoints.blobs.base import BlobStore, FinishedUpload
+from resolute_checkpoints.blobs.base import BlobStore, FinishedUpload, OpenUpload
 from resolute_checkpoints.blobs.buckets import BucketSettings
 from resolute_checkpoints.blobs.s3 import MULTIPART_BYTES
 from resolute_checkpoints.blobs.stores import Stores
@@ -167,6 +167,31 @@ def test_a_large_file_goes_in_parts_and_is_put_together_once(server: S3Server, c
     assert faults(side, checkpoint_id, File("big", len(data))) == []
     with side.store.open(checkpoint_id, "big", offset=len(data) - 4) as stream:
         assert stream.read() == data[-4:]
+
+
+def test_urls_of_the_largest_file_of_the_longest_name_fit_a_message(
+    server: S3Server, checkpoint_id: str
+) -> None:
+    side = BucketSide(server)
+    name = "/".join(["字" * 60] * 5)
+    (upload,) = side.store.upload_urls(checkpoint_id, [File(name, 2 << 40)])
+    assert sum(len(url) for url in upload.urls) < 2 << 20
+    assert upload.part_size <= 5 << 30, "more than one request may put"
+    assert (len(upload.urls) - 1) * upload.part_size < 2 << 40 <= len(upload.urls) * upload.part_size
+    side.store.drop_uploads(checkpoint_id, [OpenUpload(name, upload.upload_id)])
+
+
+def test_parts_of_an_upload_that_nobody_puts_together_are_removed(
+    server: S3Server, checkpoint_id: str
+) -> None:
+    side = BucketSide(server)
+    (upload,) = side.store.upload_urls(checkpoint_id, [File("模型 +&/big", MULTIPART_BYTES)])
+    assert HTTP.request("PUT", upload.urls[1], body=b"x").status == 200
+    assert parts_in(server, side.bucket) == [f"team/a/{checkpoint_id}/模型 +&/big#2"]
+    for _ in range(2):
+        side.store.drop_uploads(checkpoint_id, [OpenUpload(upload.path, upload.upload_id)])
+    assert parts_in(server, side.bucket) == []
+    assert HTTP.request("PUT", upload.urls[0], body=b"x").status == 404
 
 
 def test_objects_have_plain_names_that_any_tool_reads(server: S3Server, checkpoint_id: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.links import DirectLinks
-from support.s3 import S3Server, own_s3_server
+from support.s3 import S3Server, s3_server
 
 from resolute.core.checkpoint.bucket import BucketStore, Target
 from resolute.core.checkpoint.manifest import FileEntry, list_directory
@@ -25,7 +25,7 @@ CONTENT = {"model.pt": b"weights" * 1000, "d/e/模型 +&%?#": b"x", "empty": b""
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    with own_s3_server(tmp_path_factory.mktemp("s3")) as running:
+    with s3_server(tmp_path_factory.mktemp("s3")) as running:
         yield running
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from support.clocks import ManualClock
-from support.s3 import REGION, S3Server, own_s3_server
+from support.disks import small_disk
+from support.s3 import REGION, S3Server, s3_server
+from support.store_proxy import FINE, Asked, Mood, StoreProxy, Trouble, store_proxy
 
 from resolute.clock import SYSTEM_CLOCK, Clock
 from resolute_checkpoints.blobs.buckets import BucketSettings
@@ -18,7 +22,13 @@ from resolute_checkpoints.examination import Finding, examine
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    with own_s3_server(tmp_path_factory.mktemp("s3")) as running:
+    with s3_server(tmp_path_factory.mktemp("s3")) as running:
+        yield running
+
+
+@pytest.fixture
+def proxy(server: S3Server) -> Iterator[StoreProxy]:
+    with store_proxy(server) as running:
         yield running
 
 
@@ -40,7 +50,8 @@ def test_a_sound_bucket_passes_and_is_left_as_it_was(server: S3Server) -> None:
         "write",
         "clock",
         "read",
-        "large files",
+        "speed",
+        "given up",
         "delete",
     ]
     assert all(finding.passed for finding in findings), findings
@@ -68,14 +79,94 @@ def test_clocks_that_differ_are_found(server: S3Server) -> None:
     assert list(server.client().list_objects(bucket, recursive=True)) == []
 
 
+def on(method: str, name: str, trouble: Trouble, *, after: int = 0) -> Mood:
+    """Trouble for requests of a method about an object, but for the first ones."""
+    left = [after]
+
+    def mood(asked: Asked) -> Trouble:
+        if asked.method != method or not asked.path.endswith(name):
+            return FINE
+        left[0] -= 1
+        return FINE if left[0] >= 0 else trouble
+
+    return mood
+
+
+DENIED = Trouble(status=403, answer=b"<Error><Code>AccessDenied</Code></Error>")
+TAKEN = Trouble(status=200)
+
+
+@pytest.mark.parametrize(
+    ("mood", "step", "problem"),
+    [
+        (on("GET", "", DENIED), "list", "check its credentials and what they allow"),
+        (
+            on("PUT", "/probe", DENIED),
+            "write",
+            "answers 403 to a signed PUT: .* see what its credentials allow",
+        ),
+        (on("PUT", "/probe", TAKEN), "write", "what was written is not listed: 'probe' is not there"),
+        (
+            on("GET", "/probe", DENIED),
+            "read",
+            "answers 403 to a signed GET: .* see what its credentials allow",
+        ),
+        (on("GET", "/probe", Trouble(downwards=bytes.upper)), "read", "gave other bytes than were written"),
+        (on("GET", "/probe", DENIED, after=1), "read", "check its credentials and what they allow"),
+        (on("POST", "/probe-in-parts", DENIED), "speed", "check its credentials and what they allow"),
+        (on("PUT", "/probe-in-parts", DENIED), "speed", "answers 403 to a signed PUT"),
+        (on("GET", "/probe-in-parts", Trouble(downwards=lambda data: data[1:])), "speed", "other bytes"),
+        (on("DELETE", "/probe-given-up", DENIED), "given up", "check its credentials and what they allow"),
+        (on("DELETE", "/probe-given-up", TAKEN), "given up", "AbortIncompleteMultipartUpload"),
+        (on("POST", "", Trouble(status=200, answer=b"<DeleteResult/>"), after=3), "delete", "still there"),
+    ],
+)
+def test_each_step_finds_what_is_wrong_with_a_bucket(
+    server: S3Server, proxy: StoreProxy, mood: Mood, step: str, problem: str
+) -> None:
+    bucket = server.new_bucket()
+    proxy.mood = mood
+    findings = found(BucketStorage(bucket, "", proxy.server.endpoint_url), server)
+    (failed,) = [finding for finding in findings if not finding.passed]
+    assert failed.step == step
+    assert re.search(problem, failed.detail)
+
+
+@pytest.mark.parametrize(
+    ("size", "step", "problem"),
+    [("4k", "write", r"the disk that holds .* is full"), ("1m", "speed", r"the disk that holds .* is full")],
+)
+def test_a_directory_without_room_is_found(tmp_path: Path, size: str, step: str, problem: str) -> None:
+    with small_disk(tmp_path / "disk", size) as disk:
+        if step == "write":
+            (disk / "filler").write_bytes(b"x" * 4096)
+        findings = found(DirectoryStorage(str(disk)))
+        assert [(each.step, each.passed) for each in findings[-2:]] == [(step, False), ("delete", True)]
+        assert re.search(problem, findings[-2].detail)
+        assert {path.name for path in disk.iterdir()} <= {"filler"}
+
+
+def test_a_directory_that_may_not_be_written_is_found(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", "1m") as disk:
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        findings = found(DirectoryStorage(str(disk)))
+        assert [(finding.step, finding.passed) for finding in findings[:2]] == [
+            ("list", True),
+            ("write", False),
+        ]
+        assert "let its user read and write there" in findings[1].detail
+
+
 def test_directories_are_examined_too(tmp_path: Path) -> None:
     findings = found(DirectoryStorage(str(tmp_path)))
     assert [(finding.step, finding.passed) for finding in findings] == [
         ("list", True),
         ("write", True),
         ("read", True),
+        ("speed", True),
         ("delete", True),
     ]
+    assert "MB/s written through" in findings[3].detail
     assert "GB free" in findings[0].detail
     assert list(tmp_path.iterdir()) == []
     (absent,) = found(DirectoryStorage(str(tmp_path / "unmounted")))

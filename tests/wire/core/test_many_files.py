@@ -8,6 +8,7 @@ import uuid
 from pathlib import Path
 
 from support.core_cluster import Trial
+from support.s3 import S3Server
 
 from resolute import core
 from resolute.api.checkpoints.v1 import checkpoint_pb2 as types
@@ -19,6 +20,8 @@ from resolute.values import to_value
 
 MANY = 100_000
 FOLDERS = 100
+LONG = 1200
+LARGEST_PIECE = 1 << 20
 LARGEST_MESSAGE = 4 << 20
 DIGEST = f"sha256:{hashlib.sha256(b'x').hexdigest()}"
 
@@ -79,3 +82,22 @@ def test_a_hundred_thousand_files_are_committed_listed_and_found_again(trial: Tr
             checkpoint_id, tmp_path / "copy", selector=lambda path: path == "099/0999"
         )
         assert (tmp_path / "copy" / "099" / "0999").read_bytes() == b"x"
+
+
+def test_a_list_of_long_names_that_takes_several_messages_goes_to_a_bucket_and_comes_back(
+    bucket_trial: Trial, server: S3Server, tmp_path: Path
+) -> None:
+    deep = "/".join(["模" * 80] * 4)
+    (tmp_path / "source" / deep).mkdir(parents=True)
+    names = [f"{deep}/{number:04}" for number in range(LONG)]
+    assert sum(len(name.encode()) for name in names) > LARGEST_PIECE
+    for name in names:
+        (tmp_path / "source" / name).write_text(name[-4:])
+    storage = {"type": "s3", "bucket": server.new_bucket(), "endpoint_url": server.endpoint_url}
+    with core.init(checkpoint_storage=storage) as context:
+        ids = [context.checkpoint.upload(tmp_path / "source", {"steps_completed": n}) for n in (1, 2)]
+        context.checkpoint.delete(ids[0])
+        context.checkpoint.download(ids[1], tmp_path / "copy")
+        assert all((tmp_path / "copy" / name).read_text() == name[-4:] for name in names)
+        context.checkpoint.delete(ids[1])
+    assert list(server.client().list_objects(storage["bucket"], recursive=True)) == []

@@ -50,6 +50,7 @@ class RemoteRegistry:
         Raises:
             ValueError: The steps are missing or no whole number.
             TypeError: Something in the metadata has no form in JSON.
+            InvalidArgumentError: It has keys that are no text, too large whole numbers, or nests too deep.
         """
         prepared = dict(metadata or {})
         steps = prepared.get(_STEPS, prepared.get(_OLD_STEPS))
@@ -59,7 +60,9 @@ class RemoteRegistry:
             raise ValueError(  # noqa: TRY004 - the documented class
                 f"{_STEPS!r} in the metadata of a checkpoint is {steps!r}; a whole number was expected"
             )
+        # Before the first byte is sent, not when the commit is refused.
         json.dumps(prepared)
+        to_value(prepared, path="metadata")
         prepared.setdefault(_STEPS, steps)
         prepared.setdefault(_OLD_STEPS, steps)
         return prepared

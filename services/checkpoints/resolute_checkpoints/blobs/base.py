@@ -46,6 +46,14 @@ class FinishedUpload:
     """What the store answered, in order of the parts."""
 
 
+@dataclass(frozen=True, slots=True)
+class OpenUpload:
+    """A multipart upload that nobody has put together."""
+
+    path: str
+    upload_id: str
+
+
 class BlobStore(Protocol):
     """Keeps the files of checkpoints.
 
@@ -62,6 +70,9 @@ class BlobStore(Protocol):
 
     def finish_uploads(self, checkpoint_id: str, uploads: Sequence[FinishedUpload]) -> None:
         """Puts the parts of multipart uploads together. Safe to repeat."""
+
+    def drop_uploads(self, checkpoint_id: str, uploads: Sequence[OpenUpload]) -> None:
+        """Removes the parts of multipart uploads that nobody will put together. Safe to repeat."""
 
     def download_urls(self, checkpoint_id: str, paths: Sequence[str]) -> Sequence[str]:
         """Gives a URL for each file, in order; nothing when the store gives none."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from resolute.errors import DataLossError, FailedPreconditionError, InvalidArgumentError, UnavailableError
-from resolute_checkpoints.blobs.base import Fault, FinishedUpload, Upload
+from resolute_checkpoints.blobs.base import Fault, FinishedUpload, OpenUpload, Upload
 from resolute_checkpoints.blobs.failures import typed_failures
 from resolute_checkpoints.checkpoint import File
 
@@ -50,6 +50,9 @@ class DirectoryStore:
                 f"checkpoint {checkpoint_id} lies in a directory, which takes no multipart uploads; "
                 "commit without multiparts"
             )
+
+    def drop_uploads(self, checkpoint_id: str, uploads: Sequence[OpenUpload]) -> None:
+        """Does nothing: a directory has no multipart uploads."""
 
     def download_urls(self, checkpoint_id: str, paths: Sequence[str]) -> Sequence[str]:
         """Gives none: files are read in place, or through the service."""

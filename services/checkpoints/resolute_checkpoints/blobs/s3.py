@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
-from typing import BinaryIO, cast
+from typing import BinaryIO, TypeVar, cast
 from xml.etree import ElementTree as ET
 
 from minio.deleteobjects import DeleteObject
 from urllib3 import BaseHTTPResponse
 
 from resolute.errors import DataLossError, InvalidArgumentError, NotFoundError, UnavailableError, Violation
-from resolute_checkpoints.blobs.base import Fault, FinishedUpload, Upload
+from resolute_checkpoints.blobs.base import Fault, FinishedUpload, OpenUpload, Upload
 from resolute_checkpoints.blobs.buckets import (
     AMAZON,
     BucketClient,
@@ -30,9 +30,13 @@ MULTIPART_BYTES = 32 * 1024 * 1024
 """Files from this size on go in parts."""
 _PART_BYTES = 8 * 1024 * 1024
 _MOST_PARTS = 2000
+_URL_BYTES = 2 * 1024 * 1024
+"""Most bytes of the URLs of one file: they go in one message."""
+_SIGNATURE_BYTES = 600
 _MAX_KEY_BYTES = 1024
-_FINISHERS = 8
+_AT_ONCE = 8
 _OUT_OF_RANGE = 416
+_T = TypeVar("_T")
 
 
 class BucketStore:
@@ -61,13 +65,11 @@ class BucketStore:
 
     def finish_uploads(self, checkpoint_id: str, uploads: Sequence[FinishedUpload]) -> None:
         """Puts parts together. What was put together before is left to the look at the sizes."""
-        if not uploads:
-            return
-        with ThreadPoolExecutor(
-            min(_FINISHERS, len(uploads)), thread_name_prefix="checkpoints-finish"
-        ) as pool:
-            # The list makes failures come out.
-            list(pool.map(partial(self._finish, checkpoint_id), uploads))
+        _for_each(partial(self._finish, checkpoint_id), uploads)
+
+    def drop_uploads(self, checkpoint_id: str, uploads: Sequence[OpenUpload]) -> None:
+        """Removes parts. An upload that is not there was put together, or removed before."""
+        _for_each(partial(self._drop, checkpoint_id), uploads)
 
     def download_urls(self, checkpoint_id: str, paths: Sequence[str]) -> Sequence[str]:
         """Presigns a URL for each file."""
@@ -143,7 +145,8 @@ class BucketStore:
         key = self._key(checkpoint_id, file.path)
         if file.size < MULTIPART_BYTES:
             return Upload(file.path, (self._presign("PUT", key),))
-        part_size = max(_PART_BYTES, -(-file.size // _MOST_PARTS))
+        most = min(_MOST_PARTS, _URL_BYTES // (_SIGNATURE_BYTES + 3 * len(key.encode())))
+        part_size = max(_PART_BYTES, -(-file.size // most))
         upload_id = self._create_multipart(key)
         count = -(-file.size // part_size)
         urls = tuple(
@@ -153,7 +156,7 @@ class BucketStore:
         return Upload(file.path, urls, part_size=part_size, upload_id=upload_id)
 
     def _create_multipart(self, key: str) -> str:
-        answer = self._post(key, {"uploads": ""}, b"")
+        answer = self._send("POST", key, {"uploads": ""})
         upload_id = next((e.text for e in ET.fromstring(answer).iter() if _local_name(e) == "UploadId"), None)  # noqa: S314 - from the store that holds the checkpoints
         if not upload_id:
             raise from_answer(self._place, answer.decode(errors="replace"))
@@ -168,7 +171,7 @@ class BucketStore:
         key = self._key(checkpoint_id, upload.path)
         with self._errors():
             try:
-                answer = self._post(key, {"uploadId": upload.upload_id}, ET.tostring(root))
+                answer = self._send("POST", key, {"uploadId": upload.upload_id}, ET.tostring(root))
             except NotFoundError:
                 # Put together by an earlier attempt whose answer was lost; if not, the object has no size.
                 return
@@ -176,10 +179,15 @@ class BucketStore:
             if b"<Error>" in answer:
                 raise from_answer(self._place, answer.decode(errors="replace"))
 
-    def _post(self, key: str, query: Mapping[str, str], body: bytes) -> bytes:
+    def _drop(self, checkpoint_id: str, upload: OpenUpload) -> None:
+        key = self._key(checkpoint_id, upload.path)
+        with self._errors(), contextlib.suppress(NotFoundError):
+            self._send("DELETE", key, {"uploadId": upload.upload_id})
+
+    def _send(self, method: str, key: str, query: Mapping[str, str], body: bytes = b"") -> bytes:
         """Makes a request that the library has no public method for, by a URL that it signs."""
-        response = self._client.http.request("POST", self._presign("POST", key, query), body=body)
-        if response.status != 200:
+        response = self._client.http.request(method, self._presign(method, key, query), body=body)
+        if response.status not in {200, 204}:
             text = response.data.decode(errors="replace")
             raise from_answer(self._place, f"Response code: {response.status} {text}")
         return response.data
@@ -205,7 +213,7 @@ class BucketStore:
             raise InvalidArgumentError(message, violations=[Violation("files", message)])
         return key
 
-    @contextmanager
+    @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
         with typed_errors(self._place):
             yield
@@ -230,6 +238,15 @@ class _ObjectStream(io.BufferedIOBase):
         if not self.closed:
             self._response.close()
         super().close()
+
+
+def _for_each(work: Callable[[_T], None], items: Sequence[_T]) -> None:
+    """Makes several requests at once."""
+    if not items:
+        return
+    with ThreadPoolExecutor(min(_AT_ONCE, len(items)), thread_name_prefix="checkpoints-parts") as pool:
+        # The list makes failures come out.
+        list(pool.map(work, items))
 
 
 def _skip(response: BaseHTTPResponse, count: int) -> None:

@@ -13,9 +13,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute_checkpoints import manifest as manifest_rules
+from resolute_checkpoints.blobs.base import OpenUpload
 from resolute_checkpoints.checkpoint import Checkpoint, Home, State, Storage
 from resolute_checkpoints.schema import checkpoints, files, trials
-from resolute_checkpoints.store import authority, keeping, sharing
+from resolute_checkpoints.store import authority, keeping, sharing, uploads
 from resolute_checkpoints.store.rows import batches, decode_storage
 
 
@@ -31,6 +32,8 @@ class Removal:
     """Paths under the checkpoint's name whose bytes other checkpoints need."""
     objects: tuple[Home, ...]
     """Single files that go, and that nobody needs."""
+    uploads: tuple[OpenUpload, ...]
+    """Multipart uploads whose parts go."""
     committed: bool
     """Whether the checkpoint was ever committed."""
     claim: int
@@ -78,6 +81,12 @@ def doom_files(connection: Connection, checkpoint: Checkpoint, paths: Sequence[s
             **_due(now),
         )
     )
+
+
+def doom_uploads(connection: Connection, checkpoint_id: str, *, now: float) -> None:
+    """Marks what is left of uploads that a commit has no use for."""
+    key = checkpoints.c.checkpoint_id == checkpoint_id
+    connection.execute(sa.update(checkpoints).where(key).values(**_due(now)))
 
 
 def doom_experiment(connection: Connection, experiment_id: str, *, now: float) -> None:
@@ -160,6 +169,7 @@ def settle(connection: Connection, removal: Removal) -> None:
     if not removal.whole:
         gone &= files.c.doomed
     connection.execute(sa.delete(files).where(gone))
+    uploads.forget(connection, removal.checkpoint_id)
     state = State(row.state)
     if state is State.DELETING and authority.is_buried(connection, row.experiment_id):
         connection.execute(sa.delete(checkpoints).where(key))
@@ -216,7 +226,7 @@ def _claim(
             .where(checkpoints.c.checkpoint_id == row.checkpoint_id)
             .values(removal_time=until, removal_claim=row.removal_claim + 1)
         )
-        whole = State(row.state) is not State.PARTIALLY_DELETED
+        whole = State(row.state) in {State.ABORTED, State.DELETING}
         homes = sharing.homes_in(connection, row.checkpoint_id, doomed=not whole)
         claimed.append(
             Removal(
@@ -225,6 +235,7 @@ def _claim(
                 whole=whole,
                 lent=sharing.lent(connection, row.checkpoint_id) if whole else frozenset(),
                 objects=sharing.unneeded(connection, homes),
+                uploads=uploads.left(connection, row.checkpoint_id),
                 committed=row.commit_time is not None,
                 claim=row.removal_claim + 1,
                 attempts=row.removal_attempts,

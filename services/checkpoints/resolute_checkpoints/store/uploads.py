@@ -1,0 +1,43 @@
+"""Multipart uploads that were begun: their parts take room until they are put together or removed.
+
+An upload is noted before anyone hears of its URLs. One that was begun and not noted has no parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from resolute_checkpoints.blobs.base import OpenUpload
+from resolute_checkpoints.schema import uploads
+from resolute_checkpoints.store.rows import batches
+
+
+def note(connection: Connection, checkpoint_id: str, begun: Sequence[OpenUpload]) -> None:
+    """Notes uploads that were begun."""
+    values = [
+        {"checkpoint_id": checkpoint_id, "path": upload.path, "upload_id": upload.upload_id}
+        for upload in begun
+    ]
+    connection.execute(sa.insert(uploads), values)
+
+
+def left(connection: Connection, checkpoint_id: str) -> tuple[OpenUpload, ...]:
+    """Those of a checkpoint that nobody has put together, as far as is known."""
+    query = sa.select(uploads.c.path, uploads.c.upload_id).where(uploads.c.checkpoint_id == checkpoint_id)
+    return tuple(OpenUpload(path, id_) for path, id_ in connection.execute(query.order_by(uploads.c.entry)))
+
+
+def settle(connection: Connection, checkpoint_id: str, finished: Collection[str]) -> bool:
+    """Forgets those that were put together; returns whether others are left."""
+    key = uploads.c.checkpoint_id == checkpoint_id
+    for batch in batches(sorted(finished)):
+        connection.execute(sa.delete(uploads).where(key, uploads.c.upload_id.in_(batch)))
+    return connection.execute(sa.select(sa.exists().where(key))).scalar_one()
+
+
+def forget(connection: Connection, checkpoint_id: str) -> None:
+    """Forgets those of a checkpoint: none has parts any more."""
+    connection.execute(sa.delete(uploads).where(uploads.c.checkpoint_id == checkpoint_id))
