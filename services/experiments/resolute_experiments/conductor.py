@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Sequence
+from typing import Protocol
 
 import structlog
 from sqlalchemy.engine import Connection
@@ -31,7 +32,7 @@ from resolute_experiments.notifier import Notifier
 from resolute_experiments.policies import search_logs
 from resolute_experiments.removal import remove_everywhere
 from resolute_experiments.renewal import renew
-from resolute_experiments.retention import apply_retention
+from resolute_experiments.retention import apply_retention, late_trials
 from resolute_experiments.searchspec import search_spec, works_by_operations
 from resolute_experiments.settle import Facts, Operation, Situation, settle
 from resolute_experiments.states import LIVE_EXPERIMENTS, STOPPING_EXPERIMENTS, ExperimentState
@@ -46,10 +47,22 @@ SIGNALS = "signals"
 """Notifier key of whoever watches signals."""
 _TICK_SECONDS = 2.0
 """Between two looks while a trial runs: its progress is told to nobody."""
+_LATE_SECONDS = 600.0
+"""How long the end of an experiment waits for reports that a run left on its machine."""
 _IDLE_SECONDS = 600.0
 """Between two looks otherwise. Every change wakes the conductor: it bounds what a defect could delay."""
 
 _log = structlog.get_logger("conductor")
+
+
+class Machines(Protocol):
+    """What a conductor needs of the machines."""
+
+    async def release(self, run: Run) -> None:
+        """Frees what a run holds there; called after it was settled."""
+
+    async def unreported(self) -> Sequence[str]:
+        """Names the allocations of which reports have not all arrived."""
 
 
 class Conductor:
@@ -63,7 +76,7 @@ class Conductor:
         clock: Tells the time.
         preemption_timeout: Seconds that trials get to checkpoint after a signal.
         lease_ttl: Seconds after which a machine that fell silent is noticed at the latest.
-        release: Frees what a run holds on its machines; called after it was settled.
+        machines: Where runs of it are, and what they left.
     """
 
     def __init__(
@@ -76,7 +89,7 @@ class Conductor:
         clock: Clock,
         preemption_timeout: float,
         lease_ttl: float,
-        release: Callable[[Run], Awaitable[None]],
+        machines: Machines,
     ) -> None:
         self._id = experiment_id
         self._database = database
@@ -85,8 +98,9 @@ class Conductor:
         self._clock = clock
         self._preemption_timeout = preemption_timeout
         self._lease_ttl = lease_ttl
-        self._release = release
+        self._machines = machines
         self._running = False
+        self._late_since: float | None = None
 
     async def run(self) -> None:
         """Leads the experiment until nothing is left to do for it."""
@@ -196,7 +210,7 @@ class Conductor:
         # trial still busy, and the judgement, which knows of no work, would let it rest for ever.
         while not await self._judge(experiment, run, containers):
             pass
-        await self._release(run)
+        await self._machines.release(run)
         self._notifier.notify(self._id, SCHEDULE, SIGNALS)
 
     async def _judge(self, experiment: Experiment, run: Run, containers: list[Container]) -> bool:
@@ -289,8 +303,11 @@ class Conductor:
             return False
         if experiment.search_created:
             await put_aside(self._id, clients=self._clients)
+        late = await late_trials(experiment, unreported=self._machines.unreported, database=self._database)
+        if late and self._may_yet_come():
+            return False
         # Before the end is told, so that whoever waits for it finds the checkpoints that stay.
-        await apply_retention(experiment, database=self._database, clients=self._clients)
+        await apply_retention(experiment, late=late, database=self._database, clients=self._clients)
 
         def work(connection: Connection) -> bool:
             if outbox.pending(connection, self._id, limit=1):
@@ -304,6 +321,14 @@ class Conductor:
         if finished:
             _log.info("experiment ended", experiment=experiment.number)
         return finished
+
+    def _may_yet_come(self) -> bool:
+        """Whether reports that are late are waited for: which checkpoints are the best hangs on them."""
+        now = self._clock.monotonic()
+        if self._late_since is None:
+            self._late_since = now
+        self._running = now - self._late_since < _LATE_SECONDS
+        return self._running
 
     def _nothing_runs(self, connection: Connection) -> bool:
         return not trials.any_unfinished(connection, self._id) and not outbox.pending(

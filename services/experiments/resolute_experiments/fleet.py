@@ -252,6 +252,10 @@ class Fleet:
                 await self._database.write(partial(runs.mark_stragglers, allocation_id=allocation_id))
                 await self._manager.kill(allocation_id)
 
+    async def unreported(self) -> Sequence[str]:
+        """Names every allocation of which reports wait that have not arrived."""
+        return await self._manager.unreported()
+
     async def backlog_seconds(self) -> float:
         """For how long reports or lines of some run have waited without any of them arriving."""
         return await self._manager.backlog_seconds()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 
 import structlog
 from sqlalchemy.engine import Connection
@@ -12,7 +12,7 @@ from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints_p
 from resolute.api.metrics.v1 import metrics_service_pb2
 from resolute.errors import NotFoundError, ResoluteError, UnavailableError
 from resolute_experiments.clients import Clients
-from resolute_experiments.store import experiments, trials
+from resolute_experiments.store import experiments, runs, trials
 from resolute_experiments.store.experiments import Experiment
 from resolute_serving.database import Database
 
@@ -20,19 +20,41 @@ _PAGE = 1000
 _DEADLINE = 60.0
 POLICY = ("save_experiment_best", "save_trial_best", "save_trial_latest")
 """Names of the numbers that a policy has."""
+Unreported = Callable[[], Awaitable[Sequence[str]]]
+"""Names the allocations of which reports have not all arrived."""
 _log = structlog.get_logger("retention")
 
 
-async def apply_retention(experiment: Experiment, *, database: Database, clients: Clients) -> None:
+async def late_trials(
+    experiment: Experiment, *, unreported: Unreported, database: Database
+) -> frozenset[str]:
+    """Names the trials of an experiment of which reports have not all arrived."""
+    waiting = await unreported()
+    if not waiting:
+        return frozenset()
+    return await database.read(lambda connection: runs.trials_of(connection, experiment.id, waiting))
+
+
+async def apply_retention(
+    experiment: Experiment, *, late: Collection[str], database: Database, clients: Clients
+) -> None:
     """Has checkpoints deleted by the policy of an experiment all of whose trials have ended. Safe to repeat.
 
     A refusal is logged and keeps everything: the end of an experiment does not hang on it.
+
+    Args:
+        experiment: The experiment.
+        late: Trials of which reports have not all arrived; their checkpoints stay.
+        database: Knows what other trials start from.
+        clients: The services that know checkpoints and metrics.
 
     Raises:
         UnavailableError: A service is away; to be repeated.
     """
     try:
-        deleted = await _apply(experiment, database, clients)
+        deleted = len(
+            await collect(experiment, policy={}, late=late, preview=False, database=database, clients=clients)
+        )
     except UnavailableError:
         raise
     except ResoluteError as error:
@@ -42,18 +64,21 @@ async def apply_retention(experiment: Experiment, *, database: Database, clients
         _log.info("checkpoints expire", experiment=experiment.number, checkpoints=deleted)
 
 
-async def _apply(experiment: Experiment, database: Database, clients: Clients) -> int:
-    return len(await collect(experiment, policy={}, preview=False, database=database, clients=clients))
-
-
 async def collect(
-    experiment: Experiment, *, policy: Mapping[str, int], preview: bool, database: Database, clients: Clients
+    experiment: Experiment,
+    *,
+    policy: Mapping[str, int],
+    late: Collection[str],
+    preview: bool,
+    database: Database,
+    clients: Clients,
 ) -> Sequence[str]:
     """Has the checkpoints deleted that a policy does not keep. Safe to repeat.
 
     Args:
         experiment: The experiment.
         policy: How many stay, by the names of the config; what is missing is as the config says.
+        late: Trials of which reports have not all arrived: their checkpoints stay, for nobody knows the best.
         preview: Whether to only find out which they are.
         database: Knows what other trials start from.
         clients: The services that know checkpoints and metrics.
@@ -64,14 +89,18 @@ async def collect(
     Raises:
         UnavailableError: A service is away; to be repeated.
     """
-    ids, steps = await _checkpoints(experiment, clients)
-    if not ids:
+    trial_of, steps = await _checkpoints(experiment, clients)
+    if not trial_of:
         return ()
+    if late:
+        _log.warning("checkpoints stay until reports arrive", experiment=experiment.number, trials=len(late))
+    sources = await database.read(lambda c: _sources(c, set(trial_of)))
+    kept = {*sources, *(key for key, trial_id in trial_of.items() if trial_id in late)}
     storage, searcher = experiment.config["checkpoint_storage"], experiment.config["searcher"]
     request = checkpoints_pb2.ApplyRetentionRequest(
         experiment_id=experiment.id,
         smaller_is_better=searcher["smaller_is_better"],
-        pinned_checkpoint_ids=await database.read(lambda c: _sources(c, ids)),
+        pinned_checkpoint_ids=sorted(kept),
         preview=preview,
         **{name: policy.get(name, storage[name]) for name in POLICY},
     )
@@ -81,19 +110,21 @@ async def collect(
     return tuple(response.deleted_checkpoint_ids)
 
 
-async def _checkpoints(experiment: Experiment, clients: Clients) -> tuple[set[str], Mapping[str, set[int]]]:
-    """The experiment's checkpoints, and the steps at which each trial has some."""
-    ids: set[str] = set()
+async def _checkpoints(
+    experiment: Experiment, clients: Clients
+) -> tuple[Mapping[str, str], Mapping[str, set[int]]]:
+    """The trials of the experiment's checkpoints, and the steps at which each trial has some."""
+    trial_of: dict[str, str] = {}
     steps: defaultdict[str, set[int]] = defaultdict(set)
     request = checkpoints_pb2.ListCheckpointsRequest(experiment_id=experiment.id, page_size=_PAGE)
     while True:
         response = await clients.checkpoints.ListCheckpoints(request, timeout=_DEADLINE)
         for checkpoint in response.checkpoints:
-            ids.add(checkpoint.checkpoint_id)
+            trial_of[checkpoint.checkpoint_id] = checkpoint.trial_id
             if checkpoint.trial_id:
                 steps[checkpoint.trial_id].add(checkpoint.steps_completed)
         if not response.next_page_token:
-            return ids, steps
+            return trial_of, steps
         request.page_token = response.next_page_token
 
 

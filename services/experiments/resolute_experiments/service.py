@@ -176,7 +176,7 @@ class ExperimentsService:
             ExperimentsServicer(self._core, submissions=submissions, adopt=self._adopt), server
         )
         retention_service_pb2_grpc.add_RetentionServiceServicer_to_server(
-            RetentionServicer(self._core, clients=self._clients), server
+            RetentionServicer(self._core, clients=self._clients, unreported=self._fleet.unreported), server
         )
         continuation_service_pb2_grpc.add_ContinuationServiceServicer_to_server(
             ContinuationServicer(
@@ -269,7 +269,7 @@ class ExperimentsService:
             clock=self._clock,
             preemption_timeout=self._settings.preemption_timeout,
             lease_ttl=self._settings.lease_ttl,
-            release=self._fleet.release,
+            machines=self._fleet,
         )
         task = asyncio.create_task(conductor.run(), name=f"conduct-{experiment_id}")
         task.add_done_callback(self._conductor_ended)

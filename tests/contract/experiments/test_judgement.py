@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -59,10 +59,16 @@ class Checkpoints:
         return checkpoints_service_pb2.SealResponse()
 
 
-def settle(database: Database, store: Store, clients: Any) -> None:
-    async def released(_: runs.Run) -> None:
-        return
+class NoMachines:
+    """Where nothing is left."""
 
+    async def release(self, run: runs.Run) -> None: ...
+
+    async def unreported(self) -> Sequence[str]:
+        return ()
+
+
+def settle(database: Database, store: Store, clients: Any) -> None:
     async def body() -> None:
         conductor = Conductor(
             store.experiment_id,
@@ -72,7 +78,7 @@ def settle(database: Database, store: Store, clients: Any) -> None:
             clock=ManualClock(),
             preemption_timeout=60.0,
             lease_ttl=30.0,
-            release=released,
+            machines=NoMachines(),
         )
         await conductor._settle_ended_runs(store.experiment())
 

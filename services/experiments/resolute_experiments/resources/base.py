@@ -112,6 +112,9 @@ class ResourceManager(Protocol):
     async def leftovers(self) -> Sequence[str]:
         """Names every allocation of which something is left here and which was not released."""
 
+    async def unreported(self) -> Sequence[str]:
+        """Names every allocation of which reports wait here that have not arrived."""
+
     async def backlog_seconds(self) -> float:
         """Tells for how long reports or lines of some run have waited here without any of them arriving."""
 

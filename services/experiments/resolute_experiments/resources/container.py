@@ -169,9 +169,16 @@ class LocalContainer:
         """Whether reports or lines of it wait that have not arrived."""
         return any(waits(spool) for spool in self.spools())
 
+    def reports_wait(self) -> bool:
+        """Whether reports of it wait that have not arrived."""
+        return any(waits(spool) for spool in self._reports())
+
     def spools(self) -> list[Path]:
         """The files of its reports and lines."""
-        return [*self.run.spool.glob(f"*{METRICS_SUFFIX}"), *self.run.spool.glob(f"*{LOGS_SUFFIX}")]
+        return [*self._reports(), *self.run.spool.glob(f"*{LOGS_SUFFIX}")]
+
+    def _reports(self) -> list[Path]:
+        return list(self.run.spool.glob(f"*{METRICS_SUFFIX}"))
 
     def remove(self) -> None:
         """Removes everything that it left on disk."""

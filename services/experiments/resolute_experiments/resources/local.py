@@ -113,15 +113,25 @@ class LocalResourceManager:
         folders = self._runs.iterdir() if self._runs.is_dir() else ()
         return [folder.name for folder in folders if folder.is_dir() and not (folder / _RELEASED).exists()]
 
+    async def unreported(self) -> Sequence[str]:
+        """Names every allocation of which reports wait here that have not arrived."""
+        return await asyncio.to_thread(self._look_for_reports)
+
+    def _look_for_reports(self) -> list[str]:
+        waiting = (one.run.path.parent.name for one in self._containers() if one.reports_wait())
+        return sorted(set(waiting))
+
     async def backlog_seconds(self) -> float:
         """Tells for how long reports or lines of some run have waited here without any of them arriving."""
         return await asyncio.to_thread(self._look_at_backlog)
 
     def _look_at_backlog(self) -> float:
-        folders = [folder.name for folder in self._runs.iterdir()] if self._runs.is_dir() else []
-        containers = [one for name in folders for one in containers_in(self._runs, name)]
-        spools = (spool for container in containers for spool in container.spools())
+        spools = (spool for container in self._containers() for spool in container.spools())
         return self._backlog.look(spools, now=time.monotonic())
+
+    def _containers(self) -> list[LocalContainer]:
+        folders = [folder.name for folder in self._runs.iterdir()] if self._runs.is_dir() else []
+        return [one for name in folders for one in containers_in(self._runs, name)]
 
     async def watch(self) -> AsyncIterator[ContainerReport]:
         """Reports each container whose supervisor ended, until ``close``."""

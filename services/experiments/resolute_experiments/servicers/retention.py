@@ -19,11 +19,13 @@ class RetentionServicer(retention_service_pb2_grpc.RetentionServiceServicer):
     Args:
         core: What all handlers of this service share.
         clients: The services that know checkpoints and metrics.
+        unreported: Names the allocations of which reports have not all arrived.
     """
 
-    def __init__(self, core: Core, *, clients: Clients) -> None:
+    def __init__(self, core: Core, *, clients: Clients, unreported: retention.Unreported) -> None:
         self._core = core
         self._clients = clients
+        self._unreported = unreported
 
     async def CollectCheckpoints(
         self, request: pb2.CollectCheckpointsRequest, context: Any
@@ -40,6 +42,9 @@ class RetentionServicer(retention_service_pb2_grpc.RetentionServiceServicer):
         deleted = await retention.collect(
             experiment,
             policy=named,
+            late=await retention.late_trials(
+                experiment, unreported=self._unreported, database=self._core.database
+            ),
             preview=request.preview,
             database=self._core.database,
             clients=self._clients,

@@ -151,6 +151,14 @@ def of_trial(connection: Connection, trial_id: str) -> list[Run]:
     ]
 
 
+def trials_of(connection: Connection, experiment_id: str, allocations: Sequence[str]) -> frozenset[str]:
+    """Names the trials of an experiment that some allocations were for."""
+    query = sa.select(runs.c.trial_id).where(
+        runs.c.experiment_id == experiment_id, runs.c.allocation_id.in_(allocations)
+    )
+    return frozenset(connection.execute(query).scalars())
+
+
 def by_request(connection: Connection, request_id: str) -> Run | None:
     """Reads the run outside of the cluster that a request began, if it did."""
     row = connection.execute(sa.select(runs).where(runs.c.request_id == request_id)).one_or_none()

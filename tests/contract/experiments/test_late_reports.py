@@ -1,0 +1,147 @@
+"""An experiment whose run left reports on its machine ends, and collects checkpoints, after they arrived."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from contract.experiments.test_lifecycle import Store
+from sqlalchemy.engine import Connection
+from support.clocks import ManualClock
+
+from resolute.api.checkpoints.v1 import checkpoint_pb2, checkpoints_service_pb2
+from resolute.api.metrics.v1 import metrics_service_pb2
+from resolute.errors import NotFoundError
+from resolute_experiments.conductor import Conductor
+from resolute_experiments.notifier import Notifier
+from resolute_experiments.states import ExperimentState, RunOutcome, TrialState
+from resolute_experiments.store import experiments, outbox, runs, trials
+from resolute_serving import migrations
+from resolute_serving.database import Database
+
+CONFIG = {
+    "searcher": {"name": "single", "metric": "loss", "smaller_is_better": True},
+    "checkpoint_storage": {"save_experiment_best": 0, "save_trial_best": 1, "save_trial_latest": 0},
+}
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    made = Database(database_url, name="experiments")
+    migrations.upgrade(made.engine, package="resolute_experiments", schema="experiments")
+    yield made
+    made.close()
+
+
+@dataclass
+class Registry:
+    """The checkpoints service as far as an end asks it: a checkpoint of each trial."""
+
+    trials: dict[str, str] = field(default_factory=dict)
+    asked: list[list[str]] = field(default_factory=list)
+    """Checkpoints that were to stay whatever the policy says, call by call."""
+
+    async def ListCheckpoints(self, request: Any, **_: Any) -> Any:  # noqa: N802
+        found = [
+            checkpoint_pb2.Checkpoint(checkpoint_id=key, trial_id=trial, steps_completed=1)
+            for key, trial in self.trials.items()
+        ]
+        return checkpoints_service_pb2.ListCheckpointsResponse(checkpoints=found)
+
+    async def ApplyRetention(self, request: Any, **_: Any) -> Any:  # noqa: N802
+        self.asked.append(list(request.pinned_checkpoint_ids))
+        return checkpoints_service_pb2.ApplyRetentionResponse()
+
+
+class NoMetrics:
+    async def GetSeries(self, request: Any, **_: Any) -> metrics_service_pb2.GetSeriesResponse:  # noqa: N802
+        raise NotFoundError("there is no such series")
+
+
+@dataclass
+class Machines:
+    """What lies on machines."""
+
+    waiting: list[str] = field(default_factory=list)
+
+    async def release(self, run: runs.Run) -> None: ...
+
+    async def unreported(self) -> Sequence[str]:
+        return self.waiting
+
+
+@dataclass
+class Ending:
+    """An experiment all of whose trials have ended: two, each with a run and a checkpoint."""
+
+    store: Store
+    conductor: Conductor
+    registry: Registry
+    machines: Machines
+    clock: ManualClock
+    allocations: list[str]
+
+    def step(self) -> ExperimentState:
+        asyncio.run(self.conductor._finish(self.store.experiment()))
+        return self.store.experiment().state
+
+
+def ended(connection: Connection, *, trial_id: str, allocation_id: str) -> None:
+    trials.update(connection, trials.get(connection, trial_id=trial_id), state=TrialState.COMPLETED.value)
+    runs.update(connection, allocation_id, outcome=RunOutcome.COMPLETED.value, ended_at=1.0)
+
+
+@pytest.fixture
+def ending(database: Database) -> Ending:
+    store, registry, machines, clock = Store(database.engine), Registry(), Machines(), ManualClock()
+    allocations = []
+    for name in ("one", "two"):
+        trial_id = store.create_trial()
+        allocations.append(store.start(trial_id).allocation_id)
+        store.run(partial(ended, trial_id=trial_id, allocation_id=allocations[-1]))
+        registry.trials[name] = trial_id
+    store.run(
+        lambda c: experiments.update(
+            c,
+            store.experiment_id,
+            state=ExperimentState.STOPPING_COMPLETED.value,
+            config=CONFIG,
+            search_created=False,
+        )
+    )
+    store.run(partial(outbox.remove, positions=[message.position for message in store.messages()]))
+    conductor = Conductor(
+        store.experiment_id,
+        database=database,
+        clients=SimpleNamespace(checkpoints=registry, metrics=NoMetrics()),  # type: ignore[arg-type]
+        notifier=Notifier(),
+        clock=clock,
+        preemption_timeout=60.0,
+        lease_ttl=30.0,
+        machines=machines,
+    )
+    return Ending(store, conductor, registry, machines, clock, allocations)
+
+
+def test_checkpoints_are_collected_only_after_all_reports_arrived(ending: Ending) -> None:
+    ending.machines.waiting = [ending.allocations[0], "allocation.of.another.experiment"]
+    for _ in range(3):
+        ending.clock.advance(60)
+        assert ending.step() is ExperimentState.STOPPING_COMPLETED
+    assert ending.registry.asked == []
+    ending.machines.waiting.pop(0)
+    assert ending.step() is ExperimentState.COMPLETED
+    assert ending.registry.asked == [[]]
+
+
+def test_reports_that_never_come_keep_the_checkpoints_of_their_trial_and_nothing_else(ending: Ending) -> None:
+    ending.machines.waiting = [ending.allocations[0]]
+    assert ending.step() is ExperimentState.STOPPING_COMPLETED
+    ending.clock.advance(600)
+    assert ending.step() is ExperimentState.COMPLETED
+    assert ending.registry.asked == [["one"]]
