@@ -142,6 +142,7 @@ def test_storage_is_read(storage: Any, parsed: Any) -> None:
             "not both",
         ),
         ({"type": "azure", "container": "c", "credential": "s"}, ValueError, "only beside account_url"),
+        ({"type": "azure", "container": "c", "account_url": "https://a?sig=s"}, ValueError, "no token in it"),
         ({"type": "directory", "container_path": 3}, ValueError, "needs container_path"),
         (17, TypeError, "must be a text or a dict, not a int"),
         (Path("/tmp"), TypeError, "must be a text or a dict"),

@@ -114,6 +114,10 @@ def _parse_azure(content: Mapping[str, Any]) -> BucketStorage:
     credential = _optional(content, "credential")
     if account and connection:
         raise ValueError("checkpoint_storage of type azure takes account_url or connection_string, not both")
+    if "?" in account:
+        raise ValueError(
+            "account_url of checkpoint_storage must have no token in it; give that as credential"
+        )
     if credential and not account:
         raise ValueError("checkpoint_storage of type azure takes a credential only beside account_url")
     return BucketStorage(

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO, final
 
 from azure.core.exceptions import AzureError, HttpResponseError, ResourceNotFoundError
-from azure.storage.blob import ContainerClient
+from azure.storage.blob import ContainerClient, LinearRetry
 
 from resolute.core.checkpoint.objects.base import Objects
 from resolute.core.checkpoint.storage import BucketStorage
@@ -43,7 +43,8 @@ def open_bucket(storage: BucketStorage) -> Objects:
         "max_chunk_get_size": _PART_BYTES,
         "connection_timeout": 5,
         "read_timeout": 60,
-        "retry_total": 3,
+        # The platform's own patience says how long a store that is away is waited for.
+        "retry_policy": LinearRetry(backoff=1, retry_total=2, random_jitter_range=0),
     }
     connection = storage.connection_string or (
         "" if storage.endpoint_url else os.environ.get(_CONNECTION, "")
@@ -90,11 +91,11 @@ class AzureObjects:
     def read(self, key: str, *, start: int = 0, size: int = 0) -> Iterator[bytes]:
         """Yields the bytes of a blob."""
         with self._errors(key):
-            wanted = {"offset": start, "length": size} if size else {}
+            wanted = (start, size) if size else (None, None)
             try:
-                found = self._container.download_blob(key, **wanted)
+                found = self._container.download_blob(key, *wanted)
             except HttpResponseError as error:
-                if start and error.status_code == _BEYOND:
+                if error.status_code == _BEYOND:
                     return
                 raise
             yield from found.chunks()
@@ -119,7 +120,7 @@ class AzureObjects:
         except ResoluteError:
             raise
         except ResourceNotFoundError as error:
-            if error.error_code == "ContainerNotFound":
+            if _code(error) == "ContainerNotFound":
                 raise FailedPreconditionError(
                     f"{self.place} is not there; make the container, or correct its name"
                 ) from error
@@ -130,9 +131,14 @@ class AzureObjects:
             raise UnavailableError(f"{self.place} does not answer ({error}); try again") from error
 
     def _refusal(self, error: HttpResponseError) -> ResoluteError:
-        code = str(getattr(error, "error_code", None) or error.reason or error.status_code)
+        code = _code(error)
         if error.status_code in _BUSY or error.status_code is None:
             return UnavailableError(f"{self.place} is busy ({code}); try again")
         return FailedPreconditionError(
             f"{self.place} refuses this ({code}); check the credentials and what they allow"
         )
+
+
+def _code(error: HttpResponseError) -> str:
+    code = getattr(error, "error_code", None) or error.reason or error.status_code
+    return str(getattr(code, "value", code))

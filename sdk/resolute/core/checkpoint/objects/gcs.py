@@ -25,7 +25,7 @@ from resolute.errors import (
 _PART_BYTES = 16 << 20
 _TIMEOUT = (5.0, 60.0)
 # The platform's own patience says how long a store that is away is waited for.
-_RETRY = DEFAULT_RETRY.with_timeout(10.0)
+_RETRY = DEFAULT_RETRY.with_timeout(5.0)
 
 
 def open_bucket(storage: BucketStorage) -> Objects:
@@ -60,7 +60,7 @@ class GcsObjects:
 
     def put(self, key: str, content: BinaryIO, *, size: int) -> None:
         """Keeps an object; of a large one only what was lost on the way is sent again."""
-        with self._errors(key):
+        with self._errors():
             blob = self._bucket.blob(key, chunk_size=_PART_BYTES)
             blob.upload_from_file(
                 content,
@@ -88,13 +88,13 @@ class GcsObjects:
 
     def sizes(self, prefix: str) -> Iterator[tuple[str, int]]:
         """Yields names and bytes."""
-        with self._errors(prefix):
+        with self._errors():
             for blob in self._bucket.list_blobs(prefix=prefix, timeout=_TIMEOUT, retry=_RETRY):
                 yield blob.name, blob.size or 0
 
     def delete(self, keys: Iterable[str]) -> None:
         """Removes objects."""
-        with self._errors("objects"):
+        with self._errors():
             self._bucket.delete_blobs(
                 [self._bucket.blob(key) for key in keys],
                 on_error=lambda _: None,
@@ -103,14 +103,18 @@ class GcsObjects:
             )
 
     @contextmanager
-    def _errors(self, key: str) -> Iterator[None]:
-        """Says what the store answers, or that it does not, in the platform's own errors."""
+    def _errors(self, key: str = "") -> Iterator[None]:
+        """Says what the store answers, or that it does not, in the platform's own errors.
+
+        Args:
+            key: The object that may be missing; empty where only the bucket can be.
+        """
         try:
             yield
         except ResoluteError:
             raise
         except answers.NotFound as error:
-            if "bucket does not exist" in str(error):
+            if not key or "bucket does not exist" in str(error):
                 raise FailedPreconditionError(
                     f"{self.place} is not there; make the bucket, or correct its name"
                 ) from error

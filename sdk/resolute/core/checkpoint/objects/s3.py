@@ -113,7 +113,7 @@ class S3Objects:
             try:
                 response = self._client.get_object(self._bucket, key, offset=start, length=size)
             except (S3Error, InvalidResponseError) as error:
-                if start and _is_beyond(error):
+                if _is_beyond(error):
                     return
                 raise
             whole = False
