@@ -6,7 +6,9 @@ STAMP := $(VENV)/.installed
 BASE_TAG := $(shell git describe --tags --abbrev=0 --match 'v*' 2>/dev/null)
 SEEDS ?= 5
 
-.PHONY: setup demo test again check proto bench format worlds chaos clean
+AZURITE := .cache/azurite/node_modules/.bin/azurite-blob
+
+.PHONY: setup demo azurite test again check proto bench format worlds chaos clean
 
 setup: $(STAMP)
 
@@ -20,7 +22,15 @@ $(STAMP): pyproject.toml constraints-dev.txt
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
 
+# Azure's own server of its protocol. Without npm there is none, and the tests that want it say so and are skipped.
+azurite: $(AZURITE)
+
+$(AZURITE):
+	command -v npm >/dev/null || { echo 'npm is not here: install Node 20 or newer' >&2; exit 1; }
+	npm install --silent --no-audit --no-fund --prefix .cache/azurite azurite@3.35.0
+
 test: $(STAMP)
+	-test -x $(AZURITE) || $(MAKE) azurite
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not world"
 
 # What failed in the last run, once more and one at a time: a machine that stalled lets it pass, a fault does not.

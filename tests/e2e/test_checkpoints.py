@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from support.embedded import EmbeddedCluster, embedded, eventually
-from support.s3 import REGION, S3Server, s3_server
+from support.servers import KINDS, ObjectServer, object_server
 
 SCRIPT = """
 import os
@@ -47,21 +48,15 @@ def kept(cluster: EmbeddedCluster, experiment: int) -> dict[int, str]:
     return {each["steps_completed"]: each["uuid"] for each in found if each["state"] == "COMPLETED"}
 
 
-def test_a_bucket_keeps_the_best_and_the_latest_and_trials_hold_no_secret(tmp_path: Path) -> None:
-    with s3_server(tmp_path / "s3") as server:
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_bucket_keeps_the_best_and_the_latest_and_trials_hold_no_secret(kind: str, tmp_path: Path) -> None:
+    with object_server(kind, tmp_path / kind) as server:
         bucket = server.new_bucket()
-        with embedded(
-            tmp_path / "home",
-            RESOLUTE_CHECKPOINTS_S3_ACCESS_KEY=server.access_key,
-            RESOLUTE_CHECKPOINTS_S3_SECRET_KEY=server.secret_key,
-            RESOLUTE_CHECKPOINTS_S3_REGION=REGION,
-        ) as cluster:
-            storage = (
-                f"{{type: s3, bucket: {bucket}, prefix: team/a, endpoint_url: '{server.endpoint_url}', "
-                f"access_key: {server.access_key}, secret_key: {server.secret_key}}}"
-            )
-            said = submit(cluster, tmp_path / "project", storage=storage)
-            assert "checkpoint_storage.secret_key has no effect" in said
+        with embedded(tmp_path / "home", slots=2, **server.variables()) as cluster:
+            section = server.section(bucket)
+            said = submit(cluster, tmp_path / "project", storage=json.dumps(section))
+            for name in {"secret_key", "connection_string"} & section.keys():
+                assert f"checkpoint_storage.{name} has no effect" in said
             checkpoints = kept(cluster, 1)
             assert sorted(checkpoints) == [2, 5]
             eventually(lambda: len(stored(server, bucket)) == 2, what="the others' objects to go")
@@ -77,18 +72,17 @@ def test_a_bucket_keeps_the_best_and_the_latest_and_trials_hold_no_secret(tmp_pa
             assert sorted(kept(cluster, 1)) == [2]
             cluster.det("checkpoint", "download", checkpoints[2], "-o", str(tmp_path / "best"))
             assert (tmp_path / "best" / "step").read_text() == "2"
-            assert server.secret_key not in (tmp_path / "best" / "environment").read_text()
+            assert server.secret not in (tmp_path / "best" / "environment").read_text()
             runs = (tmp_path / "home" / "runs").rglob("*")
             for path in runs:
                 if path.is_file():
-                    assert server.secret_key.encode() not in path.read_bytes(), path
+                    assert server.secret.encode() not in path.read_bytes(), path
 
 
-def stored(server: S3Server, bucket: str) -> set[str]:
+def stored(server: ObjectServer, bucket: str) -> set[str]:
     """Identifiers of the checkpoints that have an object of their own: what did not change is shared."""
-    found = server.client().list_objects(bucket, prefix="team/a/", recursive=True)
-    names = [(item.object_name or "").split("/") for item in found]
-    return {name[2] for name in names if name[3] == "step"}
+    names = [name.split("/") for name in server.objects(bucket)]
+    return {name[-2] for name in names if name[-1] == "step"}
 
 
 @pytest.mark.parametrize(("best", "steps"), [(0, []), (3, [2, 3, 4])])

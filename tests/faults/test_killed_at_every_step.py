@@ -29,7 +29,7 @@ from support.s3 import REGION, S3Server, parts_in
 from resolute_checkpoints.blobs import s3
 from resolute_checkpoints.blobs.base import FinishedUpload
 from resolute_checkpoints.blobs.buckets import BucketSettings
-from resolute_checkpoints.blobs.s3 import BucketStore
+from resolute_checkpoints.blobs.objects import ObjectStore
 from resolute_checkpoints.blobs.stores import Stores
 from resolute_checkpoints.blobs.workers import BlobWorkers
 from resolute_checkpoints.checkpoint import READABLE, BucketStorage, File, Owner, State
@@ -249,7 +249,7 @@ def in_child(scene: Scene, work: Callable[[Scene], Coroutine[Any, Any, None]], *
             steps = Steps(fatal)
             steps.around(Database, "write")
             for name in ("upload_urls", "finish_uploads", "drop_uploads", "faults", "remove", "remove_files"):
-                steps.around(BucketStore, name)
+                steps.around(ObjectStore, name)
         scene.open()
         asyncio.run(work(scene))
         scene.close()

@@ -27,7 +27,7 @@ from resolute.core import DistributedContext
 from resolute.core.checkpoint.bucket import BucketStore
 from resolute.errors import DataLossError, FailedPreconditionError, QuotaError, UnavailableError
 from resolute.rpc.channel import open_channel
-from resolute_checkpoints.blobs.s3 import MULTIPART_BYTES
+from resolute_checkpoints.blobs.parts import MULTIPART_BYTES
 
 DEADLINE = 30.0
 CONTENT = {"small": b"s" * 1000, "d/large": b"large" * 200_000}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import signal
@@ -13,7 +14,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from urllib.parse import quote, urlsplit, urlunsplit
 from xml.etree import ElementTree as ET
@@ -24,6 +25,9 @@ from minio import Minio
 from minio.credentials.credentials import Credentials
 from minio.signer import presign_v4
 from support.ports import free_port
+
+from resolute_checkpoints.blobs.buckets import BucketSettings
+from resolute_checkpoints.checkpoint import BucketStorage
 
 ENDPOINT_VARIABLE = "RESOLUTE_TEST_MINIO_ENDPOINT"
 ACCESS_KEY, SECRET_KEY = "ACCESSKEY12345678", "SECRETKEY12345678"
@@ -54,6 +58,56 @@ class S3Server:
         name = f"resolute-{uuid.uuid4().hex[:16]}"
         self.client().make_bucket(name)
         return name
+
+    @property
+    def secret(self) -> str:
+        """What no trial may see."""
+        return self.secret_key
+
+    def settings(self, *, create: bool = False) -> BucketSettings:
+        """What the service is told of it."""
+        return BucketSettings(
+            access_key=self.access_key, secret_key=self.secret_key, region=REGION, create=create
+        )
+
+    def variables(self) -> dict[str, str]:
+        """The same, as variables of the service."""
+        return {
+            "RESOLUTE_CHECKPOINTS_S3_ACCESS_KEY": self.access_key,
+            "RESOLUTE_CHECKPOINTS_S3_SECRET_KEY": self.secret_key,
+            "RESOLUTE_CHECKPOINTS_S3_REGION": REGION,
+        }
+
+    def section(self, bucket: str) -> dict[str, str]:
+        """A config's section for a bucket, with the secret in it."""
+        return {
+            "type": "s3",
+            "bucket": bucket,
+            "prefix": "team/a",
+            "endpoint_url": self.endpoint_url,
+            "access_key": self.access_key,
+            "secret_key": self.secret_key,
+        }
+
+    def storage(self, bucket: str, prefix: str = "") -> BucketStorage:
+        """A bucket in the service's words."""
+        return BucketStorage(bucket, prefix, self.endpoint_url)
+
+    def objects(self, bucket: str) -> dict[str, int]:
+        """Bytes of what lies in a bucket, by name."""
+        found = self.client().list_objects(bucket, recursive=True)
+        return {item.object_name or "": item.size or 0 for item in found}
+
+    def put(self, bucket: str, key: str, data: bytes) -> None:
+        """Puts an object behind the back of what is tested."""
+        self.client().put_object(bucket, key, io.BytesIO(data), len(data))
+
+    def expired_url(self, method: str, bucket: str, key: str) -> str:
+        """A URL that ran out an hour ago."""
+        long_ago = datetime.now(timezone.utc) - timedelta(hours=2)
+        return self.client().get_presigned_url(
+            method, bucket, key, expires=timedelta(hours=1), request_date=long_ago
+        )
 
     def start(self) -> None:
         """Starts our own server, at its address of before."""

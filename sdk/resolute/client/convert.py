@@ -25,6 +25,7 @@ from resolute.api.metrics.v1 import metrics_service_pb2
 from resolute.client import records
 from resolute.client.states import CheckpointState, ExperimentState, LogLevel, RunOutcome, TrialState
 from resolute.errors import InvalidArgumentError
+from resolute.rpc import providers
 from resolute.values import from_value, to_mapping
 
 EnumT = TypeVar("EnumT", bound=Enum)
@@ -227,12 +228,13 @@ def checkpoint(
 
 def storage(message: checkpoint_pb2.Storage) -> records.DirectoryStorage | records.BucketStorage | None:
     """Converts the place of a checkpoint; None for a kind that this client does not know."""
-    kind = message.WhichOneof("kind")
-    if kind == "directory":
+    place = message.WhichOneof("kind")
+    if place == "directory":
         return records.DirectoryStorage(message.directory.path)
-    if kind == "bucket":
+    kind = providers.kind_of(message.bucket.provider)
+    if place == "bucket" and kind:
         bucket = message.bucket
-        return records.BucketStorage(bucket.bucket, bucket.prefix, bucket.endpoint_url)
+        return records.BucketStorage(bucket.bucket, bucket.prefix, bucket.endpoint_url, kind)
     return None
 
 

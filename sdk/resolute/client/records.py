@@ -128,11 +128,15 @@ class DirectoryStorage:
 
 @dataclass(frozen=True, slots=True)
 class BucketStorage:
-    """Checkpoints are objects of an S3-compatible bucket."""
+    """Checkpoints are objects of a bucket."""
 
     bucket: str
+    """Its name; for Azure that of the container."""
     prefix: str
     endpoint_url: str
+    """Address of the store; empty for the provider's own, for Azure for the account of the cluster."""
+    type: str = "s3"
+    """``s3``, ``gcs`` or ``azure``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

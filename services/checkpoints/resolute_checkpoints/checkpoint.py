@@ -79,14 +79,26 @@ class DirectoryStorage:
     path: str
 
 
+class Provider(Enum):
+    """What an object store speaks."""
+
+    S3 = "s3"
+    GCS = "gcs"
+    AZURE = "azure"
+
+
 @dataclass(frozen=True, slots=True)
 class BucketStorage:
-    """An S3-compatible bucket."""
+    """A bucket of an object store."""
 
     bucket: str
+    """Its name; for Azure that of the container."""
     prefix: str = ""
     endpoint_url: str = ""
+    """Address of the store; empty for the provider's own, and for Azure for the service's account."""
     credentials: str = ""
+    """Name of the credentials; empty for the service's default."""
+    provider: Provider = Provider.S3
 
 
 Storage = DirectoryStorage | BucketStorage

@@ -17,6 +17,7 @@ from resolute_checkpoints.checkpoint import (
     DirectoryStorage,
     File,
     Owner,
+    Provider,
     State,
     Storage,
 )
@@ -40,6 +41,12 @@ _STATES: Mapping[State, messages.CheckpointState.ValueType] = {
     State.ABORTED: messages.CHECKPOINT_STATE_ABORTED,
 }
 _BY_MESSAGE = {message: state for state, message in _STATES.items()}
+_PROVIDERS: Mapping[messages.Storage.Provider.ValueType, Provider] = {
+    messages.Storage.PROVIDER_UNSPECIFIED: Provider.S3,
+    messages.Storage.PROVIDER_GCS: Provider.GCS,
+    messages.Storage.PROVIDER_AZURE: Provider.AZURE,
+}
+_PROVIDER_MESSAGES = {provider: message for message, provider in _PROVIDERS.items()}
 
 
 def to_begin(request: requests.BeginCheckpointRequest, *, workspace: str) -> Begin:
@@ -135,9 +142,17 @@ def to_storage(message: messages.Storage) -> Storage:
     if kind == "directory" and message.directory.path:
         return DirectoryStorage(message.directory.path)
     if kind == "bucket" and message.bucket.bucket:
-        bucket = message.bucket
-        return BucketStorage(bucket.bucket, bucket.prefix, bucket.endpoint_url, bucket.credentials)
+        return _to_bucket(message.bucket)
     raise _invalid("storage", "names no place; give a directory or a bucket")
+
+
+def _to_bucket(message: messages.Storage.Bucket) -> BucketStorage:
+    provider = _PROVIDERS.get(message.provider)
+    if provider is None:
+        raise _invalid("storage.bucket.provider", f"is {message.provider}, which this service does not know")
+    return BucketStorage(
+        message.bucket, message.prefix, message.endpoint_url, message.credentials, provider=provider
+    )
 
 
 def to_states(states: Sequence[messages.CheckpointState.ValueType]) -> frozenset[State]:
@@ -191,6 +206,7 @@ def _from_storage(storage: Storage) -> messages.Storage:
             prefix=storage.prefix,
             endpoint_url=storage.endpoint_url,
             credentials=storage.credentials,
+            provider=_PROVIDER_MESSAGES[storage.provider],
         )
     )
 

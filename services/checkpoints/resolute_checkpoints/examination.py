@@ -7,7 +7,7 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,9 +15,9 @@ import urllib3
 
 from resolute.clock import Clock
 from resolute.errors import FailedPreconditionError, ResoluteError, UnavailableError
-from resolute_checkpoints.blobs.base import BlobStore, FinishedUpload, OpenUpload
+from resolute_checkpoints.blobs.base import BlobStore, FinishedUpload, OpenUpload, Upload
 from resolute_checkpoints.blobs.failures import typed_failures
-from resolute_checkpoints.blobs.s3 import MULTIPART_BYTES
+from resolute_checkpoints.blobs.parts import MULTIPART_BYTES
 from resolute_checkpoints.blobs.stores import Stores
 from resolute_checkpoints.blobs.workers import BlobWorkers
 from resolute_checkpoints.checkpoint import BucketStorage, File, Storage
@@ -108,7 +108,7 @@ class _BucketProbe:
         yield "write", self._write
         yield "clock", self._compare_clocks
         yield "read", self._read
-        yield "speed", self._in_parts
+        yield "speed", self._measure
         yield "given up", self._give_up
 
     def delete(self) -> str:
@@ -123,7 +123,7 @@ class _BucketProbe:
 
     def _write(self) -> str:
         (upload,) = self._store.upload_urls(self._id, [File(_SMALL, len(_CONTENT))])
-        answer = self._request("PUT", upload.urls[0], _CONTENT)
+        answer = self._put(upload, upload.urls[0], _CONTENT)
         self._date = answer.headers.get("Date", "")
         faults = self._store.faults(self._id, [File(_SMALL, len(_CONTENT))])
         _require(not faults, f"what was written is not listed: {', '.join(map(str, faults))}")
@@ -148,49 +148,58 @@ class _BucketProbe:
             _require(stream.read() == _CONTENT[1:], "the store gives other ranges than were asked for")
         return "a signed URL gives the file, ranges too"
 
-    def _in_parts(self) -> str:
+    def _measure(self) -> str:
         data = os.urandom(1 << 20) * (MULTIPART_BYTES >> 20)
         (upload,) = self._store.upload_urls(self._id, [File(_LARGE, len(data))])
-        size, tags = upload.part_size, []
+        size, tags = upload.part_size or len(data), []
         began = time.perf_counter()
         for number, url in enumerate(upload.urls):
-            answer = self._request("PUT", url, data[number * size : (number + 1) * size])
+            answer = self._put(upload, url, data[number * size : (number + 1) * size])
             tags.append(answer.headers.get("ETag", ""))
-        self._store.finish_uploads(self._id, [FinishedUpload(_LARGE, upload.upload_id, tuple(tags))])
+        if upload.upload_id:
+            self._store.finish_uploads(self._id, [FinishedUpload(_LARGE, upload.upload_id, tuple(tags))])
         up = time.perf_counter() - began
         began = time.perf_counter()
         (url,) = self._store.download_urls(self._id, [_LARGE])
-        _require(self._request("GET", url).data == data, "a file sent in parts came back with other bytes")
+        _require(self._request("GET", url).data == data, "a large file came back with other bytes")
         down = time.perf_counter() - began
         megabytes = len(data) / 1e6
-        return f"{megabytes / up:.0f} MB/s up, in parts, and {megabytes / down:.0f} MB/s down"
+        how = "in parts" if upload.upload_id else "whole"
+        return f"{megabytes / up:.0f} MB/s up, {how}, and {megabytes / down:.0f} MB/s down"
 
     def _give_up(self) -> str:
         (upload,) = self._store.upload_urls(self._id, [File(_GIVEN_UP, MULTIPART_BYTES)])
-        self._request("PUT", upload.urls[0], _CONTENT)
+        if not upload.upload_id:
+            return "files go whole, so that there are no parts to remove"
+        answer = self._put(upload, upload.urls[0], _CONTENT)
         self._store.drop_uploads(self._id, [OpenUpload(_GIVEN_UP, upload.upload_id)])
-        answer = self._answer("PUT", upload.urls[0], _CONTENT)
+        tags = (answer.headers.get("ETag", ""),)
+        self._store.finish_uploads(self._id, [FinishedUpload(_GIVEN_UP, upload.upload_id, tags)])
+        gone = self._store.faults(self._id, [File(_GIVEN_UP, len(_CONTENT))])
         _require(
-            answer.status == 404,
-            "an upload that was given up goes on taking parts; nobody will remove them, so give the bucket "
-            "a rule that does (AbortIncompleteMultipartUpload)",
+            bool(gone),
+            "parts of an upload that was given up are still there; nobody will remove them, so give the "
+            "bucket a rule that does (AbortIncompleteMultipartUpload)",
         )
         return "parts of an upload that was given up are removed"
 
-    def _request(self, method: str, url: str, body: bytes | None = None) -> urllib3.BaseHTTPResponse:
-        answer = self._answer(method, url, body)
-        said = answer.data[:300].decode(errors="replace") if answer.status != 200 else ""
+    def _put(self, upload: Upload, url: str, body: bytes) -> urllib3.BaseHTTPResponse:
+        return self._request("PUT", url, body=body, headers=upload.headers)
+
+    def _request(
+        self, method: str, url: str, *, body: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> urllib3.BaseHTTPResponse:
+        try:
+            answer = self._http.request(method, url, body=body, headers=headers)
+        except urllib3.exceptions.HTTPError as error:
+            raise UnavailableError(f"the store does not answer ({error}); try again") from error
+        good = answer.status in {200, 201}
+        said = "" if good else answer.data[:300].decode(errors="replace")
         _require(
-            answer.status == 200,
+            good,
             f"the store answers {answer.status} to a signed {method}: {said}; see what its credentials allow",
         )
         return answer
-
-    def _answer(self, method: str, url: str, body: bytes | None = None) -> urllib3.BaseHTTPResponse:
-        try:
-            return self._http.request(method, url, body=body)
-        except urllib3.exceptions.HTTPError as error:
-            raise UnavailableError(f"the store does not answer ({error}); try again") from error
 
 
 class _FolderProbe:

@@ -49,7 +49,8 @@ class CheckpointsService:
     """Full names of its gRPC services."""
 
     def __init__(self, environment: Environment, *, settings: CheckpointSettings) -> None:
-        clock, stores = environment.clock, Stores(settings.roots, buckets=settings.buckets)
+        clock = environment.clock
+        stores = Stores(settings.roots, buckets=settings.buckets, clock=clock)
         self._database = environment.open_database(self.name)
         self._workers = BlobWorkers(name="checkpoints-blobs", threads=_BLOB_THREADS)
         self._removal_workers = BlobWorkers(name="checkpoints-removal", threads=_REMOVAL_THREADS)

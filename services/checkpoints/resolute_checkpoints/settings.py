@@ -27,8 +27,11 @@ class CheckpointSettings:
     collect_seconds: float = 30.0
     """RESOLUTE_CHECKPOINTS_COLLECT_SECONDS: pause between two passes of the collector."""
     buckets: BucketSettings = field(default_factory=BucketSettings)
-    """RESOLUTE_CHECKPOINTS_S3_ACCESS_KEY, _S3_SECRET_KEY and _S3_REGION; RESOLUTE_CHECKPOINTS_BUCKETS:
-    names, or ``endpoint_url/name``, joined by commas; RESOLUTE_CHECKPOINTS_CREATE_BUCKETS: true or false;
+    """RESOLUTE_CHECKPOINTS_S3_ACCESS_KEY, _S3_SECRET_KEY and _S3_REGION;
+    RESOLUTE_CHECKPOINTS_GCS_CREDENTIALS: a file with the key of a service account;
+    RESOLUTE_CHECKPOINTS_AZURE_CONNECTION_STRING, or _AZURE_ACCOUNT_URL and _AZURE_ACCOUNT_KEY;
+    RESOLUTE_CHECKPOINTS_BUCKETS: names, or ``endpoint_url/name``, joined by commas;
+    RESOLUTE_CHECKPOINTS_CREATE_BUCKETS: true or false;
     RESOLUTE_CHECKPOINTS_URL_SECONDS: how long presigned URLs can be used, at most a week."""
 
     @classmethod
@@ -69,10 +72,14 @@ def _seconds(variables: Mapping[str, str], name: str, *, default: float) -> floa
 
 
 def _buckets(variables: Mapping[str, str]) -> BucketSettings:
-    access_key = variables.get(f"{_PREFIX}S3_ACCESS_KEY", "")
-    secret_key = variables.get(f"{_PREFIX}S3_SECRET_KEY", "")
-    if bool(access_key) != bool(secret_key):
-        raise InvalidArgumentError(f"set both {_PREFIX}S3_ACCESS_KEY and {_PREFIX}S3_SECRET_KEY, or none")
+    access_key, secret_key = _pair(variables, "S3_ACCESS_KEY", "S3_SECRET_KEY")
+    account_url, account_key = _pair(variables, "AZURE_ACCOUNT_URL", "AZURE_ACCOUNT_KEY")
+    connection_string = variables.get(f"{_PREFIX}AZURE_CONNECTION_STRING", "")
+    if connection_string and account_url:
+        raise InvalidArgumentError(
+            f"{_PREFIX}AZURE_CONNECTION_STRING and {_PREFIX}AZURE_ACCOUNT_URL are both set; set one of them"
+        )
+    gcs_credentials = variables.get(f"{_PREFIX}GCS_CREDENTIALS", "")
     seconds = _seconds(variables, "URL_SECONDS", default=BucketSettings().url_seconds)
     if not 1 <= seconds <= _LONGEST_URL_SECONDS:
         raise InvalidArgumentError(
@@ -83,10 +90,21 @@ def _buckets(variables: Mapping[str, str]) -> BucketSettings:
         access_key=access_key,
         secret_key=secret_key,
         region=variables.get(f"{_PREFIX}S3_REGION", ""),
+        gcs_credentials=Path(gcs_credentials) if gcs_credentials else None,
+        azure_connection_string=connection_string,
+        azure_account_url=account_url,
+        azure_account_key=account_key,
         allowed=tuple(name.strip().rstrip("/") for name in names if name.strip()),
         create=_flag(variables, "CREATE_BUCKETS"),
         url_seconds=int(seconds),
     )
+
+
+def _pair(variables: Mapping[str, str], first: str, second: str) -> tuple[str, str]:
+    values = variables.get(_PREFIX + first, ""), variables.get(_PREFIX + second, "")
+    if bool(values[0]) != bool(values[1]):
+        raise InvalidArgumentError(f"set both {_PREFIX}{first} and {_PREFIX}{second}, or none")
+    return values
 
 
 def _flag(variables: Mapping[str, str], name: str) -> bool:

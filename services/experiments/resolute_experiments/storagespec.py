@@ -8,12 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2
-from resolute.errors import InvalidConfigError, Violation
+from resolute_experiments.azureaccount import account_url
 from resolute_experiments.config.environment import RegistryAuth
-from resolute_experiments.config.storage import S3Storage
+from resolute_experiments.config.storage import AzureStorage, S3Storage
 
-_SECRETS = {"checkpoint_storage": S3Storage.secrets, "registry_auth": RegistryAuth.secrets}
+_SECRETS = {
+    "checkpoint_storage": S3Storage.secrets | AzureStorage.secrets,
+    "registry_auth": RegistryAuth.secrets,
+}
 """Fields that are not kept, by the section that they are in."""
+_PROVIDERS = {
+    "s3": checkpoint_pb2.Storage.PROVIDER_UNSPECIFIED,
+    "gcs": checkpoint_pb2.Storage.PROVIDER_GCS,
+}
 
 
 def storage(config: Mapping[str, Any]) -> checkpoint_pb2.Storage:
@@ -23,7 +30,7 @@ def storage(config: Mapping[str, Any]) -> checkpoint_pb2.Storage:
         config: The whole checked config, defaults filled in.
 
     Raises:
-        InvalidConfigError: This platform has no store of that type.
+        InvalidConfigError: The address of an account cannot be read.
     """
     section = config["checkpoint_storage"]
     kind = section["type"]
@@ -31,10 +38,9 @@ def storage(config: Mapping[str, Any]) -> checkpoint_pb2.Storage:
         return _directory(Path(section["host_path"]) / (section.get("storage_path") or ""))
     if kind == "directory":
         return _directory(Path(section["container_path"]))
-    if kind == "s3":
-        return _bucket(section)
-    message = f"checkpoints cannot be stored as {kind!r} here; use shared_fs, directory or s3"
-    raise InvalidConfigError(message, violations=[Violation("checkpoint_storage.type", message)])
+    if kind == "azure":
+        return _container(section)
+    return _bucket(section, _PROVIDERS[kind])
 
 
 def without_secrets(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -46,6 +52,9 @@ def without_secrets(config: Mapping[str, Any]) -> dict[str, Any]:
         config: The whole checked config.
     """
     kept = _without(config, "checkpoint_storage")
+    if kept["checkpoint_storage"]["type"] == "azure":
+        address = account_url(config["checkpoint_storage"])
+        kept["checkpoint_storage"] = {**kept["checkpoint_storage"], "account_url": address}
     return {**kept, "environment": _without(kept["environment"], "registry_auth")}
 
 
@@ -56,13 +65,26 @@ def _without(config: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {**config, name: {k: None if k in _SECRETS[name] else v for k, v in section.items()}}
 
 
-def _bucket(section: Mapping[str, Any]) -> checkpoint_pb2.Storage:
+def _bucket(
+    section: Mapping[str, Any], provider: checkpoint_pb2.Storage.Provider.ValueType
+) -> checkpoint_pb2.Storage:
     prefix = posixpath.normpath(str(section.get("prefix") or "").strip("/") or ".")
     return checkpoint_pb2.Storage(
         bucket=checkpoint_pb2.Storage.Bucket(
             bucket=section["bucket"],
             prefix="" if prefix == "." else prefix,
             endpoint_url=section.get("endpoint_url") or "",
+            provider=provider,
+        )
+    )
+
+
+def _container(section: Mapping[str, Any]) -> checkpoint_pb2.Storage:
+    return checkpoint_pb2.Storage(
+        bucket=checkpoint_pb2.Storage.Bucket(
+            bucket=section["container"],
+            endpoint_url=account_url(section),
+            provider=checkpoint_pb2.Storage.PROVIDER_AZURE,
         )
     )
 

@@ -1,15 +1,17 @@
-"""What the registry expects of every store, over a directory and over a real S3 server."""
+"""What the registry expects of every store, over a directory and over real object stores."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Protocol
 
 import pytest
 import urllib3
-from support.s3 import REGION, S3Server, own_s3_server, parts_in, s3_server
+from support.s3 import REGION, S3Server, parts_in, s3_server
+from support.servers import KINDS, ObjectServer, object_server
 
 from resolute.errors import (
     DataLossError,
@@ -20,7 +22,7 @@ from resolute.errors import (
 )
 from resolute_checkpoints.blobs.base import BlobStore, FinishedUpload, OpenUpload
 from resolute_checkpoints.blobs.buckets import BucketSettings
-from resolute_checkpoints.blobs.s3 import MULTIPART_BYTES
+from resolute_checkpoints.blobs.parts import MULTIPART_BYTES
 from resolute_checkpoints.blobs.stores import Stores
 from resolute_checkpoints.checkpoint import BucketStorage, DirectoryStorage, File
 
@@ -50,11 +52,11 @@ class DirectorySide:
 
 
 class BucketSide:
-    def __init__(self, server: S3Server, *, bucket: str = "", create: bool = False) -> None:
+    def __init__(self, server: ObjectServer, *, bucket: str = "", create: bool = False) -> None:
         self.server = server
         self.bucket = bucket or server.new_bucket()
-        self.storage = BucketStorage(self.bucket, "team/a", server.endpoint_url)
-        self.store = Stores(buckets=settings(server, create=create)).open(self.storage)
+        self.storage = server.storage(self.bucket, "team/a")
+        self.store = Stores(buckets=server.settings(create=create)).open(self.storage)
 
     def put(self, checkpoint_id: str, content: Mapping[str, bytes]) -> list[FinishedUpload]:
         finished = []
@@ -63,35 +65,44 @@ class BucketSide:
             data, size, etags = content[upload.path], upload.part_size, []
             parts = [data[n * size : (n + 1) * size] for n in range(len(upload.urls))] if size else [data]
             for url, part in zip(upload.urls, parts, strict=True):
-                response = HTTP.request("PUT", url, body=part)
-                assert response.status == 200, response.data
-                etags.append(response.headers["ETag"])
+                response = HTTP.request("PUT", url, body=part, headers=upload.headers)
+                assert response.status in {200, 201}, response.data
+                etags.append(response.headers.get("ETag", ""))
             if upload.upload_id:
                 finished.append(FinishedUpload(upload.path, upload.upload_id, tuple(etags)))
         return finished
 
-    def keys(self) -> list[str]:
-        found = self.server.client().list_objects(self.bucket, recursive=True)
-        return sorted(item.object_name or "" for item in found)
-
-
-def settings(server: S3Server, *, create: bool = False) -> BucketSettings:
-    return BucketSettings(
-        access_key=server.access_key, secret_key=server.secret_key, region=REGION, create=create
-    )
-
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     with s3_server(tmp_path_factory.mktemp("s3")) as running:
         yield running
 
 
-@pytest.fixture(params=["directory", "s3"])
-def side(request: pytest.FixtureRequest, tmp_path: Path) -> Side:
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], ObjectServer]]:
+    """Starts each kind of store when it is first asked for."""
+    running: dict[str, ObjectServer] = {}
+    with ExitStack() as stack:
+
+        def give(kind: str) -> ObjectServer:
+            if kind not in running:
+                running[kind] = stack.enter_context(object_server(kind, tmp_path_factory.mktemp(kind)))
+            return running[kind]
+
+        yield give
+
+
+@pytest.fixture(params=KINDS)
+def server(request: pytest.FixtureRequest, servers: Callable[[str], ObjectServer]) -> ObjectServer:
+    return servers(request.param)
+
+
+@pytest.fixture(params=["directory", *KINDS])
+def side(request: pytest.FixtureRequest, servers: Callable[[str], ObjectServer], tmp_path: Path) -> Side:
     if request.param == "directory":
         return DirectorySide(tmp_path / "root")
-    return BucketSide(request.getfixturevalue("server"))
+    return BucketSide(servers(request.param))
 
 
 @pytest.fixture
@@ -156,12 +167,16 @@ def test_some_files_can_be_removed(side: Side, checkpoint_id: str) -> None:
     assert missing == ["'a' is not there", "'d/b' is not there"]
 
 
-def test_a_large_file_goes_in_parts_and_is_put_together_once(server: S3Server, checkpoint_id: str) -> None:
+def test_a_large_file_goes_in_parts_and_is_put_together_once(
+    server: ObjectServer, checkpoint_id: str
+) -> None:
     side = BucketSide(server)
     data = bytes(range(256)) * (MULTIPART_BYTES // 256) + b"end"
     finished = side.put(checkpoint_id, {"big": data})
-    assert [len(upload.etags) for upload in finished] == [5]
-    assert faults(side, checkpoint_id, File("big", len(data))) == ["'big' is not there"]
+    if finished:
+        # Google's store takes any file by one request, and has it then.
+        assert [len(upload.etags) for upload in finished] == [5]
+        assert faults(side, checkpoint_id, File("big", len(data))) == ["'big' is not there"]
     for _ in range(2):
         side.store.finish_uploads(checkpoint_id, finished)
     assert faults(side, checkpoint_id, File("big", len(data))) == []
@@ -170,88 +185,91 @@ def test_a_large_file_goes_in_parts_and_is_put_together_once(server: S3Server, c
 
 
 def test_urls_of_the_largest_file_of_the_longest_name_fit_a_message(
-    server: S3Server, checkpoint_id: str
+    server: ObjectServer, checkpoint_id: str
 ) -> None:
     side = BucketSide(server)
     name = "/".join(["字" * 60] * 5)
     (upload,) = side.store.upload_urls(checkpoint_id, [File(name, 2 << 40)])
     assert sum(len(url) for url in upload.urls) < 2 << 20
-    assert upload.part_size <= 5 << 30, "more than one request may put"
+    if not upload.upload_id:
+        return
+    # Amazon takes 5 GiB by one request, Azure 4000 MiB.
+    assert upload.part_size <= 4000 << 20, "more than one request may put"
     assert (len(upload.urls) - 1) * upload.part_size < 2 << 40 <= len(upload.urls) * upload.part_size
     side.store.drop_uploads(checkpoint_id, [OpenUpload(name, upload.upload_id)])
 
 
-def test_parts_of_an_upload_that_nobody_puts_together_are_removed(
-    server: S3Server, checkpoint_id: str
-) -> None:
-    side = BucketSide(server)
+def test_parts_of_an_upload_that_nobody_puts_together_are_removed(s3: S3Server, checkpoint_id: str) -> None:
+    side = BucketSide(s3)
     (upload,) = side.store.upload_urls(checkpoint_id, [File("模型 +&/big", MULTIPART_BYTES)])
     assert HTTP.request("PUT", upload.urls[1], body=b"x").status == 200
-    assert parts_in(server, side.bucket) == [f"team/a/{checkpoint_id}/模型 +&/big#2"]
+    assert parts_in(s3, side.bucket) == [f"team/a/{checkpoint_id}/模型 +&/big#2"]
     for _ in range(2):
         side.store.drop_uploads(checkpoint_id, [OpenUpload(upload.path, upload.upload_id)])
-    assert parts_in(server, side.bucket) == []
+    assert parts_in(s3, side.bucket) == []
     assert HTTP.request("PUT", upload.urls[0], body=b"x").status == 404
 
 
-def test_objects_have_plain_names_that_any_tool_reads(server: S3Server, checkpoint_id: str) -> None:
+def test_objects_have_plain_names_that_any_tool_reads(server: ObjectServer, checkpoint_id: str) -> None:
     side = BucketSide(server)
     side.put(checkpoint_id, {"model.pt": b"weights", "d/x": b"1"})
-    assert side.keys() == [f"team/a/{checkpoint_id}/d/x", f"team/a/{checkpoint_id}/model.pt"]
+    prefix = f"team/a/{checkpoint_id}"
+    assert server.objects(side.bucket) == {f"{prefix}/d/x": 1, f"{prefix}/model.pt": 7}
 
 
-def test_presigned_urls_give_files_without_credentials(server: S3Server, checkpoint_id: str) -> None:
+def test_presigned_urls_give_files_without_credentials(server: ObjectServer, checkpoint_id: str) -> None:
     side = BucketSide(server)
     side.put(checkpoint_id, CONTENT)
     urls = side.store.download_urls(checkpoint_id, list(CONTENT))
     for url, data in zip(urls, CONTENT.values(), strict=True):
         assert HTTP.request("GET", url).data == data
-        assert server.secret_key not in url
+        assert server.secret not in url
 
 
-def test_a_bucket_that_is_not_there_is_explained(server: S3Server, checkpoint_id: str) -> None:
+def test_a_bucket_that_is_not_there_is_explained(server: ObjectServer, checkpoint_id: str) -> None:
     side = BucketSide(server, bucket="resolute-nowhere")
-    with pytest.raises(FailedPreconditionError, match=r"'resolute-nowhere' .* make the bucket"):
+    with pytest.raises(FailedPreconditionError, match=r"'resolute-nowhere' .* make the (bucket|container)"):
         side.store.faults(checkpoint_id, [File("a", 1)])
-    with pytest.raises(FailedPreconditionError, match="make the bucket"):
+    with pytest.raises(FailedPreconditionError, match=r"make the (bucket|container)"):
         side.store.upload_urls(checkpoint_id, [File("a", 1)])
-    with pytest.raises(FailedPreconditionError, match="make the bucket"):
+    with pytest.raises(FailedPreconditionError, match=r"make the (bucket|container)"):
         side.store.remove(checkpoint_id, committed=True)
     side.store.remove(checkpoint_id, committed=False)
 
 
-def test_a_bucket_is_made_where_that_is_wanted(server: S3Server, checkpoint_id: str) -> None:
+def test_a_bucket_is_made_where_that_is_wanted(server: ObjectServer, checkpoint_id: str) -> None:
     side = BucketSide(server, bucket=f"resolute-{uuid.uuid4().hex[:12]}", create=True)
     side.put(checkpoint_id, {"a": b"1"})
     assert faults(side, checkpoint_id, File("a", 1)) == []
 
 
-def test_wrong_credentials_are_explained(server: S3Server, checkpoint_id: str) -> None:
-    wrong = BucketSettings(access_key=server.access_key, secret_key="wrong" * 5, region=REGION)
-    store = Stores(buckets=wrong).open(BucketStorage(server.new_bucket(), "", server.endpoint_url))
+def test_wrong_credentials_are_explained(s3: S3Server, checkpoint_id: str) -> None:
+    wrong = BucketSettings(access_key=s3.access_key, secret_key="wrong" * 5, region=REGION)
+    store = Stores(buckets=wrong).open(s3.storage(s3.new_bucket()))
     with pytest.raises(FailedPreconditionError, match=r"refuses the checkpoints service .* credentials"):
         store.faults(checkpoint_id, [File("a", 1)])
 
 
 def test_absent_credentials_are_explained(
-    server: S3Server, checkpoint_id: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    s3: S3Server, checkpoint_id: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_ACCESS_KEY", "MINIO_ACCESS_KEY", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
-    storage = BucketStorage(server.new_bucket(), "", server.endpoint_url)
+    storage = s3.storage(s3.new_bucket())
     with pytest.raises(FailedPreconditionError, match="set RESOLUTE_CHECKPOINTS_S3_ACCESS_KEY"):
         Stores(buckets=BucketSettings(region=REGION)).open(storage).faults(checkpoint_id, [File("a", 1)])
     (tmp_path / "credentials").write_text(
-        f"[team]\naws_access_key_id = {server.access_key}\naws_secret_access_key = {server.secret_key}\n"
+        f"[team]\naws_access_key_id = {s3.access_key}\naws_secret_access_key = {s3.secret_key}\n"
     )
-    named = BucketStorage(storage.bucket, "", server.endpoint_url, credentials="team")
+    named = BucketStorage(storage.bucket, "", s3.endpoint_url, credentials="team")
     store = Stores(buckets=BucketSettings(region=REGION)).open(named)
     assert [str(fault) for fault in store.faults(checkpoint_id, [File("a", 1)])] == ["'a' is not there"]
 
 
-def test_a_store_that_is_down_may_come_back(tmp_path: Path, checkpoint_id: str) -> None:
-    with own_s3_server(tmp_path / "s3") as server:
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_store_that_is_down_may_come_back(tmp_path: Path, checkpoint_id: str, kind: str) -> None:
+    with object_server(kind, tmp_path / kind, lasting=True) as server:
         side = BucketSide(server)
         side.put(checkpoint_id, {"a": b"1"})
         server.stop()
@@ -261,9 +279,9 @@ def test_a_store_that_is_down_may_come_back(tmp_path: Path, checkpoint_id: str) 
         assert faults(side, checkpoint_id, File("a", 1)) == []
 
 
-def test_names_that_are_too_long_for_objects_are_refused(server: S3Server, checkpoint_id: str) -> None:
+def test_names_that_are_too_long_for_objects_are_refused(server: ObjectServer, checkpoint_id: str) -> None:
     side = BucketSide(server)
-    with pytest.raises(InvalidArgumentError, match="at most 1024: use shorter names"):
+    with pytest.raises(InvalidArgumentError, match=r"at most 1024.*: use shorter names"):
         side.store.upload_urls(checkpoint_id, [File("/".join(["x" * 199] * 6), 1)])
 
 

@@ -1,4 +1,4 @@
-"""The SDK's store over a real S3 server: what is sent comes back, and whatever goes wrong is told."""
+"""The SDK's store over real object stores: what is sent comes back, and whatever goes wrong is told."""
 
 from __future__ import annotations
 
@@ -11,26 +11,28 @@ from pathlib import Path
 
 import pytest
 from support.links import DirectLinks
-from support.s3 import S3Server, s3_server
+from support.servers import KINDS, ObjectServer, object_server
 
 from resolute.core.checkpoint.bucket import BucketStore, Target
 from resolute.core.checkpoint.manifest import FileEntry, list_directory
 from resolute.digests import new_hash, written
 from resolute.errors import DataLossError, FailedPreconditionError, UnavailableError
 from resolute.trial_errors import CheckpointNotFound
-from resolute_checkpoints.blobs.s3 import MULTIPART_BYTES
+from resolute_checkpoints.blobs.parts import MULTIPART_BYTES
 
 CONTENT = {"model.pt": b"weights" * 1000, "d/e/模型 +&%?#": b"x", "empty": b"", "metadata.json": b"{}"}
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    with s3_server(tmp_path_factory.mktemp("s3")) as running:
+@pytest.fixture(scope="module", params=KINDS)
+def server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ObjectServer]:
+    with object_server(request.param, tmp_path_factory.mktemp(request.param), lasting=True) as running:
         yield running
 
 
 @pytest.fixture
-def links(server: S3Server) -> DirectLinks:
+def links(server: ObjectServer) -> DirectLinks:
     return DirectLinks(server, server.new_bucket())
 
 
@@ -84,7 +86,8 @@ def test_a_large_file_goes_in_parts_read_once(
     source = fill(tmp_path / "source", {"big": data})
     entries = store.write(checkpoint_id, source, ["big"])
     assert entries[0].digest == digest_of(data)
-    assert len(entries[0].etags) == 5
+    # Google's store takes any file by one request.
+    assert len(entries[0].etags) in {0, 5}
     links.finish(checkpoint_id, entries)
     store.read(checkpoint_id, tmp_path / "target", ["big"], expected=entries)
     assert (tmp_path / "target" / "big").read_bytes() == data
@@ -136,7 +139,7 @@ def test_damaged_objects_are_named_with_what_is_wrong(
 
 
 def test_a_store_that_is_down_is_waited_for(
-    links: DirectLinks, server: S3Server, source: Path, tmp_path: Path, checkpoint_id: str
+    links: DirectLinks, server: ObjectServer, source: Path, tmp_path: Path, checkpoint_id: str
 ) -> None:
     pauses: list[float] = []
 
@@ -154,7 +157,7 @@ def test_a_store_that_is_down_is_waited_for(
 
 
 def test_a_store_that_stays_down_fails_in_the_end(
-    store: BucketStore, server: S3Server, source: Path, checkpoint_id: str
+    store: BucketStore, server: ObjectServer, source: Path, checkpoint_id: str
 ) -> None:
     server.stop()
     try:

@@ -37,6 +37,8 @@ def test_variables_are_read() -> None:
         ("URL_SECONDS", "700000"),
         ("CREATE_BUCKETS", "perhaps"),
         ("S3_ACCESS_KEY", "alone"),
+        ("AZURE_ACCOUNT_URL", "alone"),
+        ("AZURE_ACCOUNT_KEY", "alone"),
     ],
 )
 def test_wrong_variables_are_named(name: str, value: str) -> None:
@@ -64,3 +66,29 @@ def test_buckets_are_read_and_the_secret_is_not_shown() -> None:
         url_seconds=60,
     )
     assert "hush" not in repr(settings)
+
+
+def test_credentials_of_other_providers_are_read_and_not_shown() -> None:
+    settings = CheckpointSettings.from_environment(
+        {
+            "RESOLUTE_CHECKPOINTS_GCS_CREDENTIALS": "/etc/account.json",
+            "RESOLUTE_CHECKPOINTS_AZURE_ACCOUNT_URL": "https://ada.blob.core.windows.net",
+            "RESOLUTE_CHECKPOINTS_AZURE_ACCOUNT_KEY": "hush",
+        }
+    )
+    assert settings.buckets == BucketSettings(
+        gcs_credentials=Path("/etc/account.json"),
+        azure_account_url="https://ada.blob.core.windows.net",
+        azure_account_key="hush",
+    )
+    whole = {"RESOLUTE_CHECKPOINTS_AZURE_CONNECTION_STRING": "AccountName=ada;AccountKey=hush"}
+    settings = CheckpointSettings.from_environment(whole)
+    assert settings.buckets.azure_connection_string == "AccountName=ada;AccountKey=hush"
+    assert "hush" not in repr(settings)
+    both = {
+        **whole,
+        "RESOLUTE_CHECKPOINTS_AZURE_ACCOUNT_URL": "u",
+        "RESOLUTE_CHECKPOINTS_AZURE_ACCOUNT_KEY": "k",
+    }
+    with pytest.raises(InvalidArgumentError, match="both set"):
+        CheckpointSettings.from_environment(both)

@@ -1,31 +1,50 @@
-"""The Core API of a trial whose checkpoints lie in a bucket: real services, a real S3 server."""
+"""The Core API of a trial whose checkpoints lie in a bucket: real services, real object stores."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.core_cluster import Trial
+from support.core_cluster import Trial, cluster
 from support.s3 import S3Server
+from support.servers import KINDS, ObjectServer, object_server
 
 from resolute import core
 from resolute.errors import FailedPreconditionError
 from resolute.trial_errors import CheckpointNotFound
-from resolute_checkpoints.blobs.s3 import MULTIPART_BYTES
+from resolute_checkpoints.blobs.parts import MULTIPART_BYTES
 
 
 def storage(server: S3Server, bucket: str) -> dict[str, str]:
     return {"type": "s3", "bucket": bucket, "prefix": "team", "endpoint_url": server.endpoint_url}
 
 
+@pytest.fixture(params=KINDS)
+def any_server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ObjectServer]:
+    """A real store of each kind."""
+    with object_server(request.param, tmp_path / request.param) as running:
+        yield running
+
+
+@pytest.fixture
+def any_trial(tmp_path: Path, any_server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trial]:
+    """This process as a trial, beside services that are told the credentials of that store."""
+    for name, value in any_server.variables().items():
+        monkeypatch.setenv(name, value)
+    with cluster(tmp_path) as running:
+        running.enter(monkeypatch)
+        yield running
+
+
 def test_a_checkpoint_is_put_listed_and_got_by_a_trial_without_credentials(
-    bucket_trial: Trial, server: S3Server, tmp_path: Path
+    any_trial: Trial, any_server: ObjectServer, tmp_path: Path
 ) -> None:
-    bucket = server.new_bucket()
+    bucket = any_server.new_bucket()
     big = os.urandom(1 << 20) * (MULTIPART_BYTES >> 20)
-    with core.init(checkpoint_storage=storage(server, bucket)) as context:
+    with core.init(checkpoint_storage=any_server.section(bucket)) as context:
         with context.checkpoint.store_path({"steps_completed": 3}) as (path, checkpoint_id):
             (path / "small").write_bytes(b"s")
             (path / "big").write_bytes(big)
@@ -34,18 +53,34 @@ def test_a_checkpoint_is_put_listed_and_got_by_a_trial_without_credentials(
             assert (restored / "big").read_bytes() == big
             assert (restored / "nothing").is_dir()
             assert json.loads((restored / "metadata.json").read_text())["steps_completed"] == 3
-        found = server.client().list_objects(bucket, recursive=True)
-        assert sorted((item.object_name or "").removeprefix(f"team/{checkpoint_id}/") for item in found) == [
-            "big",
-            "metadata.json",
-            "small",
-        ]
+        names = sorted(name.partition(f"{checkpoint_id}/")[2] for name in any_server.objects(bucket))
+        assert names == ["big", "metadata.json", "small"]
         context.checkpoint.download(checkpoint_id, tmp_path / "copy", selector=lambda name: name == "small")
         assert [entry.name for entry in (tmp_path / "copy").iterdir()] == ["small"]
         context.checkpoint.delete(checkpoint_id)
         with pytest.raises(CheckpointNotFound):
             context.checkpoint.download(checkpoint_id, tmp_path / "gone")
-    assert list(server.client().list_objects(bucket, recursive=True)) == []
+    assert any_server.objects(bucket) == {}
+
+
+def test_what_did_not_change_is_not_sent_again_to_any_store(
+    any_trial: Trial, any_server: ObjectServer
+) -> None:
+    bucket = any_server.new_bucket()
+    with core.init(checkpoint_storage=any_server.section(bucket)) as context:
+        identifiers = []
+        for step in (1, 2):
+            with context.checkpoint.store_path({"steps_completed": step}) as (path, checkpoint_id):
+                (path / "backbone").write_bytes(b"frozen" * 1000)
+                (path / "head").write_bytes(bytes([step]) * 10)
+            identifiers.append(checkpoint_id)
+        context.checkpoint.delete(identifiers[0])
+        with context.checkpoint.restore_path(identifiers[1]) as restored:
+            assert (restored / "backbone").read_bytes() == b"frozen" * 1000
+        names = [name.split("/")[-2:] for name in any_server.objects(bucket)]
+    assert [identifiers[0], "backbone"] in names
+    assert [identifiers[1], "backbone"] not in names
+    assert [identifiers[0], "head"] not in names
 
 
 def test_a_failed_upload_leaves_nothing_and_says_why(

@@ -11,15 +11,23 @@ from resolute.client.records import BucketStorage, DirectoryStorage
 
 @click.command()
 @click.option("--directory", metavar="PATH", help="Examine this directory, as types shared_fs and directory.")
-@click.option("--bucket", metavar="NAME", help="Examine this bucket, as type s3.")
+@click.option("--bucket", metavar="NAME", help="Examine this bucket, or container of Azure.")
+@click.option(
+    "--type",
+    "kind",
+    type=click.Choice(["s3", "gcs", "azure"]),
+    default="s3",
+    help="Whose bucket it is: [s3].",
+)
 @click.option("--prefix", default="", help="What the names of objects begin with.")
-@click.option("--endpoint-url", default="", metavar="URL", help="Address of a store other than Amazon's.")
+@click.option("--endpoint-url", default="", metavar="URL", help="Address of the store, or of the account.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 @click.pass_context
 def doctor(
     ctx: click.Context,
     directory: str | None,
     bucket: str | None,
+    kind: str,
     prefix: str,
     endpoint_url: str,
     as_json: bool,
@@ -34,7 +42,7 @@ def doctor(
     if directory is not None:
         findings = registry.examine(DirectoryStorage(directory))
     else:
-        findings = registry.examine(BucketStorage(bucket or "", prefix.strip("/"), endpoint_url))
+        findings = registry.examine(BucketStorage(bucket or "", prefix.strip("/"), endpoint_url, kind))
     if as_json:
         print_json(findings)
     else:

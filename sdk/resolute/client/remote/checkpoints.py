@@ -15,7 +15,7 @@ from resolute.client import convert
 from resolute.client.records import BucketStorage, CheckpointRecord, DirectoryStorage
 from resolute.client.remote.paging import all_items
 from resolute.client.session import Session
-from resolute.rpc import manifests
+from resolute.rpc import manifests, providers
 from resolute.values import to_value
 
 _pb = checkpoints_service_pb2
@@ -99,7 +99,10 @@ class Checkpoints:
         else:
             message = checkpoint_pb2.Storage(
                 bucket=checkpoint_pb2.Storage.Bucket(
-                    bucket=storage.bucket, prefix=storage.prefix, endpoint_url=storage.endpoint_url
+                    bucket=storage.bucket,
+                    prefix=storage.prefix,
+                    endpoint_url=storage.endpoint_url,
+                    provider=providers.of_kind(storage.type),
                 )
             )
         response = self._stub.ExamineStorage(

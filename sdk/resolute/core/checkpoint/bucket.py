@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Protocol, TypeVar, final
@@ -48,6 +48,8 @@ class Target:
     """Bytes of each part but the last; zero for a file that goes whole."""
     upload_id: str = ""
     """Identifies an upload in parts."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """What the store wants to be told with each part."""
 
 
 class Links(Protocol):
@@ -261,7 +263,7 @@ class _Sending:
     def _whole(self, target: Target, size: int, count: Callable[[int], None]) -> FileEntry:
         with (self.source / target.path).open("rb") as content:
             body = _Measured(content, size, count=count)
-            self.transport.put(target.urls[0], body, size=size)
+            self.transport.put(target.urls[0], body, size=size, headers=target.headers)
             return FileEntry(target.path, size, body.digest(target.path))
 
     def _in_parts(self, target: Target, size: int, count: Callable[[int], None]) -> FileEntry:
@@ -271,7 +273,7 @@ class _Sending:
             try:
                 for url in target.urls:
                     data = body.read(target.part_size)
-                    futures.append(self.pool.part(_put_part(self.transport, url, data)))
+                    futures.append(self.pool.part(_put_part(self.transport, url, data, target.headers)))
                     if any(future.done() and future.exception() for future in futures):
                         break
                 etags = tuple(future.result() for future in futures)
@@ -280,12 +282,12 @@ class _Sending:
             return FileEntry(target.path, size, body.digest(target.path), target.upload_id, etags)
 
 
-def _put_part(transport: Transport, url: str, data: bytes) -> Callable[[], str]:
+def _put_part(transport: Transport, url: str, data: bytes, headers: Mapping[str, str]) -> Callable[[], str]:
     def put() -> str:
         pause = _FIRST_PAUSE
         while True:
             try:
-                return transport.put(url, data, size=len(data))
+                return transport.put(url, data, size=len(data), headers=headers)
             except UnavailableError:
                 # A short outage costs one part again, a long one the file.
                 if pause > 1.0:

@@ -7,7 +7,7 @@ import http.client
 import ssl
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import BinaryIO, Protocol, final
 from urllib.parse import urlsplit
 
@@ -69,13 +69,16 @@ class Transport:
         for connection in connections:
             connection.close()
 
-    def put(self, url: str, body: bytes | Body, *, size: int) -> str:
+    def put(
+        self, url: str, body: bytes | Body, *, size: int, headers: Mapping[str, str] | None = None
+    ) -> str:
         """Sends an object, or a part of one.
 
         Args:
             url: Where to.
             body: What.
             size: Its bytes; no more are sent.
+            headers: What the store wants to be told with it.
 
         Returns:
             The tag that the store gave it.
@@ -86,7 +89,8 @@ class Transport:
             QuotaError: The store is full.
             UnavailableError: The store cannot be reached, or is busy.
         """
-        with self._exchange("PUT", url, body=body, headers={"Content-Length": str(size)}) as response:
+        headers = {**(headers or {}), "Content-Length": str(size)}
+        with self._exchange("PUT", url, body=body, headers=headers) as response:
             with _typed(url):
                 response.read()
             return response.getheader("ETag") or ""
@@ -173,7 +177,7 @@ class Transport:
             with _typed(url):
                 connection.request(method, target, body=_as_body(body), headers=headers or {})
                 response = connection.getresponse()
-                refused = response.status not in {200, 204, 206}
+                refused = response.status not in {200, 201, 204, 206}
                 answer = response.read(_ANSWER_BYTES).decode(errors="replace") if refused else ""
             if refused:
                 raise _refusal(response.status, answer, host=parts.netloc)

@@ -13,7 +13,6 @@ from resolute.core.checkpoint.reuse import Reusable, Reuse
 from resolute.core.checkpoint.storage import DirectoryStorage, Storage
 from resolute.core.checkpoint.stores import CheckpointStore, DirectoryStore
 from resolute.core.remote.session import Session
-from resolute.errors import UnimplementedError
 from resolute.file_cache import FileCache
 from resolute.rpc import manifests
 
@@ -43,7 +42,9 @@ class RemoteLinks:
             lambda: self._session.checkpoints.PresignUploads(request), purpose="uploading a checkpoint"
         )
         return {
-            upload.path: Target(upload.path, tuple(upload.urls), upload.part_size, upload.upload_id)
+            upload.path: Target(
+                upload.path, tuple(upload.urls), upload.part_size, upload.upload_id, dict(upload.headers)
+            )
             for upload in response.uploads
         }
 
@@ -105,16 +106,11 @@ def open_remote_store(storage: Storage, session: Session) -> CheckpointStore:
     """Returns the store of a storage, as a trial on a cluster reaches it.
 
     Raises:
-        UnimplementedError: This release has none for it.
         InvalidArgumentError: The variables of the machine's cache are wrong.
     """
     reuse = Reuse(RemoteHoldings(session))
     if isinstance(storage, DirectoryStorage):
         return DirectoryStore(storage.path, reuse=reuse)
-    if storage.kind != "s3":
-        raise UnimplementedError(
-            f"checkpoint storage of type {storage.kind} is not supported by this release"
-        )
     store = BucketStore(RemoteLinks(session), patience=session.patience, reuse=reuse)
     cache = FileCache.from_environment()
     return store if cache is None else CachedStore(store, cache)

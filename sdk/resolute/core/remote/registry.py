@@ -18,7 +18,7 @@ from resolute.core.checkpoint.storage import BucketStorage, DirectoryStorage, St
 from resolute.core.remote.links import open_remote_store
 from resolute.core.remote.session import Session
 from resolute.errors import NotFoundError, ResoluteError, UnimplementedError
-from resolute.rpc import manifests
+from resolute.rpc import manifests, providers
 from resolute.trial_errors import CheckpointNotFound
 from resolute.values import to_mapping, to_value
 
@@ -164,20 +164,15 @@ def parse_connection_storage(content: Mapping[str, Any]) -> checkpoint.Storage:
 
 
 def to_message(storage: Storage) -> checkpoint.Storage:
-    """Turns a storage that the script chose into the contract's form.
-
-    Raises:
-        UnimplementedError: The service has no store for it.
-    """
+    """Turns a storage that the script chose into the contract's form."""
     if isinstance(storage, DirectoryStorage):
         return checkpoint.Storage(directory=checkpoint.Storage.Directory(path=str(storage.path)))
-    if storage.kind != "s3":
-        raise UnimplementedError(
-            f"checkpoint storage of type {storage.kind} is not supported by this release"
-        )
     return checkpoint.Storage(
         bucket=checkpoint.Storage.Bucket(
-            bucket=storage.bucket, prefix=storage.prefix, endpoint_url=storage.endpoint_url
+            bucket=storage.bucket,
+            prefix=storage.prefix,
+            endpoint_url=storage.endpoint_url,
+            provider=providers.of_kind(storage.kind),
         )
     )
 
@@ -188,10 +183,11 @@ def storage_of(message: checkpoint.Storage) -> Storage:
     Raises:
         UnimplementedError: It is of a kind that this release does not know.
     """
-    kind = message.WhichOneof("kind")
-    if kind == "directory":
+    place = message.WhichOneof("kind")
+    if place == "directory":
         return DirectoryStorage(Path(message.directory.path))
-    if kind == "bucket":
+    kind = providers.kind_of(message.bucket.provider)
+    if place == "bucket" and kind:
         bucket = message.bucket
-        return BucketStorage("s3", bucket.bucket, prefix=bucket.prefix, endpoint_url=bucket.endpoint_url)
+        return BucketStorage(kind, bucket.bucket, prefix=bucket.prefix, endpoint_url=bucket.endpoint_url)
     raise UnimplementedError("the checkpoint lies in a storage that this release does not know; upgrade it")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO, Protocol
 
 from resolute_checkpoints.checkpoint import File
@@ -34,6 +34,8 @@ class Upload:
     """Bytes of each part but the last."""
     upload_id: str = ""
     """Identifies a multipart upload; empty for a file that goes whole."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """What the store wants to be told with each part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class FinishedUpload:
     path: str
     upload_id: str
     etags: tuple[str, ...]
-    """What the store answered, in order of the parts."""
+    """What the store answered, in order of the parts; empty texts from one that gives no tags."""
 
 
 @dataclass(frozen=True, slots=True)

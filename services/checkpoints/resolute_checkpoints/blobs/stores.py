@@ -7,12 +7,14 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+from resolute.clock import SYSTEM_CLOCK, Clock
 from resolute.errors import InvalidArgumentError, PermissionDeniedError, Violation
 from resolute_checkpoints.blobs.base import BlobStore
-from resolute_checkpoints.blobs.buckets import AMAZON, BucketClient, BucketSettings
+from resolute_checkpoints.blobs.buckets import BucketSettings, Client
 from resolute_checkpoints.blobs.directory import DirectoryStore
-from resolute_checkpoints.blobs.s3 import BucketStore
-from resolute_checkpoints.checkpoint import BucketStorage, DirectoryStorage, Storage
+from resolute_checkpoints.blobs.objects import ObjectStore
+from resolute_checkpoints.blobs.s3 import S3Client
+from resolute_checkpoints.checkpoint import BucketStorage, DirectoryStorage, Provider, Storage
 
 
 class Stores:
@@ -21,18 +23,27 @@ class Stores:
     Args:
         roots: Directories below which directory stores may lie; empty allows every directory.
         buckets: How buckets are used.
+        clock: Tells when URLs run out.
     """
 
-    def __init__(self, roots: Sequence[Path] = (), *, buckets: BucketSettings | None = None) -> None:
+    def __init__(
+        self,
+        roots: Sequence[Path] = (),
+        *,
+        buckets: BucketSettings | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
         self._roots = tuple(roots)
         self._buckets = buckets or BucketSettings()
-        self._clients: dict[tuple[str, str], BucketClient] = {}
+        self._clock = clock
+        self._clients: dict[tuple[Provider, str, str], Client] = {}
         self._lock = threading.Lock()
 
     def open(self, storage: Storage) -> BlobStore:
         """Gives the store of some storage; nothing is asked of it yet.
 
         Raises:
+            FailedPreconditionError: The service has no library or no credentials for it.
             InvalidArgumentError: The storage is described wrongly.
             PermissionDeniedError: It lies outside of what the service may use.
         """
@@ -40,9 +51,10 @@ class Stores:
             return self._bucket(storage)
         return self._directory(storage)
 
-    def _bucket(self, storage: BucketStorage) -> BucketStore:
+    def _bucket(self, storage: BucketStorage) -> ObjectStore:
+        client = self._client(storage)
         allowed = self._buckets.allowed
-        full_name = f"{storage.endpoint_url.rstrip('/') or AMAZON}/{storage.bucket}"
+        full_name = f"{client.address}/{storage.bucket}"
         if allowed and storage.bucket not in allowed and full_name not in allowed:
             raise PermissionDeniedError(
                 f"checkpoints may not lie in bucket {full_name}; this service allows {', '.join(allowed)}"
@@ -52,17 +64,27 @@ class Stores:
                 f"storage.bucket.prefix is {storage.prefix!r}; write it without '..' and slashes around it"
             )
             raise InvalidArgumentError(message, violations=[Violation("storage.bucket.prefix", message)])
-        return BucketStore(self._client(storage), storage, settings=self._buckets)
+        return ObjectStore(client, storage, settings=self._buckets)
 
-    def _client(self, storage: BucketStorage) -> BucketClient:
+    def _client(self, storage: BucketStorage) -> Client:
         # Clients hold connections: one for each store, for as long as the service lives.
-        key = (storage.endpoint_url, storage.credentials)
+        key = (storage.provider, storage.endpoint_url, storage.credentials)
         with self._lock:
             if key not in self._clients:
-                self._clients[key] = BucketClient(
-                    self._buckets, endpoint_url=storage.endpoint_url, credentials=storage.credentials
-                )
+                self._clients[key] = self._new_client(storage)
             return self._clients[key]
+
+    def _new_client(self, storage: BucketStorage) -> Client:
+        # The libraries of Google and Azure are optional, and slow to import.
+        if storage.provider is Provider.GCS:
+            from resolute_checkpoints.blobs.gcs import GcsClient
+
+            return GcsClient(self._buckets, endpoint_url=storage.endpoint_url)
+        if storage.provider is Provider.AZURE:
+            from resolute_checkpoints.blobs.azure import AzureClient
+
+            return AzureClient(self._buckets, endpoint_url=storage.endpoint_url, clock=self._clock)
+        return S3Client(self._buckets, endpoint_url=storage.endpoint_url, credentials=storage.credentials)
 
     def _directory(self, storage: DirectoryStorage) -> DirectoryStore:
         path = Path(storage.path)

@@ -100,6 +100,7 @@ class CheckpointsServicer(CheckpointsServiceServicer):
                     urls=upload.urls,
                     part_size=upload.part_size,
                     upload_id=upload.upload_id,
+                    headers=upload.headers,
                 )
                 for upload in uploads
             ]

@@ -19,16 +19,20 @@ from resolute_checkpoints.checkpoint import (
     File,
     Home,
     Owner,
+    Provider,
     State,
     Storage,
 )
 from resolute_checkpoints.schema import checkpoints, files
 
 _BATCH = 500
-_KINDS: Mapping[str, type[DirectoryStorage | BucketStorage]] = {
-    "directory": DirectoryStorage,
-    "bucket": BucketStorage,
+_BUCKETS: Mapping[str, Provider] = {
+    "bucket": Provider.S3,
+    "gcs": Provider.GCS,
+    "azure": Provider.AZURE,
 }
+"""Providers by what a row says; rows of S3 say what they said before there were others."""
+_KINDS: Mapping[Provider, str] = {provider: kind for kind, provider in _BUCKETS.items()}
 
 
 def to_values(checkpoint: Checkpoint) -> dict[str, Any]:
@@ -92,14 +96,18 @@ def batches(items: Sequence[Any]) -> Iterable[Sequence[Any]]:
 
 def encode_storage(storage: Storage) -> str:
     """Writes storage as JSON; equal storage gives equal text."""
-    kind = "directory" if isinstance(storage, DirectoryStorage) else "bucket"
-    return json.dumps({"kind": kind, **dataclasses.asdict(storage)}, sort_keys=True, ensure_ascii=False)
+    fields = dataclasses.asdict(storage)
+    kind = "directory" if isinstance(storage, DirectoryStorage) else _KINDS[fields.pop("provider")]
+    return json.dumps({"kind": kind, **fields}, sort_keys=True, ensure_ascii=False)
 
 
 def decode_storage(text: str) -> Storage:
     """Reads storage that ``encode_storage`` wrote."""
     fields = json.loads(text)
-    return _KINDS[fields.pop("kind")](**fields)
+    kind = fields.pop("kind")
+    if kind == "directory":
+        return DirectoryStorage(**fields)
+    return BucketStorage(**fields, provider=_BUCKETS[kind])
 
 
 def load_files(

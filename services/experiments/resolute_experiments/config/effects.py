@@ -15,7 +15,7 @@ from resolute_experiments.config.experiment import ExperimentConfig
 from resolute_experiments.config.parse import Layer, parse_config
 from resolute_experiments.config.searcher import HalvingSearcher
 from resolute_experiments.config.section import Section
-from resolute_experiments.config.storage import S3Storage, SharedFsStorage
+from resolute_experiments.config.storage import AzureStorage, S3Storage, SharedFsStorage
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,10 @@ def _has_bucket(config: ExperimentConfig) -> bool:
     return isinstance(config.checkpoint_storage, S3Storage)
 
 
+def _has_container(config: ExperimentConfig) -> bool:
+    return isinstance(config.checkpoint_storage, AzureStorage)
+
+
 @dataclass(frozen=True, slots=True)
 class Ineffective:
     """A row of the table: a field or section without effect.
@@ -80,6 +84,9 @@ _NO_BATCH_SYSTEM = "trials do not run under a batch system"
 _ONLY_TRIAL_CLASS = "only the Trial APIs read it, and the entrypoint is a command of its own"
 _KEYS_OF_SERVICE = (
     "the checkpoints service has its own credentials, so that no trial holds any; these are not kept"
+)
+_ONLY_ADDRESS = (
+    "beyond the address in it nothing is kept, since the checkpoints service has its own credentials"
 )
 _OLD = "the field is of old releases and is ignored"
 
@@ -105,6 +112,8 @@ LOCAL_PROCESSES: tuple[Ineffective, ...] = (
     Ineffective("resources.agent_label", _OLD),
     Ineffective("checkpoint_storage.access_key", _KEYS_OF_SERVICE, _has_bucket),
     Ineffective("checkpoint_storage.secret_key", _KEYS_OF_SERVICE, _has_bucket),
+    Ineffective("checkpoint_storage.credential", _KEYS_OF_SERVICE, _has_container),
+    Ineffective("checkpoint_storage.connection_string", _ONLY_ADDRESS, _has_container),
     Ineffective("checkpoint_storage.propagation", _NO_CONTAINER),
     Ineffective("checkpoint_storage.tensorboard_path", _OLD),
     Ineffective("checkpoint_storage.container_path", _OLD, _has_shared_fs),

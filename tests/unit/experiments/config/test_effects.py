@@ -37,6 +37,21 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "checkpoint_storage.secret_key": {
         "checkpoint_storage": {"type": "s3", "bucket": "weights", "secret_key": "hush"}
     },
+    "checkpoint_storage.credential": {
+        "checkpoint_storage": {
+            "type": "azure",
+            "container": "weights",
+            "account_url": "https://ada.blob.core.windows.net",
+            "credential": "hush",
+        }
+    },
+    "checkpoint_storage.connection_string": {
+        "checkpoint_storage": {
+            "type": "azure",
+            "container": "weights",
+            "connection_string": "AccountName=ada;AccountKey=hush",
+        }
+    },
     "checkpoint_storage.propagation": {
         "checkpoint_storage": {"type": "shared_fs", "host_path": "/a", "propagation": "shared"}
     },

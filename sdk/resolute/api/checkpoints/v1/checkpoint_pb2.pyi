@@ -182,6 +182,29 @@ class Storage(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
+    class _Provider:
+        ValueType = typing.NewType("ValueType", builtins.int)
+        V: typing_extensions.TypeAlias = ValueType
+
+    class _ProviderEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[Storage._Provider.ValueType], builtins.type):
+        DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+        PROVIDER_UNSPECIFIED: Storage._Provider.ValueType  # 0
+        """S3: Amazon's, MinIO and others."""
+        PROVIDER_GCS: Storage._Provider.ValueType  # 1
+        """Google Cloud Storage."""
+        PROVIDER_AZURE: Storage._Provider.ValueType  # 2
+        """Azure Blob Storage."""
+
+    class Provider(_Provider, metaclass=_ProviderEnumTypeWrapper):
+        """What an object store speaks."""
+
+    PROVIDER_UNSPECIFIED: Storage.Provider.ValueType  # 0
+    """S3: Amazon's, MinIO and others."""
+    PROVIDER_GCS: Storage.Provider.ValueType  # 1
+    """Google Cloud Storage."""
+    PROVIDER_AZURE: Storage.Provider.ValueType  # 2
+    """Azure Blob Storage."""
+
     @typing.final
     class Directory(google.protobuf.message.Message):
         """A directory that trials and service see under the same path."""
@@ -200,7 +223,7 @@ class Storage(google.protobuf.message.Message):
 
     @typing.final
     class Bucket(google.protobuf.message.Message):
-        """An S3-compatible bucket."""
+        """A bucket of an object store."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -208,14 +231,17 @@ class Storage(google.protobuf.message.Message):
         PREFIX_FIELD_NUMBER: builtins.int
         ENDPOINT_URL_FIELD_NUMBER: builtins.int
         CREDENTIALS_FIELD_NUMBER: builtins.int
+        PROVIDER_FIELD_NUMBER: builtins.int
         bucket: builtins.str
-        """Name of the bucket."""
+        """Name of the bucket, or of Azure's container."""
         prefix: builtins.str
         """Prefix of every key, without a slash at either end; may be empty."""
         endpoint_url: builtins.str
-        """Endpoint; empty for the provider's own."""
+        """Endpoint, for Azure the address of the account; empty for the provider's own, or the service's."""
         credentials: builtins.str
         """Name of the credentials in the service's settings; empty for its default."""
+        provider: global___Storage.Provider.ValueType
+        """What the store speaks."""
         def __init__(
             self,
             *,
@@ -223,8 +249,9 @@ class Storage(google.protobuf.message.Message):
             prefix: builtins.str = ...,
             endpoint_url: builtins.str = ...,
             credentials: builtins.str = ...,
+            provider: global___Storage.Provider.ValueType = ...,
         ) -> None: ...
-        def ClearField(self, field_name: typing.Literal["bucket", b"bucket", "credentials", b"credentials", "endpoint_url", b"endpoint_url", "prefix", b"prefix"]) -> None: ...
+        def ClearField(self, field_name: typing.Literal["bucket", b"bucket", "credentials", b"credentials", "endpoint_url", b"endpoint_url", "prefix", b"prefix", "provider", b"provider"]) -> None: ...
 
     DIRECTORY_FIELD_NUMBER: builtins.int
     BUCKET_FIELD_NUMBER: builtins.int
@@ -234,7 +261,7 @@ class Storage(google.protobuf.message.Message):
 
     @property
     def bucket(self) -> global___Storage.Bucket:
-        """An S3-compatible bucket."""
+        """A bucket of an object store."""
 
     def __init__(
         self,

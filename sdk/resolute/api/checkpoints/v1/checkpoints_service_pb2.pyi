@@ -182,10 +182,27 @@ class PresignUploadsResponse(google.protobuf.message.Message):
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
+        @typing.final
+        class HeadersEntry(google.protobuf.message.Message):
+            DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+            KEY_FIELD_NUMBER: builtins.int
+            VALUE_FIELD_NUMBER: builtins.int
+            key: builtins.str
+            value: builtins.str
+            def __init__(
+                self,
+                *,
+                key: builtins.str = ...,
+                value: builtins.str = ...,
+            ) -> None: ...
+            def ClearField(self, field_name: typing.Literal["key", b"key", "value", b"value"]) -> None: ...
+
         PATH_FIELD_NUMBER: builtins.int
         URLS_FIELD_NUMBER: builtins.int
         PART_SIZE_FIELD_NUMBER: builtins.int
         UPLOAD_ID_FIELD_NUMBER: builtins.int
+        HEADERS_FIELD_NUMBER: builtins.int
         path: builtins.str
         """The file's path."""
         part_size: builtins.int
@@ -196,6 +213,10 @@ class PresignUploadsResponse(google.protobuf.message.Message):
         def urls(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
             """URLs of its parts, in order; one for a file that goes whole."""
 
+        @property
+        def headers(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.str]:
+            """Headers that the store wants with each of these requests."""
+
         def __init__(
             self,
             *,
@@ -203,8 +224,9 @@ class PresignUploadsResponse(google.protobuf.message.Message):
             urls: collections.abc.Iterable[builtins.str] | None = ...,
             part_size: builtins.int = ...,
             upload_id: builtins.str = ...,
+            headers: collections.abc.Mapping[builtins.str, builtins.str] | None = ...,
         ) -> None: ...
-        def ClearField(self, field_name: typing.Literal["part_size", b"part_size", "path", b"path", "upload_id", b"upload_id", "urls", b"urls"]) -> None: ...
+        def ClearField(self, field_name: typing.Literal["headers", b"headers", "part_size", b"part_size", "path", b"path", "upload_id", b"upload_id", "urls", b"urls"]) -> None: ...
 
     UPLOADS_FIELD_NUMBER: builtins.int
     @property
@@ -241,7 +263,7 @@ class CommitCheckpointRequest(google.protobuf.message.Message):
         """From PresignUploads."""
         @property
         def etags(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-            """Tags that the store answered, in order of the parts."""
+            """Tags that the store answered, in order of the parts; an empty text where it gave none."""
 
         def __init__(
             self,

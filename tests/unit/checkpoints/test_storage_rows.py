@@ -1,0 +1,38 @@
+"""Where checkpoints lie, as rows keep it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from resolute.api.checkpoints.v1 import checkpoint_pb2 as messages
+from resolute.errors import InvalidArgumentError
+from resolute_checkpoints.checkpoint import BucketStorage, DirectoryStorage, Provider, Storage
+from resolute_checkpoints.convert import to_storage
+from resolute_checkpoints.store.rows import decode_storage, encode_storage
+
+
+@pytest.mark.parametrize(
+    "storage",
+    [
+        DirectoryStorage("/data"),
+        BucketStorage("weights", "a", "http://minio:9000", "team"),
+        BucketStorage("weights", provider=Provider.GCS),
+        BucketStorage("weights", "", "https://ada.blob.core.windows.net", provider=Provider.AZURE),
+    ],
+)
+def test_every_storage_is_read_as_it_was_written(storage: Storage) -> None:
+    assert decode_storage(encode_storage(storage)) == storage
+
+
+def test_rows_of_s3_are_those_of_before_there_were_other_providers() -> None:
+    row = {"bucket": "weights", "credentials": "", "endpoint_url": "", "kind": "bucket", "prefix": "a"}
+    assert encode_storage(BucketStorage("weights", "a")) == json.dumps(row, sort_keys=True)
+
+
+def test_a_provider_of_a_later_release_is_refused() -> None:
+    message = messages.Storage(bucket=messages.Storage.Bucket(bucket="b"))
+    message.bucket.MergeFromString(b"\x28\x63")
+    with pytest.raises(InvalidArgumentError, match=r"provider is 99, which this service does not know"):
+        to_storage(message)
