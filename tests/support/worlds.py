@@ -38,12 +38,7 @@ class WorldScript:
 
 TORCHRUN = WorldScript(folder=DISTRIBUTED, config="torchrun.yaml", script="train.py")
 HOROVOD = WorldScript(folder=DISTRIBUTED, config="horovod.yaml", script="train_horovod.py")
-DEEPSPEED = WorldScript(
-    folder=_ROOT / "tests" / "worlds" / "deepspeed",
-    config="deepspeed.yaml",
-    script="train.py",
-    includes=(DISTRIBUTED / "problem.py",),
-)
+DEEPSPEED = WorldScript(folder=DISTRIBUTED, config="deepspeed.yaml", script="train_deepspeed.py")
 DIGITS = WorldScript(
     folder=_ROOT / "examples" / "digits_trial", config="distributed.yaml", script="model_def:DigitsTrial"
 )

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from support.embedded import EmbeddedCluster, embedded
-from support.worlds import DIGITS, Submit
+from support.ports import free_port
+from support.worlds import DIGITS, Submit, environment_of
 
 from resolute.client import ExperimentState
 
@@ -40,15 +41,24 @@ def test_a_pause_in_the_midst_changes_nothing(submit: Submit) -> None:
     assert paused.restarts == whole.restarts == 0
 
 
-def test_two_slots_compute_what_one_does(submit: Submit) -> None:
-    settings = ("searcher.max_length.epochs=1", "hyperparameters.dropout=0")
-    trials = [submit(DIGITS, *settings), submit(DIGITS, *settings, "resources.slots_per_trial=1")]
+def test_two_slots_that_meet_where_an_override_says_compute_what_one_does(submit: Submit) -> None:
+    settings = ("searcher.max_length.epochs=1", "hyperparameters.dropout=0", "scheduling_unit=10")
+    port = free_port()
+    together = submit(
+        DIGITS,
+        *settings,
+        f"environment.environment_variables=[CUSTOM_RDZV_ADDR=127.0.0.1:{port}]",
+        "entrypoint=python3 -m determined.launch.torch_distributed --rdzv_endpoint=$CUSTOM_RDZV_ADDR -- "
+        "--trial model_def:DigitsTrial",
+    )
+    assert environment_of(together.process_of(1))["MASTER_PORT"] == str(port)
+    trials = [together, submit(DIGITS, *settings, "resources.slots_per_trial=1")]
     for trial in trials:
         trial.wait_for(ExperimentState.COMPLETED)
     # The last batch of an epoch is short, and ranks have each a share of another one: so far they are equal.
     for step in (10, 20):
-        together, alone = (losses(trial.metrics("training")[step]) for trial in trials)
-        assert together == pytest.approx(alone, rel=1e-4)
+        two, one = (losses(trial.metrics("training")[step]) for trial in trials)
+        assert two == pytest.approx(one, rel=1e-4)
 
 
 def losses(report: dict[str, Any]) -> list[float]:
