@@ -12,6 +12,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -32,6 +33,17 @@ def find_shell() -> str:
 def gate_file(run: RunDirectory) -> Path:
     """A named pipe that tells when the hook is done."""
     return run.path / "gate"
+
+
+def scratch_of(run: RunDirectory) -> Path:
+    """Makes the directory for temporary files of a run's processes; it goes with them.
+
+    It lies where this machine has its temporary files, under a short name: what programs put there may be
+    sockets, whose paths hold a hundred letters, of which a run directory alone may take all.
+    """
+    scratch = Path(tempfile.mkdtemp(prefix="resolute-"))
+    run.note_remains(scratch)
+    return scratch
 
 
 def family_of(run: RunDirectory, leader: ProcessIdentity | None) -> Family:

@@ -33,19 +33,23 @@ def cleaned(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environ.items() if not name.startswith(_OURS) or name in _NOT_OURS}
 
 
-def task_environment(base: Mapping[str, str], *, task: Task, info: ClusterInfo) -> dict[str, str]:
+def task_environment(
+    base: Mapping[str, str], *, task: Task, info: ClusterInfo, scratch: Path
+) -> dict[str, str]:
     """Builds the environment of the startup hook and the entrypoint.
 
     Args:
         base: What the supervisor itself was started with.
         task: The run's task; its config may add ``environment.environment_variables``.
         info: What the task may know of its cluster.
+        scratch: Takes temporary files, unless the config names another place.
     """
     order = task.order
     environment = cleaned(base)
     environment["PATH"] = _joined([str(Path(order.python).parent)], environment.get("PATH", os.defpath))
     # A pipe makes Python write in blocks, and the log would come minutes late.
     environment["PYTHONUNBUFFERED"] = "1"
+    environment["TMPDIR"] = str(scratch)
     if order.slot_kind == "gpu":
         environment["CUDA_VISIBLE_DEVICES"] = ",".join(order.devices)
     environment |= configured_variables(task.config, slot_kind=order.slot_kind, agent=base)
@@ -85,17 +89,20 @@ def configured_variables(
     return result
 
 
-def rendezvous_environment(ports: Sequence[int], *, key: str) -> dict[str, str]:
-    """The variables that depend on the first container: its ports, and the secret of the collectives.
+def rendezvous_environment(ports: Sequence[Sequence[int]], *, key: str) -> dict[str, str]:
+    """The variables that depend on other containers: their ports, and the secret of the collectives.
 
     Args:
-        ports: Free ports on the first container: two for the collectives, one for torch.distributed.
+        ports: Free ports of each container, by rank: two for the collectives, one for torch.distributed, one
+            for workers that all listen. Of the first three, the first container's are used by all.
         key: Secret that all containers of the run share.
     """
+    first = ports[0]
     return {
         variables.COLLECTIVE_KEY: key,
-        variables.COLLECTIVE_PORTS: f"{ports[0]},{ports[1]}",
-        variables.C10D_PORT: str(ports[2]),
+        variables.COLLECTIVE_PORTS: f"{first[0]},{first[1]}",
+        variables.C10D_PORT: str(first[2]),
+        variables.CONTAINER_PORTS: ",".join(str(numbers[3]) for numbers in ports),
     }
 
 

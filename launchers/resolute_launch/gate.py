@@ -69,7 +69,7 @@ class Gate:
         if not self._seen.gate_opened or self._seen.released or self._seen.pointless:
             return False
         if self._task.alone:
-            self._release(child, argv, self._ports.numbers, key=token_hex(16))
+            self._release(child, argv, [self._ports.numbers], key=token_hex(16))
             return True
         self._rendezvous.start()
         if self._rendezvous.failure:
@@ -93,7 +93,9 @@ class Gate:
             ports=self._ports.numbers,
         )
 
-    def _release(self, child: Child, argv: Sequence[str], ports: Sequence[int], *, key: str) -> None:
+    def _release(
+        self, child: Child, argv: Sequence[str], ports: Sequence[Sequence[int]], *, key: str
+    ) -> None:
         self._seen.released = True
         self._ports.release()
         self._secrets.add(key)

@@ -5,9 +5,14 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from resolute.constants import HOROVOD_GLOO_TIMEOUT_SECONDS, HOROVOD_STARTUP_TIMEOUT_SECONDS
+from resolute.constants import (
+    HOROVOD_AUTOTUNE_LOG_FILEPATH,
+    HOROVOD_GLOO_TIMEOUT_SECONDS,
+    HOROVOD_STARTUP_TIMEOUT_SECONDS,
+)
 from resolute_launch.grace import inner_grace
 from resolute_launch.horovod_part import host_name
 from resolute_launch.layers.command import run_layer
@@ -52,7 +57,7 @@ def plan(request: Request, world: World) -> LaunchPlan:
             *("-H", _hosts(world)),
             *("--start-timeout", str(HOROVOD_STARTUP_TIMEOUT_SECONDS)),
             *("--gloo-timeout-seconds", str(HOROVOD_GLOO_TIMEOUT_SECONDS)),
-            *_tuning(world.config),
+            *_tuning(world),
             *("--cache-capacity", "1024"),
             "--no-hierarchical-allreduce",
             "--no-hierarchical-allgather",
@@ -85,10 +90,12 @@ def _hosts(world: World) -> str:
     return ",".join(f"{host_name(node)}:{slots}" for node, slots in enumerate(world.slots))
 
 
-def _tuning(config: Mapping[str, Any]) -> tuple[str, ...]:
-    section = config.get("optimizations") or {}
+def _tuning(world: World) -> tuple[str, ...]:
+    section = world.config.get("optimizations") or {}
     if section.get("auto_tune_tensor_fusion"):
-        return ("--autotune",)
+        # The documented name, in a folder where no other trial of the machine writes.
+        log = world.folder / Path(HOROVOD_AUTOTUNE_LOG_FILEPATH).name
+        return ("--autotune", "--autotune-log-file", str(log))
     return (
         "--fusion-threshold-mb",
         str(_mebibytes(section.get("tensor_fusion_threshold", 64))),

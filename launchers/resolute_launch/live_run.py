@@ -16,7 +16,7 @@ from resolute.spool.lines import LineWriter
 from resolute.spool.reports import refusals_of
 from resolute.spool.shipping import Shipping
 from resolute_launch import entrypoint, model_definition, verdict
-from resolute_launch.child import Child, gate_file
+from resolute_launch.child import Child, gate_file, scratch_of
 from resolute_launch.environment import task_environment
 from resolute_launch.escalation import Step
 from resolute_launch.gate import Gate
@@ -109,6 +109,7 @@ class LiveRun:
         try:
             record = self._execute()
             self._keep(record)
+            self._run.remove_remains()
             self._drain()
             return record
         finally:
@@ -163,7 +164,9 @@ class LiveRun:
         rendezvous = rendezvous_alone(self._task.order) if self._task.alone else None
         info = cluster_info(self._task, rendezvous=rendezvous)
         info.write(self._run.info)
-        environment = task_environment(self._environ, task=self._task, info=info)
+        environment = task_environment(
+            self._environ, task=self._task, info=info, scratch=scratch_of(self._run)
+        )
         child = Child.start(
             self._run,
             environment=environment,

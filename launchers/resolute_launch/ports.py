@@ -7,7 +7,7 @@ import socket
 from collections.abc import Sequence
 
 PORT_COUNT = 8
-"""Ports set aside: two for the workers' collectives, one for torch.distributed, the rest for other layers."""
+"""Two for the collectives, one for torch.distributed, one for workers that all listen, and some to spare."""
 _TRIES = 64
 """Draws for one port: with this many, other runs have all but taken every port of the machine."""
 

@@ -19,8 +19,8 @@ class Meeting:
 
     info: RendezvousInfo
     """As the trial is told."""
-    ports: Sequence[int]
-    """Ports that the first container has set aside."""
+    ports: Sequence[Sequence[int]]
+    """Ports that each container has set aside."""
 
 
 class Rendezvous:
@@ -96,7 +96,7 @@ def _meeting(response: RendezvousResponse, rank: int) -> Meeting:
     info = RendezvousInfo(
         [peer.address for peer in response.peers], rank, [peer.slot_count for peer in response.peers]
     )
-    return Meeting(info=info, ports=tuple(response.peers[0].ports))
+    return Meeting(info=info, ports=tuple(tuple(peer.ports) for peer in response.peers))
 
 
 def _too_late(missing: Sequence[int], timeout: float) -> str:

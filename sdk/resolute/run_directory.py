@@ -11,14 +11,17 @@
     early_exit.json why the trial's own code ended early, written by the trial
     spool/          reports and lines on their way to the services
     work/           the model definition; the entrypoint's working directory
+    remains/        links to what its processes leave elsewhere, which goes when all of them have ended
     exit.json       how the entrypoint ended, written by the supervisor
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import mmap
 import os
+import shutil
 import struct
 from collections.abc import Mapping
 from pathlib import Path
@@ -58,6 +61,7 @@ class RunDirectory:
         self.early_exit_file = self.path / "early_exit.json"
         self.spool = self.path / "spool"
         self.work = self.path / "work"
+        self.remains = self.path / "remains"
         self.exit_file = self.path / "exit.json"
 
     def __repr__(self) -> str:
@@ -96,9 +100,35 @@ class RunDirectory:
         content = read_json(self.early_exit_file)
         return str(content["reason"]) if content else ""
 
+    def note_remains(self, path: Path) -> None:
+        """Notes a file or directory elsewhere that is to go when the run's processes have ended. Idempotent.
+
+        Args:
+            path: Its absolute path; it may be yet to come.
+        """
+        self.remains.mkdir(exist_ok=True, mode=0o700)
+        with contextlib.suppress(FileExistsError):
+            (self.remains / path.name).symlink_to(path)
+
+    def remove_remains(self) -> None:
+        """Removes what was noted. Idempotent; what others own stays."""
+        for link in self.remains.glob("*"):
+            if link.is_symlink():
+                remove(link.readlink())
+            remove(link)
+
     def read_token(self) -> str:
         """Returns the token of the moment, or an empty text if there is none."""
         return read_token(self.token_file)
+
+
+def remove(path: Path) -> None:
+    """Removes a file or a directory with all that is in it, as far as its owner lets this process."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+        return
+    with contextlib.suppress(OSError):
+        path.unlink()
 
 
 def read_token(path: Path) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.embedded import EmbeddedCluster, embedded
-from support.worlds import DEEPSPEED, HOROVOD, TORCHRUN, Submit, WorldScript
+from support.embedded import EmbeddedCluster, embedded, eventually
+from support.worlds import DEEPSPEED, HOROVOD, TORCHRUN, Submit, WorldScript, environment_of
 
 from resolute.client import ExperimentState
 
@@ -16,6 +17,8 @@ LAYERS = pytest.mark.parametrize(
 )
 ONE_CONTAINER, TWO_NODES = "one container", "two nodes"
 FAULTY = Path(__file__).with_name("faulty.py")
+TENSORFLOW = Path(__file__).with_name("tensorflow_workers.py")
+SHARED_MEMORY = Path("/dev/shm")
 SLOW = "hyperparameters.seconds_per_step=0.03"
 
 
@@ -43,8 +46,10 @@ def test_ranks_stop_at_one_step_go_on_there_and_survive_the_death_of_one(
     trial.experiment.activate()
     # Past a checkpoint of this run, so that the next one resumes from there and not from the pause.
     trial.wait_for_step(stopped[0] // 50 * 50 + 60)
+    port = environment_of(trial.process_of(0)).get("MASTER_PORT", "")
     trial.kill_rank(1)
     trial.wait_for(ExperimentState.COMPLETED)
+    assert not buffers(port)
     resumed = trial.steps_said("resumed at step")
     assert resumed[:2] == stopped
     assert len(resumed) == 4
@@ -100,3 +105,41 @@ def test_the_traceback_of_the_rank_that_failed_first_is_what_the_trial_ends_with
     said = log[log.index(" failed first; it ended with exit code 1") :]
     assert "Traceback (most recent call last)" in said
     assert "TypeError" in said
+
+
+def test_workers_of_tensorflow_are_told_of_each_other_wherever_they_run(
+    cluster: EmbeddedCluster, submit: Submit
+) -> None:
+    script = WorldScript(
+        folder=TORCHRUN.folder, config=TORCHRUN.config, script=TENSORFLOW.name, includes=(TENSORFLOW,)
+    )
+    layer = "python3 -m determined.launch.tensorflow"
+    trial = submit(script, f"entrypoint={layer} {script.script}", "max_restarts=0")
+    trial.wait_for(ExperimentState.COMPLETED)
+    log = trial.log()
+    if "RESOLUTE_LOCAL_NODES" not in cluster.environment:
+        # One container has one worker, with all slots.
+        assert "worker 0 of 1: [[0]]" in log
+        return
+    for rank in (0, 1):
+        assert f"[rank={rank}] worker {rank} of 2: [[0, 1], [0, 1]]" in log
+
+
+def test_what_ranks_left_outside_of_their_run_goes_with_it_though_all_of_it_was_killed(
+    cluster: EmbeddedCluster, submit: Submit
+) -> None:
+    trial = submit(DEEPSPEED, SLOW)
+    trial.wait_for_step(10)
+    environment = environment_of(trial.process_of(0))
+    scratch = Path(environment["TMPDIR"])
+    left = {scratch, *buffers(environment["MASTER_PORT"])}
+    # Ranks of one machine share memory.
+    assert len(left) == (1 if "RESOLUTE_LOCAL_NODES" in cluster.environment else 3)
+    trial.experiment.kill()
+    trial.wait_for(ExperimentState.CANCELED)
+    eventually(lambda: not any(path.exists() for path in left), what=f"the end of {left}")
+
+
+def buffers(port: str) -> list[Path]:
+    """Memory that ranks of DeepSpeed share, of the world that met at a port."""
+    return list(SHARED_MEMORY.glob(f"deepspeed_allreduce_buffer_{os.getuid()}_*_{port}_*"))

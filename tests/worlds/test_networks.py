@@ -12,9 +12,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.cluster_infos import cluster_of
 from support.ports import free_port
-
-from resolute.info import ClusterInfo, RendezvousInfo, ResourcesInfo, TrialInfo
 
 OF_ITS_OWN = [
     *("unshare", "--map-root-user", "--net", "--mount"),
@@ -52,29 +51,11 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def describe(directory: Path, rank: int) -> None:
-    """Leaves what the part of one container reads of its cluster."""
-    info = ClusterInfo(
-        master_url="http://10.77.0.1:1",
-        cluster_id="cluster",
-        agent_id=f"agent{rank}",
-        slot_ids=[0],
-        task_id="trial-1",
-        allocation_id="allocation",
-        session_token="",
-        task_type="TRIAL",
-        trial_info=TrialInfo(1, 1, 0, {}, {}, 0, 1),
-        rendezvous_info=RendezvousInfo(["10.77.0.1", "10.77.0.2"], rank, [1, 1]),
-        resources_info=ResourcesInfo([]),
-    )
-    directory.mkdir()
-    info.write(directory)
-
-
 def launch(layer: str, directory: Path, *, hosts: str) -> subprocess.CompletedProcess[str]:
     """Launches two ranks, one in each network."""
     for rank in (0, 1):
-        describe(directory / str(rank), rank)
+        (directory / str(rank)).mkdir()
+        cluster_of("10.77.0.1", "10.77.0.2", rank=rank).write(directory / str(rank))
     (directory / "hosts").write_text(hosts)
     environment = {
         **os.environ,

@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from resolute.info import get_cluster_info
-from resolute_launch.layers.grammar import Grammar, Request, UsageError
+from resolute_launch.layers.grammar import Language, UsageError
 from resolute_launch.layers.plan import LaunchPlan, LaunchRefusedError
 from resolute_launch.layers.runner import run
 from resolute_launch.layers.world import World, read_world
 
+_Wish = TypeVar("_Wish")
+
 
 def run_layer(
-    grammar: Grammar, plan: Callable[[Request, World], LaunchPlan], arguments: Sequence[str] | None
+    grammar: Language[_Wish], plan: Callable[[_Wish, World], LaunchPlan], arguments: Sequence[str] | None
 ) -> int:
     """Reads the words, plans, and carries the plan out.
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from resolute_launch.entrypoint import HARNESS, is_trial_class
 
 AUTOHOROVOD = "--autohorovod"
 _TRIAL = "--trial"
 _HELP = ("-h", "--help")
+_Wish_co = TypeVar("_Wish_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +25,29 @@ class Request:
     """Words for the framework's own launcher; they stand behind the layer's, so that they win."""
     auto: bool = False
     """Whether one worker on one machine is to be started without any launcher."""
+
+
+class Language(Protocol[_Wish_co]):
+    """How one layer is spoken to, and what becomes of the words."""
+
+    @property
+    def name(self) -> str:
+        """Its name, as in an entrypoint."""
+
+    @property
+    def usage(self) -> str:
+        """The usage line."""
+
+    @property
+    def help(self) -> str:
+        """What ``--help`` prints."""
+
+    def parse(self, words: Sequence[str]) -> _Wish_co:
+        """Reads the command line.
+
+        Raises:
+            UsageError: It cannot be understood, or help was asked for.
+        """
 
 
 class UsageError(Exception):
@@ -78,8 +103,8 @@ class Grammar:
             UsageError: There is nothing to run or too much, or help was asked for.
         """
         overrides, rest = _split(words)
-        if not overrides and rest[:1] and rest[0] in _HELP:
-            raise UsageError("", exit_code=0)
+        if not overrides:
+            answer_help(rest)
         auto = rest[:1] == (AUTOHOROVOD,)
         if auto:
             rest = rest[1:]
@@ -90,15 +115,38 @@ class Grammar:
             if script:
                 raise UsageError(f"error: extra arguments to --trial: {list(script)}")
             return Request(script=(python, "-m", HARNESS, trial), overrides=overrides, auto=auto)
-        if not script:
-            raise UsageError("error: empty script is not allowed")
-        if script[0].startswith("-"):
-            raise UsageError(
-                f"error: unrecognized arguments: {script[0]} ({self.overrides} must end with --)", exit_code=2
-            )
-        # A file of Python is rarely executable, and then only by luck for the interpreter of this machine.
-        prefix = (python,) if script[0].endswith(".py") else ()
-        return Request(script=(*prefix, *script), overrides=overrides, auto=auto)
+        command = command_of(script, python=python, remedy=f"{self.overrides} must end with --")
+        return Request(script=command, overrides=overrides, auto=auto)
+
+
+def answer_help(words: Sequence[str]) -> None:
+    """Stops at words that ask for help.
+
+    Raises:
+        UsageError: They do.
+    """
+    if words and words[0] in _HELP:
+        raise UsageError("", exit_code=0)
+
+
+def command_of(script: Sequence[str], *, python: str, remedy: str) -> tuple[str, ...]:
+    """What each worker runs.
+
+    Args:
+        script: SCRIPT and its arguments, as they stand in the command line.
+        python: Interpreter of scripts that are named by their file alone.
+        remedy: What to do about an option that stands in place of the script.
+
+    Raises:
+        UsageError: There is no script.
+    """
+    if not script:
+        raise UsageError("error: empty script is not allowed")
+    if script[0].startswith("-"):
+        raise UsageError(f"error: unrecognized arguments: {script[0]} ({remedy})", exit_code=2)
+    # A file of Python is rarely executable, and then only by luck for the interpreter of this machine.
+    prefix = (python,) if script[0].endswith(".py") else ()
+    return (*prefix, *script)
 
 
 def _split(words: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 from resolute.clock import SYSTEM_CLOCK, Clock
 from resolute.processes import Family, ProcessIdentity
-from resolute.run_directory import RunDirectory, write_atomically
+from resolute.run_directory import RunDirectory, remove, write_atomically
 from resolute_launch.escalation import Escalation, Step
 from resolute_launch.failure import RankFailure, first_rank_failure, tell_end
 from resolute_launch.layers.handover import left_for_workers
@@ -89,6 +89,7 @@ class _Launch:
 
     def conduct(self) -> int:
         with self._passing_signals_on():
+            self._note_remains()
             self._started_at = time.time()
             process = start_led(self._plan.argv, environ=self._environ, at_our_death=signal.SIGTERM)
             identity = ProcessIdentity.of(process.pid)
@@ -98,6 +99,7 @@ class _Launch:
                 self._pass_on(number)
             code = self._stand_by(process, family)
             self._see_off(family)
+            self._clear_away()
         return self._conclude(128 - code if code < 0 else code)
 
     @contextmanager
@@ -155,6 +157,16 @@ class _Launch:
         while self._asked_to_end and family.members() and self._escalation.due() is not Step.KILL:
             time.sleep(_POLL_SECONDS)
         family.end(timeout=END_SECONDS)
+
+    def _note_remains(self) -> None:
+        """If this process is killed, whoever ends the run clears away."""
+        if self._run_directory is not None:
+            for path in self._plan.remains:
+                self._run_directory.note_remains(path)
+
+    def _clear_away(self) -> None:
+        for path in self._plan.remains:
+            remove(path)
 
     def _first_failure(self) -> RankFailure | None:
         if self._run_directory is None:

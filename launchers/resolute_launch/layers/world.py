@@ -33,6 +33,8 @@ class World:
     """This container."""
     port: int = DEFAULT_TORCH_PORT
     """Free port of the first container."""
+    container_ports: tuple[int, ...] = ()
+    """A free port of each container, by rank; empty if the run has set none aside."""
     interface: str = ""
     """Network interface by which this container reaches the first; empty if unknown or not needed."""
     gpu: bool = False
@@ -92,6 +94,7 @@ def read_world(info: ClusterInfo | None, environ: Mapping[str, str]) -> World:
         slots=tuple(max(count, 1) for count in info.container_slot_counts),
         node_rank=info.container_rank,
         port=int(environ.get(variables.C10D_PORT) or DEFAULT_TORCH_PORT),
+        container_ports=_numbers(environ.get(variables.CONTAINER_PORTS, "")),
         interface=_interface(info, addresses),
         gpu=bool(info.gpu_uuids) or environ.get("DET_USE_GPU") == "true",
         visible_devices=devices,
@@ -99,6 +102,10 @@ def read_world(info: ClusterInfo | None, environ: Mapping[str, str]) -> World:
         folder=Path(os.path.abspath(folder)),  # noqa: PTH100  # resolves no links, unlike pathlib
         config=info.trial._config if info.task_type == "TRIAL" else {},  # noqa: SLF001 - documented name
     )
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in text.split(",") if number)
 
 
 def _interface(info: ClusterInfo, addresses: tuple[str, ...]) -> str:

@@ -39,7 +39,7 @@ def make_task(path: Path, *, config: dict[str, Any] | None = None, **changes: An
 
 def environment_of(task: Task, base: dict[str, str] | None = None) -> dict[str, str]:
     info = cluster_info(task, rendezvous=rendezvous_alone(task.order))
-    return task_environment(base or {}, task=task, info=info)
+    return task_environment(base or {}, task=task, info=info, scratch=Path("/scratch"))
 
 
 def test_an_enclosing_run_leaves_no_trace_but_the_users_own_settings() -> None:
@@ -111,11 +111,18 @@ def test_values_that_no_program_could_be_started_with_are_left_to_the_info_files
 
 
 def test_the_collectives_use_the_first_two_ports_and_torch_the_third() -> None:
-    assert rendezvous_environment([1, 2, 3, 4], key="k") == {
+    assert rendezvous_environment([[1, 2, 3, 4, 5], [6, 7, 8, 9, 10]], key="k") == {
         "RESOLUTE_COLLECTIVE_KEY": "k",
         "RESOLUTE_COLLECTIVE_PORTS": "1,2",
         "C10D_PORT": "3",
+        "RESOLUTE_CONTAINER_PORTS": "4,9",
     }
+
+
+def test_temporary_files_have_a_place_of_their_own_unless_the_config_names_one(tmp_path: Path) -> None:
+    assert environment_of(make_task(tmp_path), {"TMPDIR": "/agents"})["TMPDIR"] == "/scratch"
+    config = {"environment": {"environment_variables": ["TMPDIR=/theirs"]}}
+    assert environment_of(make_task(tmp_path, config=config))["TMPDIR"] == "/theirs"
 
 
 def test_the_info_files_read_back_as_what_was_written(tmp_path: Path) -> None:

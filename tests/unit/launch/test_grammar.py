@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.cluster_infos import cluster_of
 
-from resolute_launch import autohorovod, deepspeed, horovod, torch_distributed
+from resolute_launch import autohorovod, deepspeed, horovod, tensorflow, torch_distributed
 from resolute_launch.layers.grammar import Grammar, UsageError
 
 ALL = [torch_distributed.GRAMMAR, horovod.GRAMMAR, deepspeed.GRAMMAR, autohorovod.GRAMMAR]
@@ -95,6 +96,53 @@ def test_autohorovod_takes_a_trial_class_as_a_bare_word() -> None:
     assert horovod.GRAMMAR.parse(["model_def:MNistTrial"], python="py").script == ("model_def:MNistTrial",)
 
 
+@pytest.mark.parametrize(
+    ("line", "port", "script"),
+    [
+        ("script.py --port 1", None, ("py", "script.py", "--port", "1")),
+        ("python3 script.py arg", None, ("python3", "script.py", "arg")),
+        ("-- ./run.sh -- a", None, ("./run.sh", "--", "a")),
+        ("--port 4000 script.py", 4000, ("py", "script.py")),
+        ("--port=4000 -- script a", 4000, ("script", "a")),
+    ],
+)
+def test_tensorflow_takes_a_port_and_a_script(line: str, port: int | None, script: tuple[str, ...]) -> None:
+    request = tensorflow.GRAMMAR.parse(shlex.split(line), python="py")
+    assert (request.port, request.script) == (port, script)
+
+
+@pytest.mark.parametrize(
+    ("line", "message", "exit_code"),
+    [
+        ("", "error: empty script is not allowed", 1),
+        ("--", "error: empty script is not allowed", 1),
+        ("--port 4000 --", "error: empty script is not allowed", 1),
+        ("--port", "error: argument --port: expected one argument", 2),
+        ("--port=x train.py", "error: argument --port: invalid port: 'x'", 2),
+        ("--port 65536 train.py", "error: argument --port: invalid port: '65536'", 2),
+        ("--trial a:B", "error: unrecognized arguments: --trial (the layer takes --port PORT alone", 2),
+    ],
+)
+def test_a_wrong_line_for_tensorflow_says_what_is_wrong(line: str, message: str, exit_code: int) -> None:
+    with pytest.raises(UsageError) as caught:
+        tensorflow.GRAMMAR.parse(shlex.split(line))
+    assert caught.value.message.startswith(message)
+    assert caught.value.exit_code == exit_code
+
+
+def test_the_layer_of_tensorflow_is_a_command() -> None:
+    command = [sys.executable, "-m", "resolute_launch.tensorflow"]
+    wrong = subprocess.run([*command, "--port", "1"], capture_output=True, text=True, check=False)
+    assert wrong.returncode == 1
+    assert wrong.stderr.splitlines() == [
+        "usage: determined.launch.tensorflow [--port PORT] [--] SCRIPT...",
+        "error: empty script is not allowed",
+    ]
+    script = [*command, "sh", "-c", "echo $DET_CHIEF_IP ${TF_CONFIG-alone}; exit 3"]
+    ran = subprocess.run(script, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (3, "127.0.0.1 alone\n")
+
+
 @pytest.mark.parametrize("layer", ["torch_distributed", "horovod", "deepspeed", "autohorovod"])
 def test_a_layer_is_a_command(layer: str) -> None:
     command = [sys.executable, "-m", f"resolute_launch.{layer}"]
@@ -114,19 +162,50 @@ def test_a_layer_is_a_command(layer: str) -> None:
         "determined.launch.horovod",
         "determined.launch.deepspeed",
         "determined.launch.autohorovod",
+        "determined.launch.tensorflow",
         "determined.launch.wrap_rank",
         "determined.launcher.wrap_rank",
         "determined.exec.harness",
         "determined.exec.launch",
         "determined.exec.pid_client",
         "determined.exec.pid_server",
+        "determined.exec.prep_container",
     ],
 )
 def test_the_documented_names_reach_the_layers(module: str) -> None:
-    command = [sys.executable, "-m", module, "--help"]
-    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3] / "compat")}
-    helped = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    helped = by_its_documented_name(module, "--help")
     assert helped.returncode == 0, helped.stderr
     assert module.rpartition(".")[2] in helped.stdout.splitlines()[0]
     if "exec" not in module:
         assert "SCRIPT..." in helped.stdout
+
+
+def by_its_documented_name(
+    module: str, *arguments: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3] / "compat"), **variables}
+    command = [sys.executable, "-m", module, *arguments]
+    return subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("module", "command"),
+    [
+        ("determined.exec.gc_checkpoints", "resolute checkpoint gc"),
+        ("determined.exec.tensorboard", "resolute tensorboard"),
+    ],
+)
+def test_what_the_master_called_is_a_command_for_people(module: str, command: str) -> None:
+    helped = by_its_documented_name(module, "--help")
+    assert helped.returncode == 0, helped.stderr
+    assert helped.stdout.startswith(f"Usage: {command} [OPTIONS] EXPERIMENT")
+
+
+def test_a_container_is_prepared_by_its_supervisor_and_nowhere_else(tmp_path: Path) -> None:
+    steps = ("--resources", "--rendezvous", "--proxy")
+    outside = by_its_documented_name("determined.exec.prep_container", *steps)
+    assert outside.returncode == 1
+    assert "det experiment create" in outside.stderr
+    cluster_of("127.0.0.1").write(tmp_path)
+    inside = by_its_documented_name("determined.exec.prep_container", *steps, RESOLUTE_INFO_DIR=str(tmp_path))
+    assert (inside.returncode, inside.stderr) == (0, "")

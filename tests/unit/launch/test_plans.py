@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.cluster_infos import cluster_of
 
-from resolute.info import ClusterInfo, RendezvousInfo, ResourcesInfo, TrialInfo
-from resolute_launch import autohorovod, deepspeed, horovod, torch_distributed
+from resolute_launch import autohorovod, deepspeed, horovod, tensorflow, torch_distributed
 from resolute_launch.layers.grammar import Request
 from resolute_launch.layers.world import World, read_world
+from resolute_launch.tensorflow import TensorFlowRequest
 
 SCRIPT = ("python3", "train.py")
 REQUEST = Request(script=SCRIPT, overrides=("--x", "1"))
@@ -114,8 +117,9 @@ def test_the_config_tunes_horovod() -> None:
     assert "--fusion-threshold-mb 32 --cycle-time-ms 5" in line
     assert "--verbose --num-nccl-streams 2 --x 1 py" in line
     tuned = dataclasses.replace(TWO, config={"optimizations": {"auto_tune_tensor_fusion": True}})
-    line = " ".join(horovod.plan(REQUEST, tuned).argv)
-    assert "--autotune" in line
+    line = " ".join(horovod.plan(REQUEST, dataclasses.replace(tuned, folder=Path("/run/x"))).argv)
+    # Two trials of a machine have folders of their own.
+    assert "--autotune --autotune-log-file /run/x/autotune_log.csv " in line
     assert "--fusion-threshold-mb" not in line
 
 
@@ -149,6 +153,24 @@ def test_deepspeed_on_one_container() -> None:
     assert plan.files == {}
 
 
+@pytest.mark.parametrize(
+    ("overrides", "where"),
+    [
+        ("--x 1", "127.0.0.1_3000"),
+        ("--master_port 41", "127.0.0.1_41"),
+        ("--master_port=41 --master_addr=10.0.0.9 --master_port 42", "10.0.0.9_42"),
+    ],
+)
+def test_memory_that_deepspeeds_ranks_leave_behind_is_known_by_address_and_port(
+    overrides: str, where: str
+) -> None:
+    plan = deepspeed.plan(Request(script=SCRIPT, overrides=words(overrides)), TWO)
+    name = f"deepspeed_allreduce_buffer_{os.getuid()}_{where}"
+    assert plan.remains == (Path(f"/dev/shm/{name}_0"), Path(f"/dev/shm/{name}_1"))
+    # Ranks of several machines share no memory.
+    assert deepspeed.plan(REQUEST, NODES).remains == ()
+
+
 def test_deepspeed_on_several_containers_needs_no_ssh() -> None:
     plan = deepspeed.plan(REQUEST, NODES)
     line = " ".join(plan.argv)
@@ -167,6 +189,49 @@ def test_workers_of_deepspeed_keep_the_gpus_of_their_container() -> None:
     plan = deepspeed.plan(REQUEST, world)
     assert "env CUDA_VISIBLE_DEVICES=GPU-a,GPU-b py -m resolute_launch.wrap_rank" in " ".join(plan.argv)
     assert "DS_ACCELERATOR" not in plan.defaults
+
+
+TF_REQUEST = TensorFlowRequest(script=SCRIPT)
+
+
+def test_a_script_of_tensorflow_runs_as_it_is_on_one_container() -> None:
+    for world in (ONE, TWO):
+        plan = tensorflow.plan(TensorFlowRequest(script=SCRIPT, port=4000), world)
+        assert (plan.argv, plan.in_place) == (SCRIPT, True)
+        assert plan.environment == {"DET_CHIEF_IP": "127.0.0.1"}
+
+
+@pytest.mark.parametrize(
+    ("world", "request_", "workers"),
+    [
+        ({"container_ports": (51, 52)}, TF_REQUEST, ["10.0.0.1:51", "10.0.0.2:52"]),
+        (
+            {"container_ports": (51, 52)},
+            TensorFlowRequest(script=SCRIPT, port=9),
+            ["10.0.0.1:9", "10.0.0.2:9"],
+        ),
+        ({}, TF_REQUEST, ["10.0.0.1:3000", "10.0.0.2:3000"]),
+        ({"addresses": ("fd00::1", "h"), "container_ports": (51, 52)}, TF_REQUEST, ["[fd00::1]:51", "h:52"]),
+    ],
+)
+def test_a_script_of_tensorflow_on_several_containers_is_told_of_all_workers(
+    world: dict[str, Any], request_: TensorFlowRequest, workers: list[str]
+) -> None:
+    # One worker a container, however many slots it has: they are the worker's devices.
+    plan = tensorflow.plan(request_, dataclasses.replace(NODES, interface="eth7", **world))
+    assert plan.argv == words("py -m resolute_launch.wrap_rank 1 -- python3 train.py")
+    assert json.loads(plan.environment["TF_CONFIG"]) == {
+        "cluster": {"worker": workers},
+        "task": {"type": "worker", "index": 1},
+    }
+    assert plan.environment["DET_CHIEF_IP"] == workers[0].rpartition(":")[0].strip("[]")
+    assert plan.defaults["NCCL_SOCKET_IFNAME"] == "eth7"
+
+
+def test_a_port_of_each_container_is_read() -> None:
+    world = read_world(cluster_of("127.0.0.1", "127.0.0.2"), {"RESOLUTE_CONTAINER_PORTS": "51,52"})
+    assert world.container_ports == (51, 52)
+    assert read_world(cluster_of("127.0.0.1"), {}).container_ports == ()
 
 
 def test_one_slot_needs_no_launcher() -> None:
@@ -206,22 +271,6 @@ def test_the_way_to_the_first_container_is_found_or_what_the_cluster_names() -> 
     nodes.trial._inter_node_network_interface = "ib0"
     assert read_world(nodes, {}).interface == "ib0"
     assert read_world(cluster_of("127.0.0.1"), {}).interface == ""
-
-
-def cluster_of(*addresses: str) -> ClusterInfo:
-    return ClusterInfo(
-        master_url="http://127.0.0.1:1",
-        cluster_id="cluster",
-        agent_id="agent",
-        slot_ids=[0],
-        task_id="trial-1",
-        allocation_id="allocation",
-        session_token="",
-        task_type="TRIAL",
-        trial_info=TrialInfo(1, 1, 0, {}, {}, 0, 1),
-        rendezvous_info=RendezvousInfo(addresses, 0, [1] * len(addresses)),
-        resources_info=ResourcesInfo([]),
-    )
 
 
 @pytest.mark.parametrize("word", ["--max_restarts", "--max-restarts=3"])

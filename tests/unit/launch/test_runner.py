@@ -13,12 +13,17 @@ from pathlib import Path
 
 import pytest
 
+from resolute.run_directory import RunDirectory
+
 # Carries out a plan that is given as JSON, as a layer does in its own process.
 RUN = """
 import json, os, sys
+from pathlib import Path
 from resolute_launch.layers.plan import LaunchPlan
 from resolute_launch.layers.runner import run
-sys.exit(run(LaunchPlan(**json.loads(sys.argv[1])), environ=os.environ))
+fields = json.loads(sys.argv[1])
+fields["remains"] = tuple(map(Path, fields.get("remains", ())))
+sys.exit(run(LaunchPlan(**fields), environ=os.environ))
 """
 WRAP = [sys.executable, "-m", "resolute_launch.wrap_rank"]
 
@@ -137,6 +142,25 @@ def test_what_a_launcher_leaves_behind_is_ended(tmp_path: Path) -> None:
     command = f"{worker} while [ ! -s {tmp_path}/pid ]; do sleep 0.02; done"
     assert finish(start(["sh", "-c", command], tmp_path))[0] == 0
     assert gone(int(written(tmp_path / "pid")))
+
+
+@pytest.mark.parametrize("ending", ["exit 0", "exit 3", "kill -KILL $$"])
+def test_what_workers_leave_in_memory_is_removed_however_they_end(tmp_path: Path, ending: str) -> None:
+    left, others = tmp_path / "left", tmp_path / "others"
+    finish(start(["sh", "-c", f"touch {left} {others}; {ending}"], tmp_path, remains=[str(left)]))
+    assert not left.exists()
+    assert others.exists()
+
+
+def test_what_the_workers_of_a_killed_layer_leave_is_known_to_whoever_ends_the_run(tmp_path: Path) -> None:
+    left = tmp_path / "left"
+    process = start(["sh", "-c", f"touch {left}; exec sleep 60"], tmp_path, remains=[str(left)])
+    wait_until(left.exists)
+    process.kill()
+    finish(process)
+    assert left.exists()
+    RunDirectory(tmp_path).remove_remains()
+    assert not left.exists()
 
 
 def test_the_workers_of_a_killed_layer_end_too(tmp_path: Path) -> None:

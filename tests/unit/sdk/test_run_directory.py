@@ -24,6 +24,24 @@ def test_a_run_directory_is_the_users_own(tmp_path: Path) -> None:
     assert run.flags_file.stat().st_size == FLAGS_SIZE
 
 
+def test_what_lies_elsewhere_goes_when_it_is_told_to(tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path / "run")
+    run.prepare()
+    folder, file, kept, later = (tmp_path / name for name in ("folder", "file", "kept", "later"))
+    (folder / "sub").mkdir(parents=True)
+    (folder / "link").symlink_to(kept)
+    for path in (file, kept):
+        path.write_text("x")
+    for path in (folder, file, later, folder):
+        run.note_remains(path)
+    run.remove_remains()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kept", "run"]
+    # What was noted before it came is noted no more.
+    later.write_text("x")
+    run.remove_remains()
+    assert later.exists()
+
+
 def test_the_environment_names_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("RESOLUTE_RUN_DIR", raising=False)
     assert RunDirectory.from_environment() is None

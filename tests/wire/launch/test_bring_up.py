@@ -23,7 +23,8 @@ print(json.dumps({
     "info": {p.stem: json.loads(p.read_text()) for p in info.glob("*.json")},
     "fds": len([fd for fd in os.listdir("/proc/self/fd")]),
     "key": os.environ.get("RESOLUTE_COLLECTIVE_KEY", "")[::-1],
-    "session": os.getsid(0) == os.getpid(), "stdin": os.readlink("/proc/self/fd/0"),
+    "scratch": os.path.isdir(os.environ["TMPDIR"]), "session": os.getsid(0) == os.getpid(),
+    "stdin": os.readlink("/proc/self/fd/0"),
 }))
 """
 
@@ -71,6 +72,9 @@ def test_the_entrypoint_finds_its_code_and_the_documented_environment(tmp_path: 
     assert len(found["key"]) == 32
     assert env["RESOLUTE_COLLECTIVE_KEY"] == "***"
     assert len(env["RESOLUTE_COLLECTIVE_PORTS"].split(",")) == 2
+    # Temporary files have a place of their own, which goes with the run.
+    assert found["scratch"]
+    assert not Path(env["TMPDIR"]).exists()
     assert "CUDA_VISIBLE_DEVICES" not in env or env["CUDA_VISIBLE_DEVICES"] == ""
 
 
@@ -232,6 +236,8 @@ def test_containers_of_a_run_meet_after_their_hooks(tmp_path: Path) -> None:
         for rank in "01":
             assert found[rank]["env"]["RESOLUTE_COLLECTIVE_PORTS"] == ",".join(ports[:2])
             assert found[rank]["env"]["C10D_PORT"] == ports[2]
+            each = ",".join(str(plane.announced[container].ports[3]) for container in (0, 1))
+            assert found[rank]["env"]["RESOLUTE_CONTAINER_PORTS"] == each
             assert found[rank]["key"] == SHARED[::-1]
             assert found[rank]["env"]["RESOLUTE_COLLECTIVE_KEY"] == "***"
 

@@ -159,12 +159,15 @@ def test_a_lost_supervisors_orphans_are_ended_before_it_is_reported(tmp_path: Pa
                 run = run_of(tmp_path)
                 child, sleeper = identity(run.child_file), ProcessIdentity.of(int(plane.text()[0]))
                 assert sleeper is not None
+                (scratch,) = (link.readlink() for link in run.remains.iterdir())
+                (scratch / "data").write_text("left behind")
                 os.kill(identity(run.supervisor_file).pid, signal.SIGKILL)
                 report = await reports.get()
                 assert report.state is ContainerState.LOST
                 assert report.exit is None
                 assert not child.is_alive()
                 assert not sleeper.is_alive()
+                assert not scratch.exists()
                 # It is not started again under the same name.
                 await manager.launch(spec(plane))
                 assert (await reports.get()).state is ContainerState.LOST

@@ -152,6 +152,8 @@ class LocalContainer:
         left = family.end(timeout=ORPHAN_SECONDS)
         if left:
             _log.error("orphans do not end", run=str(self.run.path), pids=[process.pid for process in left])
+        else:
+            self.run.remove_remains()
         return not left
 
     def kill(self) -> None:
@@ -182,6 +184,7 @@ class LocalContainer:
 
     def remove(self) -> None:
         """Removes everything that it left on disk."""
+        self.run.remove_remains()
         # Half a directory would look like one whose spools were never sent: it goes by another name first.
         gone = self.run.path.with_name(f"{self.rank}.removed")
         with contextlib.suppress(FileNotFoundError):

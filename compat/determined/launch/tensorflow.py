@@ -1,0 +1,10 @@
+"""Tells a worker of each container of the others: ``python3 -m determined.launch.tensorflow``."""
+
+import sys
+
+from resolute_launch import tensorflow
+
+if __name__ == "__main__":
+    sys.exit(tensorflow.main())
+
+sys.modules[__name__] = tensorflow
