@@ -90,6 +90,24 @@ class AzureServer:
         """Puts a blob behind the back of what is tested."""
         self._client().get_blob_client(bucket, key).upload_blob(data, overwrite=True)
 
+    def remove(self, bucket: str, key: str) -> None:
+        """Takes a blob away behind the back of what is tested."""
+        self._client().get_blob_client(bucket, key).delete_blob()
+
+    def token(self) -> str:
+        """A token that may do everything for an hour."""
+        from azure.storage.blob import AccountSasPermissions, ResourceTypes, generate_account_sas
+
+        return str(
+            generate_account_sas(
+                ACCOUNT,
+                self.secret,
+                resource_types=ResourceTypes(service=True, container=True, object=True),
+                permission=AccountSasPermissions(read=True, write=True, delete=True, list=True, create=True),
+                expiry=datetime.now(timezone.utc) + timedelta(hours=1),
+            )
+        )
+
     def expired_url(self, method: str, bucket: str, key: str) -> str:
         """A URL that ran out an hour ago."""
         from azure.storage.blob import BlobSasPermissions, generate_blob_sas

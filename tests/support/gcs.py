@@ -88,6 +88,10 @@ class GcsServer:
         """Puts an object behind the back of what is tested."""
         self._client().bucket(bucket).blob(key).upload_from_string(data)
 
+    def remove(self, bucket: str, key: str) -> None:
+        """Takes an object away behind the back of what is tested."""
+        self._client().bucket(bucket).delete_blob(key)
+
     def expired_url(self, method: str, bucket: str, key: str) -> str:
         """Skips the test."""
         pytest.skip("the server that stands in for Google's looks at no signature")

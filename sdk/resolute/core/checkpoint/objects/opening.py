@@ -20,10 +20,10 @@ def open_objects(storage: BucketStorage) -> Objects:
     """
     try:
         module = importlib.import_module(f"resolute.core.checkpoint.objects.{storage.kind}")
-    except ModuleNotFoundError as failure:
+    except ImportError as failure:
         raise FailedPreconditionError(
             f"checkpoints in a store of type {storage.kind} need a library that is not installed "
-            f"({failure.name}); pip install 'resolute[{storage.kind}]'"
+            f"({failure}); pip install 'resolute[{storage.kind}]'"
         ) from failure
     objects: Objects = module.open_bucket(storage)
     return objects
