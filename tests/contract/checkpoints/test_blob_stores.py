@@ -207,7 +207,7 @@ def test_parts_of_an_upload_that_nobody_puts_together_are_removed(s3: S3Server, 
     for _ in range(2):
         side.store.drop_uploads(checkpoint_id, [OpenUpload(upload.path, upload.upload_id)])
     assert parts_in(s3, side.bucket) == []
-    assert HTTP.request("PUT", upload.urls[0], body=b"x").status == 404
+    assert HTTP.request("PUT", upload.urls[0], body=b"x").status >= 400
 
 
 def test_objects_have_plain_names_that_any_tool_reads(server: ObjectServer, checkpoint_id: str) -> None:
