@@ -73,6 +73,14 @@ def test_a_bucket_keeps_the_best_and_the_latest_and_trials_hold_no_secret(kind: 
             cluster.det("checkpoint", "download", checkpoints[2], "-o", str(tmp_path / "best"))
             assert (tmp_path / "best" / "step").read_text() == "2"
             assert server.secret not in (tmp_path / "best" / "environment").read_text()
+            for mode in ("direct", "master"):
+                target = tmp_path / mode
+                cluster.det("checkpoint", "download", checkpoints[2], "-o", str(target), "--mode", mode)
+                assert (target / "step").read_text() == "2"
+            store = ("--bucket", bucket, "--type", kind, "--endpoint-url", section.get("endpoint_url", ""))
+            said = cluster.run("resolute", "storage", "doctor", *store).stdout
+            assert [line.split()[0] for line in said.splitlines()] == ["ok"] * 7
+            assert stored(server, bucket) == {checkpoints[2]}
             runs = (tmp_path / "home" / "runs").rglob("*")
             for path in runs:
                 if path.is_file():

@@ -1,0 +1,24 @@
+"""Stores whose libraries are not installed beside the service."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from resolute.errors import FailedPreconditionError
+from resolute_checkpoints.blobs.stores import Stores
+from resolute_checkpoints.checkpoint import BucketStorage, Provider
+
+
+@pytest.mark.parametrize(
+    ("provider", "library"), [(Provider.GCS, "google.cloud"), (Provider.AZURE, "azure.storage.blob")]
+)
+def test_a_library_that_is_missing_is_named_with_its_extra(
+    provider: Provider, library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, f"resolute_checkpoints.blobs.{provider.value}", raising=False)
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(FailedPreconditionError, match=rf"pip install 'resolute\[server,{provider.value}\]'"):
+        Stores().open(BucketStorage("weights", provider=provider))
+    Stores().open(BucketStorage("weights"))
