@@ -186,12 +186,17 @@ def as_from_elsewhere(directory: Path, checkpoint: str) -> None:
 
 
 def newest_checkpoint(directory: Path) -> str:
-    """Identifier of the checkpoint of the most steps."""
+    """Identifier of the checkpoint of the most steps, of those that were finished."""
     import json
+
+    def is_finished(checkpoint: str) -> bool:
+        record = directory / ".records" / f"{checkpoint}.json"
+        return not record.exists() or bool(json.loads(record.read_text())["finished"])
 
     found = {
         path.parent.name: json.loads(path.read_text())["steps_completed"]
         for path in directory.glob("*/metadata.json")
+        if is_finished(path.parent.name)
     }
     return max(found, key=lambda name: found[name])
 
