@@ -1,6 +1,6 @@
 """What each layer costs over the framework's own launcher: until user code, until its first step, a step.
 
-    python benchmarks/launch/layers.py [--rounds 7] [--steps 3000]
+    python benchmarks/launch/layers.py [--rounds 7] [--steps 2000]
 
 Two ranks on this machine, without a cluster. The launcher alone and the layer around it take turns at being
 first, and each round gives one difference; beside the median of the rounds stand the least and the most of
@@ -70,7 +70,7 @@ def launched(name: str, *, layer: bool, steps: int) -> dict[str, float]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--rounds", type=int, default=7, help="launches of each kind")
-    parser.add_argument("--steps", type=int, default=3000, help="steps of each launch")
+    parser.add_argument("--steps", type=int, default=2000, help="steps of each launch")
     options = parser.parse_args()
     good = True
     for name, (module, _) in launchers(0).items():

@@ -92,3 +92,4 @@ def supervised(
         process.kill()
         process.wait()
         family_of(run, running.child).end(timeout=10)
+        run.remove_remains()
