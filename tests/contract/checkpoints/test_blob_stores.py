@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
@@ -223,7 +224,8 @@ def test_presigned_urls_give_files_without_credentials(server: ObjectServer, che
     urls = side.store.download_urls(checkpoint_id, list(CONTENT))
     for url, data in zip(urls, CONTENT.values(), strict=True):
         assert HTTP.request("GET", url).data == data
-        assert server.secret not in url
+        # The name of the key is in it, which is the secret too of a MinIO that is as it comes.
+        assert server.secret not in re.sub("X-Amz-Credential=[^&]*", "", url)
 
 
 def test_a_bucket_that_is_not_there_is_explained(server: ObjectServer, checkpoint_id: str) -> None:
