@@ -11,6 +11,7 @@ from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as requests
 from resolute.errors import InvalidArgumentError, Violation
 from resolute.values import to_mapping, to_value
 from resolute_checkpoints.blobs.base import FinishedUpload
+from resolute_checkpoints.blobs.paths import check_path
 from resolute_checkpoints.checkpoint import (
     BucketStorage,
     Checkpoint,
@@ -83,8 +84,12 @@ def to_commit(request: requests.CommitCheckpointRequest) -> Commit:
         run=request.run,
         manifest=Manifest.checked([_to_file(file) for file in request.files], to_mapping(request.metadata)),
         uploads=tuple(
-            FinishedUpload(path=part.path, upload_id=part.upload_id, etags=tuple(part.etags))
-            for part in request.multiparts
+            FinishedUpload(
+                path=check_path(part.path, field=f"multiparts[{index}].path"),
+                upload_id=part.upload_id,
+                etags=tuple(part.etags),
+            )
+            for index, part in enumerate(request.multiparts)
         ),
     )
 

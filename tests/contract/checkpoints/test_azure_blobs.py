@@ -133,3 +133,12 @@ def test_blocks_that_nobody_lists_are_removed_and_a_blob_that_was_made_stays(
     store.finish_uploads(checkpoint_id, [FinishedUpload("d/big", again.upload_id, ("",))])
     store.drop_uploads(checkpoint_id, [OpenUpload("d/big", upload.upload_id)])
     assert server.objects(bucket) == {f"{checkpoint_id}/d/big": 5}
+
+
+@pytest.mark.parametrize("name", ["Upper_Case!", "x"])
+def test_a_name_that_no_container_has_is_explained_and_not_tried_again(
+    server: AzureServer, checkpoint_id: str, name: str
+) -> None:
+    store = Stores(buckets=server.settings()).open(server.storage(name))
+    with pytest.raises(FailedPreconditionError, match="has a name that the store takes for none"):
+        store.upload_urls(checkpoint_id, [File("a", 1)])

@@ -21,6 +21,7 @@ ACCESS_DENIED = "AccessDenied"
 """The code for credentials that do not reach."""
 _ABSENT = frozenset({NO_BUCKET, "ContainerNotFound"})
 _MISSING = frozenset({"NoSuchKey", "NoSuchUpload", "NoSuchVersion", "NotFound", "BlobNotFound"})
+_MISNAMED = frozenset({"InvalidBucketName", "InvalidResourceName", "OutOfRangeInput"})
 _SKEWED = "RequestTimeTooSkewed"
 _REFUSED = frozenset(
     {
@@ -77,6 +78,10 @@ def from_code(place: str, code: str, message: str) -> ResoluteError:
         )
     if code in _MISSING:
         return NotFoundError(f"{place} has no such object ({said})")
+    if code in _MISNAMED:
+        return FailedPreconditionError(
+            f"{place} has a name that the store takes for none ({said}); name one that is there"
+        )
     if code == _SKEWED:
         return FailedPreconditionError(
             f"{place} refuses the service because their clocks differ ({said}); set the clock of this machine"
@@ -93,7 +98,7 @@ def from_code(place: str, code: str, message: str) -> ResoluteError:
 def from_answer(place: str, answer: object) -> ResoluteError:
     """Makes an error of an answer whose form is not known, by the code that is in it."""
     text = str(answer)
-    for code in (*_MISSING, *_REFUSED, *_FULL, *_ABSENT, _SKEWED):
+    for code in (*_MISSING, *_REFUSED, *_FULL, *_ABSENT, *_MISNAMED, _SKEWED):
         if f"<Code>{code}</Code>" in text:
             return from_code(place, code, "")
     if "Response code: 404" in text:

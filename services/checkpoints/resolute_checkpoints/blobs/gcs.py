@@ -147,6 +147,8 @@ class GcsBucket:
                 raise FailedPreconditionError(
                     f"{self.place} cannot be used: the checkpoints service has no credentials; {_CREDENTIALS}"
                 ) from error
+            except answers.BadRequest as error:
+                raise from_code(self.place, "InvalidBucketName", shortened(error)) from error
             except (answers.RetryError, auth_errors.TransportError) as error:
                 said = shortened(getattr(error, "cause", None) or error)
                 raise UnavailableError(f"{self.place} does not answer ({said}); try again") from error

@@ -1,0 +1,24 @@
+"""What is wrong in a request is found before a store hears of it."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as requests
+from resolute.errors import InvalidArgumentError
+from resolute.values import to_value
+from resolute_checkpoints.convert import to_commit
+
+
+@pytest.mark.parametrize("path", ["../other/model.pt", "/model.pt", "a/./b", ""])
+def test_uploads_to_finish_stay_within_their_checkpoint(path: str) -> None:
+    request = requests.CommitCheckpointRequest(
+        checkpoint_id=str(uuid.uuid4()),
+        run=1,
+        metadata=to_value({"steps_completed": 1}),
+        multiparts=[requests.CommitCheckpointRequest.MultipartUpload(path=path, upload_id="u")],
+    )
+    with pytest.raises(InvalidArgumentError, match=r"multiparts\[0\]\.path"):
+        to_commit(request)
