@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 import structlog
@@ -304,7 +304,7 @@ class Conductor:
         if experiment.search_created:
             await put_aside(self._id, clients=self._clients)
         late = await late_trials(experiment, unreported=self._machines.unreported, database=self._database)
-        if late and self._may_yet_come():
+        if self._awaits(late):
             return False
         # Before the end is told, so that whoever waits for it finds the checkpoints that stay.
         await apply_retention(experiment, late=late, database=self._database, clients=self._clients)
@@ -312,6 +312,8 @@ class Conductor:
         def work(connection: Connection) -> bool:
             if outbox.pending(connection, self._id, limit=1):
                 return False
+            # What reports that are later still leave to collect, is collected when they have arrived.
+            experiments.update(connection, self._id, retention_owed=bool(late))
             current = experiments.get(connection, experiment_id=self._id)
             after = lifecycle.finish_if_done(connection, current, self._moment())
             return after not in STOPPING_EXPERIMENTS
@@ -322,8 +324,11 @@ class Conductor:
             _log.info("experiment ended", experiment=experiment.number)
         return finished
 
-    def _may_yet_come(self) -> bool:
+    def _awaits(self, late: Collection[str]) -> bool:
         """Whether reports that are late are waited for: which checkpoints are the best hangs on them."""
+        if not late:
+            self._late_since = None
+            return False
         now = self._clock.monotonic()
         if self._late_since is None:
             self._late_since = now

@@ -40,6 +40,8 @@ experiments = sa.Table(
     # Its trials run outside of the cluster, where it may have a name.
     sa.Column("unmanaged", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("external_id", sa.String(256)),
+    # It ended before all its reports had arrived: its policy is to be applied once more.
+    sa.Column("retention_owed", sa.Boolean, nullable=False, server_default=sa.false()),
     sqlite_autoincrement=True,
 )
 sa.Index("experiments_by_external_id", experiments.c.external_id, unique=True)

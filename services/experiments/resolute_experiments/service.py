@@ -24,6 +24,7 @@ from resolute.api.experiments.v1 import (
     trials_service_pb2_grpc,
     workspaces_service_pb2_grpc,
 )
+from resolute_experiments.arrears import Arrears
 from resolute_experiments.clients import Clients
 from resolute_experiments.conductor import SCHEDULE, SIGNALS, Conductor
 from resolute_experiments.core import Core
@@ -147,6 +148,7 @@ class ExperimentsService:
             self._core.database, fleet=self._fleet, scheduler=self._scheduler, clock=environment.clock
         )
         self._heartbeats = Heartbeats(self._core, adopt=self._adopt)
+        self._arrears = Arrears(self._core, clients=self._clients, unreported=self._fleet.unreported)
         self._conductors: dict[str, asyncio.Task[None]] = {}
         # Experiments that were to be led while somebody led them, and perhaps was about to stop.
         self._asked_again: set[str] = set()
@@ -226,6 +228,7 @@ class ExperimentsService:
             asyncio.create_task(self._fleet.run(), name="fleet"),
             asyncio.create_task(self._scheduler.run(), name="scheduler"),
             asyncio.create_task(self._heartbeats.run(), name="heartbeats"),
+            asyncio.create_task(self._arrears.run(), name="arrears"),
         ]
 
     async def drain(self, *, timeout: float) -> None:

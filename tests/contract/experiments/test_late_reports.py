@@ -16,11 +16,14 @@ from support.clocks import ManualClock
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2, checkpoints_service_pb2
 from resolute.api.metrics.v1 import metrics_service_pb2
-from resolute.errors import NotFoundError
+from resolute.errors import NotFoundError, UnavailableError
+from resolute_experiments.arrears import Arrears
 from resolute_experiments.conductor import Conductor
+from resolute_experiments.core import Core
 from resolute_experiments.notifier import Notifier
 from resolute_experiments.states import ExperimentState, RunOutcome, TrialState
 from resolute_experiments.store import experiments, outbox, runs, trials
+from resolute_experiments.waiting import Waiting
 from resolute_serving import migrations
 from resolute_serving.database import Database
 
@@ -45,6 +48,7 @@ class Registry:
     trials: dict[str, str] = field(default_factory=dict)
     asked: list[list[str]] = field(default_factory=list)
     """Checkpoints that were to stay whatever the policy says, call by call."""
+    away: bool = False
 
     async def ListCheckpoints(self, request: Any, **_: Any) -> Any:  # noqa: N802
         found = [
@@ -54,6 +58,8 @@ class Registry:
         return checkpoints_service_pb2.ListCheckpointsResponse(checkpoints=found)
 
     async def ApplyRetention(self, request: Any, **_: Any) -> Any:  # noqa: N802
+        if self.away:
+            raise UnavailableError("the checkpoints service does not answer")
         self.asked.append(list(request.pinned_checkpoint_ids))
         return checkpoints_service_pb2.ApplyRetentionResponse()
 
@@ -81,6 +87,7 @@ class Ending:
 
     store: Store
     conductor: Conductor
+    database: Database
     registry: Registry
     machines: Machines
     clock: ManualClock
@@ -89,6 +96,27 @@ class Ending:
     def step(self) -> ExperimentState:
         asyncio.run(self.conductor._finish(self.store.experiment()))
         return self.store.experiment().state
+
+    def end_late(self) -> None:
+        """Ends it while reports of the first trial have not arrived."""
+        self.machines.waiting = [self.allocations[0]]
+        self.step()
+        self.clock.advance(600)
+        assert self.step() is ExperimentState.COMPLETED
+
+    def look(self) -> None:
+        """Looks for what is owed, as a service that has just started."""
+        core = Core(
+            database=self.database,
+            notifier=Notifier(),
+            clock=self.clock,
+            cluster_id="cluster",
+            preemption_timeout=60.0,
+            waiting=Waiting(),
+        )
+        clients = SimpleNamespace(checkpoints=self.registry, metrics=NoMetrics())
+        arrears = Arrears(core, clients=clients, unreported=self.machines.unreported)  # type: ignore[arg-type]
+        asyncio.run(arrears.look())
 
 
 def ended(connection: Connection, *, trial_id: str, allocation_id: str) -> None:
@@ -125,7 +153,7 @@ def ending(database: Database) -> Ending:
         lease_ttl=30.0,
         machines=machines,
     )
-    return Ending(store, conductor, registry, machines, clock, allocations)
+    return Ending(store, conductor, database, registry, machines, clock, allocations)
 
 
 def test_checkpoints_are_collected_only_after_all_reports_arrived(ending: Ending) -> None:
@@ -145,3 +173,68 @@ def test_reports_that_never_come_keep_the_checkpoints_of_their_trial_and_nothing
     ending.clock.advance(600)
     assert ending.step() is ExperimentState.COMPLETED
     assert ending.registry.asked == [["one"]]
+
+
+def test_checkpoints_that_stayed_are_collected_once_the_reports_have_arrived(ending: Ending) -> None:
+    ending.end_late()
+    ending.look()
+    assert ending.registry.asked == [["one"]]
+    ending.machines.waiting = []
+    ending.look()
+    assert ending.registry.asked == [["one"], []]
+    ending.look()
+    assert ending.registry.asked == [["one"], []]
+
+
+def test_an_end_that_was_not_late_owes_nothing(ending: Ending) -> None:
+    assert ending.step() is ExperimentState.COMPLETED
+    ending.look()
+    assert ending.registry.asked == [[]]
+
+
+def test_what_is_owed_stays_owed_while_the_registry_is_away(ending: Ending) -> None:
+    ending.end_late()
+    ending.machines.waiting = []
+    ending.registry.away = True
+    with pytest.raises(UnavailableError):
+        ending.look()
+    ending.registry.away = False
+    ending.look()
+    assert ending.registry.asked == [["one"], []]
+
+
+def test_nothing_is_collected_while_an_experiment_goes_on_and_what_it_owes_is_found_out_anew(
+    ending: Ending,
+) -> None:
+    ending.end_late()
+    ending.machines.waiting = []
+    id_ = ending.store.experiment_id
+    ending.store.run(lambda c: experiments.update(c, id_, state=ExperimentState.ACTIVE.value))
+    ending.look()
+    assert ending.registry.asked == [["one"]]
+    ending.store.run(lambda c: experiments.update(c, id_, state=ExperimentState.STOPPING_COMPLETED.value))
+    assert ending.step() is ExperimentState.COMPLETED
+    ending.look()
+    assert ending.registry.asked == [["one"], []]
+
+
+def test_a_change_during_the_collection_leaves_it_owed(ending: Ending) -> None:
+    ending.end_late()
+    before = ending.store.experiment()
+    ending.store.run(lambda c: experiments.touch(c, before.id))
+    ending.store.run(lambda c: experiments.settle_retention(c, before))
+    assert ending.store.experiment().retention_owed
+
+
+def test_reports_that_are_late_once_more_are_waited_for_as_long_again(ending: Ending) -> None:
+    ending.machines.waiting = [ending.allocations[0]]
+    assert ending.step() is ExperimentState.STOPPING_COMPLETED
+    ending.clock.advance(400)
+    ending.machines.waiting = []
+    ending.registry.away = True
+    with pytest.raises(UnavailableError):
+        ending.step()
+    ending.registry.away = False
+    ending.machines.waiting = [ending.allocations[1]]
+    ending.clock.advance(400)
+    assert ending.step() is ExperimentState.STOPPING_COMPLETED

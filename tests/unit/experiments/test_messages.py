@@ -41,6 +41,7 @@ def experiment(state: ExperimentState) -> Experiment:
         weight=1.0,
         unmanaged=False,
         external_id="",
+        retention_owed=False,
     )
 
 

@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection
 from resolute.errors import NotFoundError
 from resolute_experiments.scheduling import DEFAULT_PRIORITY, Share
 from resolute_experiments.schema import definition_chunks, experiments, outbox, trials
-from resolute_experiments.states import LIVE_EXPERIMENTS, ExperimentState
+from resolute_experiments.states import ENDED_EXPERIMENTS, LIVE_EXPERIMENTS, ExperimentState
 
 CHUNK_BYTES = 512 * 1024
 """Bytes of a model definition in one row and in one message."""
@@ -50,6 +50,7 @@ class Experiment:
     weight: float
     unmanaged: bool
     external_id: str | None
+    retention_owed: bool
 
     @property
     def label(self) -> str:
@@ -145,6 +146,22 @@ def live(connection: Connection) -> list[Experiment]:
         .order_by(experiments.c.number)
     )
     return [_from_row(row) for row in rows]
+
+
+def owing_retention(connection: Connection) -> list[Experiment]:
+    """Reads every ended experiment whose policy is to be applied once more, oldest first."""
+    states = [state.value for state in ENDED_EXPERIMENTS]
+    query = sa.select(experiments).where(experiments.c.retention_owed, experiments.c.state.in_(states))
+    return [_from_row(row) for row in connection.execute(query.order_by(experiments.c.number))]
+
+
+def settle_retention(connection: Connection, experiment: Experiment) -> None:
+    """Notes that a policy was applied, unless the experiment has changed since: it may owe anew."""
+    connection.execute(
+        sa.update(experiments)
+        .where(experiments.c.id == experiment.id, experiments.c.revision == experiment.revision)
+        .values(retention_owed=False)
+    )
 
 
 def standings(connection: Connection, ids: Collection[str]) -> dict[str, Standing]:
