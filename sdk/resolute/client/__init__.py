@@ -7,7 +7,6 @@ The functions talk to one cluster, found in ``RESOLUTE_MASTER``, ``DET_MASTER`` 
 from resolute.client.accounts import UserRole
 from resolute.client.checkpoint import Checkpoint, CheckpointTraining
 from resolute.client.determined import Determined
-from resolute.client.download import DownloadMode
 from resolute.client.experiment import Experiment
 from resolute.client.login import (
     create_experiment,
@@ -37,6 +36,7 @@ from resolute.client.login import (
 from resolute.client.model import Model, ModelVersion
 from resolute.client.ordering import CheckpointSortBy, ExperimentSortBy, ModelSortBy, OrderBy, TrialSortBy
 from resolute.client.records import MetricSummary, TrialMetrics
+from resolute.client.sources import DownloadMode
 from resolute.client.states import CheckpointState, ExperimentState, LogLevel, TrialState
 from resolute.client.tree import ModelDefinitionError
 from resolute.client.trial import Trial

@@ -8,10 +8,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from resolute.client.download import METADATA_FILE, DownloadMode, download, write_metadata
+from resolute.client.download import METADATA_FILE, download, write_metadata
 from resolute.client.ranking import Validated, validated
 from resolute.client.records import CheckpointRecord, TrialMetrics
 from resolute.client.services import Services
+from resolute.client.sources import DownloadMode
 from resolute.client.states import CheckpointState
 
 
@@ -97,7 +98,7 @@ class Checkpoint:
         self._validation = self._training = None
 
     def download(self, path: str | None = None, mode: DownloadMode = DownloadMode.AUTO) -> str:
-        """Fetches the files; does nothing when they are complete there already.
+        """Fetches the files; those that are there already are compared and stay.
 
         Args:
             path: Directory to fetch into; None for ``checkpoints/<uuid>``.
@@ -107,7 +108,8 @@ class Checkpoint:
             The directory.
 
         Raises:
-            FailedPreconditionError: It is not committed, or ``mode`` wants a store that cannot be reached.
+            FailedPreconditionError: It is not committed, the directory holds another checkpoint, or ``mode``
+                wants a store that cannot be reached.
             DataLossError: Fetched bytes do not match their digest.
         """
         destination = Path(path) if path is not None else Path("checkpoints") / self.uuid

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from resolute.client.download import DownloadMode, choose_source
-from resolute.client.records import CheckpointRecord
+from resolute.client.records import CheckpointRecord, FileRecord
 from resolute.client.remote.checkpoints import Checkpoints
+from resolute.client.sources import DownloadMode, Source, open_source
 from resolute.client.states import CheckpointState
 from resolute.digests import hash_of
 from resolute.errors import DataLossError, FailedPreconditionError, NotFoundError
@@ -47,23 +47,29 @@ def verify(
         raise FailedPreconditionError(
             f"checkpoint {checkpoint.uuid} is {checkpoint.state.value}; only committed ones can be verified"
         )
-    source = choose_source(checkpoint, registry, mode)
-    for file in checkpoint.files:
-        if file.path.endswith("/"):
-            continue
-        summed = hash_of(file.digest)
-        size = 0
-        try:
-            for piece in source.read(file.path, 0):
-                size += len(piece)
-                if summed is not None:
-                    summed.update(piece)
-        except (NotFoundError, DataLossError) as failure:
-            yield Checked(file.path, file.size, fault=f"cannot be read: {failure}")
-            continue
-        fault = ""
-        if size != file.size:
-            fault = f"has {size} bytes instead of {file.size}"
-        elif summed is not None and summed.hexdigest() != file.digest.partition(":")[2]:
-            fault = "has another content than was committed"
-        yield Checked(file.path, file.size, fault=fault, compared=summed is not None)
+    with open_source(checkpoint, registry, mode) as source:
+        for file in checkpoint.files:
+            if not file.path.endswith("/"):
+                yield _checked(file, source)
+
+
+def _checked(file: FileRecord, source: Source) -> Checked:
+    summed = hash_of(file.digest)
+    size = 0
+
+    def take(piece: bytes | memoryview) -> None:
+        nonlocal size
+        size += len(piece)
+        if summed is not None:
+            summed.update(piece)
+
+    try:
+        source.read(file.path, 0, take)
+    except (NotFoundError, DataLossError) as failure:
+        return Checked(file.path, file.size, fault=f"cannot be read: {failure}")
+    fault = ""
+    if size != file.size:
+        fault = f"has {size} bytes instead of {file.size}"
+    elif summed is not None and summed.hexdigest() != file.digest.partition(":")[2]:
+        fault = "has another content than was committed"
+    return Checked(file.path, file.size, fault=fault, compared=summed is not None)

@@ -17,6 +17,7 @@ from resolute.core.checkpoint.bucket import BucketStore, Target
 from resolute.core.checkpoint.manifest import FileEntry, list_directory
 from resolute.digests import new_hash, written
 from resolute.errors import DataLossError, FailedPreconditionError, UnavailableError
+from resolute.transport import Transport
 from resolute.trial_errors import CheckpointNotFound
 from resolute_checkpoints.blobs.parts import MULTIPART_BYTES
 
@@ -285,3 +286,15 @@ def test_a_target_that_cannot_be_written_is_not_taken_for_a_store_that_is_away(
     store = BucketStore(links, patience=60.0)
     with pytest.raises(IsADirectoryError):
         store.read(checkpoint_id, tmp_path, ["a"], expected=[FileEntry("a", 1, "")])
+
+
+@pytest.mark.parametrize("start", [0, 1, 1 << 18, 300_000, 699_999, 700_000, 800_000])
+def test_the_rest_of_an_object_comes_from_a_store_without_ranges_too(
+    moody: tuple[type[_Moody], PlainLinks], start: int
+) -> None:
+    handler, links = moody
+    handler.kept["/a"] = os.urandom(700_000)
+    taken = bytearray()
+    with Transport() as transport:
+        count = transport.get(links.downloads("", ["a"])["a"], taken.extend, start=start)
+    assert (count, bytes(taken)) == (len(taken), handler.kept["/a"][start:])

@@ -13,6 +13,8 @@ from wire.cli.scripted import ScriptedCluster
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2
 from resolute.api.experiments.v1 import experiment_pb2
+from resolute.client import convert
+from resolute.client.places import Places
 from resolute.errors import UnavailableError
 
 FILES = {"model.pt": b"m" * 5000, "sub/extra.txt": b"extra"}
@@ -87,17 +89,17 @@ def test_a_checkpoint_is_downloaded_through_the_service(
 def test_an_interrupted_download_goes_on_where_it_stopped(
     cluster: ScriptedCluster, resolute: CommandLine, tmp_path: Path
 ) -> None:
-    trained(cluster)
-    uuid = cluster.state.checkpoints[0].checkpoint_id
+    trial = cluster.state.add_trial(cluster.state.add_experiment())
+    files = {"model.pt": FILES["model.pt"]}
+    uuid = cluster.state.add_checkpoint(trial, files, steps=10).checkpoint_id
     cluster.state.faults["ReadFile midway"] = [None, None, UnavailableError("stopping")]
     outcome = resolute("c", "download", uuid, "-o", "here")
     assert outcome.code == 1
     assert "stopping" in outcome.err
     assert not (tmp_path / "here" / "metadata.json").exists()
     assert resolute("c", "download", uuid, "-o", "here").code == 0
-    assert cluster.state.served_files == [("model.pt", 0), ("model.pt", 3000), ("sub/extra.txt", 0)]
-    assert downloaded(tmp_path / "here")["model.pt"] == FILES["model.pt"]
-    assert set(downloaded(tmp_path / "here")) == {*FILES, "metadata.json"}
+    assert cluster.state.served_files == [("model.pt", 0), ("model.pt", 3000)]
+    assert {**downloaded(tmp_path / "here"), "metadata.json": b""} == {**files, "metadata.json": b""}
 
 
 def test_a_machine_with_a_cache_fetches_a_file_once(
@@ -150,7 +152,8 @@ def test_damaged_bytes_are_noticed(cluster: ScriptedCluster, resolute: CommandLi
     outcome = resolute("c", "download", uuid)
     assert outcome.code == 1
     assert outcome.err.startswith("error: model.pt arrived with 5000 of 5000 bytes, or with other content")
-    assert downloaded(tmp_path / "checkpoints" / uuid) == {}
+    assert "model.pt" not in downloaded(tmp_path / "checkpoints" / uuid)
+    assert not (tmp_path / "checkpoints" / uuid / "metadata.json").exists()
 
 
 @pytest.mark.parametrize("path", ["../evil", "/tmp/evil", "a/../../evil", ""])
@@ -168,9 +171,12 @@ def test_a_file_that_climbs_out_is_not_written(
 
 def test_a_full_disk_is_named(cluster: ScriptedCluster, resolute: CommandLine, tmp_path: Path) -> None:
     trained(cluster)
-    (tmp_path / "here").mkdir()
-    (tmp_path / "here" / ".model.pt.partial").symlink_to("/dev/full")
-    outcome = resolute("c", "download", cluster.state.checkpoints[0].checkpoint_id, "-o", "here")
+    message = cluster.state.checkpoints[0]
+    record = convert.checkpoint(message)
+    partial = Places(tmp_path / "here", record).partial(record.files[0])
+    partial.parent.mkdir(parents=True)
+    partial.symlink_to("/dev/full")
+    outcome = resolute("c", "download", message.checkpoint_id, "-o", "here")
     assert outcome.code == 1
     assert outcome.err == (
         "error: cannot write here/model.pt: No space left on device; "

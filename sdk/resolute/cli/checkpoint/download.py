@@ -9,7 +9,7 @@ import click
 from resolute.cli.checkpoint.fetch import fetch
 from resolute.cli.identifiers import CHECKPOINT
 from resolute.cli.settings import Settings
-from resolute.client.download import DownloadMode
+from resolute.client.sources import DownloadMode
 
 
 @click.command()

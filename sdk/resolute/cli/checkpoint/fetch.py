@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 
 from resolute.cli.transfers import shown
-from resolute.client.download import DownloadMode, download
+from resolute.client.download import download
 from resolute.client.records import CheckpointRecord
 from resolute.client.services import Services
+from resolute.client.sources import DownloadMode
 
 
 def fetch(

@@ -6,7 +6,7 @@ import click
 
 from resolute.cli.identifiers import CHECKPOINTS
 from resolute.cli.settings import Settings
-from resolute.client.download import DownloadMode
+from resolute.client.sources import DownloadMode
 from resolute.client.verify import verify as read_files
 from resolute.sizes import human_size
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections import deque
@@ -16,11 +15,12 @@ from typing import BinaryIO, Protocol, TypeVar, final
 from resolute.core.checkpoint.logged import Watch, logged
 from resolute.core.checkpoint.manifest import FileEntry, algorithms_of, difference
 from resolute.core.checkpoint.reuse import Reuse
-from resolute.core.checkpoint.transport import DEFAULT_TIMEOUT, GoneError, RefusedError, Transport
 from resolute.digests import PREFERRED, new_hash, written
 from resolute.disk import naming_full_disk
 from resolute.errors import DataLossError, FailedPreconditionError, UnavailableError
 from resolute.progress import Progress, counted
+from resolute.retries import FIRST_PAUSE, patiently, renewing
+from resolute.transport import DEFAULT_TIMEOUT, GoneError, RefusedError, Transport
 from resolute.trial_errors import CheckpointNotFound
 
 _THREADS = 8
@@ -30,10 +30,6 @@ _BATCH_BYTES = 1 << 30
 _RANGED_BYTES = 64 << 20
 """Files from this size on come by several connections."""
 _RANGE_BYTES = 16 << 20
-_URL_ATTEMPTS = 3
-_FIRST_PAUSE = 0.1
-_LONGEST_PAUSE = 10.0
-_log = logging.getLogger("resolute.core")
 _T = TypeVar("_T")
 
 
@@ -184,19 +180,7 @@ class BucketStore:
         self._links.delete(checkpoint_id)
 
     def _patiently(self, work: Callable[..., FileEntry], *arguments: object) -> FileEntry:
-        """Repeats work on one file for as long as the store is away or busy."""
-        start, pause = time.monotonic(), _FIRST_PAUSE
-        while True:
-            try:
-                return work(*arguments)
-            except UnavailableError as failure:
-                waited = time.monotonic() - start
-                if waited + pause > self._patience:
-                    raise
-                if pause > 1.0:
-                    _log.warning("a checkpoint waits for its store (%.0f s so far): %s", waited, failure)
-                self._sleep(pause)
-                pause = min(pause * 2, _LONGEST_PAUSE)
+        return patiently(partial(work, *arguments), patience=self._patience, sleep=self._sleep)
 
 
 @final
@@ -258,7 +242,7 @@ class _Sending:
             return self.links.uploads(self.checkpoint_id, {target.path: size})[target.path]
 
         # An upload in parts that the store no longer knows begins anew.
-        return _renewing(send, target, renew, refusals=(RefusedError, GoneError))
+        return renewing(send, target, renew, refusals=(RefusedError, GoneError))
 
     def _whole(self, target: Target, size: int, count: Callable[[int], None]) -> FileEntry:
         with (self.source / target.path).open("rb") as content:
@@ -284,7 +268,7 @@ class _Sending:
 
 def _put_part(transport: Transport, url: str, data: bytes, headers: Mapping[str, str]) -> Callable[[], str]:
     def put() -> str:
-        pause = _FIRST_PAUSE
+        pause = FIRST_PAUSE
         while True:
             try:
                 return transport.put(url, data, size=len(data), headers=headers)
@@ -331,7 +315,7 @@ class _Receiving:
             return FileEntry(path, size, written(summed, algorithm))
 
         try:
-            return _renewing(receive, url, lambda: self.links.downloads(self.checkpoint_id, [path])[path])
+            return renewing(receive, url, lambda: self.links.downloads(self.checkpoint_id, [path])[path])
         except GoneError as failure:
             raise CheckpointNotFound(
                 f"{path} of checkpoint {self.checkpoint_id} is gone from its bucket; "
@@ -396,23 +380,6 @@ class _Measured:
 
 def _changed(path: object) -> str:
     return f"{path} changed while it was uploaded; write a checkpoint's files before you upload them"
-
-
-def _renewing(
-    work: Callable[[_T], FileEntry],
-    link: _T,
-    renew: Callable[[], _T],
-    *,
-    refusals: tuple[type[FailedPreconditionError], ...] = (RefusedError,),
-) -> FileEntry:
-    """Works with a link, and with a new one when the store refuses it: it may have run out."""
-    for attempt in range(1, _URL_ATTEMPTS):
-        try:
-            return work(link)
-        except refusals as failure:
-            _log.info("a presigned URL is refused (attempt %d), a new one is asked for: %s", attempt, failure)
-            link = renew()
-    return work(link)
 
 
 def _batches(sizes: Mapping[str, int]) -> Iterator[dict[str, int]]:

@@ -95,33 +95,42 @@ class Transport:
                 response.read()
             return response.getheader("ETag") or ""
 
-    def get(self, url: str, take: Callable[[memoryview], None]) -> int:
-        """Receives an object.
+    def get(self, url: str, take: Callable[[memoryview], None], *, start: int = 0) -> int:
+        """Receives an object, or the rest of one.
 
         Args:
             url: Where from.
             take: Gets the bytes piece by piece, in order.
+            start: The first byte that is wanted.
 
         Returns:
-            How many bytes came.
+            How many bytes were taken; none where the object ends before ``start``.
 
         Raises:
             RefusedError: The URL is not good any more.
             GoneError: There is no such object.
             UnavailableError: The store cannot be reached, is busy, or broke off.
         """
-        with self._exchange("GET", url) as response:
-            announced = response.length
-            view = memoryview(bytearray(_BLOCK_BYTES))
-            received = 0
-            while count := self._read(response, view, url):
-                take(view[:count])
-                received += count
-            if announced is not None and received != announced:
-                raise UnavailableError(
-                    f"the store broke off after {received} of {announced} bytes; try again"
-                )
-            return received
+        headers = {"Range": f"bytes={start}-"} if start else {}
+        try:
+            with self._exchange("GET", url, headers=headers) as response:
+                announced = response.length
+                # A store without ranges sends the whole object.
+                passed = 0 if response.status == 206 or response.getheader("Content-Range") else start
+                view = memoryview(bytearray(_BLOCK_BYTES))
+                received = 0
+                while count := self._read(response, view, url):
+                    wanted = view[max(0, min(count, passed - received)) : count]
+                    received += count
+                    if wanted:
+                        take(wanted)
+                if announced is not None and received != announced:
+                    raise UnavailableError(
+                        f"the store broke off after {received} of {announced} bytes; try again"
+                    )
+                return max(0, received - passed)
+        except _BeyondError:
+            return 0
 
     def get_range(self, url: str, *, start: int, size: int) -> bytearray:
         """Receives a part of an object.
