@@ -19,6 +19,7 @@ GRAMMAR = Grammar(
     name="determined.launch.autohorovod",
     overrides="HVD_OVERRIDES",
     about="Launches a script under horovodrun, or as it is where there is one slot.",
+    hidden_auto=True,
     bare_trial=True,
 )
 

@@ -28,6 +28,7 @@ GRAMMAR = Grammar(
     about="Launches a script under DeepSpeed's launcher.",
 )
 HOSTFILE_VARIABLE = "DET_DEEPSPEED_HOSTFILE_PATH"
+_CHOICES = frozenset({"-i", "--include", "-e", "--exclude"})
 
 
 def plan(request: Request, world: World) -> LaunchPlan:
@@ -39,7 +40,7 @@ def plan(request: Request, world: World) -> LaunchPlan:
     return LaunchPlan(
         argv=(
             *(world.python, "-m", "deepspeed.launcher.runner"),
-            *_place(world, hostfile),
+            *_place(request, world, hostfile),
             *("--master_addr", world.chief),
             *("--master_port", str(world.port)),
             "--no_python",
@@ -64,10 +65,13 @@ def plan(request: Request, world: World) -> LaunchPlan:
     )
 
 
-def _place(world: World, hostfile: Path) -> tuple[str, ...]:
+def _place(request: Request, world: World, hostfile: Path) -> tuple[str, ...]:
     if world.alone:
+        # It takes a count or a choice of devices, never both.
+        chosen = any(word.partition("=")[0] in _CHOICES for word in request.overrides)
+        count = () if chosen else ("--num_gpus", str(world.workers_here))
         # By default it reads a file that an administrator may have left; no file means this machine.
-        return ("--hostfile", "", "--num_gpus", str(world.workers_here))
+        return ("--hostfile", "", *count)
     # Every container starts its own part, so that none needs a way into the others.
     return ("--hostfile", str(hostfile), "--no_ssh", "--node_rank", str(world.node_rank))
 
@@ -83,9 +87,9 @@ def _buffers(request: Request, world: World) -> tuple[Path, ...]:
     """Memory by which ranks of one machine exchange tensors: 67 MB each, and DeepSpeed leaves it behind."""
     if not world.alone:
         return ()
-    address = _last(request.overrides, "--master_addr") or world.chief
     port = _last(request.overrides, "--master_port") or str(world.port)
-    name = f"deepspeed_allreduce_buffer_{os.getuid()}_{address}_{port}"
+    # On one machine its runner takes this address, whatever it was told.
+    name = f"deepspeed_allreduce_buffer_{os.getuid()}_127.0.0.1_{port}"
     return tuple(Path("/dev/shm", f"{name}_{rank}") for rank in range(world.workers))  # noqa: S108  # its place
 
 

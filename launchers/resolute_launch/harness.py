@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import faulthandler
 import json
 import logging
 import os
@@ -24,6 +25,9 @@ from resolute.info import TRIAL, ClusterInfo
 if TYPE_CHECKING:
     from resolute.pytorch import Trainer, TrainUnit
     from resolute.pytorch.trial_context import TrialContext
+
+_STACKS_SECONDS = 30.0
+"""A trial that is debugged shows what all of its threads do, this often."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -169,6 +173,8 @@ def _local_config() -> Mapping[str, Any]:
 
 def _log_as(*, debug: bool) -> None:
     logging.basicConfig(level=logging.DEBUG if debug else logging.INFO, format=resolute.LOG_FORMAT)
+    if debug:
+        faulthandler.dump_traceback_later(_STACKS_SECONDS, repeat=True)
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ GRAMMAR = Grammar(
     name="determined.launch.horovod",
     overrides="HVD_OVERRIDES",
     about="Launches a script under horovodrun.",
+    hidden_auto=True,
 )
 RANK_VARIABLES = "HOROVOD_RANK,OMPI_COMM_WORLD_RANK,PMI_RANK"
 """Where a worker finds its rank: Gloo's controller, Open MPI, MPICH."""

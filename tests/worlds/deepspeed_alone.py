@@ -120,6 +120,8 @@ def train(trial_class: Any, name: str, **options: Any) -> Any:
 def main() -> None:
     with init(hparams={}) as context, pytest.raises(InvalidExperimentException, match="takes the engine"):
         context.wrap_model_engine(nn.Linear(1, 1))
+    with init(hparams={}) as context:
+        assert context.distributed.size == 1, "one process may begin as often as it likes"
 
     plain = train(Plain, "plain")
     assert plain.calls == [batch for batch in range(7) for _ in range(2)]

@@ -74,6 +74,8 @@ class Grammar:
     """Placeholder for the words of the framework's launcher."""
     about: str
     """One sentence for its help."""
+    hidden_auto: bool = False
+    """Whether a flag may say that one worker wants no launcher."""
     bare_trial: bool = False
     """Whether ``module:Class`` alone stands for ``--trial module:Class``."""
 
@@ -105,7 +107,7 @@ class Grammar:
         overrides, rest = _split(words)
         if not overrides:
             answer_help(rest)
-        auto = rest[:1] == (AUTOHOROVOD,)
+        auto = self.hidden_auto and rest[:1] == (AUTOHOROVOD,)
         if auto:
             rest = rest[1:]
         trial, script = _trial_of(rest)

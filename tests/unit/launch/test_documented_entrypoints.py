@@ -89,7 +89,7 @@ HOROVOD = "--fusion-threshold-mb 1 --cycle-time-ms 2"
             "--rdzv_endpoint=10.0.0.9:29500",
         ),
         ("python3 -m determined.launch.deepspeed --trial model_def:MyTrial", ""),
-        ("dlprof --mode=simple python3 -m determined.launch.autohorovod --trial model_def:MyTrial", ""),
+        ("dlprof --mode=simple python3 -m determined.launch.autohorovod --trial model_def:MNistTrial", ""),
     ],
 )
 def test_the_examples_of_the_page(path: str, text: str, overrides: str) -> None:
@@ -97,7 +97,7 @@ def test_the_examples_of_the_page(path: str, text: str, overrides: str) -> None:
     plan = planned(words)
     line = " ".join(plan.argv)
     assert line.startswith(UNDERNEATH[words[1]])
-    assert worker_of(plan) == MY_TRIAL
+    assert worker_of(plan) == f"py -m resolute_launch.harness {words[-1]}"
     # Behind what the layer says itself and before the program of the workers: so they win, and reach it.
     assert overrides in line[: line.index("resolute_launch.wrap_rank")]
 

@@ -87,6 +87,9 @@ def test_the_hidden_flag_asks_for_no_launcher_where_one_worker_runs() -> None:
     assert request.auto
     assert request.script == trial("m:T")
     assert horovod.GRAMMAR.parse(["--x", "--", "--autohorovod", "a"], python="py").auto
+    for other in (torch_distributed.GRAMMAR, deepspeed.GRAMMAR):
+        with pytest.raises(UsageError, match="unrecognized arguments: --autohorovod"):
+            other.parse(["--autohorovod", "a"], python="py")
 
 
 def test_autohorovod_takes_a_trial_class_as_a_bare_word() -> None:

@@ -153,12 +153,19 @@ def test_deepspeed_on_one_container() -> None:
     assert plan.files == {}
 
 
+@pytest.mark.parametrize("choice", ["-i localhost:0", "--include=localhost:0", "--exclude localhost:1"])
+def test_deepspeed_takes_a_choice_of_devices_in_place_of_their_number(choice: str) -> None:
+    plan = deepspeed.plan(Request(script=SCRIPT, overrides=words(choice)), TWO)
+    assert "--num_gpus" not in plan.argv
+    assert set(words(choice)) <= set(plan.argv)
+
+
 @pytest.mark.parametrize(
     ("overrides", "where"),
     [
         ("--x 1", "127.0.0.1_3000"),
         ("--master_port 41", "127.0.0.1_41"),
-        ("--master_port=41 --master_addr=10.0.0.9 --master_port 42", "10.0.0.9_42"),
+        ("--master_port=41 --master_addr=10.0.0.9 --master_port 42", "127.0.0.1_42"),
     ],
 )
 def test_memory_that_deepspeeds_ranks_leave_behind_is_known_by_address_and_port(

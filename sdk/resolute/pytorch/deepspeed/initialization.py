@@ -17,12 +17,12 @@ from resolute.pytorch.initialization import begun, check_alone
 
 _MANUAL = "DET_MANUAL_INIT_DISTRIBUTED"
 _CHIEF_IP = "DET_CHIEF_IP"
-_VARIABLE = "WORLD_SIZE"
-"""Set by every launcher of processes that torch's process groups are made of."""
+_LAUNCHED = ("LOCAL_SIZE", "LOCAL_WORLD_SIZE")
+"""One of them is set by whatever launches ranks: the deepspeed launcher, torchrun."""
 _ALONE = {
     "RANK": "0",
     "LOCAL_RANK": "0",
-    _VARIABLE: "1",
+    "WORLD_SIZE": "1",
     "MASTER_ADDR": "127.0.0.1",
     "MASTER_PORT": "0",  # any that is free
 }
@@ -60,7 +60,7 @@ def init(
     """
 
     def meet(info: ClusterInfo | None) -> DistributedContext | None:
-        started = _VARIABLE in os.environ
+        started = any(name in os.environ for name in _LAUNCHED)
         if info is not None and not started:
             check_alone(info, layer="deepspeed")
         _set_up_communication()
