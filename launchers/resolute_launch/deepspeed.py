@@ -6,7 +6,6 @@ import importlib.util
 import os
 import sys
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 
 from resolute_launch.grace import inner_grace
@@ -17,6 +16,7 @@ from resolute_launch.layers.plan import (
     LaunchPlan,
     LaunchRefusedError,
     heals,
+    last_value,
     network_defaults,
     thread_defaults,
 )
@@ -87,17 +87,10 @@ def _buffers(request: Request, world: World) -> tuple[Path, ...]:
     """Memory by which ranks of one machine exchange tensors: 67 MB each, and DeepSpeed leaves it behind."""
     if not world.alone:
         return ()
-    port = _last(request.overrides, "--master_port") or str(world.port)
+    port = last_value(request, "--master_port") or str(world.port)
     # On one machine its runner takes this address, whatever it was told.
     name = f"deepspeed_allreduce_buffer_{os.getuid()}_127.0.0.1_{port}"
     return tuple(Path("/dev/shm", f"{name}_{rank}") for rank in range(world.workers))  # noqa: S108  # its place
-
-
-def _last(overrides: tuple[str, ...], option: str) -> str:
-    """The value of an option that may be given as one word or two; of several the last, empty without any."""
-    words = [part for word in overrides for part in word.split("=", 1)]
-    found = [value for name, value in pairwise(words) if name == option]
-    return found[-1] if found else ""
 
 
 def _devices(world: World) -> tuple[str, ...]:

@@ -55,6 +55,11 @@ class Escalation:
             return Step.TERMINATE
         return Step.NONE
 
+    @property
+    def exhausted(self) -> bool:
+        """Whether SIGKILL was due: nothing more will be."""
+        return self._killed
+
     def seconds_until_due(self) -> float:
         """Seconds until ``due`` has something; infinite without a demand."""
         waiting = [at for at in (self._terminate_at, self._kill_at) if at is not None]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import signal
-import time
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from resolute.run_directory import RunDirectory, read_json, write_json
+from resolute.run_directory import RunDirectory, read_json, remove, write_json
 from resolute.spool.format import Line, Stdtype
 
 KEPT_LINES = 40
@@ -32,30 +31,31 @@ class RankFailure:
     """Unix time of its end."""
     said: str = ""
     """What it said last on standard error."""
+    attempt: int = 0
+    """How often its launcher had started the ranks again before."""
 
 
-def record_rank_failure(run: RunDirectory, *, rank: int, exit_code: int, said: str = "") -> None:
+def record_rank_failure(run: RunDirectory, failure: RankFailure) -> None:
     """Leaves word that a rank failed, for the supervisor to find who was first."""
     folder = _folder(run)
     folder.mkdir(mode=0o700, exist_ok=True)
-    failure = RankFailure(rank=rank, exit_code=exit_code, time=time.time(), said=said[-_LONGEST:])
-    write_json(folder / f"rank{rank}.json", asdict(failure))
+    kept = replace(failure, said=failure.said[-_LONGEST:])
+    write_json(folder / f"rank{failure.rank}.json", asdict(kept))
 
 
-def first_rank_failure(run: RunDirectory, *, since: float = 0.0) -> RankFailure | None:
-    """Returns the rank that failed first, if any left word.
+def forget_rank_failures(run: RunDirectory) -> None:
+    """Removes what was left of an earlier launch of the same run, or of one that came through after all."""
+    remove(_folder(run))
 
-    Args:
-        run: The run.
-        since: Unix time; failures before it belong to an earlier launch of the same run.
-    """
+
+def first_rank_failure(run: RunDirectory) -> RankFailure | None:
+    """Returns the rank that failed first in the latest attempt, if any left word."""
     failures = []
     for path in _folder(run).glob("rank*.json"):
         content = read_json(path)
         if content is not None:
             failures.append(RankFailure(**content))
-    recent = [failure for failure in failures if failure.time >= since]
-    return min(recent, key=lambda failure: failure.time, default=None)
+    return min(failures, key=lambda failure: (-failure.attempt, failure.time), default=None)
 
 
 def _folder(run: RunDirectory) -> Path:

@@ -109,8 +109,8 @@ class LiveRun:
         try:
             record = self._execute()
             self._keep(record)
-            self._run.remove_remains()
             self._drain()
+            self._run.remove_remains()
             return record
         finally:
             self._gate.close()

@@ -2,31 +2,31 @@
 
 Each line of its output begins with ``[rank=N]``, so that lines of all ranks can go into one log. RANK is a
 number, or a comma-separated list of environment variables of which the first that is set holds it. Signals
-are passed on, and the exit code is the script's own.
+are passed on, and the exit code is the script's own. What the script leaves running in its process group is
+ended with it.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
-import selectors
 import signal
 import sys
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from resolute.clock import SYSTEM_CLOCK, Clock
 from resolute.run_directory import RunDirectory
-from resolute.spool.splitter import MAX_LINE, cut
 from resolute_launch import variables
-from resolute_launch.failure import KEPT_LINES, record_rank_failure
+from resolute_launch.failure import KEPT_LINES, RankFailure, record_rank_failure
 from resolute_launch.layers.handover import take_over
 from resolute_launch.offspring import SignalForwarder, start_led
+from resolute_launch.prefixer import Prefixer
+from resolute_launch.rank_output import RankOutput, Target
 from resolute_launch.rank_secrets import RankSecrets
 from resolute_launch.secrecy import Masking
 
-_READ_BYTES = 1 << 16
+_ATTEMPT = "TORCHELASTIC_RESTART_COUNT"
 
 
 def find_rank(text: str, environ: Mapping[str, str]) -> int | None:
@@ -38,78 +38,26 @@ def find_rank(text: str, environ: Mapping[str, str]) -> int | None:
     return None
 
 
-class Prefixer:
-    """Puts the rank before each piece of output that ends in a newline or a carriage return.
-
-    Args:
-        rank: The rank.
-        kept: How many of the latest pieces to remember.
-    """
-
-    def __init__(self, rank: int, *, kept: int = 0) -> None:
-        self.latest: deque[bytes] = deque(maxlen=kept)
-        self._prefix = b"[rank=%d] " % rank
-        self._rest = b""
-
-    def feed(self, data: bytes) -> bytes:
-        """Takes the next bytes and returns what is whole, prefixes added."""
-        data = self._rest + data
-        pieces = data.splitlines(keepends=True)
-        self._rest = pieces.pop() if pieces and pieces[-1][-1:] not in b"\r\n" else b""
-        while len(self._rest) > MAX_LINE:
-            piece, self._rest = cut(self._rest)
-            pieces.append(piece + b"\n")
-        self.latest.extend(pieces)
-        return b"".join(self._prefix + piece for piece in pieces)
-
-    def finish(self) -> bytes:
-        """Returns what is left when the output has ended."""
-        rest, self._rest = self._rest, b""
-        self.latest.append(rest)
-        return self._prefix + rest + b"\n" if rest else b""
-
-
-@dataclass(frozen=True)
-class Target:
-    """Where a stream of the script goes."""
-
-    descriptor: int
-    prefixer: Prefixer
-    masking: Masking
-
-    def feed(self, data: bytes) -> None:
-        """Takes the next bytes."""
-        self._write(self.prefixer.feed(self.masking.feed(data)))
-
-    def finish(self) -> None:
-        """Writes what is left when the stream has ended."""
-        self._write(self.prefixer.feed(self.masking.finish()) + self.prefixer.finish())
-
-    def _write(self, data: bytes) -> None:
-        """Writes all of it; if nobody reads any more, the script still runs to its end."""
-        view = memoryview(data)
-        with contextlib.suppress(BrokenPipeError):
-            while view:
-                view = view[os.write(self.descriptor, view) :]
-
-
 @dataclass(frozen=True, slots=True)
 class End:
     """How the script ended."""
 
     exit_code: int
     """128 + n when signal n ended it."""
+    time: float
+    """Unix time of it."""
     said: str = ""
     """What it said last on standard error."""
 
 
-def run(rank: int, command: Sequence[str], *, redirect: bool) -> End:
+def run(rank: int, command: Sequence[str], *, redirect: bool, clock: Clock = SYSTEM_CLOCK) -> End:
     """Runs a command as one rank.
 
     Args:
         rank: Its rank.
         command: Program and arguments.
         redirect: Whether output goes straight into the log of the run, past launchers that would rewrite it.
+        clock: Tells when it ended.
     """
     forwarder = SignalForwarder()
     try:
@@ -117,7 +65,7 @@ def run(rank: int, command: Sequence[str], *, redirect: bool) -> End:
         process = start_led(command, at_our_death=signal.SIGKILL, pipes=True)
     except OSError as failure:
         sys.stderr.write(f"[rank={rank}] cannot run {command[0]!r}: {failure.strerror}\n")
-        return End(127)
+        return End(127, clock.time())
     forwarder.lead(process)
     assert process.stdout is not None
     assert process.stderr is not None
@@ -125,10 +73,11 @@ def run(rank: int, command: Sequence[str], *, redirect: bool) -> End:
     errors = Prefixer(rank, kept=KEPT_LINES)
     out = Target(_descriptor(variables.STDOUT, 1, redirect), Prefixer(rank), Masking(secrets.known))
     err = Target(_descriptor(variables.STDERR, 2, redirect), errors, Masking(secrets.known))
-    _copy({process.stdout.fileno(): out, process.stderr.fileno(): err}, secrets)
+    targets = {process.stdout.fileno(): out, process.stderr.fileno(): err}
+    ended_at = RankOutput(process, targets, secrets=secrets, clock=clock).copy()
     code = process.wait()
     said = b"".join(errors.latest).decode("utf-8", "replace").strip()
-    return End(128 - code if code < 0 else code, said)
+    return End(128 - code if code < 0 else code, ended_at, said)
 
 
 def _descriptor(variable: str, standard: int, redirect: bool) -> int:
@@ -142,22 +91,6 @@ def _descriptor(variable: str, standard: int, redirect: bool) -> int:
         return standard
     os.set_blocking(descriptor, True)
     return descriptor
-
-
-def _copy(targets: Mapping[int, Target], secrets: RankSecrets) -> None:
-    with selectors.DefaultSelector() as selector:
-        for source in targets:
-            selector.register(source, selectors.EVENT_READ)
-        while selector.get_map():
-            for key, _ in selector.select():
-                data = os.read(key.fd, _READ_BYTES)
-                target = targets[key.fd]
-                if data:
-                    secrets.look()
-                    target.feed(data)
-                else:
-                    target.finish()
-                    selector.unregister(key.fd)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -184,7 +117,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     end = run(rank, command, redirect=not options.no_redirect_stdio)
     directory = RunDirectory.from_environment()
     if end.exit_code and directory is not None:
-        record_rank_failure(directory, rank=rank, exit_code=end.exit_code, said=end.said)
+        record_rank_failure(
+            directory,
+            RankFailure(
+                rank=rank,
+                exit_code=end.exit_code,
+                time=end.time,
+                said=end.said,
+                attempt=int(os.environ.get(_ATTEMPT, "0")),
+            ),
+        )
     return end.exit_code
 
 

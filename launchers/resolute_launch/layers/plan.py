@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from resolute.launch_order import TERM_GRACE_SECONDS
@@ -12,7 +13,7 @@ from resolute_launch.layers.grammar import Request
 from resolute_launch.layers.world import World
 
 WRAP_RANK = "resolute_launch.wrap_rank"
-_HEALING = {"max_restarts", "host_discovery_script", "elastic_training"}
+_HEALING = {"--host_discovery_script", "--elastic_training"}
 
 
 class LaunchRefusedError(Exception):
@@ -63,8 +64,27 @@ def direct(request: Request) -> LaunchPlan:
 
 def heals(request: Request) -> bool:
     """Whether the overrides ask the launcher to start failed ranks again."""
-    asked = {word.partition("=")[0].lstrip("-").replace("-", "_") for word in request.overrides}
-    return not asked.isdisjoint(_HEALING)
+    asked = {_spelled(word.partition("=")[0]) for word in request.overrides}
+    return not asked.isdisjoint(_HEALING) or last_value(request, "--max_restarts") not in ("", "0")
+
+
+def last_value(request: Request, option: str) -> str:
+    """The value of an override that may be given as one word or two; of several the last.
+
+    Args:
+        request: What is to be launched.
+        option: The option, spelled with ``_``.
+
+    Returns:
+        The value, empty if the option was not given.
+    """
+    words = [part for word in request.overrides for part in word.split("=", 1)]
+    found = [value for name, value in pairwise(words) if _spelled(name) == option]
+    return found[-1] if found else ""
+
+
+def _spelled(option: str) -> str:
+    return "--" + option[2:].replace("-", "_") if option.startswith("--") else option
 
 
 def thread_defaults(world: World) -> dict[str, str]:

@@ -16,7 +16,7 @@ from resolute.clock import SYSTEM_CLOCK, Clock
 from resolute.processes import Family, ProcessIdentity
 from resolute.run_directory import RunDirectory, remove, write_atomically
 from resolute_launch.escalation import Escalation, Step
-from resolute_launch.failure import RankFailure, first_rank_failure, tell_end
+from resolute_launch.failure import RankFailure, first_rank_failure, forget_rank_failures, tell_end
 from resolute_launch.layers.handover import left_for_workers
 from resolute_launch.layers.plan import LaunchPlan
 from resolute_launch.offspring import start_led
@@ -82,15 +82,14 @@ class _Launch:
         self._process: subprocess.Popen[bytes] | None = None
         self._early: list[signal.Signals] = []
         self._asked_to_end = False
-        self._started_at = 0.0
         run_directory = environ.get("RESOLUTE_RUN_DIR")
         self._run_directory = RunDirectory(run_directory) if run_directory else None
         self._failure: RankFailure | None = None
 
     def conduct(self) -> int:
         with self._passing_signals_on():
+            self._forget_failures()
             self._note_remains()
-            self._started_at = time.time()
             process = start_led(self._plan.argv, environ=self._environ, at_our_death=signal.SIGTERM)
             identity = ProcessIdentity.of(process.pid)
             family = Family(leader=identity, variable=self._mark)
@@ -154,8 +153,9 @@ class _Launch:
 
     def _see_off(self, family: Family) -> None:
         """Waits for ranks that were asked to leave and whose launcher was faster; kills all others."""
-        while self._asked_to_end and family.members() and self._escalation.due() is not Step.KILL:
+        while self._asked_to_end and not self._escalation.exhausted and family.members():
             time.sleep(_POLL_SECONDS)
+            self._escalation.due()
         family.end(timeout=END_SECONDS)
 
     def _note_remains(self) -> None:
@@ -168,13 +168,19 @@ class _Launch:
         for path in self._plan.remains:
             remove(path)
 
+    def _forget_failures(self) -> None:
+        if self._run_directory is not None:
+            forget_rank_failures(self._run_directory)
+
     def _first_failure(self) -> RankFailure | None:
         if self._run_directory is None:
             return None
-        return first_rank_failure(self._run_directory, since=self._started_at)
+        return first_rank_failure(self._run_directory)
 
     def _conclude(self, code: int) -> int:
         if not code:
+            # Ranks that failed were started again, or were not needed.
+            self._forget_failures()
             return 0
         first = self._first_failure()
         if first is None:

@@ -25,10 +25,11 @@ class LineSplitter:
         self._prefix = b""
         self._states: dict[bytes, bytes] = {}
         self._shown: dict[bytes, bytes] = {}
+        self._returned = b""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Takes the next bytes and yields the lines that they complete, without their ends."""
-        if b"\r" in data or self._states or self._prefix:
+        if b"\r" in data or self._states or self._prefix or self._returned:
             yield from self._feed_states(data)
         else:
             *lines, rest = data.split(b"\n")
@@ -49,9 +50,12 @@ class LineSplitter:
             begin = match.end()
             segment = self._take()
             if match[0] == b"\n":
-                yield from self._end_line(segment)
+                # Of the two that end a line together, the first has taken the prefix.
+                yield from self._end_line(segment or self._returned)
+                self._returned = b""
             else:
                 self._keep_state(segment)
+                self._returned = _prefix(segment)
         self._rest += data[begin:]
 
     def states(self) -> Iterator[bytes]:

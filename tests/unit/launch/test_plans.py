@@ -280,10 +280,21 @@ def test_the_way_to_the_first_container_is_found_or_what_the_cluster_names() -> 
     assert read_world(cluster_of("127.0.0.1"), {}).interface == ""
 
 
-@pytest.mark.parametrize("word", ["--max_restarts", "--max-restarts=3"])
-def test_a_launcher_that_may_restart_ranks_is_left_to_it(word: str) -> None:
-    assert torch_distributed.plan(Request(script=SCRIPT, overrides=(word,)), TWO).heals
-    assert not torch_distributed.plan(REQUEST, TWO).heals
+@pytest.mark.parametrize(
+    ("overrides", "heals"),
+    [
+        ("", False),
+        ("--max_restarts 3", True),
+        ("--max-restarts=3", True),
+        ("--max_restarts 0", False),
+        ("--max-restarts=2 --max_restarts 0", False),
+        ("--host-discovery-script ./hosts.sh", True),
+        ("--elastic_training", True),
+    ],
+)
+def test_a_launcher_that_may_restart_ranks_is_left_to_it(overrides: str, heals: bool) -> None:
+    request = Request(script=SCRIPT, overrides=tuple(overrides.split()))
+    assert torch_distributed.plan(request, TWO).heals == heals
 
 
 @pytest.mark.parametrize(

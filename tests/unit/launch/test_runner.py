@@ -7,13 +7,20 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from resolute.clock import SYSTEM_CLOCK
+from resolute.processes import Family, ProcessIdentity
 from resolute.run_directory import RunDirectory
+from resolute_launch.escalation import Step
+from resolute_launch.failure import first_rank_failure
+from resolute_launch.layers import runner
+from resolute_launch.layers.plan import LaunchPlan
 
 # Carries out a plan that is given as JSON, as a layer does in its own process.
 RUN = """
@@ -90,6 +97,46 @@ def test_a_failure_of_an_earlier_launch_says_nothing_of_this_one(tmp_path: Path)
     environ = {**os.environ, "RESOLUTE_RUN_DIR": str(tmp_path)}
     subprocess.run([*WRAP, "0", "sh", "-c", "exit 5"], check=False, env=environ)
     assert finish(start(["sh", "-c", "exit 6"], tmp_path))[0] == 6
+
+
+def test_a_launch_that_came_through_leaves_no_failures(tmp_path: Path) -> None:
+    argv = ["sh", "-c", f"{' '.join(WRAP)} 0 sh -c 'exit 5'; exit 0"]
+    assert finish(start(argv, tmp_path))[0] == 0
+    assert first_rank_failure(RunDirectory(tmp_path)) is None
+
+
+def test_a_later_launch_that_says_nothing_does_not_speak_by_an_earlier_one(tmp_path: Path) -> None:
+    environ = {**os.environ, "RESOLUTE_RUN_DIR": str(tmp_path)}
+    subprocess.run([*WRAP, "0", "sh", "-c", "exit 5"], check=False, env=environ)
+    finish(start(["sh", "-c", "exit 6"], tmp_path))
+    # The supervisor asks too when the run has ended.
+    assert first_rank_failure(RunDirectory(tmp_path)) is None
+
+
+class Undying(Family):
+    """Members that the kernel does not let go of, as in a system call to a dead file server."""
+
+    def members(self) -> list[ProcessIdentity]:
+        return [ProcessIdentity(pid=1 << 30, start_time=0, boot_id="")]
+
+
+def test_who_survives_being_killed_does_not_hold_up_the_end(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(runner, "END_SECONDS", 0.1)
+    launch = runner._Launch(
+        LaunchPlan(argv=("true",), grace_seconds=0),
+        environ={"RESOLUTE_RUN_DIR": str(tmp_path)},
+        clock=SYSTEM_CLOCK,
+    )
+    launch._take(signal.SIGTERM)
+    assert launch._escalation.due() is Step.KILL
+    thread = threading.Thread(
+        target=launch._see_off, args=(Undying(leader=None, variable=b""),), name="end", daemon=True
+    )
+    thread.start()
+    thread.join(20)
+    assert not thread.is_alive()
 
 
 def test_a_launcher_that_a_signal_ended_ends_like_in_a_shell(tmp_path: Path) -> None:

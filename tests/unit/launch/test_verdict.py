@@ -11,7 +11,13 @@ from resolute.exit_record import ExitRecord
 from resolute.run_directory import Flags, RunDirectory
 from resolute.spool.format import Line, Stdtype
 from resolute_launch import verdict
-from resolute_launch.failure import LastWords, describe, first_rank_failure, record_rank_failure
+from resolute_launch.failure import (
+    LastWords,
+    RankFailure,
+    describe,
+    first_rank_failure,
+    record_rank_failure,
+)
 from resolute_launch.verdict import Observations
 
 
@@ -45,13 +51,12 @@ def test_a_run_that_did_its_work_has_nothing_to_explain(run: RunDirectory) -> No
 
 
 def test_a_run_failed_when_its_first_rank_did_though_its_processes_ended_later(
-    run: RunDirectory, monkeypatch: pytest.MonkeyPatch
+    run: RunDirectory,
 ) -> None:
     seen = Observations(gate_opened=True, released=True)
     assert ended(run, 1, seen).end_time == 5.0
     for rank, time in ((0, 4.0), (1, 3.0)):
-        monkeypatch.setattr("time.time", lambda time=time: time)
-        record_rank_failure(run, rank=rank, exit_code=1)
+        record_rank_failure(run, RankFailure(rank=rank, exit_code=1, time=time))
     assert ended(run, 1, seen).end_time == 3.0
     assert ended(run, 0, seen).end_time == 5.0
 
@@ -143,7 +148,15 @@ def test_exit_codes_are_put_into_words(code: int, text: str) -> None:
 
 
 def test_the_rank_that_failed_first_is_named(run: RunDirectory) -> None:
-    record_rank_failure(run, rank=3, exit_code=7)
-    record_rank_failure(run, rank=0, exit_code=143)
+    record_rank_failure(run, RankFailure(rank=3, exit_code=7, time=1.0))
+    record_rank_failure(run, RankFailure(rank=0, exit_code=143, time=2.0))
     said = words("[rank=0] terminated", "[rank=3] the real reason")
     assert describe(1, said, first_rank_failure(run)) == "rank 3 ended with exit code 7\nthe real reason"
+
+
+def test_ranks_that_were_started_again_speak_by_their_latest_failure(run: RunDirectory) -> None:
+    for rank, time, attempt in ((3, 1.0, 0), (1, 6.0, 1), (2, 5.0, 1)):
+        record_rank_failure(run, RankFailure(rank=rank, exit_code=7, time=time, attempt=attempt))
+    first = first_rank_failure(run)
+    assert first is not None
+    assert first.rank == 2

@@ -4,17 +4,27 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from resolute.run_directory import RunDirectory
 from resolute.spool.splitter import MAX_LINE
 from resolute_launch.failure import first_rank_failure
 from resolute_launch.offspring import FORWARDED
-from resolute_launch.wrap_rank import Prefixer, find_rank
+from resolute_launch.prefixer import Prefixer
+from resolute_launch.wrap_rank import find_rank
 
 WRAP = [sys.executable, "-m", "resolute_launch.wrap_rank"]
+
+
+def gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 def wrapped(*arguments: str, environ: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
@@ -114,9 +124,51 @@ def test_a_script_that_a_signal_ended_ends_like_in_a_shell() -> None:
     assert wrapped("0", "sh", "-c", "kill -KILL $$").returncode == 137
 
 
-def test_a_failure_leaves_word_for_the_supervisor(tmp_path: Path) -> None:
-    from resolute.run_directory import RunDirectory
+@pytest.mark.parametrize(("ending", "code"), [("kill -KILL $$", 137), ("exit 0", 0), ("exit 3", 3)])
+def test_a_rank_has_ended_when_its_process_has_whatever_holds_its_output(
+    tmp_path: Path, ending: str, code: int
+) -> None:
+    script = f"sleep 60 & echo $! > {tmp_path}/pid; echo out; echo why >&2; {ending}"
+    before = time.time()
+    done = wrapped("0", "sh", "-c", script, environ={"RESOLUTE_RUN_DIR": str(tmp_path)})
+    assert time.time() - before < 30
+    assert (done.returncode, done.stdout, done.stderr) == (code, "[rank=0] out\n", "[rank=0] why\n")
+    # It does not outlive its rank.
+    assert gone(int((tmp_path / "pid").read_text()))
+    first = first_rank_failure(RunDirectory(tmp_path))
+    assert (first.said if first else "") == ("why" if code else "")
 
+
+def test_one_that_has_left_the_group_of_its_rank_does_not_hold_it_up(tmp_path: Path) -> None:
+    chatter = f"echo $$ > {tmp_path}/pid; while :; do echo more; done"
+    wait = f"while [ ! -s {tmp_path}/pid ]; do sleep 0.02; done"
+    try:
+        assert wrapped("0", "sh", "-c", f"setsid sh -c '{chatter}' & {wait}; exit 4").returncode == 4
+    finally:
+        os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+
+
+def test_last_lines_of_others_are_taken_after_the_end_of_the_process() -> None:
+    done = wrapped("0", "sh", "-c", "(sleep 0.1; echo later) & echo now; exit 2")
+    assert (done.returncode, done.stdout) == (2, "[rank=0] now\n[rank=0] later\n")
+
+
+def test_a_rank_that_has_closed_its_output_still_runs(tmp_path: Path) -> None:
+    script = f"exec >&- 2>&-; sleep 0.3; echo done > {tmp_path}/done; exit 6"
+    assert wrapped("0", "sh", "-c", script).returncode == 6
+    assert (tmp_path / "done").exists()
+
+
+def test_a_kernel_without_descriptors_of_processes_will_do() -> None:
+    code = (
+        "import os, sys; del os.pidfd_open; from resolute_launch import wrap_rank; sys.exit(wrap_rank.main())"
+    )
+    argv = [sys.executable, "-c", code, "0", "sh", "-c", "sleep 60 & echo out; sleep 0.3; exit 5"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (5, "[rank=0] out\n"), done.stderr
+
+
+def test_a_failure_leaves_word_for_the_supervisor(tmp_path: Path) -> None:
     environ = {"RESOLUTE_RUN_DIR": str(tmp_path)}
     assert first_rank_failure(RunDirectory(tmp_path)) is None
     wrapped("5", "false", environ=environ)

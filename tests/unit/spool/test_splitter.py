@@ -28,6 +28,15 @@ def test_a_return_before_a_newline_belongs_to_the_end() -> None:
     assert split(b"a\r\nb\r", b"\n\r\n") == [b"a", b"b", b""]
 
 
+def test_lines_of_ranks_may_end_with_a_return_too() -> None:
+    assert split(b"[rank=0] a\r\n[rank=0] b\r\n") == [b"[rank=0] a", b"[rank=0] b"]
+    assert split(b"[rank=0]  9%\r[rank=1] c\r\n", b"[rank=0] \r", b"\nd\n") == [
+        b"[rank=1] c",
+        b"[rank=0]  9%",
+        b"d",
+    ]
+
+
 def test_of_a_progress_bar_the_last_state_stays() -> None:
     assert split(b"\r 10%|#  |\r 50%|## |\r100%|###|\nnext\n") == [b"100%|###|", b"next"]
     assert split(b" 10%\r 50%\r100%\r\n") == [b"100%"]

@@ -57,10 +57,15 @@ def test_an_exit_during_an_outage_is_on_disk_at_once_and_reported_after_it(tmp_p
         wait_until(run.run.exit_file.exists)
         assert run.record().exit_code == 4
         assert plane.exits == []
+        # What it left elsewhere may take long to remove, and is: after its lines have arrived.
+        time.sleep(0.5)
+        (scratch,) = (link.readlink() for link in run.run.remains.iterdir())
+        assert scratch.is_dir()
         plane.start()
         assert run.wait() == 0
         assert plane.text() == ["started", "last"]
         assert plane.exits[0].exit_code == 4
+        assert not scratch.exists()
 
 
 def test_a_run_that_nobody_misses_checkpoints_and_leaves_its_history_on_disk(tmp_path: Path) -> None:
