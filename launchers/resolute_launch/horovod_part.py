@@ -18,7 +18,7 @@ import subprocess
 import sys
 import threading
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -49,10 +49,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if refusal:
         sys.stderr.write(f"determined.launch.horovod: {refusal}\n")
         return 1
-    with _meeting_place(slots, address=address, port=int(port), serve=node == "0", patience=_patience(job)):
+    with _meeting_place(
+        slots, address=address, port=int(port), here=node == "0", patience=_patience(job)
+    ) as serve:
         environ = _job_environment(job, address=address, port=port)
         grace = inner_grace(inner_grace(outer_grace(os.environ)))
-        return _Ranks(clock=SYSTEM_CLOCK, grace=grace).run(job.command, environ, mine)
+        ranks = _Ranks(clock=SYSTEM_CLOCK, grace=grace)
+        ranks.start(job.command, environ, mine)
+        # Only now: what leads processes must not fork with a second thread beside it.
+        serve()
+        return ranks.stand_by()
 
 
 def _parse(words: Sequence[str]) -> Namespace:
@@ -103,29 +109,32 @@ def _patience(job: Namespace) -> float:
 
 @contextmanager
 def _meeting_place(
-    slots: list[Any], *, address: str, port: int, serve: bool, patience: float
-) -> Iterator[None]:
-    """Serves the rendezvous while the block runs, or waits until it is served.
+    slots: list[Any], *, address: str, port: int, here: bool, patience: float
+) -> Iterator[Callable[[], None]]:
+    """Keeps the place of the rendezvous for the block, or waits until the first container has it.
+
+    Yields:
+        Begins to serve it, in a thread; who comes before that is in line.
 
     Raises:
-        SystemExit: It was not served in time.
+        SystemExit: It did not come in time.
     """
-    if not serve:
+    if not here:
         _wait_for(address, port, patience=patience, clock=SYSTEM_CLOCK)
-        yield
+        yield lambda: None
         return
     from horovod.runner.http.http_server import RendezvousHandler, RendezvousHTTPServer
 
     server = RendezvousHTTPServer((address, port), RendezvousHandler, 0)
     server.init(slots)
     thread = threading.Thread(target=server.serve_forever, name="horovod-rendezvous", daemon=True)
-    thread.start()
     try:
-        yield
+        yield thread.start
     finally:
-        server.shutdown()
+        if thread.ident is not None:
+            server.shutdown()
+            thread.join()
         server.server_close()
-        thread.join()
 
 
 def _wait_for(address: str, port: int, *, patience: float, clock: Clock) -> None:
@@ -170,8 +179,9 @@ class _Ranks:
     def __init__(self, *, clock: Clock, grace: float) -> None:
         self._escalation = Escalation(clock, grace=grace)
         self._processes: list[subprocess.Popen[bytes]] = []
+        self._early: list[signal.Signals] | None = []
 
-    def run(self, command: Sequence[str], environ: Mapping[str, str], slots: list[Any]) -> int:
+    def start(self, command: Sequence[str], environ: Mapping[str, str], slots: list[Any]) -> None:
         from horovod.runner import gloo_run
 
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -179,13 +189,19 @@ class _Ranks:
         for slot in slots:
             mine = {**environ, **gloo_run.create_slot_env_vars(slot)}
             self._processes.append(start_led(command, environ=mine, at_our_death=signal.SIGTERM))
-        return self._stand_by()
+        early, self._early = self._early, None
+        for number in early or ():
+            self._send(number)
 
     def _take(self, number: int, _frame: object) -> None:
+        if self._early is not None:
+            # Ranks that are yet to be started have to hear of it too.
+            self._early.append(signal.Signals(number))
+            return
         # Whoever sends it decides how long the ranks may take.
         self._send(signal.Signals(number))
 
-    def _stand_by(self) -> int:
+    def stand_by(self) -> int:
         failed = 0
         while running := self._running():
             with contextlib.suppress(subprocess.TimeoutExpired):

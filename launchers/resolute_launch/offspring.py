@@ -30,6 +30,9 @@ def start_led(
 ) -> subprocess.Popen[bytes]:
     """Starts a process in a session of its own, so that signals reach it by the hand of this process only.
 
+    This process must have no other thread yet: between fork and exec, code runs that another thread's lock
+    could stop for ever.
+
     Args:
         argv: Program and arguments.
         environ: Its environment; None for this process's own.
@@ -46,7 +49,7 @@ def start_led(
         stdout=stream,
         stderr=stream,
         start_new_session=True,
-        preexec_fn=_mourner(at_our_death),  # noqa: PLW1509  # this process has one thread
+        preexec_fn=_mourner(at_our_death),  # noqa: PLW1509  # the caller has one thread
     )
 
 

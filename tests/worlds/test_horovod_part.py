@@ -45,6 +45,40 @@ def test_when_a_rank_fails_the_others_of_its_container_are_ended() -> None:
     assert code == 3, errors
 
 
+# A part that is asked to leave when the first of its ranks is up, and the second is not.
+EARLY = """
+import os, signal, sys, time
+from pathlib import Path
+from resolute_launch import horovod_part
+
+started, ready = [], Path(sys.argv.pop(1))
+
+def start(*args, begin=horovod_part.start_led, **options):
+    started.append(begin(*args, **options))
+    while not (ready / str(len(started) - 1)).exists():
+        time.sleep(0.02)
+    if len(started) == 1:
+        os.kill(os.getpid(), signal.SIGTERM)
+    return started[-1]
+
+horovod_part.start_led = start
+sys.exit(horovod_part.main())
+"""
+
+
+def test_a_signal_that_comes_while_ranks_are_started_reaches_all_of_them(tmp_path: Path) -> None:
+    save = f"trap 'exit 0' TERM; touch {tmp_path}/$HOROVOD_RANK; while :; do sleep 0.05; done"
+    words = ["0", "127.0.0.1", str(free_port()), *JOB, "sh", "-c", save]
+    done = subprocess.run(
+        [sys.executable, "-c", EARLY, str(tmp_path), *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_first_container_that_does_not_come_is_named() -> None:
     port = free_port()
     words = [*JOB[:-1], "1", "true"]
