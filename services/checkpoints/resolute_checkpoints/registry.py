@@ -218,7 +218,7 @@ class Registry:
         )
 
     async def size_of(self, workspace: str) -> int:
-        """Tells the bytes of the readable checkpoints that were made in a workspace."""
+        """Tells the bytes of checkpoints that were made in a workspace; what several share counts once."""
         return await self._database.read(lambda connection: records.size_of(connection, workspace))
 
     async def update_metadata(

@@ -9,6 +9,9 @@ from resolute_experiments.clients import Clients
 from resolute_experiments.store import workspaces
 from resolute_serving.database import Database
 
+_DEADLINE = 60.0
+"""Seconds: files are counted one by one, a million in about four."""
+
 
 class StorageQuota:
     """Asks the checkpoints service, which alone knows; nobody is asked where there is no bound.
@@ -29,7 +32,7 @@ class StorageQuota:
             UnavailableError: The checkpoints service does not answer.
         """
         request = checkpoints_service_pb2.MeasureStorageRequest(workspace=workspace)
-        return (await self._clients.checkpoints.MeasureStorage(request)).bytes
+        return (await self._clients.checkpoints.MeasureStorage(request, timeout=_DEADLINE)).bytes
 
     async def admit(self, workspace: str) -> None:
         """Lets an experiment come to a workspace whose checkpoints leave room.

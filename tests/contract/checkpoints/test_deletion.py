@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,46 @@ def test_a_workspace_takes_what_its_readable_checkpoints_take(url: str, root: Pa
             assert await w.registry.size_of("vision") == 123
             await w.deletions.delete([first], [], principal=SERVICE)
             assert await w.registry.size_of("vision") == 3
+
+    asyncio.run(scenario())
+
+
+def test_bytes_that_checkpoints_share_count_once_and_until_nobody_has_them(url: str, root: Path) -> None:
+    def lies_in(connection: sa.Connection, borrower: str, home: str) -> None:
+        connection.execute(
+            sa.update(files)
+            .where(files.c.checkpoint_id == borrower, files.c.path == "backbone")
+            .values(home_id=home, home_path="backbone")
+        )
+
+    async def scenario() -> None:
+        async with world(url, root) as w:
+            content = {"backbone": b"1" * 90, "head": b"2" * 10}
+            home, *others = [await w.store(content) for _ in range(10)]
+            for other in others:
+                await w.database.write(partial(lies_in, borrower=other, home=home))
+            assert await w.registry.size_of("vision") == 90 + 10 * 10
+            await w.deletions.delete([home], [], principal=SERVICE)
+            assert await w.registry.size_of("vision") == 90 + 9 * 10
+            await w.deletions.delete(others, [], principal=SERVICE)
+            assert await w.registry.size_of("vision") == 0
+
+    asyncio.run(scenario())
+
+
+def test_what_is_being_deleted_counts_until_it_is_gone(url: str, root: Path) -> None:
+    async def scenario() -> None:
+        async with world(url, root) as w:
+            whole, part = await w.store(MODEL), await w.store(MODEL)
+            away = root.rename(root.with_name("away"))
+            await w.deletions.delete([whole], [], principal=SERVICE)
+            await w.deletions.delete([part], ["*.pt"], principal=SERVICE)
+            assert await w.state(whole) is State.DELETING
+            assert await w.registry.size_of("vision") == 20
+            away.rename(root)
+            w.clock.advance(3600)
+            await w.collector.collect()
+            assert await w.registry.size_of("vision") == 9
 
     asyncio.run(scenario())
 

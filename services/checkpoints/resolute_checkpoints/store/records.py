@@ -57,11 +57,23 @@ def insert(connection: Connection, checkpoint: Checkpoint) -> bool:
 
 
 def size_of(connection: Connection, workspace: str) -> int:
-    """Sums up the readable checkpoints that were made in a workspace."""
-    readable = [state.value for state in READABLE]
-    total = sa.func.coalesce(sa.func.sum(checkpoints.c.total_size), 0)
-    query = sa.select(total).where(checkpoints.c.workspace == workspace, checkpoints.c.state.in_(readable))
-    return int(connection.execute(query).scalar_one())
+    """Sums up the bytes of checkpoints that were made in a workspace, each where it lies.
+
+    Rows of files go after the files: what is being deleted counts until it is gone, and so do the bytes of a
+    deleted checkpoint that others share.
+    """
+    homes = (
+        sa.select(sa.func.max(files.c.size).label("size"))
+        .select_from(files.join(checkpoints, files.c.checkpoint_id == checkpoints.c.checkpoint_id))
+        .where(checkpoints.c.workspace == workspace)
+        .group_by(
+            sa.func.coalesce(files.c.home_id, files.c.checkpoint_id),
+            sa.func.coalesce(files.c.home_path, files.c.path),
+        )
+        .subquery()
+    )
+    total = sa.func.coalesce(sa.func.sum(homes.c.size), 0)
+    return int(connection.execute(sa.select(total)).scalar_one())
 
 
 def find(

@@ -856,7 +856,7 @@ class MeasureStorageResponse(google.protobuf.message.Message):
 
     BYTES_FIELD_NUMBER: builtins.int
     bytes: builtins.int
-    """Bytes of the checkpoints that can be read; a file that several share counts in each."""
+    """Bytes of the checkpoints that were committed, until they are removed; an object that several share counts once."""
     def __init__(
         self,
         *,
