@@ -96,8 +96,6 @@ class BucketStorage:
     prefix: str = ""
     endpoint_url: str = ""
     """Address of the store; empty for the provider's own, and for Azure for the service's account."""
-    credentials: str = ""
-    """Name of the credentials; empty for the service's default."""
     provider: Provider = Provider.S3
 
 

@@ -155,9 +155,7 @@ def _to_bucket(message: messages.Storage.Bucket) -> BucketStorage:
     provider = _PROVIDERS.get(message.provider)
     if provider is None:
         raise _invalid("storage.bucket.provider", f"is {message.provider}, which this service does not know")
-    return BucketStorage(
-        message.bucket, message.prefix, message.endpoint_url, message.credentials, provider=provider
-    )
+    return BucketStorage(message.bucket, message.prefix, message.endpoint_url, provider=provider)
 
 
 def to_states(states: Sequence[messages.CheckpointState.ValueType]) -> frozenset[State]:
@@ -210,7 +208,6 @@ def _from_storage(storage: Storage) -> messages.Storage:
             bucket=storage.bucket,
             prefix=storage.prefix,
             endpoint_url=storage.endpoint_url,
-            credentials=storage.credentials,
             provider=_PROVIDER_MESSAGES[storage.provider],
         )
     )

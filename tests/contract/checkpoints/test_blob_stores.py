@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
+import socket
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
@@ -21,6 +23,7 @@ from resolute.errors import (
     PermissionDeniedError,
     UnavailableError,
 )
+from resolute_checkpoints.blobs import reach
 from resolute_checkpoints.blobs.base import BlobStore, FinishedUpload, OpenUpload
 from resolute_checkpoints.blobs.buckets import BucketSettings
 from resolute_checkpoints.blobs.parts import MULTIPART_BYTES
@@ -264,8 +267,8 @@ def test_absent_credentials_are_explained(
     (tmp_path / "credentials").write_text(
         f"[team]\naws_access_key_id = {s3.access_key}\naws_secret_access_key = {s3.secret_key}\n"
     )
-    named = BucketStorage(storage.bucket, "", s3.endpoint_url, credentials="team")
-    store = Stores(buckets=BucketSettings(region=REGION)).open(named)
+    monkeypatch.setenv("AWS_PROFILE", "team")
+    store = Stores(buckets=BucketSettings(region=REGION)).open(storage)
     assert [str(fault) for fault in store.faults(checkpoint_id, [File("a", 1)])] == ["'a' is not there"]
 
 
@@ -291,6 +294,34 @@ def test_names_that_are_too_long_for_objects_are_refused(server: ObjectServer, c
 def test_addresses_that_are_none_are_refused(url: str) -> None:
     with pytest.raises(InvalidArgumentError, match=r"endpoint_url is .* write it as"):
         Stores().open(BucketStorage("weights", "", url))
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["169.254.169.254", "169.254.0.1:9000", "[fe80::1]", "[::ffff:169.254.169.254]", "[fd00:ec2::254]"],
+)
+def test_addresses_that_belong_to_a_machine_or_its_cloud_are_refused(host: str) -> None:
+    with pytest.raises(
+        PermissionDeniedError, match=r"endpoint_url leads to .* name the address of an object"
+    ):
+        Stores().open(BucketStorage("weights", "", f"http://{host}"))
+
+
+def test_names_that_lead_to_such_an_address_are_refused_before_anything_is_sent(
+    checkpoint_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reach, "_REFUSED", (ipaddress.ip_network("127.0.0.0/8"),))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://localhost:{server.getsockname()[1]}"
+        settings = BucketSettings(access_key="key", secret_key="s" * 20, region=REGION)
+        store = Stores(buckets=settings).open(BucketStorage("weights", "", url))
+        with pytest.raises(PermissionDeniedError, match=r"leads to 127\.0\.0\.1"):
+            store.faults(checkpoint_id, [File("a", 1)])
+        server.settimeout(5)
+        caller, _ = server.accept()
+        with caller:
+            caller.settimeout(5)
+            assert caller.recv(1) == b""
 
 
 @pytest.mark.parametrize("prefix", ["../x", "a/../b", "/a", "a/"])

@@ -17,7 +17,7 @@ from resolute_checkpoints.store.rows import decode_storage, encode_storage
     "storage",
     [
         DirectoryStorage("/data"),
-        BucketStorage("weights", "a", "http://minio:9000", "team"),
+        BucketStorage("weights", "a", "http://minio:9000"),
         BucketStorage("weights", provider=Provider.GCS),
         BucketStorage("weights", "", "https://ada.blob.core.windows.net", provider=Provider.AZURE),
     ],
@@ -29,6 +29,11 @@ def test_every_storage_is_read_as_it_was_written(storage: Storage) -> None:
 def test_rows_of_s3_are_those_of_before_there_were_other_providers() -> None:
     row = {"bucket": "weights", "credentials": "", "endpoint_url": "", "kind": "bucket", "prefix": "a"}
     assert encode_storage(BucketStorage("weights", "a")) == json.dumps(row, sort_keys=True)
+
+
+def test_rows_that_name_credentials_are_read_without_them() -> None:
+    row = {"bucket": "weights", "credentials": "team", "endpoint_url": "", "kind": "bucket", "prefix": "a"}
+    assert decode_storage(json.dumps(row)) == BucketStorage("weights", "a")
 
 
 def test_a_provider_of_a_later_release_is_refused() -> None:

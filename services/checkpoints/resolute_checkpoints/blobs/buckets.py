@@ -14,6 +14,7 @@ import urllib3
 
 from resolute.errors import FailedPreconditionError
 from resolute_checkpoints.blobs.base import FinishedUpload, Upload
+from resolute_checkpoints.blobs.reach import guard
 from resolute_checkpoints.checkpoint import File
 
 CONNECT_SECONDS, READ_SECONDS = 5.0, 60.0
@@ -103,13 +104,15 @@ class Client(Protocol):
 
 
 def new_pool() -> urllib3.PoolManager:
-    """Makes connections that try again what a busy store refuses."""
-    return urllib3.PoolManager(
-        maxsize=_POOL,
-        timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS),
-        retries=_RETRIES,
-        cert_reqs="CERT_REQUIRED",
-        ca_certs=os.environ.get("SSL_CERT_FILE") or certifi.where(),
+    """Makes guarded connections that try again what a busy store refuses."""
+    return guard(
+        urllib3.PoolManager(
+            maxsize=_POOL,
+            timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS),
+            retries=_RETRIES,
+            cert_reqs="CERT_REQUIRED",
+            ca_certs=os.environ.get("SSL_CERT_FILE") or certifi.where(),
+        )
     )
 
 

@@ -33,6 +33,7 @@ from resolute_checkpoints.blobs.base import FinishedUpload, Upload
 from resolute_checkpoints.blobs.buckets import BucketSettings, new_pool
 from resolute_checkpoints.blobs.objects import too_long
 from resolute_checkpoints.blobs.parts import MULTIPART_BYTES, part_size_of
+from resolute_checkpoints.blobs.reach import require_reachable
 from resolute_checkpoints.checkpoint import File
 
 AMAZON = "https://s3.amazonaws.com"
@@ -45,18 +46,19 @@ class S3Client:
     Args:
         settings: How the service uses buckets.
         endpoint_url: Address of the store; empty for Amazon's.
-        credentials: Profile of the credentials file; empty for the service's own credentials.
 
     Raises:
         InvalidArgumentError: The address is not one.
+        PermissionDeniedError: No store may be there.
     """
 
-    def __init__(self, settings: BucketSettings, *, endpoint_url: str, credentials: str) -> None:
+    def __init__(self, settings: BucketSettings, *, endpoint_url: str) -> None:
         url = urlsplit(endpoint_url or AMAZON)
         if url.scheme not in {"http", "https"} or not url.netloc or url.path.strip("/") or url.query:
             name = "storage.bucket.endpoint_url"
             message = f"{name} is {endpoint_url!r}; write it as https://host or http://host:port"
             raise InvalidArgumentError(message, violations=[Violation(name, message)])
+        require_reachable(url.hostname or "")
         self.known_buckets: set[str] = set()
         self.http = new_pool()
         self.address = endpoint_url or AMAZON
@@ -66,7 +68,7 @@ class S3Client:
             url.netloc,
             secure=url.scheme == "https",
             region=settings.region or None,
-            credentials=_provider(settings, profile=credentials),
+            credentials=_provider(settings),
             http_client=self.http,
         )
         """The library's client on the same connections."""
@@ -82,10 +84,7 @@ class S3Client:
         )
 
 
-def _provider(settings: BucketSettings, *, profile: str) -> Provider:
-    # A chain remembers what it found; the provider of the file alone reads it for each signature.
-    if profile:
-        return ChainedProvider([AWSConfigProvider(profile=profile)])
+def _provider(settings: BucketSettings) -> Provider:
     if settings.access_key:
         return StaticProvider(settings.access_key, settings.secret_key)
     return ChainedProvider([EnvAWSProvider(), EnvMinioProvider(), AWSConfigProvider()])

@@ -36,7 +36,7 @@ class Stores:
         self._roots = tuple(roots)
         self._buckets = buckets or BucketSettings()
         self._clock = clock
-        self._clients: dict[tuple[Provider, str, str], Client] = {}
+        self._clients: dict[tuple[Provider, str], Client] = {}
         self._lock = threading.Lock()
 
     def open(self, storage: Storage) -> BlobStore:
@@ -68,7 +68,7 @@ class Stores:
 
     def _client(self, storage: BucketStorage) -> Client:
         # Clients hold connections: one for each store, for as long as the service lives.
-        key = (storage.provider, storage.endpoint_url, storage.credentials)
+        key = (storage.provider, storage.endpoint_url)
         with self._lock:
             if key not in self._clients:
                 self._clients[key] = self._new_client(storage)
@@ -84,7 +84,7 @@ class Stores:
             from resolute_checkpoints.blobs.azure import AzureClient
 
             return AzureClient(self._buckets, endpoint_url=storage.endpoint_url, clock=self._clock)
-        return S3Client(self._buckets, endpoint_url=storage.endpoint_url, credentials=storage.credentials)
+        return S3Client(self._buckets, endpoint_url=storage.endpoint_url)
 
     def _directory(self, storage: DirectoryStorage) -> DirectoryStore:
         path = Path(storage.path)

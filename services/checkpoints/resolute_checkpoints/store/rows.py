@@ -97,7 +97,12 @@ def batches(items: Sequence[Any]) -> Iterable[Sequence[Any]]:
 def encode_storage(storage: Storage) -> str:
     """Writes storage as JSON; equal storage gives equal text."""
     fields = dataclasses.asdict(storage)
-    kind = "directory" if isinstance(storage, DirectoryStorage) else _KINDS[fields.pop("provider")]
+    if isinstance(storage, DirectoryStorage):
+        kind = "directory"
+    else:
+        kind = _KINDS[fields.pop("provider")]
+        # Rows of earlier releases say so; other text would share no bytes with them.
+        fields["credentials"] = ""
     return json.dumps({"kind": kind, **fields}, sort_keys=True, ensure_ascii=False)
 
 
@@ -107,6 +112,7 @@ def decode_storage(text: str) -> Storage:
     kind = fields.pop("kind")
     if kind == "directory":
         return DirectoryStorage(**fields)
+    fields.pop("credentials", None)
     return BucketStorage(**fields, provider=_BUCKETS[kind])
 
 

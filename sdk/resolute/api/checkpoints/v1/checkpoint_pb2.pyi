@@ -230,7 +230,6 @@ class Storage(google.protobuf.message.Message):
         BUCKET_FIELD_NUMBER: builtins.int
         PREFIX_FIELD_NUMBER: builtins.int
         ENDPOINT_URL_FIELD_NUMBER: builtins.int
-        CREDENTIALS_FIELD_NUMBER: builtins.int
         PROVIDER_FIELD_NUMBER: builtins.int
         bucket: builtins.str
         """Name of the bucket, or of Azure's container."""
@@ -238,8 +237,6 @@ class Storage(google.protobuf.message.Message):
         """Prefix of every key, without a slash at either end; may be empty."""
         endpoint_url: builtins.str
         """Endpoint, for Azure the address of the account; empty for the provider's own, or the service's."""
-        credentials: builtins.str
-        """Name of the credentials in the service's settings; empty for its default."""
         provider: global___Storage.Provider.ValueType
         """What the store speaks."""
         def __init__(
@@ -248,10 +245,9 @@ class Storage(google.protobuf.message.Message):
             bucket: builtins.str = ...,
             prefix: builtins.str = ...,
             endpoint_url: builtins.str = ...,
-            credentials: builtins.str = ...,
             provider: global___Storage.Provider.ValueType = ...,
         ) -> None: ...
-        def ClearField(self, field_name: typing.Literal["bucket", b"bucket", "credentials", b"credentials", "endpoint_url", b"endpoint_url", "prefix", b"prefix", "provider", b"provider"]) -> None: ...
+        def ClearField(self, field_name: typing.Literal["bucket", b"bucket", "endpoint_url", b"endpoint_url", "prefix", b"prefix", "provider", b"provider"]) -> None: ...
 
     DIRECTORY_FIELD_NUMBER: builtins.int
     BUCKET_FIELD_NUMBER: builtins.int

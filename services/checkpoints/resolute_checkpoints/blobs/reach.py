@@ -1,0 +1,66 @@
+"""Where connections to stores may lead: whoever runs a trial names the address, and the service connects."""
+
+from __future__ import annotations
+
+import ipaddress
+from contextlib import suppress
+
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager
+from urllib3.connection import HTTPConnection, HTTPSConnection
+
+from resolute.errors import PermissionDeniedError
+
+_REFUSED = tuple(
+    map(ipaddress.ip_network, ("169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128", "100.100.100.200/32"))
+)
+"""Link-local addresses and those beside them at which clouds tell a machine its credentials."""
+
+
+def require_reachable(host: str) -> None:
+    """Makes sure that a host is no address at which no store is; names are looked at once they are resolved.
+
+    Raises:
+        PermissionDeniedError: It is such an address.
+    """
+    with suppress(ValueError):
+        address = ipaddress.ip_address(host.partition("%")[0])
+        address = getattr(address, "ipv4_mapped", None) or address
+        if any(address in network for network in _REFUSED):
+            raise PermissionDeniedError(
+                f"storage.bucket.endpoint_url leads to {address}, where clouds give machines their "
+                "credentials; name the address of an object store"
+            )
+
+
+def guard(pool: PoolManager) -> PoolManager:
+    """Lets connections be used only where they may lead, whatever a name resolves or a store redirects to."""
+    pool.pool_classes_by_scheme = {"http": _Pool, "https": _SecurePool}
+    return pool
+
+
+class _Connection(HTTPConnection):
+    def connect(self) -> None:
+        super().connect()
+        _require_peer(self)
+
+
+class _SecureConnection(HTTPSConnection):
+    def connect(self) -> None:
+        super().connect()
+        _require_peer(self)
+
+
+class _Pool(HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _SecurePool(HTTPSConnectionPool):
+    ConnectionCls = _SecureConnection
+
+
+def _require_peer(connection: HTTPConnection) -> None:
+    try:
+        require_reachable(connection.sock.getpeername()[0])
+    except PermissionDeniedError:
+        connection.close()
+        raise
