@@ -7,6 +7,7 @@ import os
 import uuid
 from pathlib import Path
 
+import pytest
 from support.core_cluster import Trial
 from support.s3 import S3Server
 
@@ -14,11 +15,16 @@ from resolute import core
 from resolute.api.checkpoints.v1 import checkpoint_pb2 as types
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as api
 from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import CheckpointsServiceStub
+from resolute.client.download import download
+from resolute.client.remote.checkpoints import Checkpoints
+from resolute.client.session import Session
+from resolute.client.sources import DownloadMode
 from resolute.rpc import manifests
 from resolute.rpc.channel import open_channel
 from resolute.values import to_value
 
 MANY = 100_000
+SEVERAL = 10_000
 FOLDERS = 100
 LONG = 1200
 LARGEST_PIECE = 1 << 20
@@ -101,3 +107,27 @@ def test_a_list_of_long_names_that_takes_several_messages_goes_to_a_bucket_and_c
         assert all((tmp_path / "copy" / name).read_text() == name[-4:] for name in names)
         context.checkpoint.delete(ids[1])
     assert list(server.client().list_objects(storage["bucket"], recursive=True)) == []
+
+
+@pytest.mark.timeout(300)
+def test_ten_thousand_files_go_to_a_bucket_are_downloaded_by_a_person_and_deleted(
+    bucket_trial: Trial, server: S3Server, tmp_path: Path
+) -> None:
+    content = {f"{number % FOLDERS:03}/{number:05}": str(number) for number in range(SEVERAL)}
+    for name, text in content.items():
+        (tmp_path / "source" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "source" / name).write_text(text)
+    storage = {"type": "s3", "bucket": server.new_bucket(), "endpoint_url": server.endpoint_url}
+    services = bucket_trial.services
+    variables = {"RESOLUTE_MASTER": services.address, "RESOLUTE_TOKEN": services.running.user_token()}
+    with (
+        core.init(checkpoint_storage=storage) as context,
+        Session.find(environment=variables) as session,
+    ):
+        checkpoint_id = context.checkpoint.upload(tmp_path / "source", {"steps_completed": 1})
+        registry = Checkpoints(session)
+        record = registry.get(checkpoint_id)
+        download(record, tmp_path / "copy", registry=registry, mode=DownloadMode.DIRECT)
+        assert {name: (tmp_path / "copy" / name).read_text() for name in content} == content
+        registry.delete([checkpoint_id])
+    assert server.objects(storage["bucket"]) == {}
