@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,6 +14,7 @@ import pytest
 from support.links import DirectLinks
 from support.servers import KINDS, ObjectServer, object_server
 
+from resolute.core.checkpoint import bucket
 from resolute.core.checkpoint.bucket import BucketStore, Target
 from resolute.core.checkpoint.manifest import FileEntry, list_directory
 from resolute.digests import new_hash, written
@@ -110,6 +112,42 @@ def test_a_large_file_comes_by_several_connections_and_its_end_is_not_made_up(
         links.damage(checkpoint_id, "big", damaged)
         with pytest.raises(DataLossError, match=problem):
             store.read(checkpoint_id, tmp_path / "target", ["big"], expected=entries)
+
+
+def test_many_large_files_take_no_more_memory_than_two(
+    links: DirectLinks, tmp_path: Path, checkpoint_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part, files = 64 << 10, 8
+    monkeypatch.setattr(bucket, "_RANGE_BYTES", part)
+    monkeypatch.setattr(bucket, "_RANGED_BYTES", 8 * part)
+    data = os.urandom(8 * part)
+    source = fill(tmp_path / "source", {f"big{number}": data for number in range(files)})
+    lock, waiting, most = threading.Lock(), 0, 0
+    get_range = Transport.get_range
+
+    def arrive(transport: Transport, url: str, *, start: int, size: int) -> bytearray:
+        nonlocal waiting, most
+        arrived = get_range(transport, url, start=start, size=size)
+        with lock:
+            waiting += len(arrived)
+            most = max(most, waiting)
+        return arrived
+
+    class Slow:
+        def advance(self, count: int) -> None:
+            nonlocal waiting
+            time.sleep(0.01)
+            with lock:
+                waiting -= count
+
+    entries = BucketStore(links, patience=0.5).write(checkpoint_id, source, list_directory(source))
+    links.finish(checkpoint_id, entries)
+    monkeypatch.setattr(Transport, "get_range", arrive)
+    store = BucketStore(links, patience=0.5, watch=lambda *_: Slow())
+    store.read(checkpoint_id, tmp_path / "target", [each.path for each in entries], expected=entries)
+    assert (tmp_path / "target" / "big7").read_bytes() == data
+    assert waiting == 0
+    assert part < most <= 2 * 4 * part
 
 
 def test_urls_that_ran_out_are_asked_for_again(

@@ -460,16 +460,33 @@ def objects_of(place: Place) -> Objects:
     return opened._objects
 
 
-def test_names_that_no_object_can_have_are_refused_before_anything_is_sent(
-    bucket: Bucket, tmp_path: Path
+@pytest.mark.parametrize(
+    ("name", "refusal"),
+    [
+        ("a\\b", {"azure": "holds a backslash, which Azure"}),
+        ("d./a", {"azure": "ends in a dot, which Azure"}),
+        ("a.", {"azure": "ends in a dot, which Azure"}),
+        ("a\nb", {"gcs": "holds a line break, which Google"}),
+        ("/".join("x" * 300), {"azure": "at most 1024 in 254: use shorter names"}),
+        ("/".join(["d" * 200] * 5), dict.fromkeys(("s3", "gcs", "azure"), "use shorter names")),
+        (" +&%?#=;:@[]{}|^`'\"", {}),
+    ],
+)
+def test_names_are_kept_exactly_or_refused_before_anything_is_sent(
+    place: Place, tmp_path: Path, name: str, refusal: Mapping[str, str], request: pytest.FixtureRequest
 ) -> None:
-    source = fill(tmp_path / "source", {f"{'d' * 200}/" * 5 + "f": b"f", "a": b"a"})
-    with (
-        core.init(checkpoint_storage=bucket.storage) as context,
-        pytest.raises(InvalidArgumentError, match="use shorter names"),
-    ):
-        context.checkpoint.upload(source, STEPS)
-    assert bucket.files() == set()
+    source = fill(tmp_path / "source", {name: b"f", "a/b": b"another"})
+    problem = refusal.get(request.node.callspec.params["place"])
+    with core.init(checkpoint_storage=place.storage) as context:
+        if problem:
+            with pytest.raises(InvalidArgumentError, match=problem):
+                context.checkpoint.upload(source, STEPS)
+            assert place.files() == set()
+            return
+        checkpoint_id = context.checkpoint.upload(source, STEPS)
+        context.checkpoint.download(checkpoint_id, tmp_path / "back")
+    assert list_directory(tmp_path / "back") == list_directory(source)
+    assert (tmp_path / "back" / name).read_bytes() == b"f"
 
 
 @pytest.mark.parametrize(

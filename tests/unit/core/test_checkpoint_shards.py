@@ -1,7 +1,6 @@
 """Checkpoints that several processes write and read together."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,6 @@ class DistantStore(DirectoryStore):
 
     def in_place(self, checkpoint_id: str) -> Path | None:
         return None
-
-    def delete(self, checkpoint_id: str) -> None:
-        shutil.rmtree(self._path(checkpoint_id), ignore_errors=True)
 
 
 @pytest.fixture(params=[DirectoryStore, DistantStore])

@@ -19,6 +19,7 @@ SHARED_WITH_SERVICES = {
     "resolute.errors",
     "resolute.exit_record",
     "resolute.launch_order",
+    "resolute.object_names",
     "resolute.processes",
     "resolute.run_directory",
     "resolute.run_lock",

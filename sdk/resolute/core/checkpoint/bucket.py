@@ -30,6 +30,8 @@ _BATCH_BYTES = 1 << 30
 _RANGED_BYTES = 64 << 20
 """Files from this size on come by several connections."""
 _RANGE_BYTES = 16 << 20
+_LARGE_AT_ONCE = 2
+"""Files that come by ranges at the same time: each keeps some of them in memory until it is their turn."""
 _T = TypeVar("_T")
 
 
@@ -192,6 +194,7 @@ class _Pool:
         self._parts = ThreadPoolExecutor(_PARTS_AT_ONCE, thread_name_prefix="resolute-part")
         # A part waits in memory from when it is read until it is sent.
         self._room = threading.Semaphore(_PARTS_AT_ONCE + 1)
+        self.large = threading.Semaphore(_LARGE_AT_ONCE)
         self._futures: list[Future[FileEntry]] = []
 
     def __enter__(self) -> _Pool:
@@ -309,7 +312,8 @@ class _Receiving:
 
                 expected = self.sizes.get(path, 0)
                 if expected >= _RANGED_BYTES:
-                    size = self._in_ranges(current, expected, take)
+                    with self.pool.large:
+                        size = self._in_ranges(current, expected, take)
                 else:
                     size = self.transport.get(current, take)
             return FileEntry(path, size, written(summed, algorithm))

@@ -32,7 +32,6 @@ _RANGED_BYTES = 64 << 20
 """Files from this size on come by several connections."""
 _RANGE_BYTES = 16 << 20
 _LARGE_AT_ONCE = 2
-_MAX_KEY_BYTES = 1024
 _PATIENCE = 120.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0
 _log = logging.getLogger("resolute.core")
@@ -79,13 +78,13 @@ class ObjectStore:
 
         Raises:
             FailedPreconditionError: The store refuses the files, or one changed while it was sent.
-            InvalidArgumentError: A name is too long for the store.
+            InvalidArgumentError: The store would refuse or change a name; nothing was sent.
             QuotaError: The store is full.
             UnavailableError: The store was away for longer than the patience.
         """
         wanted = list(paths)
         sizes = {path: (source / path).stat().st_size for path in wanted if not path.endswith("/")}
-        keys = {path: self._key(checkpoint_id, path) for path in sizes}
+        keys = {path: self._new_key(checkpoint_id, path) for path in sizes}
         what = f"checkpoint {checkpoint_id} is uploaded to {self._objects.place}"
         progress = self._watch(what, sum(sizes.values()))
 
@@ -220,13 +219,15 @@ class ObjectStore:
 
     def _key(self, checkpoint_id: str, path: str) -> str:
         check_identifier(checkpoint_id)
-        key = f"{self._prefix}{checkpoint_id}/{path}"
-        if len(key.encode()) > _MAX_KEY_BYTES:
+        return f"{self._prefix}{checkpoint_id}/{path}"
+
+    def _new_key(self, checkpoint_id: str, path: str) -> str:
+        """As ``_key``, of an object that may be made."""
+        key = self._key(checkpoint_id, path)
+        problem = self._objects.problem(key)
+        if problem:
             shown = path if len(path) <= 100 else f"{path[:100]}…"
-            raise InvalidArgumentError(
-                f"{shown!r} takes {len(key.encode())} bytes with what comes before it in "
-                f"{self._objects.place}; names of objects have at most {_MAX_KEY_BYTES}: use shorter names"
-            )
+            raise InvalidArgumentError(f"{shown!r} {problem}")
         return key
 
     def _record(self, checkpoint_id: str) -> str:

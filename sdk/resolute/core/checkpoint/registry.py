@@ -81,8 +81,15 @@ class LocalRegistry:
         self._store.keep_record(checkpoint_id, record.written())
 
     def abort(self, checkpoint_id: str) -> None:
-        """Removes what was written; what cannot be removed is still no checkpoint."""
+        """Removes what was written; what cannot be removed is still no checkpoint.
+
+        A commit may have taken effect although its caller saw a failure: an answer got lost, or another rank
+        died right after it. Then there is nothing to give up.
+        """
         try:
+            if self._counts(checkpoint_id):
+                _log.warning("checkpoint %s was finished before the failure, and counts", checkpoint_id)
+                return
             self._remove(checkpoint_id)
         except (ResoluteError, OSError) as failure:
             _log.warning(
@@ -119,14 +126,18 @@ class LocalRegistry:
         return dict(found)
 
     def delete(self, checkpoint_id: str) -> None:
-        """Removes the files; from the first one on it is no checkpoint any more."""
-        if self._store.record(checkpoint_id) is not None:
-            self._store.keep_record(checkpoint_id, Record().written())
+        """Removes the files; from before the first one on it is no checkpoint any more."""
         self._remove(checkpoint_id)
 
     def _remove(self, checkpoint_id: str) -> None:
+        # However this is cut short, what is left counts for nothing, and the next call goes on.
+        self._store.keep_record(checkpoint_id, Record().written())
         self._store.delete(checkpoint_id)
         self._store.drop_record(checkpoint_id)
+
+    def _counts(self, checkpoint_id: str) -> bool:
+        content = self._store.record(checkpoint_id)
+        return content is not None and Record.read(content, checkpoint_id=checkpoint_id).finished
 
     def _record(self, checkpoint_id: str) -> Record | None:
         """Returns the record of a finished checkpoint; None of one that counts without."""

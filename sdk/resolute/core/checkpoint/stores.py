@@ -21,7 +21,7 @@ from resolute.core.checkpoint.manifest import (
 from resolute.core.checkpoint.records import RECORDS
 from resolute.core.checkpoint.reuse import Reuse
 from resolute.disk import naming_full_disk
-from resolute.errors import DataLossError, InvalidArgumentError
+from resolute.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
 from resolute.trial_errors import CheckpointNotFound
 
 _REMEDY = "free some space and repeat"
@@ -154,8 +154,22 @@ class DirectoryStore:
             )
 
     def delete(self, checkpoint_id: str) -> None:
-        """Removes the directory."""
-        shutil.rmtree(self._path(checkpoint_id), ignore_errors=True)
+        """Removes the directory.
+
+        Raises:
+            FailedPreconditionError: Something in it cannot be removed.
+        """
+        path = self._path(checkpoint_id)
+        try:
+            # What is not found was removed by another process meanwhile, which may have left the rest.
+            while path.exists():
+                with contextlib.suppress(FileNotFoundError):
+                    shutil.rmtree(path)
+        except OSError as failure:
+            raise FailedPreconditionError(
+                f"not all files of checkpoint {checkpoint_id} can be removed ({failure}); correct this, "
+                "and call delete() again"
+            ) from failure
 
     def record(self, checkpoint_id: str) -> bytes | None:
         """What was kept of a checkpoint; None if nothing was."""
@@ -183,7 +197,11 @@ class DirectoryStore:
 
     def drop_record(self, checkpoint_id: str) -> None:
         """Forgets a checkpoint."""
-        self._record(checkpoint_id).unlink(missing_ok=True)
+        path = self._record(checkpoint_id)
+        if path.exists():
+            # Files that a crash of the machine brought back would count without the record.
+            sync_directories(path.parent, ())
+            path.unlink(missing_ok=True)
 
     def _link(self, checkpoint_id: str, source: Path, paths: Iterable[str]) -> dict[str, FileEntry]:
         """Links what earlier checkpoints have; returns it by path."""

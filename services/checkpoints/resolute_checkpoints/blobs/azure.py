@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from resolute.clock import Clock
 from resolute.errors import FailedPreconditionError, ResoluteError, UnavailableError
+from resolute.object_names import azure_problem
 from resolute_checkpoints.blobs.answers import ACCESS_DENIED, from_code, shortened, typed_transport
 from resolute_checkpoints.blobs.base import FinishedUpload, Upload
 from resolute_checkpoints.blobs.buckets import (
@@ -39,8 +40,6 @@ except ImportError as error:
     raise missing_extra("azure", what="a container of Azure Blob Storage") from error
 
 _WHOLE = {"x-ms-blob-type": "BlockBlob"}
-_MOST_CHARACTERS = 1024
-_MOST_SEGMENTS = 254
 _NO_BLOCKS = frozenset({"InvalidBlockList", "InvalidBlobOrBlock", "BlobNotFound"})
 _CREDENTIALS = (
     "set RESOLUTE_CHECKPOINTS_AZURE_CONNECTION_STRING, or RESOLUTE_CHECKPOINTS_AZURE_ACCOUNT_URL and "
@@ -175,17 +174,7 @@ class AzureContainer:
 
     def problem(self, key: str) -> str:
         """What is wrong with a key; empty when nothing is."""
-        segments = key.split("/")
-        if "\\" in key:
-            return "holds a backslash, which Azure Blob Storage takes for a slash: rename it"
-        if any(segment.endswith(".") for segment in segments):
-            return "has a part that ends in a dot, which Azure Blob Storage drops: rename it"
-        if len(key) > _MOST_CHARACTERS or len(segments) > _MOST_SEGMENTS:
-            return (
-                f"has {len(key)} characters in {len(segments)} parts with what comes before it; "
-                f"names of blobs have at most {_MOST_CHARACTERS} in {_MOST_SEGMENTS}: use shorter names"
-            )
-        return ""
+        return azure_problem(key)
 
     def list(self, prefix: str) -> Iterator[tuple[str, int]]:
         """Gives keys that begin with a prefix, and their bytes."""

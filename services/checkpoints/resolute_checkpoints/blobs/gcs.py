@@ -15,6 +15,7 @@ from resolute.errors import (
     UnavailableError,
     Violation,
 )
+from resolute.object_names import gcs_problem
 from resolute_checkpoints.blobs.answers import ACCESS_DENIED, NO_BUCKET, from_code, shortened, typed_transport
 from resolute_checkpoints.blobs.base import FinishedUpload, Upload
 from resolute_checkpoints.blobs.buckets import (
@@ -24,7 +25,7 @@ from resolute_checkpoints.blobs.buckets import (
     missing_extra,
     new_pool,
 )
-from resolute_checkpoints.blobs.objects import at_once, too_long
+from resolute_checkpoints.blobs.objects import at_once
 from resolute_checkpoints.checkpoint import File
 
 try:
@@ -39,7 +40,6 @@ except ImportError as error:
     raise missing_extra("gcs", what="a bucket of Google Cloud Storage") from error
 
 _SCOPE = "https://www.googleapis.com/auth/devstorage.full_control"
-_MAX_KEY_BYTES = 1024
 _HOW: dict[str, Any] = {
     "timeout": (CONNECT_SECONDS, READ_SECONDS),
     "retry": DEFAULT_RETRY.with_delay(initial=0.2, maximum=2.0).with_timeout(5.0),
@@ -173,9 +173,7 @@ class GcsBucket:
 
     def problem(self, key: str) -> str:
         """What is wrong with a key; empty when nothing is."""
-        if "\r" in key or "\n" in key:
-            return "holds a line break, which Google Cloud Storage takes in no name: rename it"
-        return too_long(key, limit=_MAX_KEY_BYTES)
+        return gcs_problem(key)
 
     def list(self, prefix: str) -> Iterator[tuple[str, int]]:
         """Gives keys that begin with a prefix, and their bytes."""

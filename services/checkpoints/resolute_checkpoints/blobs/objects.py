@@ -148,17 +148,6 @@ def at_once(work: Callable[[T], None], items: Iterable[T]) -> None:
             pass
 
 
-def too_long(key: str, *, limit: int) -> str:
-    """Says of a key that takes more bytes than names of objects may have; empty for others."""
-    size = len(key.encode())
-    if size <= limit:
-        return ""
-    return (
-        f"takes {size} bytes with what comes before it in the bucket; "
-        f"names of objects have at most {limit}: use shorter names"
-    )
-
-
 class _ObjectStream(io.BufferedIOBase):
     """The body of an answer, with failures in the platform's errors."""
 

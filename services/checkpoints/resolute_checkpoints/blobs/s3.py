@@ -28,16 +28,15 @@ from resolute.errors import (
     UnavailableError,
     Violation,
 )
+from resolute.object_names import s3_problem
 from resolute_checkpoints.blobs.answers import from_answer, from_code, shortened, typed_transport
 from resolute_checkpoints.blobs.base import FinishedUpload, Upload
 from resolute_checkpoints.blobs.buckets import BucketSettings, new_pool
-from resolute_checkpoints.blobs.objects import too_long
 from resolute_checkpoints.blobs.parts import MULTIPART_BYTES, part_size_of
 from resolute_checkpoints.blobs.reach import require_reachable
 from resolute_checkpoints.checkpoint import File
 
 AMAZON = "https://s3.amazonaws.com"
-_MAX_KEY_BYTES = 1024
 
 
 class S3Client:
@@ -147,7 +146,7 @@ class S3Bucket:
 
     def problem(self, key: str) -> str:
         """What is wrong with a key; empty when nothing is."""
-        return too_long(key, limit=_MAX_KEY_BYTES)
+        return s3_problem(key)
 
     def list(self, prefix: str) -> Iterator[tuple[str, int]]:
         """Gives keys that begin with a prefix, and their bytes."""

@@ -18,6 +18,7 @@ from resolute.errors import (
     ResoluteError,
     UnavailableError,
 )
+from resolute.object_names import azure_problem
 
 _PART_BYTES = 16 << 20
 _PARTS_AT_ONCE = 4
@@ -80,6 +81,10 @@ class AzureObjects:
     def __init__(self, container: ContainerClient, *, place: str) -> None:
         self.place = place
         self._container = container
+
+    def problem(self, key: str) -> str:
+        """What is wrong with a name; empty when nothing is."""
+        return azure_problem(key)
 
     def put(self, key: str, content: BinaryIO, *, size: int) -> None:
         """Keeps a blob; a large one goes in blocks, several at once."""

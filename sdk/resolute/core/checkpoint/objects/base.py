@@ -20,6 +20,9 @@ class Objects(Protocol):
     place: str
     """Names the store in messages, without anything secret."""
 
+    def problem(self, key: str) -> str:
+        """What is wrong with a name, as the end of a sentence; empty when nothing is. Asks nobody."""
+
     def put(self, key: str, content: BinaryIO, *, size: int) -> None:
         """Keeps what is read as an object, in the place of an earlier one; it is safe once this returns."""
 

@@ -21,6 +21,7 @@ from resolute.errors import (
     ResoluteError,
     UnavailableError,
 )
+from resolute.object_names import gcs_problem
 
 _PART_BYTES = 16 << 20
 _TIMEOUT = (5.0, 60.0)
@@ -57,6 +58,10 @@ class GcsObjects:
     def __init__(self, bucket: library.Bucket, *, place: str) -> None:
         self.place = place
         self._bucket = bucket
+
+    def problem(self, key: str) -> str:
+        """What is wrong with a name; empty when nothing is."""
+        return gcs_problem(key)
 
     def put(self, key: str, content: BinaryIO, *, size: int) -> None:
         """Keeps an object; of a large one only what was lost on the way is sent again."""

@@ -34,6 +34,7 @@ from resolute.errors import (
     ResoluteError,
     UnavailableError,
 )
+from resolute.object_names import s3_problem
 
 _AMAZON = "https://s3.amazonaws.com"
 _CONNECTIONS = 32
@@ -96,6 +97,10 @@ class S3Objects:
         self.place = place
         self._client = client
         self._bucket = bucket
+
+    def problem(self, key: str) -> str:
+        """What is wrong with a name; empty when nothing is."""
+        return s3_problem(key)
 
     def put(self, key: str, content: BinaryIO, *, size: int) -> None:
         """Keeps an object; a large one goes in parts, several at once."""
