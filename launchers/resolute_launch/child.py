@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from resolute.processes import Family, ProcessIdentity
+from resolute.remains import SCRATCH_PREFIX
 from resolute.run_directory import ENVIRONMENT_VARIABLE, RunDirectory, write_atomically, write_json
 
 HOOK = "startup-hook.sh"
@@ -41,7 +42,7 @@ def scratch_of(run: RunDirectory) -> Path:
     It lies where this machine has its temporary files, under a short name: what programs put there may be
     sockets, whose paths hold a hundred letters, of which a run directory alone may take all.
     """
-    scratch = Path(tempfile.mkdtemp(prefix="resolute-"))
+    scratch = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX))
     run.note_remains(scratch)
     return scratch
 

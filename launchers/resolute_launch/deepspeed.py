@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from resolute.remains import SHARED_MEMORY, buffer_prefix
 from resolute_launch.grace import inner_grace
 from resolute_launch.layers.command import run_layer
 from resolute_launch.layers.grammar import Grammar, Request
@@ -89,8 +89,8 @@ def _buffers(request: Request, world: World) -> tuple[Path, ...]:
         return ()
     port = last_value(request, "--master_port") or str(world.port)
     # On one machine its runner takes this address, whatever it was told.
-    name = f"deepspeed_allreduce_buffer_{os.getuid()}_127.0.0.1_{port}"
-    return tuple(Path("/dev/shm", f"{name}_{rank}") for rank in range(world.workers))  # noqa: S108  # its place
+    name = f"{buffer_prefix()}127.0.0.1_{port}"
+    return tuple(SHARED_MEMORY / f"{name}_{rank}" for rank in range(world.workers))
 
 
 def _devices(world: World) -> tuple[str, ...]:

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from resolute.run_directory import RunDirectory, read_json, remove, write_json
+from resolute.remains import remove
+from resolute.run_directory import RunDirectory, read_json, write_json
 from resolute.spool.format import Line, Stdtype
 
 KEPT_LINES = 40

@@ -17,16 +17,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import mmap
 import os
-import shutil
 import struct
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from resolute import remains
 from resolute.errors import DataLossError
 
 ENVIRONMENT_VARIABLE = "RESOLUTE_RUN_DIR"
@@ -106,29 +105,15 @@ class RunDirectory:
         Args:
             path: Its absolute path; it may be yet to come.
         """
-        self.remains.mkdir(exist_ok=True, mode=0o700)
-        with contextlib.suppress(FileExistsError):
-            (self.remains / path.name).symlink_to(path)
+        remains.note(self.remains, path)
 
     def remove_remains(self) -> None:
-        """Removes what was noted. Idempotent; what others own stays."""
-        for link in self.remains.glob("*"):
-            if link.is_symlink():
-                remove(link.readlink())
-            remove(link)
+        """Removes what was noted, as far as it is a run's own to leave there. Idempotent."""
+        remains.clear(self.remains)
 
     def read_token(self) -> str:
         """Returns the token of the moment, or an empty text if there is none."""
         return read_token(self.token_file)
-
-
-def remove(path: Path) -> None:
-    """Removes a file or a directory with all that is in it, as far as its owner lets this process."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-        return
-    with contextlib.suppress(OSError):
-        path.unlink()
 
 
 def read_token(path: Path) -> str:

@@ -14,7 +14,8 @@ from contextlib import contextmanager
 
 from resolute.clock import SYSTEM_CLOCK, Clock
 from resolute.processes import Family, ProcessIdentity
-from resolute.run_directory import RunDirectory, remove, write_atomically
+from resolute.remains import remove
+from resolute.run_directory import RunDirectory, write_atomically
 from resolute_launch.escalation import Escalation, Step
 from resolute_launch.failure import RankFailure, first_rank_failure, forget_rank_failures, tell_end
 from resolute_launch.layers.handover import left_for_workers

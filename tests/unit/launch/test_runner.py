@@ -199,8 +199,11 @@ def test_what_workers_leave_in_memory_is_removed_however_they_end(tmp_path: Path
     assert others.exists()
 
 
-def test_what_the_workers_of_a_killed_layer_leave_is_known_to_whoever_ends_the_run(tmp_path: Path) -> None:
-    left = tmp_path / "left"
+def test_what_the_workers_of_a_killed_layer_leave_is_known_to_whoever_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    left = tmp_path / "resolute-left"
     process = start(["sh", "-c", f"touch {left}; exec sleep 60"], tmp_path, remains=[str(left)])
     wait_until(left.exists)
     process.kill()

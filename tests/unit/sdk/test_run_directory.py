@@ -1,5 +1,6 @@
 """The directory that trial and supervisor share."""
 
+import os
 import stat
 from pathlib import Path
 
@@ -24,10 +25,21 @@ def test_a_run_directory_is_the_users_own(tmp_path: Path) -> None:
     assert run.flags_file.stat().st_size == FLAGS_SIZE
 
 
-def test_what_lies_elsewhere_goes_when_it_is_told_to(tmp_path: Path) -> None:
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What is this machine's directory for temporary files."""
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    return folder
+
+
+def test_what_lies_elsewhere_goes_when_it_is_told_to(tmp_path: Path, elsewhere: Path) -> None:
     run = RunDirectory(tmp_path / "run")
     run.prepare()
-    folder, file, kept, later = (tmp_path / name for name in ("folder", "file", "kept", "later"))
+    folder, file, kept, later = (
+        elsewhere / f"resolute-{name}" for name in ("folder", "file", "kept", "later")
+    )
     (folder / "sub").mkdir(parents=True)
     (folder / "link").symlink_to(kept)
     for path in (file, kept):
@@ -35,11 +47,74 @@ def test_what_lies_elsewhere_goes_when_it_is_told_to(tmp_path: Path) -> None:
     for path in (folder, file, later, folder):
         run.note_remains(path)
     run.remove_remains()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["kept", "run"]
+    assert [path.name for path in elsewhere.iterdir()] == ["resolute-kept"]
     # What was noted before it came is noted no more.
     later.write_text("x")
     run.remove_remains()
     assert later.exists()
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "{home}/resolute-data",
+        "{tmp}/others",
+        "{tmp}/resolute-theirs/data",
+        "{tmp}/resolute-mine/../others",
+        "{tmp}/resolute-mine/../../home/resolute-data",
+        "{tmp}/./../home",
+        "../../tmp/others",
+        "{tmp}/resolute-link/resolute-data",
+    ],
+)
+def test_only_what_a_run_leaves_there_is_removed_on_its_word(
+    tmp_path: Path, elsewhere: Path, claim: str
+) -> None:
+    run, home = RunDirectory(tmp_path / "run"), tmp_path / "home"
+    run.prepare()
+    for folder in (elsewhere / "others", elsewhere / "resolute-mine", elsewhere / "resolute-theirs", home):
+        folder.mkdir()
+        (folder / "data").write_text("x")
+    (home / "resolute-data").mkdir()
+    (elsewhere / "resolute-link").symlink_to(home)
+    before = sorted(tmp_path.rglob("*"))
+    run.remains.mkdir()
+    (run.remains / "claim").symlink_to(claim.format(home=home, tmp=elsewhere))
+    run.remove_remains()
+    assert sorted(tmp_path.rglob("*")) == sorted([*before, run.remains])
+
+
+def test_what_another_user_owns_stays(
+    tmp_path: Path, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, theirs = RunDirectory(tmp_path / "run"), elsewhere / "resolute-theirs"
+    run.prepare()
+    theirs.mkdir()
+    run.note_remains(theirs)
+    uid = os.getuid()
+    monkeypatch.setattr("os.getuid", lambda: uid + 1)
+    run.remove_remains()
+    assert theirs.exists()
+
+
+def test_notes_that_lie_elsewhere_themselves_are_none(tmp_path: Path, elsewhere: Path) -> None:
+    run = RunDirectory(tmp_path / "run")
+    run.prepare()
+    (elsewhere / "others").write_text("x")
+    run.remains.symlink_to(elsewhere)
+    run.remove_remains()
+    assert (elsewhere / "others").exists()
+
+
+def test_things_of_one_name_in_different_places_both_go(tmp_path: Path, elsewhere: Path) -> None:
+    run = RunDirectory(tmp_path / "run")
+    run.prepare()
+    mine = elsewhere / "resolute-mine"
+    mine.mkdir()
+    run.note_remains(tmp_path / "resolute-mine")
+    run.note_remains(mine)
+    run.remove_remains()
+    assert not mine.exists()
 
 
 def test_the_environment_names_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
