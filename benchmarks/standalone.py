@@ -41,8 +41,12 @@ class Standalone:
 
     def user_channel(self) -> grpc.Channel:
         """A channel that speaks for a person."""
-        token = self.signer.user(User(name="bench", role=Role.ADMIN), ttl=_HOUR)
+        token = self.user_token()
         return open_channel(self.address, token=lambda: token)
+
+    def user_token(self) -> str:
+        """A token that speaks for a person."""
+        return self.signer.user(User(name="bench", role=Role.ADMIN), ttl=_HOUR)
 
 
 @contextmanager
