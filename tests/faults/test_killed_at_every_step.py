@@ -7,7 +7,6 @@ what was deleted is gone, and nothing else lies in the bucket: no object, and no
 from __future__ import annotations
 
 import asyncio
-import functools
 import os
 import shutil
 import signal
@@ -25,6 +24,7 @@ import urllib3
 from support.checkpoints import EXPERIMENT, SERVICE, TRIAL
 from support.clocks import ManualClock
 from support.s3 import REGION, S3Server, parts_in
+from support.steps import Steps
 
 from resolute_checkpoints.blobs import s3
 from resolute_checkpoints.blobs.base import FinishedUpload
@@ -51,42 +51,6 @@ DIGESTS = {data: f"sha256:{number}" + "0" * 63 for number, data in enumerate((SH
 MOST_STEPS = 200
 LATER = 10_000.0
 HTTP = urllib3.PoolManager(retries=False)
-
-
-class Steps:
-    """Counts the steps of a process, and kills it at one of them."""
-
-    def __init__(self, fatal: int) -> None:
-        self._left = fatal
-
-    def __call__(self) -> None:
-        self._left -= 1
-        if self._left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def around(self, owner: type, name: str) -> None:
-        """Makes a method a step: one may die before it, and after it."""
-        method = getattr(owner, name)
-        if asyncio.iscoroutinefunction(method):
-
-            @functools.wraps(method)
-            async def later(*arguments: Any, **options: Any) -> Any:
-                self()
-                result = await method(*arguments, **options)
-                self()
-                return result
-
-            setattr(owner, name, later)
-            return
-
-        @functools.wraps(method)
-        def now(*arguments: Any, **options: Any) -> Any:
-            self()
-            result = method(*arguments, **options)
-            self()
-            return result
-
-        setattr(owner, name, now)
 
 
 @dataclass

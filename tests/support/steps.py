@@ -1,0 +1,46 @@
+"""A process that is killed at one of its steps."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+import signal
+from types import ModuleType
+from typing import Any
+
+
+class Steps:
+    """Counts the steps of a process, and kills it at one of them."""
+
+    def __init__(self, fatal: int) -> None:
+        self._left = fatal
+
+    def __call__(self) -> None:
+        self._left -= 1
+        if self._left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def around(self, owner: type | ModuleType, name: str) -> None:
+        """Makes a method or a function a step: one may die before it, and after it."""
+        method = getattr(owner, name)
+        if asyncio.iscoroutinefunction(method):
+
+            @functools.wraps(method)
+            async def later(*arguments: Any, **options: Any) -> Any:
+                self()
+                result = await method(*arguments, **options)
+                self()
+                return result
+
+            setattr(owner, name, later)
+            return
+
+        @functools.wraps(method)
+        def now(*arguments: Any, **options: Any) -> Any:
+            self()
+            result = method(*arguments, **options)
+            self()
+            return result
+
+        setattr(owner, name, now)
