@@ -9,7 +9,7 @@ from typing import Any
 import deepspeed
 import pytest
 import torch
-from support.trials import Noisy, local_core, newest_checkpoint
+from support.trials import Noisy, as_from_elsewhere, local_core, newest_checkpoint
 from torch import nn
 from torch.utils.data import TensorDataset
 
@@ -149,6 +149,7 @@ def main() -> None:
     for trial_class in (Wider, Two):
         with pytest.raises(InvalidCheckpointException):
             train(trial_class, "plain", latest_checkpoint=checkpoint)
+    as_from_elsewhere(HERE / "plain", checkpoint)
     (HERE / "plain" / checkpoint / "det_state_dict_rank0.pth").unlink()
     with pytest.raises(InvalidCheckpointException, match="no checkpoint of a DeepSpeedTrial"):
         train(Plain, "plain", latest_checkpoint=checkpoint)
