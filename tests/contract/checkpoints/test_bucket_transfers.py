@@ -14,7 +14,7 @@ import pytest
 from support.links import DirectLinks
 from support.servers import KINDS, ObjectServer, object_server
 
-from resolute.core.checkpoint import bucket
+from resolute.core.checkpoint import ranges
 from resolute.core.checkpoint.bucket import BucketStore, Target
 from resolute.core.checkpoint.manifest import FileEntry, list_directory
 from resolute.digests import new_hash, written
@@ -118,8 +118,8 @@ def test_many_large_files_take_no_more_memory_than_two(
     links: DirectLinks, tmp_path: Path, checkpoint_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     part, files = 64 << 10, 8
-    monkeypatch.setattr(bucket, "_RANGE_BYTES", part)
-    monkeypatch.setattr(bucket, "_RANGED_BYTES", 8 * part)
+    monkeypatch.setattr(ranges, "_RANGE_BYTES", part)
+    monkeypatch.setattr(ranges, "_LARGE_BYTES", 8 * part)
     data = os.urandom(8 * part)
     source = fill(tmp_path / "source", {f"big{number}": data for number in range(files)})
     lock, waiting, most = threading.Lock(), 0, 0

@@ -438,7 +438,7 @@ def test_a_store_that_is_down_is_waited_for(
     checkpoint_id = str(uuid.uuid4())
     server.stop()
     entries = store.write(checkpoint_id, source, ["model.pt"])
-    assert pauses[:2] == [0.2, 0.4]
+    assert pauses[:2] == [0.1, 0.2]
     assert store.list(checkpoint_id) == {"model.pt": 7000}
     store.read(checkpoint_id, tmp_path / "back", ["model.pt"], expected=entries)
 

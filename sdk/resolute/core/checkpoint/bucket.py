@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Protocol, TypeVar, final
+from typing import Protocol, TypeVar, final
 
 from resolute.core.checkpoint.logged import Watch, logged
-from resolute.core.checkpoint.manifest import FileEntry, algorithms_of, difference
+from resolute.core.checkpoint.manifest import FileEntry, algorithms_of, compare, make_directories
+from resolute.core.checkpoint.measured import MeasuredFile
+from resolute.core.checkpoint.ranges import AT_ONCE, LARGE_AT_ONCE, in_ranges, is_large
 from resolute.core.checkpoint.reuse import Reuse
 from resolute.digests import PREFERRED, new_hash, written
 from resolute.disk import naming_full_disk
-from resolute.errors import DataLossError, FailedPreconditionError, UnavailableError
+from resolute.errors import UnavailableError
 from resolute.progress import Progress, counted
 from resolute.retries import FIRST_PAUSE, patiently, renewing
 from resolute.transport import DEFAULT_TIMEOUT, GoneError, RefusedError, Transport
 from resolute.trial_errors import CheckpointNotFound
 
 _THREADS = 8
-_PARTS_AT_ONCE = 4
 _BATCH_FILES = 250
 _BATCH_BYTES = 1 << 30
-_RANGED_BYTES = 64 << 20
-"""Files from this size on come by several connections."""
-_RANGE_BYTES = 16 << 20
-_LARGE_AT_ONCE = 2
-"""Files that come by ranges at the same time: each keeps some of them in memory until it is their turn."""
 _T = TypeVar("_T")
 
 
@@ -146,9 +142,7 @@ class BucketStore:
             UnavailableError: The store was away for longer than the patience.
         """
         wanted = list(paths)
-        for path in wanted:
-            directory = target / path if path.endswith("/") else (target / path).parent
-            directory.mkdir(parents=True, exist_ok=True)
+        make_directories(target, wanted)
         files = [path for path in wanted if not path.endswith("/")]
         sizes = {entry.path: entry.size for entry in expected}
         total = sum(sizes.get(path, 0) for path in files)
@@ -169,13 +163,8 @@ class BucketStore:
                     pool.add(self._patiently, receiving.file, path, url)
             remedy = "free some space and repeat"
             with naming_full_disk(f"copy checkpoint {checkpoint_id} to {target}", remedy=remedy):
-                found = {entry.path: entry for entry in pool.results()}
-        faults = [difference(entry, found[entry.path]) for entry in expected if entry.path in found]
-        if any(faults):
-            raise DataLossError(
-                f"checkpoint {checkpoint_id} is damaged in its bucket: {'; '.join(filter(None, faults))}; "
-                "restore from another checkpoint"
-            )
+                found = pool.results()
+        compare(expected, found, name=f"checkpoint {checkpoint_id} in its bucket")
 
     def delete(self, checkpoint_id: str) -> None:
         """Removes the checkpoint through the service."""
@@ -191,10 +180,10 @@ class _Pool:
 
     def __init__(self) -> None:
         self._files = ThreadPoolExecutor(_THREADS, thread_name_prefix="resolute-checkpoint")
-        self._parts = ThreadPoolExecutor(_PARTS_AT_ONCE, thread_name_prefix="resolute-part")
+        self._parts = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="resolute-part")
         # A part waits in memory from when it is read until it is sent.
-        self._room = threading.Semaphore(_PARTS_AT_ONCE + 1)
-        self.large = threading.Semaphore(_LARGE_AT_ONCE)
+        self._room = threading.Semaphore(AT_ONCE + 1)
+        self.large = threading.Semaphore(LARGE_AT_ONCE)
         self._futures: list[Future[FileEntry]] = []
 
     def __enter__(self) -> _Pool:
@@ -249,14 +238,14 @@ class _Sending:
 
     def _whole(self, target: Target, size: int, count: Callable[[int], None]) -> FileEntry:
         with (self.source / target.path).open("rb") as content:
-            body = _Measured(content, size, count=count)
+            body = MeasuredFile(content, size, count=count)
             self.transport.put(target.urls[0], body, size=size, headers=target.headers)
-            return FileEntry(target.path, size, body.digest(target.path))
+            return FileEntry(target.path, size, body.digest())
 
     def _in_parts(self, target: Target, size: int, count: Callable[[int], None]) -> FileEntry:
         futures: list[Future[str]] = []
         with (self.source / target.path).open("rb") as content:
-            body = _Measured(content, size, count=count)
+            body = MeasuredFile(content, size, count=count)
             try:
                 for url in target.urls:
                     data = body.read(target.part_size)
@@ -266,7 +255,7 @@ class _Sending:
                 etags = tuple(future.result() for future in futures)
             finally:
                 wait(futures)
-            return FileEntry(target.path, size, body.digest(target.path), target.upload_id, etags)
+            return FileEntry(target.path, size, body.digest(), target.upload_id, etags)
 
 
 def _put_part(transport: Transport, url: str, data: bytes, headers: Mapping[str, str]) -> Callable[[], str]:
@@ -310,10 +299,8 @@ class _Receiving:
                     output.write(piece)
                     count(len(piece))
 
-                expected = self.sizes.get(path, 0)
-                if expected >= _RANGED_BYTES:
-                    with self.pool.large:
-                        size = self._in_ranges(current, expected, take)
+                if is_large(self.sizes.get(path, 0)):
+                    size = self._in_ranges(path, current, take)
                 else:
                     size = self.transport.get(current, take)
             return FileEntry(path, size, written(summed, algorithm))
@@ -326,64 +313,17 @@ class _Receiving:
                 f"restore from another checkpoint ({failure})"
             ) from failure
 
-    def _in_ranges(self, url: str, size: int, take: Callable[[bytearray], None]) -> int:
-        """Receives a large file by several connections; what comes early waits for its turn in memory."""
-        waiting: deque[Future[bytearray]] = deque()
+    def _in_ranges(self, path: str, url: str, take: Callable[[bytearray], None]) -> int:
+        def fetch(start: int, size: int) -> bytearray:
+            return self.transport.get_range(url, start=start, size=size)
+
         received = 0
-        try:
-            for start in range(0, size, _RANGE_BYTES):
-                count = min(_RANGE_BYTES, size - start)
-                waiting.append(
-                    self.pool.part(partial(self.transport.get_range, url, start=start, size=count))
-                )
-                if len(waiting) == _PARTS_AT_ONCE:
-                    received += _taken(waiting.popleft(), take)
-            while waiting:
-                received += _taken(waiting.popleft(), take)
-        finally:
-            wait(waiting)
+        pieces = in_ranges(self.sizes[path], fetch, submit=self.pool.part)
+        with self.pool.large, contextlib.closing(pieces):
+            for piece in pieces:
+                take(piece)
+                received += len(piece)
         return received
-
-
-def _taken(part: Future[bytearray], take: Callable[[bytearray], None]) -> int:
-    data = part.result()
-    take(data)
-    return len(data)
-
-
-class _Measured:
-    """A file that is read once, to be sent and to be summed up."""
-
-    def __init__(self, content: BinaryIO, size: int, *, count: Callable[[int], None]) -> None:
-        self._content = content
-        self._count = count
-        self._left = size
-        self._digest = new_hash()
-
-    def read(self, size: int = -1, /) -> bytes:
-        """Gives the next bytes, and none beyond the size that was announced."""
-        name = getattr(self._content, "name", "a file")
-        try:
-            data = self._content.read(self._left if size < 0 else min(size, self._left))
-        except OSError as failure:
-            # Not to be taken for a failure of the connection that it is read for.
-            raise FailedPreconditionError(f"{name} cannot be read: {failure}; write it again") from failure
-        if self._left and not data:
-            raise FailedPreconditionError(_changed(name))
-        self._left -= len(data)
-        self._digest.update(data)
-        self._count(len(data))
-        return data
-
-    def digest(self, path: str) -> str:
-        """The digest of what was sent: everything."""
-        if self._left or self._content.read(1):
-            raise FailedPreconditionError(_changed(path))
-        return written(self._digest)
-
-
-def _changed(path: object) -> str:
-    return f"{path} changed while it was uploaded; write a checkpoint's files before you upload them"
 
 
 def _batches(sizes: Mapping[str, int]) -> Iterator[dict[str, int]]:

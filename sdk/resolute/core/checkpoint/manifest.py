@@ -235,14 +235,32 @@ def verify(root: Path, files: Sequence[FileEntry], *, name: str, progress: Progr
     faults = [f"{entry.path} is missing" for entry in files if not (root / entry.path).exists()]
     present = [entry for entry in files if not entry.is_directory and (root / entry.path).is_file()]
     paths = [entry.path for entry in present]
-    found = {entry.path: entry for entry in sum_up(root, paths, algorithms_of(present), progress=progress)}
-    faults += [fault for entry in present if (fault := difference(entry, found[entry.path]))]
-    if faults:
-        raise DataLossError(f"{name} is damaged: {'; '.join(faults)}; restore from another checkpoint")
+    found = sum_up(root, paths, algorithms_of(present), progress=progress)
+    compare(present, found, name=name, faults=faults)
 
 
-def difference(expected: FileEntry, found: FileEntry) -> str:
-    """Says how a file differs from what was committed; an empty text if it does not."""
+def compare(
+    expected: Iterable[FileEntry], found: Iterable[FileEntry], *, name: str, faults: Iterable[str] = ()
+) -> None:
+    """Compares what was found of files with what was committed; files that were not looked for do not matter.
+
+    Args:
+        expected: What was committed.
+        found: What was found.
+        name: Names the checkpoint, and perhaps its place, in errors.
+        faults: What is known to be wrong already.
+
+    Raises:
+        DataLossError: A file is another, or something was wrong already; it lists all such files.
+    """
+    by_path = {entry.path: entry for entry in found}
+    differences = (_difference(entry, by_path[entry.path]) for entry in expected if entry.path in by_path)
+    all_faults = [*faults, *filter(None, differences)]
+    if all_faults:
+        raise DataLossError(f"{name} is damaged: {'; '.join(all_faults)}; restore from another checkpoint")
+
+
+def _difference(expected: FileEntry, found: FileEntry) -> str:
     if found.size != expected.size:
         return f"{expected.path} has {found.size} bytes instead of {expected.size}"
     differs = expected.digest and found.digest != expected.digest
@@ -252,6 +270,12 @@ def difference(expected: FileEntry, found: FileEntry) -> str:
 def algorithms_of(files: Iterable[FileEntry]) -> dict[str, str]:
     """Returns by path how files were summed up, to compare them in the same way."""
     return {file.path: file.digest.partition(":")[0] for file in files if file.digest}
+
+
+def make_directories(root: Path, paths: Iterable[str]) -> None:
+    """Makes the directories among the paths, and those that the others lie in."""
+    for directory in {root / path if path.endswith("/") else (root / path).parent for path in paths}:
+        directory.mkdir(parents=True, exist_ok=True)
 
 
 def selected(resources: Mapping[str, int], selector: Selector | None) -> list[str]:

@@ -4,37 +4,30 @@ from __future__ import annotations
 
 import contextlib
 import io
-import logging
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, TypeVar, cast
 
 from resolute.core.checkpoint.logged import Watch, logged
-from resolute.core.checkpoint.manifest import FileEntry, algorithms_of, difference
+from resolute.core.checkpoint.manifest import FileEntry, algorithms_of, compare, make_directories
 from resolute.core.checkpoint.measured import MeasuredFile
 from resolute.core.checkpoint.objects.base import Objects
+from resolute.core.checkpoint.ranges import AT_ONCE, LARGE_AT_ONCE, in_ranges, is_large
 from resolute.core.checkpoint.records import RECORDS
 from resolute.core.checkpoint.stores import check_identifier
 from resolute.digests import PREFERRED, new_hash, written
 from resolute.disk import naming_full_disk
-from resolute.errors import DataLossError, InvalidArgumentError, NotFoundError, UnavailableError
+from resolute.errors import InvalidArgumentError, NotFoundError
 from resolute.progress import Progress, counted
+from resolute.retries import patiently
 from resolute.trial_errors import CheckpointNotFound
 
 _THREADS = 8
-_RANGES_AT_ONCE = 4
-_RANGED_BYTES = 64 << 20
-"""Files from this size on come by several connections."""
-_RANGE_BYTES = 16 << 20
-_LARGE_AT_ONCE = 2
 _PATIENCE = 120.0
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0
-_log = logging.getLogger("resolute.core")
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
@@ -67,7 +60,7 @@ class ObjectStore:
         self._patience = patience
         self._sleep = sleep
         self._watch = watch
-        self._large = threading.Semaphore(_LARGE_AT_ONCE)
+        self._large = threading.Semaphore(LARGE_AT_ONCE)
 
     def in_place(self, checkpoint_id: str) -> Path | None:
         """None: files have to be copied."""
@@ -119,9 +112,7 @@ class ObjectStore:
             UnavailableError: The store was away for longer than the patience.
         """
         wanted = list(paths)
-        for path in wanted:
-            directory = target / path if path.endswith("/") else (target / path).parent
-            directory.mkdir(parents=True, exist_ok=True)
+        make_directories(target, wanted)
         files = [path for path in wanted if not path.endswith("/")]
         sizes = {entry.path: entry.size for entry in expected}
         what = f"checkpoint {checkpoint_id} is downloaded from {self._objects.place}"
@@ -130,7 +121,7 @@ class ObjectStore:
         remedy = "free some space and repeat"
         with (
             naming_full_disk(f"copy checkpoint {checkpoint_id} to {target}", remedy=remedy),
-            ThreadPoolExecutor(_RANGES_AT_ONCE, thread_name_prefix="resolute-range") as ranges,
+            ThreadPoolExecutor(AT_ONCE, thread_name_prefix="resolute-range") as ranges,
         ):
 
             def receive(path: str) -> FileEntry:
@@ -140,18 +131,13 @@ class ObjectStore:
                 )
 
             try:
-                found = {entry.path: entry for entry in _at_once(partial(self._patiently, receive), files)}
+                found = _at_once(partial(self._patiently, receive), files)
             except NotFoundError as failure:
                 raise CheckpointNotFound(
                     f"a file of checkpoint {checkpoint_id} is gone: {failure}; "
                     "restore from another checkpoint"
                 ) from failure
-        faults = [difference(entry, found[entry.path]) for entry in expected if entry.path in found]
-        if any(faults):
-            raise DataLossError(
-                f"checkpoint {checkpoint_id} is damaged in {self._objects.place}: "
-                f"{'; '.join(filter(None, faults))}; restore from another checkpoint"
-            )
+        compare(expected, found, name=f"checkpoint {checkpoint_id} in {self._objects.place}")
 
     def delete(self, checkpoint_id: str) -> None:
         """Removes every object of the checkpoint."""
@@ -177,45 +163,25 @@ class ObjectStore:
         """Forgets a checkpoint."""
         self._patiently(lambda key: self._objects.delete([key]), self._record(checkpoint_id))
 
-    def _pieces(self, key: str, size: int, ranges: ThreadPoolExecutor) -> Iterator[bytes]:
-        """Gives an object in order; of a large one, what comes early waits for its turn in memory."""
-        if size < _RANGED_BYTES:
+    def _pieces(self, key: str, size: int, ranges: ThreadPoolExecutor) -> Generator[bytes, None, None]:
+        """Gives an object in order."""
+        if not is_large(size):
             yield from self._objects.read(key)
             return
 
-        def fetch(start: int) -> bytes:
-            return b"".join(self._objects.read(key, start=start, size=min(_RANGE_BYTES, size - start)))
+        def fetch(start: int, count: int) -> bytes:
+            return b"".join(self._objects.read(key, start=start, size=count))
 
-        waiting: deque[Future[bytes]] = deque()
         with self._room(size):
-            try:
-                for start in range(0, size, _RANGE_BYTES):
-                    waiting.append(ranges.submit(fetch, start))
-                    if len(waiting) == _RANGES_AT_ONCE:
-                        yield waiting.popleft().result()
-                while waiting:
-                    yield waiting.popleft().result()
-            finally:
-                for future in waiting:
-                    future.cancel()
+            yield from in_ranges(size, fetch, submit=ranges.submit)
 
     def _room(self, size: int) -> contextlib.AbstractContextManager[object]:
         """Waits until there is room in memory for the parts of a file."""
-        return self._large if size >= _RANGED_BYTES else contextlib.nullcontext()
+        return self._large if is_large(size) else contextlib.nullcontext()
 
     def _patiently(self, work: Callable[[_T], _R], subject: _T) -> _R:
         """Repeats work for as long as the store is away or busy."""
-        start, pause = time.monotonic(), _FIRST_PAUSE
-        while True:
-            try:
-                return work(subject)
-            except UnavailableError as failure:
-                waited = time.monotonic() - start
-                if waited + pause > self._patience:
-                    raise
-                _log.warning("a checkpoint waits for its store (%.0f s so far): %s", waited, failure)
-                self._sleep(pause)
-                pause = min(pause * 2, _LONGEST_PAUSE)
+        return patiently(partial(work, subject), patience=self._patience, sleep=self._sleep)
 
     def _key(self, checkpoint_id: str, path: str) -> str:
         check_identifier(checkpoint_id)
@@ -236,11 +202,11 @@ class ObjectStore:
 
 
 def _received(
-    path: str, pieces: Iterator[bytes], target: Path, *, algorithm: str, progress: Progress
+    path: str, pieces: Generator[bytes, None, None], target: Path, *, algorithm: str, progress: Progress
 ) -> FileEntry:
     summed, size = new_hash(algorithm), 0
     with (
-        contextlib.closing(pieces),  # type: ignore[type-var]  # a generator, whose connections end with it
+        contextlib.closing(pieces),
         counted(progress) as count,
         (target / path).open("wb") as output,
     ):

@@ -13,15 +13,15 @@ from resolute.core.checkpoint.logged import Watch, logged
 from resolute.core.checkpoint.manifest import (
     FileEntry,
     algorithms_of,
+    compare,
     copy_measured,
-    difference,
     list_directory,
     sync_directories,
 )
 from resolute.core.checkpoint.records import RECORDS
 from resolute.core.checkpoint.reuse import Reuse
 from resolute.disk import naming_full_disk
-from resolute.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
+from resolute.errors import FailedPreconditionError, InvalidArgumentError
 from resolute.trial_errors import CheckpointNotFound
 
 _REMEDY = "free some space and repeat"
@@ -143,15 +143,9 @@ class DirectoryStore:
                 copies = copy_measured(
                     source, target, sorted(wanted), algorithms_of(expected), progress=progress
                 )
-            copied = {entry.path: entry for entry in copies}
         except FileNotFoundError as failure:
             raise CheckpointNotFound(f"a file of checkpoint {checkpoint_id} is gone: {failure}") from failure
-        faults = [difference(entry, copied[entry.path]) for entry in expected if entry.path in copied]
-        if any(faults):
-            raise DataLossError(
-                f"checkpoint {checkpoint_id} is damaged: {'; '.join(filter(None, faults))}; "
-                "restore from another checkpoint"
-            )
+        compare(expected, copies, name=f"checkpoint {checkpoint_id}")
 
     def delete(self, checkpoint_id: str) -> None:
         """Removes the directory.
