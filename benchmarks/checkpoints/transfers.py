@@ -252,11 +252,7 @@ class Results:
 @contextmanager
 def world(folder: Path) -> Iterator[tuple[S3Server, Ours, str]]:
     with own_s3_server(folder / "s3", _KEEPING_NO_TAGS) as server:
-        os.environ |= {
-            "RESOLUTE_CHECKPOINTS_S3_ACCESS_KEY": server.access_key,
-            "RESOLUTE_CHECKPOINTS_S3_SECRET_KEY": server.secret_key,
-            "RESOLUTE_CHECKPOINTS_S3_REGION": REGION,
-        }
+        os.environ |= server.variables()
         bucket = server.new_bucket()
         storage = checkpoint_pb2.Storage(
             bucket=checkpoint_pb2.Storage.Bucket(bucket=bucket, endpoint_url=server.endpoint_url)

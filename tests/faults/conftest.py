@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from support.core_cluster import Trial, cluster
-from support.s3 import REGION, S3Server, s3_server
+from support.s3 import S3Server, s3_server
 from support.store_proxy import StoreProxy, store_proxy
 
 
@@ -26,9 +26,8 @@ def proxy(server: S3Server) -> Iterator[StoreProxy]:
 @pytest.fixture
 def trial(tmp_path: Path, server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trial]:
     """This process as a trial, beside services that know the store and tidy up at once."""
-    monkeypatch.setenv("RESOLUTE_CHECKPOINTS_S3_ACCESS_KEY", server.access_key)
-    monkeypatch.setenv("RESOLUTE_CHECKPOINTS_S3_SECRET_KEY", server.secret_key)
-    monkeypatch.setenv("RESOLUTE_CHECKPOINTS_S3_REGION", REGION)
+    for name, value in server.variables().items():
+        monkeypatch.setenv(name, value)
     monkeypatch.setenv("RESOLUTE_CHECKPOINTS_ABANDON_SECONDS", "0.001")
     monkeypatch.setenv("RESOLUTE_CHECKPOINTS_COLLECT_SECONDS", "0.2")
     with cluster(tmp_path) as running:

@@ -7,11 +7,8 @@ what was deleted is gone, and nothing else lies in the bucket: no object, and no
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 import signal
-import sys
-import traceback
 import uuid
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -24,7 +21,7 @@ import urllib3
 from support.checkpoints import EXPERIMENT, SERVICE, TRIAL
 from support.clocks import ManualClock
 from support.s3 import REGION, S3Server, parts_in
-from support.steps import Steps
+from support.steps import Steps, in_child
 
 from resolute_checkpoints.blobs import s3
 from resolute_checkpoints.blobs.base import FinishedUpload
@@ -202,27 +199,16 @@ async def examine(scene: Scene) -> None:
     assert parts_in(scene.server, scene.bucket) == []
 
 
-def in_child(scene: Scene, work: Callable[[Scene], Coroutine[Any, Any, None]], *, fatal: int = 0) -> int:
-    """Runs a service in a process of its own; returns its status, or the signal that ended it below zero."""
-    child = os.fork()
-    if child:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    status = 1
-    try:
-        if fatal:
-            steps = Steps(fatal)
-            steps.around(Database, "write")
-            for name in ("upload_urls", "finish_uploads", "drop_uploads", "faults", "remove", "remove_files"):
-                steps.around(ObjectStore, name)
-        scene.open()
-        asyncio.run(work(scene))
-        scene.close()
-        status = 0
-    except BaseException:  # noqa: BLE001 - the parent is told by the status
-        traceback.print_exc()
-        sys.stderr.flush()
-    finally:
-        os._exit(status)
+def serve(scene: Scene, work: Callable[[Scene], Coroutine[Any, Any, None]], *, fatal: int = 0) -> None:
+    """Runs a service, up to its fatal step if it has one."""
+    if fatal:
+        steps = Steps(fatal)
+        steps.around(Database, "write")
+        for name in ("upload_urls", "finish_uploads", "drop_uploads", "faults", "remove", "remove_files"):
+            steps.around(ObjectStore, name)
+    scene.open()
+    asyncio.run(work(scene))
+    scene.close()
 
 
 @pytest.mark.integration
@@ -240,9 +226,9 @@ def test_whatever_step_it_dies_at_the_next_one_finds_whole_checkpoints_and_no_li
         folder.mkdir()
         shutil.copy(template, folder)
         scene = Scene(server, server.new_bucket(), folder)
-        status = in_child(scene, life, fatal=fatal)
+        status = in_child(partial(serve, scene, life, fatal=fatal))
         assert status in {0, -signal.SIGKILL}
-        assert in_child(scene, examine) == 0, f"after a kill at step {fatal}"
+        assert in_child(partial(serve, scene, examine)) == 0, f"after a kill at step {fatal}"
         if status == 0:
             assert fatal > 30, "the life has fewer steps than it should"
             return

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.core_cluster import Trial, cluster
-from support.s3 import REGION, S3Server, own_s3_server
+from support.s3 import S3Server, own_s3_server
 
 from resolute import core
 
@@ -65,9 +65,8 @@ def server(tmp_path: Path) -> Iterator[S3Server]:
 
 @pytest.fixture
 def trial(tmp_path: Path, server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trial]:
-    monkeypatch.setenv("RESOLUTE_CHECKPOINTS_S3_ACCESS_KEY", server.access_key)
-    monkeypatch.setenv("RESOLUTE_CHECKPOINTS_S3_SECRET_KEY", server.secret_key)
-    monkeypatch.setenv("RESOLUTE_CHECKPOINTS_S3_REGION", REGION)
+    for name, value in server.variables().items():
+        monkeypatch.setenv(name, value)
     with cluster(tmp_path) as running:
         running.enter(monkeypatch)
         yield running

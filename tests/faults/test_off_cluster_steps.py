@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
-import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from support.s3 import S3Server
-from support.steps import Steps
+from support.steps import Steps, in_child
 
 from resolute.core import DistributedContext, DummyCheckpointContext
 from resolute.core.checkpoint.objects.s3 import S3Objects
@@ -94,35 +93,23 @@ def examine(scene: Scene) -> None:
             checkpoint.download(checkpoint_id, back)
 
 
-def in_child(work: Callable[[Scene], None], scene: Scene, *, fatal: int = 0) -> int:
-    """Does it in a process of its own; returns its status, or the signal that ended it below zero."""
-    child = os.fork()
-    if child:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    status = 1
-    try:
-        if fatal:
-            steps = Steps(fatal)
-            for name in REQUESTS:
-                steps.around(S3Objects, name)
-            for name in SYSTEM_CALLS:
-                steps.around(os, name)
-        work(scene)
-        status = 0
-    except BaseException:  # noqa: BLE001 - the parent is told by the status
-        traceback.print_exc()
-        sys.stderr.flush()
-    finally:
-        os._exit(status)
+def cut_short(scene: Scene, *, fatal: int) -> None:
+    """Leads the life up to its fatal step."""
+    steps = Steps(fatal)
+    for name in REQUESTS:
+        steps.around(S3Objects, name)
+    for name in SYSTEM_CALLS:
+        steps.around(os, name)
+    life(scene)
 
 
 def killed_at_every_step(storage: Callable[[Path], Storage], folder: Path, *, least: int) -> None:
     for fatal in range(1, MOST_STEPS):
         here = folder / str(fatal)
         scene = Scene(storage(here / "store"), here)
-        status = in_child(life, scene, fatal=fatal)
+        status = in_child(partial(cut_short, scene, fatal=fatal))
         assert status in {0, -signal.SIGKILL}
-        assert in_child(examine, scene) == 0, f"after a kill at step {fatal}"
+        assert in_child(partial(examine, scene)) == 0, f"after a kill at step {fatal}"
         if status == 0:
             assert fatal > least, "the life has fewer steps than it should"
             return

@@ -6,6 +6,9 @@ import asyncio
 import functools
 import os
 import signal
+import sys
+import traceback
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -44,3 +47,19 @@ class Steps:
             return result
 
         setattr(owner, name, now)
+
+
+def in_child(work: Callable[[], object]) -> int:
+    """Does it in a process of its own; returns its status, or the signal that ended it below zero."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    status = 1
+    try:
+        work()
+        status = 0
+    except BaseException:  # noqa: BLE001 - the parent is told by the status
+        traceback.print_exc()
+        sys.stderr.flush()
+    finally:
+        os._exit(status)

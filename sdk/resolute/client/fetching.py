@@ -14,7 +14,7 @@ from resolute.errors import DataLossError
 from resolute.file_cache import FileCache
 from resolute.progress import Progress, counted
 
-_PIECE = 1 << 20
+_PIECE = 1 << 18
 
 
 def is_there(file: FileRecord, path: Path, *, stop: Stop) -> bool:

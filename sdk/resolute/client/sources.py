@@ -22,7 +22,7 @@ Take = Callable[[bytes | memoryview], None]
 """Gets bytes piece by piece, in order."""
 PATIENCE = 60.0
 """Seconds that a store which is away or busy is waited for."""
-_PIECE = 1 << 20
+_PIECE = 1 << 18
 _CONNECT_TIMEOUT = 3.0
 _URLS_AT_ONCE = 250
 """Of the longest names there are, so many URLs fit a message."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from support.core_cluster import Trial, cluster
-from support.s3 import REGION, S3Server, s3_server
+from support.s3 import S3Server, s3_server
 
 
 @pytest.fixture
@@ -26,9 +26,8 @@ def server(tmp_path: Path) -> Iterator[S3Server]:
 @pytest.fixture
 def bucket_trial(tmp_path: Path, server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trial]:
     """This process as a trial, beside services that are told the keys of the store."""
-    monkeypatch.setenv("RESOLUTE_CHECKPOINTS_S3_ACCESS_KEY", server.access_key)
-    monkeypatch.setenv("RESOLUTE_CHECKPOINTS_S3_SECRET_KEY", server.secret_key)
-    monkeypatch.setenv("RESOLUTE_CHECKPOINTS_S3_REGION", REGION)
+    for name, value in server.variables().items():
+        monkeypatch.setenv(name, value)
     with cluster(tmp_path) as running:
         running.enter(monkeypatch)
         yield running

@@ -294,7 +294,7 @@ class _Receiving:
             summed = new_hash(algorithm)
             with counted(self.progress) as count, (self.target / path).open("wb") as output:
 
-                def take(piece: bytearray | memoryview) -> None:
+                def take(piece: memoryview) -> None:
                     summed.update(piece)
                     output.write(piece)
                     count(len(piece))
@@ -313,16 +313,16 @@ class _Receiving:
                 f"restore from another checkpoint ({failure})"
             ) from failure
 
-    def _in_ranges(self, path: str, url: str, take: Callable[[bytearray], None]) -> int:
+    def _in_ranges(self, path: str, url: str, take: Callable[[memoryview], None]) -> int:
         def fetch(start: int, size: int) -> bytearray:
             return self.transport.get_range(url, start=start, size=size)
 
         received = 0
-        pieces = in_ranges(self.sizes[path], fetch, submit=self.pool.part)
-        with self.pool.large, contextlib.closing(pieces):
-            for piece in pieces:
-                take(piece)
-                received += len(piece)
+        blocks = in_ranges(self.sizes[path], fetch, submit=self.pool.part)
+        with self.pool.large, contextlib.closing(blocks):
+            for block in blocks:
+                take(block)
+                received += len(block)
         return received
 
 

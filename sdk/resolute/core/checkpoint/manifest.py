@@ -152,9 +152,7 @@ def copy_measured(
     """
     wanted = list(paths)
     target.mkdir(parents=True, exist_ok=True)
-    for path in wanted:
-        directory = target / path if path.endswith("/") else (target / path).parent
-        directory.mkdir(parents=True, exist_ok=True)
+    make_directories(target, wanted)
 
     def copy(path: str) -> FileEntry:
         if path.endswith("/"):
@@ -181,9 +179,7 @@ def copy_plain(source: Path, target: Path, paths: Iterable[str]) -> None:
         paths: Relative paths.
     """
     wanted = list(paths)
-    for path in wanted:
-        directory = target / path if path.endswith("/") else (target / path).parent
-        directory.mkdir(parents=True, exist_ok=True)
+    make_directories(target, wanted)
     for path in wanted:
         if not path.endswith("/"):
             shutil.copyfile(source / path, target / path)

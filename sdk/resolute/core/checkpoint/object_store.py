@@ -163,7 +163,9 @@ class ObjectStore:
         """Forgets a checkpoint."""
         self._patiently(lambda key: self._objects.delete([key]), self._record(checkpoint_id))
 
-    def _pieces(self, key: str, size: int, ranges: ThreadPoolExecutor) -> Generator[bytes, None, None]:
+    def _pieces(
+        self, key: str, size: int, ranges: ThreadPoolExecutor
+    ) -> Generator[bytes | memoryview, None, None]:
         """Gives an object in order."""
         if not is_large(size):
             yield from self._objects.read(key)
@@ -202,7 +204,12 @@ class ObjectStore:
 
 
 def _received(
-    path: str, pieces: Generator[bytes, None, None], target: Path, *, algorithm: str, progress: Progress
+    path: str,
+    pieces: Generator[bytes | memoryview, None, None],
+    target: Path,
+    *,
+    algorithm: str,
+    progress: Progress,
 ) -> FileEntry:
     summed, size = new_hash(algorithm), 0
     with (

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, wait
 from functools import partial
-from typing import TypeVar
 
 AT_ONCE = 4
 """Ranges of one object that are fetched, or wait for their turn, at the same time."""
@@ -14,7 +13,9 @@ LARGE_AT_ONCE = 2
 """Objects that come by ranges at the same time: each keeps some of them in memory until it is their turn."""
 _LARGE_BYTES = 64 << 20
 _RANGE_BYTES = 16 << 20
-_Piece = TypeVar("_Piece")
+_BLOCK_BYTES = 1 << 18
+"""Of a larger write Linux (6.18, ext4) makes large folios: 1 GB took 3.2 s of a processor in place of 0.5 s."""
+_Range = bytes | bytearray
 
 
 def is_large(size: int) -> bool:
@@ -24,24 +25,30 @@ def is_large(size: int) -> bool:
 
 def in_ranges(
     size: int,
-    fetch: Callable[[int, int], _Piece],
+    fetch: Callable[[int, int], _Range],
     *,
-    submit: Callable[[Callable[[], _Piece]], Future[_Piece]],
-) -> Generator[_Piece, None, None]:
-    """Gives an object in order; what comes early waits for its turn in memory.
+    submit: Callable[[Callable[[], _Range]], Future[_Range]],
+) -> Generator[memoryview, None, None]:
+    """Gives an object in order, in blocks to be written; what comes early waits for its turn in memory.
 
     Args:
         size: Bytes of the object.
         fetch: Gets a range, by its first byte and its length.
         submit: Has a range fetched by another thread.
     """
-    waiting: deque[Future[_Piece]] = deque()
+    waiting: deque[Future[_Range]] = deque()
     try:
         for start in range(0, size, _RANGE_BYTES):
             waiting.append(submit(partial(fetch, start, min(_RANGE_BYTES, size - start))))
             if len(waiting) == AT_ONCE:
-                yield waiting.popleft().result()
+                yield from _blocks(waiting.popleft())
         while waiting:
-            yield waiting.popleft().result()
+            yield from _blocks(waiting.popleft())
     finally:
         wait([future for future in waiting if not future.cancel()])
+
+
+def _blocks(fetched: Future[_Range]) -> Iterator[memoryview]:
+    view = memoryview(fetched.result())
+    for start in range(0, len(view), _BLOCK_BYTES):
+        yield view[start : start + _BLOCK_BYTES]
