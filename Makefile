@@ -8,7 +8,7 @@ SEEDS ?= 5
 
 AZURITE := .cache/azurite/node_modules/.bin/azurite-blob
 
-.PHONY: setup demo azurite test again check proto bench format worlds chaos clean
+.PHONY: setup demo azurite test again check proto bench format distributed chaos clean
 
 setup: $(STAMP)
 
@@ -31,7 +31,7 @@ $(AZURITE):
 
 test: $(STAMP)
 	-test -x $(AZURITE) || $(MAKE) azurite
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not world"
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not distributed"
 
 # What failed in the last run, once more and one at a time: a machine that stalled lets it pass, a fault does not.
 again: $(STAMP)
@@ -57,16 +57,16 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# Horovod, DeepSpeed and timm: only real worlds need them.
-$(VENV)/.worlds: $(STAMP) tools/install_worlds.py
-	$(BIN)/python tools/install_worlds.py
+# Horovod, DeepSpeed and timm: only the distributed tests need them.
+$(VENV)/.distributed: $(STAMP) tools/install_distributed.py
+	$(BIN)/python tools/install_distributed.py
 	touch $@
 
-worlds: $(VENV)/.worlds
-	$(BIN)/python -m pytest -m world tests/worlds
+distributed: $(VENV)/.distributed
+	$(BIN)/python -m pytest -m distributed tests/distributed
 
 chaos: $(STAMP)
-	PYTHONPATH=tests $(BIN)/python -m faults.chaos --seeds $(SEEDS)
+	PYTHONPATH=tests $(BIN)/python -m faults.harness.chaos --seeds $(SEEDS)
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import grpc
 
-from resolute.client.home import Home
+from resolute.client.connection.home import Home
 from resolute.rpc.channel import open_channel
-from resolute_launch.ports import ReservedPorts
+from resolute_launch.supervisor.ports import ReservedPorts
 
 
 @dataclass(frozen=True)

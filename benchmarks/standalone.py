@@ -17,10 +17,10 @@ from typing import Any
 
 import grpc
 
-from resolute.clock import SYSTEM_CLOCK
+from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.rpc.channel import open_channel
+from resolute_serving.auth.tokens import TokenSigner, load_or_create_key
 from resolute_serving.context import Role, TrialRun, User
-from resolute_serving.tokens import TokenSigner, load_or_create_key
 
 _HOUR = 3600.0
 

@@ -58,7 +58,7 @@ def cutters(sizes: Iterable[int]) -> dict[str, Cutter]:
 
 
 @dataclass
-class Holdings:
+class FileIndex:
     """What a store has that cuts files in one way."""
 
     cut: Cutter

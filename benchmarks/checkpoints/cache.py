@@ -22,11 +22,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from support.s3 import REGION, S3Server, own_s3_server
+from support.object_stores.s3 import REGION, S3Server, own_s3_server
 
 from benchmarks.standalone import say, seconds
 from resolute import core
-from resolute.file_cache import DIRECTORY_VARIABLE
+from resolute.transfer.cache import DIRECTORY_VARIABLE
 
 _MEGABYTE = 1_000_000
 

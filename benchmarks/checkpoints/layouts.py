@@ -24,7 +24,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.checkpoints._chunks import Holdings, cutters
+from benchmarks.checkpoints._chunks import FileIndex, cutters
 from benchmarks.checkpoints._trainings import TRAININGS, train
 from benchmarks.checkpoints.transfers import Ours, world
 from benchmarks.standalone import say, seconds
@@ -85,7 +85,7 @@ def shares(folder: Path) -> dict[str, dict[str, float]]:
     """Trains, and cuts what it writes in every way."""
     found: dict[str, dict[str, float]] = {}
     for number, name in enumerate(TRAININGS):
-        stores = {way: Holdings(cut) for way, cut in cutters(_SIZES).items()}
+        stores = {way: FileIndex(cut) for way, cut in cutters(_SIZES).items()}
         place = folder / f"training-{number}"
         place.mkdir()
         for epoch, checkpoint in enumerate(train(name, place)):

@@ -37,22 +37,22 @@ from typing import Any, TypeVar, cast
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from support.s3 import REGION, S3Server, own_s3_server, rclone
+from support.object_stores.s3 import REGION, S3Server, own_s3_server, rclone
 
 from benchmarks.standalone import Standalone, say, seconds, standalone
 from resolute.api.checkpoints.v1 import checkpoint_pb2
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as api
 from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import CheckpointsServiceStub
-from resolute.client.download import download
+from resolute.client.connection.session import Session
+from resolute.client.downloads.checkpoint_files import download
+from resolute.client.downloads.sources import DownloadMode
 from resolute.client.remote.checkpoints import Checkpoints
-from resolute.client.session import Session
-from resolute.client.sources import DownloadMode
-from resolute.core.checkpoint.bucket import BucketStore
-from resolute.core.checkpoint.manifest import FileEntry
-from resolute.core.checkpoint.reuse import Reuse
-from resolute.core.remote.links import RemoteHoldings, RemoteLinks
+from resolute.contracts.values import to_value
+from resolute.core.checkpoint.files.manifest import FileEntry
+from resolute.core.checkpoint.files.reuse import Reuse
+from resolute.core.checkpoint.stores.presigned import PresignedStore
+from resolute.core.remote.presigned_urls import RemoteFileIndex, RemoteUrlSigner
 from resolute.core.remote.session import Session as TrialSession
-from resolute.values import to_value
 
 T = TypeVar("T")
 _MEGABYTE = 1_000_000
@@ -89,8 +89,10 @@ class Ours:
         self._stub = stub
         self._storage = storage
         session = cast("TrialSession", Patient(stub))
-        self._store = BucketStore(RemoteLinks(session), patience=60.0)
-        self._sparing = BucketStore(RemoteLinks(session), patience=60.0, reuse=Reuse(RemoteHoldings(session)))
+        self._store = PresignedStore(RemoteUrlSigner(session), patience=60.0)
+        self._sparing = PresignedStore(
+            RemoteUrlSigner(session), patience=60.0, reuse=Reuse(RemoteFileIndex(session))
+        )
         self._last: tuple[str, list[FileEntry]] = ("", [])
 
     def up(self, source: Path, paths: Sequence[str]) -> None:

@@ -4,7 +4,7 @@
 
 Two ranks on this machine, without a cluster. The launcher alone and the layer around it take turns at being
 first, and each round gives one difference; beside the median of the rounds stand the least and the most of
-them, which tell how much of it is noise. Frameworks that are not installed are left out; ``make worlds``
+them, which tell how much of it is noise. Frameworks that are not installed are left out; ``make distributed``
 installs them.
 """
 

@@ -23,11 +23,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.standalone import Standalone, raw_sqlite, say, seconds, standalone
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.api.logs.v1.logs_service_pb2_grpc import LogsServiceStub
-from resolute.spool.batches import RunIdentity
-from resolute.spool.delivery import LineDelivery
-from resolute.spool.format import Line, Stdtype
-from resolute.spool.lines import LineWriter
-from resolute.spool.sender import SpoolSender
+from resolute.contracts.spool_format import Line, Stdtype
+from resolute.spool.delivery.requests import RunIdentity
+from resolute.spool.delivery.sender import SpoolSender
+from resolute.spool.delivery.services import LineDelivery
+from resolute.spool.line_writer import LineWriter
 
 _CREATE = (
     "CREATE TABLE lines (line_id INTEGER PRIMARY KEY, trial TEXT, run INTEGER, time REAL, level INTEGER, "

@@ -21,10 +21,10 @@ _PATIENCE = 600.0
 
 def train(folder: Path, reports: int) -> None:
     """Reports through the Core API's own context."""
+    from resolute.core.reporting.train import TrainContext
+    from resolute.core.reporting.trial_record import LocalTrialRecord
     from resolute.core.tensorboard import LocalTensorboard
-    from resolute.core.train import TrainContext
-    from resolute.core.trial_record import LocalTrialRecord
-    from resolute.spool.reports import ReportWriter
+    from resolute.spool.report_writer import ReportWriter
 
     writer = ReportWriter(folder)
     context = TrainContext(reporter=writer, record=LocalTrialRecord(), tensorboard=LocalTensorboard())
@@ -43,10 +43,10 @@ def train(folder: Path, reports: int) -> None:
 def supervise(address: str, folder: Path, reports: int) -> None:
     """Runs a trainer and sends what it reports while it goes on."""
     from resolute.rpc.channel import open_channel
-    from resolute.spool.batches import RunIdentity
-    from resolute.spool.delivery import ReportDelivery
-    from resolute.spool.sender import SpoolSender
-    from resolute.spool.thread import SenderThread
+    from resolute.spool.delivery.requests import RunIdentity
+    from resolute.spool.delivery.sender import SpoolSender
+    from resolute.spool.delivery.sender_thread import SenderThread
+    from resolute.spool.delivery.services import ReportDelivery
 
     identity = RunIdentity(**json.loads(os.environ["RESOLUTE_BENCH_RUN"]))
     token = os.environ["RESOLUTE_BENCH_TOKEN"]

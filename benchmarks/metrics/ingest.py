@@ -31,10 +31,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.standalone import Standalone, raw_sqlite, say, seconds, standalone
 from resolute.api.metrics.v1 import metrics_service_pb2 as api
 from resolute.api.metrics.v1.metrics_service_pb2_grpc import MetricsServiceStub
-from resolute.spool.batches import RunIdentity
-from resolute.spool.delivery import ReportDelivery
-from resolute.spool.reports import ReportWriter
-from resolute.spool.sender import SpoolSender
+from resolute.spool.delivery.requests import RunIdentity
+from resolute.spool.delivery.sender import SpoolSender
+from resolute.spool.delivery.services import ReportDelivery
+from resolute.spool.report_writer import ReportWriter
 
 NAMES = [f"metric_{number}" for number in range(10)]
 _CREATE = (

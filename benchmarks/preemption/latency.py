@@ -38,19 +38,19 @@ from benchmarks.embedded import Embedded, embedded
 from benchmarks.standalone import say
 from resolute.api.experiments.v1 import experiments_service_pb2, experiments_service_pb2_grpc
 from resolute.api.preemption.v1 import preemption_service_pb2, preemption_service_pb2_grpc
-from resolute.client.home import Home
-from resolute.clock import SYSTEM_CLOCK
+from resolute.client.connection.home import Home
+from resolute.contracts.clock import SYSTEM_CLOCK
+from resolute.contracts.run.directory import Flags
+from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.core.distributed import DummyDistributedContext
 from resolute.core.preempt import PreemptContext
-from resolute.launch_order import LaunchOrder
-from resolute.run_directory import Flags
-from resolute_experiments.signals import allocation_id
 from resolute_experiments.states import ExperimentState, RunOutcome, TrialState
 from resolute_experiments.store import experiments, runs, trials
-from resolute_launch.control_plane import ControlPlane
-from resolute_launch.signal_board import SignalBoard
-from resolute_launch.signal_watch import SignalWatch
-from resolute_serving.database import create_engine
+from resolute_experiments.transitions.signals import allocation_id
+from resolute_launch.control_plane.client import ControlPlane
+from resolute_launch.control_plane.signal_state import SignalState
+from resolute_launch.control_plane.signal_watcher import SignalWatcher
+from resolute_serving.database.engine import create_engine
 
 _POLL_SECONDS = 0.0002
 """Between two questions of the trial: a fast training step."""
@@ -235,9 +235,9 @@ def signal_times(running: Embedded, *, watchers: int, signals: int) -> list[floa
             others.recv()
         for number, allocation in allocations.items():
             flags = Path(folder) / allocation
-            board = SignalBoard(Flags.create(flags), clock=SYSTEM_CLOCK, preemption_timeout=60.0)
+            signal_state = SignalState(Flags.create(flags), clock=SYSTEM_CLOCK, preemption_timeout=60.0)
             order = LaunchOrder(allocation_id=allocation, master=endpoint.address, token="")
-            watch = SignalWatch(ControlPlane(running.channel, order), board, notify=lambda: None)
+            watch = SignalWatcher(ControlPlane(running.channel, order), signal_state, notify=lambda: None)
             watch.start()
             asking.send(flags)
             asking.recv()

@@ -27,23 +27,23 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.standalone import say
 from resolute.api.searcher.v1 import search_pb2 as pb
-from resolute.clock import SYSTEM_CLOCK
-from resolute_searcher.curves import SyntheticCurves
-from resolute_searcher.events import TrialClosed, ValidationCompleted
-from resolute_searcher.fingerprint import fingerprint
-from resolute_searcher.keeping import advance
-from resolute_searcher.live import Change, LiveSearches
-from resolute_searcher.owners import Owners
-from resolute_searcher.search import Entry
-from resolute_searcher.simulation import simulate
-from resolute_searcher.spec_messages import spec_from
-from resolute_searcher.storage import Storage
-from resolute_searcher.store import lives, log, rows, snapshots
-from resolute_searcher.store.log import Append
-from resolute_searcher.store.snapshots import Kept, Raw
-from resolute_searcher.watching import Watchers
-from resolute_serving import migrations
-from resolute_serving.database import Database
+from resolute.contracts.clock import SYSTEM_CLOCK
+from resolute_searcher.engine.search import Entry
+from resolute_searcher.log.events import TrialClosed, ValidationCompleted
+from resolute_searcher.planning.curves import SyntheticCurves
+from resolute_searcher.planning.simulation import simulate
+from resolute_searcher.runtime.live_searches import Change, LiveSearches
+from resolute_searcher.runtime.snapshotter import advance_snapshot
+from resolute_searcher.runtime.storage import Storage
+from resolute_searcher.runtime.trial_index import TrialIndex
+from resolute_searcher.runtime.watchers import Watchers
+from resolute_searcher.store import log, repository, search_rows, snapshots
+from resolute_searcher.store.fingerprint import fingerprint
+from resolute_searcher.store.log import NewEntry
+from resolute_searcher.store.snapshots import Snapshot, StoredEntry
+from resolute_searcher.wire.spec import spec_from
+from resolute_serving.database import migrations
+from resolute_serving.database.engine import Database
 
 SEARCH = "5b8e1a62-4b3c-4d0f-9a59-6f0a2f0f6a10"
 MOST_GROWTH = 1.2
@@ -162,13 +162,13 @@ async def events_after(trials: int) -> tuple[float, float, Load]:
         migrations.upgrade(database.engine, package="resolute_searcher", schema="searcher")
         storage = Storage(database)
         live = LiveSearches(
-            storage, clock=SYSTEM_CLOCK, owners=Owners(storage), watchers=Watchers(), shared=False
+            storage, clock=SYSTEM_CLOCK, trial_index=TrialIndex(storage), watchers=Watchers(), shared=False
         )
         await live.create(SEARCH, message)
         await _write(storage, entries[1:])
         durable = [await _window(live) for _ in range(_WINDOWS)]
         decided = []
-        search, _ = await database.read(lambda c: lives.load_search(c, SEARCH))
+        search, _ = await database.read(lambda c: repository.load_search(c, SEARCH))
         for _ in range(_WINDOWS):
             began = time.process_time()
             count = 0
@@ -183,24 +183,26 @@ async def events_after(trials: int) -> tuple[float, float, Load]:
 
 async def _load(storage: Storage) -> Load:
     """Loads a search in the ways there are; the snapshot is made as a worker process makes it."""
-    row = await storage.read(lambda c: rows.read_search(c, SEARCH))
+    row = await storage.read(lambda c: search_rows.read_search(c, SEARCH))
     code = fingerprint(spec_from(row.spec))
     assert code is not None
-    raw = await storage.read(lambda c: snapshots.read_raw(c, SEARCH, after=0, limit=row.last_sequence))
+    raw = await storage.read(
+        lambda c: snapshots.read_stored_entries(c, SEARCH, after=0, limit=row.last_sequence)
+    )
     # A server that loads a search does not have this program's copies of its log to look through.
     gc.collect()
     gc.freeze()
 
     async def loading() -> float:
         began = time.process_time()
-        await storage.read(lambda c: lives.load_search(c, SEARCH))
+        await storage.read(lambda c: repository.load_search(c, SEARCH))
         return time.process_time() - began
 
-    async def keep(new: list[Raw], before: bytes | None) -> tuple[bytes, float]:
+    async def keep(new: list[StoredEntry], before: bytes | None) -> tuple[bytes, float]:
         began = time.process_time()
-        state = advance(row.spec.SerializeToString(), SEARCH, before, new)
+        state = advance_snapshot(row.spec.SerializeToString(), SEARCH, before, new)
         made = time.process_time() - began
-        kept = Kept(new[-1].sequence, new[-1].tip, code, state)
+        kept = Snapshot(new[-1].sequence, new[-1].tip, code, state)
         await storage.write(lambda c: snapshots.write_snapshot(c, SEARCH, kept))
         return state, made
 
@@ -222,11 +224,11 @@ class _Alone:
 
 
 async def _write(storage: Storage, entries: list[Entry]) -> None:
-    search, tip = await storage.database.read(lambda c: lives.load_search(c, SEARCH))
-    batch: list[Append] = []
+    search, tip = await storage.database.read(lambda c: repository.load_search(c, SEARCH))
+    batch: list[NewEntry] = []
     for entry in entries:
         search.apply(entry)
-        batch.append(Append.of(search, entry, previous=tip, event_id="", now=0.0))
+        batch.append(NewEntry.of(search, entry, previous=tip, event_id="", now=0.0))
         tip = batch[-1].tip
         if len(batch) == 500 or entry is entries[-1]:
             ready, batch = batch, []

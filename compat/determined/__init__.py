@@ -31,7 +31,7 @@ _SUBMODULES = frozenset(
 
 def __getattr__(name: str) -> Any:
     if name == "TrialContext":  # the base of the contexts of all frameworks, loaded with them
-        return importlib.import_module("resolute.pytorch.trial_context").TrialContext
+        return importlib.import_module("resolute.pytorch.trial.base_context").TrialContext
     if name in _SUBMODULES:
         return importlib.import_module(f"determined.{name}")
     raise AttributeError(f"module 'determined' has no attribute {name!r}")

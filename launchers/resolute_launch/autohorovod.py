@@ -1,59 +1,10 @@
-"""Starts workers by Horovod where there are several, by torch.distributed where Horovod is missing.
+"""Runs ``layers/autohorovod`` under its documented name: ``python3 -m resolute_launch.autohorovod``."""
 
-This is what an entrypoint of the form ``module:Class`` goes through.
-"""
-
-from __future__ import annotations
-
-import dataclasses
 import sys
-from collections.abc import Sequence
 
-from resolute_launch import horovod, torch_distributed
-from resolute_launch.layers.command import run_layer
-from resolute_launch.layers.grammar import Grammar, Request
-from resolute_launch.layers.plan import LaunchPlan, direct
-from resolute_launch.layers.world import World
-
-GRAMMAR = Grammar(
-    name="determined.launch.autohorovod",
-    overrides="HVD_OVERRIDES",
-    about="Launches a script under horovodrun, or as it is where there is one slot.",
-    hidden_auto=True,
-    bare_trial=True,
-)
-
-
-def plan(request: Request, world: World, *, has_horovod: bool) -> LaunchPlan:
-    """Plans a launch.
-
-    Args:
-        request: What is wanted.
-        world: Where.
-        has_horovod: Whether Horovod is installed. Without it, its overrides mean nothing and are left out.
-    """
-    if world.workers == 1:
-        return direct(request)
-    if has_horovod:
-        return horovod.plan(request, world)
-    return torch_distributed.plan(dataclasses.replace(request, overrides=()), world)
-
-
-def _plan_with_what_is_there(request: Request, world: World) -> LaunchPlan:
-    has_horovod = horovod.installed()
-    if not has_horovod and world.workers > 1:
-        sys.stderr.write(
-            f"warning: Horovod is not installed, so the {world.workers} workers are launched by "
-            "torch.distributed instead; to choose, name the layer in the entrypoint: "
-            "python3 -m determined.launch.torch_distributed --trial TRIAL\n"
-        )
-    return plan(request, world, has_horovod=has_horovod)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line and returns its exit code."""
-    return run_layer(GRAMMAR, _plan_with_what_is_there, arguments)
-
+from resolute_launch.layers import autohorovod
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(autohorovod.main())
+
+sys.modules[__name__] = autohorovod

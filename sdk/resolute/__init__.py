@@ -10,9 +10,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from resolute import errors
-from resolute.experiment_config import ExperimentConfig
-from resolute.import_path import import_from_path
 from resolute.info import ClusterInfo, RendezvousInfo, ResourcesInfo, TrialInfo, get_cluster_info
+from resolute.runtime.experiment_config import ExperimentConfig
+from resolute.runtime.import_path import import_from_path
 from resolute.trial_errors import InvalidHP
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import Any
 from accelerate.tracking import GeneralTracker
 
 from resolute import core
-from resolute.core.train import TRAINING
+from resolute.core.reporting.train import TRAINING
 
 __all__ = ["ResoluteTracker"]
 

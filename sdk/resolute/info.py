@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from resolute.connection import Connection
-from resolute.run_directory import read_json, write_json
+from resolute.contracts.run.directory import read_json, write_json
+from resolute.runtime.connection import Connection
 
 DIRECTORY_VARIABLE = "RESOLUTE_INFO_DIR"
 """Names the directory of the info files in the environment of the entrypoint."""

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from resolute.batch_sizes import calculate_batch_sizes
+from resolute.runtime.batch_sizes import calculate_batch_sizes
 
 __all__ = ["calculate_batch_sizes", "is_overridden", "json_encode", "merge_dicts"]
 

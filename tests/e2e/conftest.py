@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.embedded import EmbeddedCluster, embedded
+from support.clusters.embedded import EmbeddedCluster, embedded
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

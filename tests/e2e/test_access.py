@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.embedded import EmbeddedCluster, embedded, eventually
+from support.clusters.embedded import EmbeddedCluster, embedded, eventually
 
 ROOT = Path(__file__).parents[2]
 CONFIG = """

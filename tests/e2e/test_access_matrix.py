@@ -11,16 +11,16 @@ import grpc
 import pytest
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message_factory import GetMessageClass
-from support.embedded import EmbeddedCluster
+from support.clusters.embedded import EmbeddedCluster
 
 import resolute.api
-from resolute.client.home import Home
-from resolute.clock import SYSTEM_CLOCK
+from resolute.client.connection.home import Home
+from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.errors import PermissionDeniedError
-from resolute_embedded.state import State
+from resolute_embedded.state_directory import StateDirectory
+from resolute_serving.auth.permissions import PERMISSIONS, authorize
+from resolute_serving.auth.tokens import TokenSigner, load_or_create_key
 from resolute_serving.context import Anonymous, Principal, Role, ServiceAccount, TrialRun, User
-from resolute_serving.permissions import PERMISSIONS, authorize
-from resolute_serving.tokens import TokenSigner, load_or_create_key
 
 DEADLINE = 3.0
 FOREIGN = TrialRun(trial_id="mine", run=1, experiment_id="mine", allocation_id="mine.1", workspace="mine")
@@ -69,7 +69,7 @@ def expected(method: MethodDescriptor, caller: Principal) -> bool:
 @pytest.fixture(scope="module")
 def tokens(cluster: EmbeddedCluster) -> dict[str, str]:
     """A token of every kind of caller; none for nobody."""
-    state = State(Home(cluster.home))
+    state = StateDirectory(Home(cluster.home))
     key = load_or_create_key(state.data / "signing-key.pem")
     signer = TokenSigner(key, cluster_id=state.cluster_id(), clock=SYSTEM_CLOCK)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support.embedded import EmbeddedCluster, embedded
+from support.clusters.embedded import EmbeddedCluster, embedded
 
 CONFIG = "entrypoint: python3 train.py\nsearcher: {name: single, metric: loss, max_length: 2}\n"
 SCRIPT = """

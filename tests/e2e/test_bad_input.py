@@ -10,16 +10,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.embedded import EmbeddedCluster
+from support.clusters.embedded import EmbeddedCluster
 
 from resolute.api.experiments.v1 import experiments_service_pb2 as pb2
 from resolute.api.experiments.v1 import experiments_service_pb2_grpc
-from resolute.client.home import Home
-from resolute.clock import SystemClock
+from resolute.client.connection.home import Home
+from resolute.contracts.clock import SystemClock
 from resolute.errors import DataLossError, InvalidArgumentError, QuotaError, UnauthenticatedError
 from resolute.rpc.channel import open_channel
+from resolute_serving.auth.tokens import TokenSigner, load_or_create_key
 from resolute_serving.context import Role, User
-from resolute_serving.tokens import TokenSigner, load_or_create_key
 
 GOOD = """
 name: good

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from support.embedded import EmbeddedCluster, embedded, eventually
-from support.servers import KINDS, ObjectServer, object_server
+from support.clusters.embedded import EmbeddedCluster, embedded, eventually
+from support.object_stores.servers import KINDS, ObjectServer, object_server
 
 SCRIPT = """
 import os

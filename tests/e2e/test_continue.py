@@ -13,7 +13,7 @@ from typing import Any
 
 import grpc
 import pytest
-from support.embedded import EmbeddedCluster, eventually
+from support.clusters.embedded import EmbeddedCluster, eventually
 
 from resolute.api.experiments.v1 import continuation_service_pb2 as pb
 from resolute.api.experiments.v1 import continuation_service_pb2_grpc, experiments_service_pb2

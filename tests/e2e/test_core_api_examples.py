@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.embedded import EmbeddedCluster, embedded
+from support.clusters.embedded import EmbeddedCluster, embedded
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-core-api"), pytest.mark.timeout(240)]
 

@@ -17,18 +17,18 @@ from typing import IO, Any
 
 import pytest
 from support.clocks import ManualClock
-from support.embedded import EmbeddedCluster, embedded, eventually
+from support.clusters.embedded import EmbeddedCluster, embedded, eventually
 
 from resolute.client import TrialState
+from resolute.client.connection.session import Session
 from resolute.client.services import Services
-from resolute.client.session import Session
-from resolute.core.unmanaged.companion import Companion
-from resolute.exit_record import ExitRecord
-from resolute.offline_run import OfflineRun
-from resolute.processes import ProcessIdentity
-from resolute.run_directory import Flags, RunDirectory, write_atomically
-from resolute.spool.batches import RunIdentity
-from resolute.spool.shipping import Shipping
+from resolute.contracts.processes import ProcessIdentity
+from resolute.contracts.run.directory import Flags, RunDirectory, write_atomically
+from resolute.contracts.run.exit_record import ExitRecord
+from resolute.core.unmanaged.sidecar import Sidecar
+from resolute.runtime.offline_run import OfflineRun
+from resolute.spool.delivery.requests import RunIdentity
+from resolute.spool.delivery.shipping import SpoolShipper
 
 COMPAT = Path(__file__).resolve().parents[2] / "compat"
 SCRIPT = """
@@ -260,12 +260,12 @@ def test_a_person_who_ends_a_run_asks_its_script_to_stop(cluster: EmbeddedCluste
                 ExitRecord(exit_code=0, end_time=clock.time()).write(run.exit_file)
             clock.advance(25.0)
 
-        companion = Companion(
+        companion = Sidecar(
             run,
             trainer=ProcessIdentity.of(os.getpid()),
             identity=identity,
             trials=Services(session).trials,
-            shipping=session.stub(lambda channel: Shipping(channel, run.spool, identity, clock=clock)),
+            shipping=session.stub(lambda channel: SpoolShipper(channel, run.spool, identity, clock=clock)),
             patience=30.0,
             clock=clock,
             wait=wait,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.embedded import EmbeddedCluster, eventually
+from support.clusters.embedded import EmbeddedCluster, eventually
 
 from resolute.client import Determined, ExperimentState, Trial
 

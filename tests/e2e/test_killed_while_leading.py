@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from faults.victims import Role, processes_of
-from support.embedded import EmbeddedCluster, embedded, eventually
+from faults.harness.cluster_processes import Role, processes_of
+from support.clusters.embedded import EmbeddedCluster, embedded, eventually
 
-from resolute.client.packing import pack
+from resolute.client.connection.session import Session
 from resolute.client.remote.experiments import Experiments, Submission
-from resolute.client.session import Session
+from resolute.client.submission.packing import pack
 from resolute.errors import UnavailableError
 
 CONFIG = """

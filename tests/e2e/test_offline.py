@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.embedded import EmbeddedCluster
+from support.clusters.embedded import EmbeddedCluster
 
 SCRIPT = """
 import os, sys

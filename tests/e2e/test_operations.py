@@ -8,7 +8,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from support.embedded import embedded
+from support.clusters.embedded import embedded
 from support.ports import free_port
 
 PAGE = Path(__file__).parents[2] / "docs" / "operations.md"

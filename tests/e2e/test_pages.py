@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.pages import run_script, script_of
+from support.page_commands import run_script, script_of
 
 pytestmark = pytest.mark.integration
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from support.pages import ROOT, blocks_of, run_script, script_of
+from support.page_commands import ROOT, blocks_of, run_script, script_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-readme"), pytest.mark.timeout(400)]
 

@@ -11,7 +11,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from support.embedded import EmbeddedCluster, eventually
+from support.clusters.embedded import EmbeddedCluster, eventually
 from support.ports import free_port
 
 SCRIPT = """

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.embedded import EmbeddedCluster, embedded
+from support.clusters.embedded import EmbeddedCluster, embedded
 
 CONFIG = """
 name: starts

@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from support.embedded import eventually
+from support.clusters.embedded import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = "entrypoint: python3 train.py\nsearcher: {name: single, metric: loss, max_length: 2}\n"

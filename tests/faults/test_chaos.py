@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from faults.chaos import besiege
+from faults.harness.chaos import run_seed
 
 
 @pytest.mark.integration
 @pytest.mark.timeout(600)
 def test_a_search_under_fire_loses_nothing_and_decides_as_if_undisturbed(tmp_path: Path) -> None:
-    outcome = besiege(1, tmp_path, kills=100)
+    outcome = run_seed(1, tmp_path, kills=100)
     print(outcome)
     assert not outcome.violations
     assert sum(outcome.kills.values()) >= 100

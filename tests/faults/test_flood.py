@@ -10,21 +10,21 @@ from pathlib import Path
 
 import grpc
 import pytest
-from support.embedded import EmbeddedCluster, embedded, eventually
+from support.clusters.embedded import EmbeddedCluster, embedded, eventually
 
 from resolute.api.experiments.v1 import allocations_service_pb2 as pb2
 from resolute.api.experiments.v1 import allocations_service_pb2_grpc
-from resolute.clock import SYSTEM_CLOCK
-from resolute.launch_order import LaunchOrder
+from resolute.contracts.clock import SYSTEM_CLOCK
+from resolute.contracts.run.directory import RunDirectory
+from resolute.contracts.run.launch_order import LaunchOrder
+from resolute.contracts.spool_format import Line, Stdtype
 from resolute.rpc.channel import open_channel
-from resolute.run_directory import RunDirectory
-from resolute.spool.batches import RunIdentity
-from resolute.spool.delivery import Delivery, LineDelivery, ReportDelivery
-from resolute.spool.format import Line, Stdtype
-from resolute.spool.lines import LineWriter
-from resolute.spool.reports import ReportWriter
-from resolute.spool.sender import SpoolSender
-from resolute.spool.thread import SenderThread
+from resolute.spool.delivery.requests import RunIdentity
+from resolute.spool.delivery.sender import SpoolSender
+from resolute.spool.delivery.sender_thread import SenderThread
+from resolute.spool.delivery.services import Delivery, LineDelivery, ReportDelivery
+from resolute.spool.line_writer import LineWriter
+from resolute.spool.report_writer import ReportWriter
 
 CONFIG = """
 name: renews

@@ -30,7 +30,7 @@ class ManualClock:
         self._now += seconds
 
 
-class ManualPauses:
+class ManualSleep:
     """Takes the place of a long sleep: each pause lasts until the test ends it."""
 
     def __init__(self) -> None:

@@ -84,13 +84,13 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @contextmanager
-def killable_postgres() -> Iterator[KillablePostgres]:
+def crashable_postgres() -> Iterator[CrashablePostgres]:
     """A durable server of its own, to be killed without a chance to tidy up.
 
     Skips where PostgreSQL is not installed.
     """
     with _cluster(_binaries()) as cluster:
-        server = KillablePostgres(cluster)
+        server = CrashablePostgres(cluster)
         server.start()
         try:
             yield server
@@ -98,7 +98,7 @@ def killable_postgres() -> Iterator[KillablePostgres]:
             server.kill()
 
 
-class KillablePostgres:
+class CrashablePostgres:
     """A server that comes back on its port with what it had committed."""
 
     def __init__(self, cluster: _Cluster) -> None:

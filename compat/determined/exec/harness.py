@@ -2,7 +2,7 @@
 
 import sys
 
-from resolute_launch import harness
+from resolute_launch.exec import harness
 
 if __name__ == "__main__":
     sys.exit(harness.main())

@@ -2,7 +2,7 @@
 
 import sys
 
-from resolute_launch import run_entrypoint
+from resolute_launch.exec import run_entrypoint
 
 if __name__ == "__main__":
     sys.exit(run_entrypoint.main())

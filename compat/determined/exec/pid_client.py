@@ -2,7 +2,7 @@
 
 import sys
 
-from resolute_launch import pid_client
+from resolute_launch.ranks import pid_client
 
 if __name__ == "__main__":
     sys.exit(pid_client.main())

@@ -2,7 +2,7 @@
 
 import sys
 
-from resolute_launch import pid_server
+from resolute_launch.ranks import pid_server
 
 if __name__ == "__main__":
     sys.exit(pid_server.main())

@@ -2,7 +2,7 @@
 
 import sys
 
-from resolute_launch import prep_container
+from resolute_launch.exec import prep_container
 
 if __name__ == "__main__":
     sys.exit(prep_container.main())

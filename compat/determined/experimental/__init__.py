@@ -13,5 +13,5 @@ _OF_FIRST_RELEASES = frozenset({"Mode", "create", "create_trial_instance"})
 
 def __getattr__(name: str) -> Any:
     if name in _OF_FIRST_RELEASES:  # loads torch, which clients need not have
-        return getattr(importlib.import_module("resolute.pytorch.trying"), name)
+        return getattr(importlib.import_module("resolute.pytorch.training.local_test"), name)
     raise AttributeError(f"module 'determined.experimental' has no attribute {name!r}")

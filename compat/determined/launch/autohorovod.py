@@ -2,7 +2,7 @@
 
 import sys
 
-from resolute_launch import autohorovod
+from resolute_launch.layers import autohorovod
 
 if __name__ == "__main__":
     sys.exit(autohorovod.main())

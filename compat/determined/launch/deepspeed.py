@@ -2,7 +2,7 @@
 
 import sys
 
-from resolute_launch import deepspeed
+from resolute_launch.layers import deepspeed
 
 if __name__ == "__main__":
     sys.exit(deepspeed.main())

@@ -2,7 +2,7 @@
 
 import sys
 
-from resolute_launch import horovod
+from resolute_launch.layers import horovod
 
 if __name__ == "__main__":
     sys.exit(horovod.main())

@@ -2,7 +2,7 @@
 
 import sys
 
-from resolute_launch import tensorflow
+from resolute_launch.layers import tensorflow
 
 if __name__ == "__main__":
     sys.exit(tensorflow.main())

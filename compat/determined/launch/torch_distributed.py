@@ -2,7 +2,7 @@
 
 import sys
 
-from resolute_launch import torch_distributed
+from resolute_launch.layers import torch_distributed
 
 if __name__ == "__main__":
     sys.exit(torch_distributed.main())

@@ -2,7 +2,7 @@
 
 import sys
 
-from resolute_launch import wrap_rank
+from resolute_launch.ranks import wrap_rank
 
 if __name__ == "__main__":
     sys.exit(wrap_rank.main())

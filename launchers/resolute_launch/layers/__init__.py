@@ -1,1 +1,5 @@
-"""What the layers of a launch share: grammar, world, plan, and who carries the plan out."""
+"""Launch layers, which start the workers of an entrypoint on every container of a run.
+
+Torch.distributed, Horovod, DeepSpeed, TensorFlow. Each is a pure function from its arguments and the
+topology of the run to a launch plan; they share the command line, the plan and the runner that executes it.
+"""

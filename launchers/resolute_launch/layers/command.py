@@ -8,16 +8,18 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from resolute.info import get_cluster_info
-from resolute_launch.layers.grammar import Language, UsageError
+from resolute_launch.layers.arguments import ArgumentParser, UsageError
 from resolute_launch.layers.plan import LaunchPlan, LaunchRefusedError
 from resolute_launch.layers.runner import run
-from resolute_launch.layers.world import World, read_world
+from resolute_launch.layers.topology import Topology, read_topology
 
-_Wish = TypeVar("_Wish")
+_RequestT = TypeVar("_RequestT")
 
 
 def run_layer(
-    grammar: Language[_Wish], plan: Callable[[_Wish, World], LaunchPlan], arguments: Sequence[str] | None
+    grammar: ArgumentParser[_RequestT],
+    plan: Callable[[_RequestT, Topology], LaunchPlan],
+    arguments: Sequence[str] | None,
 ) -> int:
     """Reads the words, plans, and carries the plan out.
 
@@ -38,7 +40,7 @@ def run_layer(
             sys.stderr.write(f"{grammar.usage}\n{error.message}\n")
         return error.exit_code
     try:
-        planned = plan(request, read_world(get_cluster_info(), os.environ))
+        planned = plan(request, read_topology(get_cluster_info(), os.environ))
     except LaunchRefusedError as refusal:
         sys.stderr.write(f"{grammar.name}: {refusal}\n")
         return 1

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from resolute.launch_order import TERM_GRACE_SECONDS
-from resolute_launch.grace import inner_grace
-from resolute_launch.layers.grammar import Request
-from resolute_launch.layers.world import World
+from resolute.contracts.run.launch_order import TERM_GRACE_SECONDS
+from resolute_launch.layers.arguments import Request
+from resolute_launch.layers.topology import Topology
+from resolute_launch.processes.grace_period import layer_grace_period
 
 WRAP_RANK = "resolute_launch.wrap_rank"
-_HEALING = {"--host_discovery_script", "--elastic_training"}
+_RESTARTING = {"--host_discovery_script", "--elastic_training"}
 
 
 class LaunchRefusedError(Exception):
@@ -22,7 +22,7 @@ class LaunchRefusedError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchPlan:
-    """One launch on one container. Two plans of the same request and world are equal."""
+    """One launch on one container. Two plans of the same request and topology are equal."""
 
     argv: tuple[str, ...]
     """Program and arguments."""
@@ -36,15 +36,15 @@ class LaunchPlan:
     """Files that it reads."""
     remains: tuple[Path, ...] = ()
     """Files that its workers may leave behind, and that are nobody else's."""
-    grace_seconds: float = inner_grace(TERM_GRACE_SECONDS)
+    grace_seconds: float = layer_grace_period(TERM_GRACE_SECONDS)
     """Seconds between SIGTERM and SIGKILL; less than the supervisor of a run gives to all of it."""
-    whole_group: bool = False
+    signals_process_group: bool = False
     """Whether signals go to all of its process group, because the launcher itself does not pass them on."""
-    heals: bool = False
+    restarts_ranks: bool = False
     """Whether the launcher may start failed ranks again by itself."""
-    hand_over: bool = False
+    environment_by_file: bool = False
     """Whether workers get their environment by a file, as the launcher would show it in command lines."""
-    in_place: bool = False
+    replaces_process: bool = False
     """Whether it takes the place of this process: there are no workers to look after."""
 
     def environ(self, base: Mapping[str, str]) -> dict[str, str]:
@@ -59,13 +59,13 @@ class LaunchPlan:
 
 def direct(request: Request) -> LaunchPlan:
     """The plan of a script that needs no launcher."""
-    return LaunchPlan(argv=request.script, in_place=True)
+    return LaunchPlan(argv=request.script, replaces_process=True)
 
 
-def heals(request: Request) -> bool:
+def restarts_ranks(request: Request) -> bool:
     """Whether the overrides ask the launcher to start failed ranks again."""
     asked = {_spelled(word.partition("=")[0]) for word in request.overrides}
-    return not asked.isdisjoint(_HEALING) or last_value(request, "--max_restarts") not in ("", "0")
+    return not asked.isdisjoint(_RESTARTING) or last_value(request, "--max_restarts") not in ("", "0")
 
 
 def last_value(request: Request, option: str) -> str:
@@ -87,18 +87,18 @@ def _spelled(option: str) -> str:
     return "--" + option[2:].replace("-", "_") if option.startswith("--") else option
 
 
-def thread_defaults(world: World) -> dict[str, str]:
+def thread_defaults(topology: Topology) -> dict[str, str]:
     """Keeps the workers of a machine from taking all of its cores each.
 
     torchrun decides the same, with a warning; other launchers leave it open.
     """
-    return {"OMP_NUM_THREADS": "1"} if world.workers_here > 1 else {}
+    return {"OMP_NUM_THREADS": "1"} if topology.workers_here > 1 else {}
 
 
-def network_defaults(world: World) -> dict[str, str]:
+def network_defaults(topology: Topology) -> dict[str, str]:
     """Tells ranks the way to those of other containers.
 
     Gloo looks for it by the name of the machine, which on many machines is that of the loopback.
     """
-    names = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME") if world.interface else ()
-    return dict.fromkeys(names, world.interface)
+    names = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME") if topology.interface else ()
+    return dict.fromkeys(names, topology.interface)

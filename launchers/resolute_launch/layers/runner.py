@@ -12,15 +12,15 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from resolute.clock import SYSTEM_CLOCK, Clock
-from resolute.processes import Family, ProcessIdentity
-from resolute.remains import remove
-from resolute.run_directory import RunDirectory, write_atomically
-from resolute_launch.escalation import Escalation, Step
-from resolute_launch.failure import RankFailure, first_rank_failure, forget_rank_failures, tell_end
-from resolute_launch.layers.handover import left_for_workers
+from resolute.contracts.clock import SYSTEM_CLOCK, Clock
+from resolute.contracts.processes import ProcessIdentity, ProcessTree
+from resolute.contracts.run.directory import RunDirectory, write_atomically
+from resolute.contracts.run.external_resources import remove
 from resolute_launch.layers.plan import LaunchPlan
-from resolute_launch.offspring import start_led
+from resolute_launch.processes.child_process import start_child
+from resolute_launch.processes.shutdown_sequence import ShutdownSequence, ShutdownStep
+from resolute_launch.ranks.environment_file import environment_file
+from resolute_launch.ranks.failures import RankFailure, clear_rank_failures, describe_exit, first_rank_failure
 
 MARK_VARIABLE = "RESOLUTE_LAUNCH"
 """Marks every process of one launch, wherever its launcher may have put it."""
@@ -47,12 +47,12 @@ def run(plan: LaunchPlan, *, environ: Mapping[str, str], clock: Clock = SYSTEM_C
     for path, content in plan.files.items():
         write_atomically(path, content)
     variables = plan.environ(environ)
-    if plan.in_place:
+    if plan.replaces_process:
         return _become(plan, variables)
-    handed = left_for_workers(variables) if plan.hand_over else contextlib.nullcontext(variables)
+    handed = environment_file(variables) if plan.environment_by_file else contextlib.nullcontext(variables)
     try:
         with handed as visible:
-            return _Launch(plan, environ=visible, clock=clock).conduct()
+            return _Launch(plan, environ=visible, clock=clock).execute()
     except OSError as failure:
         return _cannot_run(plan, failure)
 
@@ -79,7 +79,7 @@ class _Launch:
         self._environ = {**environ, MARK_VARIABLE: mark}
         self._mark = f"{MARK_VARIABLE}={mark}".encode()
         self._clock = clock
-        self._escalation = Escalation(clock, grace=plan.grace_seconds)
+        self._shutdown_sequence = ShutdownSequence(clock, grace=plan.grace_seconds)
         self._process: subprocess.Popen[bytes] | None = None
         self._early: list[signal.Signals] = []
         self._asked_to_end = False
@@ -87,20 +87,20 @@ class _Launch:
         self._run_directory = RunDirectory(run_directory) if run_directory else None
         self._failure: RankFailure | None = None
 
-    def conduct(self) -> int:
+    def execute(self) -> int:
         with self._passing_signals_on():
-            self._forget_failures()
-            self._note_remains()
-            process = start_led(self._plan.argv, environ=self._environ, at_our_death=signal.SIGTERM)
+            self._clear_failures()
+            self._record_external_resources()
+            process = start_child(self._plan.argv, environ=self._environ, parent_death_signal=signal.SIGTERM)
             identity = ProcessIdentity.of(process.pid)
-            family = Family(leader=identity, variable=self._mark)
+            family = ProcessTree(leader=identity, variable=self._mark)
             self._process = process
             for number in self._early:
-                self._pass_on(number)
-            code = self._stand_by(process, family)
-            self._see_off(family)
-            self._clear_away()
-        return self._conclude(128 - code if code < 0 else code)
+                self._forward_signal(number)
+            code = self._wait_for_end(process, family)
+            self._wait_for_group(family)
+            self._remove_external_resources()
+        return self._exit_code(128 - code if code < 0 else code)
 
     @contextmanager
     def _passing_signals_on(self) -> Iterator[None]:
@@ -120,78 +120,78 @@ class _Launch:
 
     def _take(self, number: signal.Signals) -> None:
         self._asked_to_end = True
-        self._escalation.kill_in(self._plan.grace_seconds)
+        self._shutdown_sequence.kill_in(self._plan.grace_seconds)
         if self._process is None:
             self._early.append(number)
         else:
-            self._pass_on(number)
+            self._forward_signal(number)
 
-    def _pass_on(self, number: signal.Signals) -> None:
+    def _forward_signal(self, number: signal.Signals) -> None:
         process = self._process
         if process is None or process.returncode is not None:
             return
         # Nobody has reaped it yet, so its number still is its own.
         with contextlib.suppress(ProcessLookupError):
-            if self._plan.whole_group:
+            if self._plan.signals_process_group:
                 os.killpg(process.pid, number)
             else:
                 os.kill(process.pid, number)
 
-    def _stand_by(self, process: subprocess.Popen[bytes], family: Family) -> int:
+    def _wait_for_end(self, process: subprocess.Popen[bytes], family: ProcessTree) -> int:
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 return process.wait(_POLL_SECONDS)
             if self._failure is None:
-                self._failure = self._first_failure()
-                if self._failure is not None and not self._asked_to_end and not self._plan.heals:
-                    self._escalation.terminate_in(STRAGGLER_SECONDS)
-            step = self._escalation.due()
-            if step is Step.TERMINATE:
-                self._say("a rank has failed and its launcher does not end the others: ending them")
-                self._pass_on(signal.SIGTERM)
-            elif step is Step.KILL:
+                self._failure = self._first_rank_failure()
+                if self._failure is not None and not self._asked_to_end and not self._plan.restarts_ranks:
+                    self._shutdown_sequence.terminate_in(STRAGGLER_SECONDS)
+            step = self._shutdown_sequence.due()
+            if step is ShutdownStep.TERMINATE:
+                self._write_line("a rank has failed and its launcher does not end the others: ending them")
+                self._forward_signal(signal.SIGTERM)
+            elif step is ShutdownStep.KILL:
                 family.end(timeout=END_SECONDS)
 
-    def _see_off(self, family: Family) -> None:
+    def _wait_for_group(self, family: ProcessTree) -> None:
         """Waits for ranks that were asked to leave and whose launcher was faster; kills all others."""
-        while self._asked_to_end and not self._escalation.exhausted and family.members():
+        while self._asked_to_end and not self._shutdown_sequence.exhausted and family.members():
             time.sleep(_POLL_SECONDS)
-            self._escalation.due()
+            self._shutdown_sequence.due()
         family.end(timeout=END_SECONDS)
 
-    def _note_remains(self) -> None:
+    def _record_external_resources(self) -> None:
         """If this process is killed, whoever ends the run clears away."""
         if self._run_directory is not None:
             for path in self._plan.remains:
-                self._run_directory.note_remains(path)
+                self._run_directory.record_external_resource(path)
 
-    def _clear_away(self) -> None:
+    def _remove_external_resources(self) -> None:
         for path in self._plan.remains:
             remove(path)
 
-    def _forget_failures(self) -> None:
+    def _clear_failures(self) -> None:
         if self._run_directory is not None:
-            forget_rank_failures(self._run_directory)
+            clear_rank_failures(self._run_directory)
 
-    def _first_failure(self) -> RankFailure | None:
+    def _first_rank_failure(self) -> RankFailure | None:
         if self._run_directory is None:
             return None
         return first_rank_failure(self._run_directory)
 
-    def _conclude(self, code: int) -> int:
+    def _exit_code(self, code: int) -> int:
         if not code:
             # Ranks that failed were started again, or were not needed.
-            self._forget_failures()
+            self._clear_failures()
             return 0
-        first = self._first_failure()
+        first = self._first_rank_failure()
         if first is None:
             return code
         said = f":\n{first.said}" if first.said else ""
-        self._say(f"rank {first.rank} failed first; it {tell_end(first.exit_code)}{said}")
+        self._write_line(f"rank {first.rank} failed first; it {describe_exit(first.exit_code)}{said}")
         return first.exit_code
 
     @staticmethod
-    def _say(text: str) -> None:
+    def _write_line(text: str) -> None:
         with contextlib.suppress(BrokenPipeError):
             sys.stderr.write(f"{text}\n")
             sys.stderr.flush()

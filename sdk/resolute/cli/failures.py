@@ -7,8 +7,8 @@ from typing import IO, Any
 import click
 
 from resolute import errors
-from resolute.cli.settings import Settings
-from resolute.client.endpoint import TOKEN_VARIABLE, Endpoint
+from resolute.cli.options.settings import Settings
+from resolute.client.connection.endpoint import TOKEN_VARIABLE, Endpoint
 
 
 class Failure(click.ClickException):

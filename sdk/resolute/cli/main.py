@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import click
 
-from resolute.cli.commands import RootGroup
-from resolute.cli.settings import Settings
+from resolute.cli.options.settings import Settings
+from resolute.cli.registry.commands import RootGroup
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
@@ -17,7 +17,7 @@ INTERRUPTED = 130
 
 def _print_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
-        from resolute.cli.version import client_version
+        from resolute.cli.cluster.version import client_version
 
         click.echo(f"{ctx.info_name} {client_version()}")
         ctx.exit()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from resolute.cli.settings import Settings
+from resolute.cli.options.settings import Settings
 
 
 @click.command()
@@ -25,8 +25,8 @@ def sync(settings: Settings, directory: Path, timeout: float) -> None:
     DIRECTORY is what core.init got as offline_dir, or one run in it. Each run becomes an ended trial in an
     experiment of its own. What has arrived is remembered in the directory, so this can be repeated.
     """
-    from resolute.client.syncing import sync as send
-    from resolute.offline_run import find_runs
+    from resolute.client.offline_sync import sync as send
+    from resolute.runtime.offline_run import find_runs
 
     runs = list(find_runs(directory))
     if not runs:

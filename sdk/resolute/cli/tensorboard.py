@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from resolute.cli.identifiers import EXPERIMENT
-from resolute.cli.settings import Settings
+from resolute.cli.options.identifiers import EXPERIMENT
+from resolute.cli.options.settings import Settings
 
 
 @click.command()

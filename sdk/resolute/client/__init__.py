@@ -4,11 +4,7 @@ The functions talk to one cluster, found in ``RESOLUTE_MASTER``, ``DET_MASTER`` 
 ``login`` names another. ``Determined`` is the same for scripts that talk to several.
 """
 
-from resolute.client.accounts import UserRole
-from resolute.client.checkpoint import Checkpoint, CheckpointTraining
-from resolute.client.determined import Determined
-from resolute.client.experiment import Experiment
-from resolute.client.login import (
+from resolute.client.default_client import (
     create_experiment,
     create_model,
     create_user,
@@ -33,15 +29,25 @@ from resolute.client.login import (
     logout,
     whoami,
 )
-from resolute.client.model import Model, ModelVersion
-from resolute.client.ordering import CheckpointSortBy, ExperimentSortBy, ModelSortBy, OrderBy, TrialSortBy
-from resolute.client.records import MetricSummary, TrialMetrics
-from resolute.client.sources import DownloadMode
-from resolute.client.states import CheckpointState, ExperimentState, LogLevel, TrialState
-from resolute.client.tree import ModelDefinitionError
-from resolute.client.trial import Trial
-from resolute.client.user import User
-from resolute.client.workspace import Project, Workspace
+from resolute.client.determined import Determined
+from resolute.client.downloads.sources import DownloadMode
+from resolute.client.objects.checkpoint import Checkpoint, CheckpointTraining
+from resolute.client.objects.experiment import Experiment
+from resolute.client.objects.model import Model, ModelVersion
+from resolute.client.objects.trial import Trial
+from resolute.client.objects.user import User
+from resolute.client.objects.workspace import Project, Workspace
+from resolute.client.schema.accounts import UserRole
+from resolute.client.schema.ordering import (
+    CheckpointSortBy,
+    ExperimentSortBy,
+    ModelSortBy,
+    OrderBy,
+    TrialSortBy,
+)
+from resolute.client.schema.records import MetricSummary, TrialMetrics
+from resolute.client.schema.states import CheckpointState, ExperimentState, LogLevel, TrialState
+from resolute.client.submission.file_tree import ModelDefinitionError
 
 # Names of older releases.
 CheckpointReference = Checkpoint

@@ -11,23 +11,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from resolute.client.accounts import UserRole
-from resolute.client.checkpoint import Checkpoint
-from resolute.client.config_file import config_text, placed, read_config
-from resolute.client.endpoint import CERTIFICATE_VARIABLES
-from resolute.client.experiment import Experiment
-from resolute.client.model import Model
-from resolute.client.ordering import ExperimentSortBy, ModelSortBy, OrderBy
-from resolute.client.packing import configured_limit, pack
-from resolute.client.records import ExperimentRecord, ModelRecord, TrialMetrics
+from resolute.client.connection.endpoint import CERTIFICATE_VARIABLES
+from resolute.client.connection.session import Session
+from resolute.client.objects.checkpoint import Checkpoint
+from resolute.client.objects.experiment import Experiment
+from resolute.client.objects.model import Model
+from resolute.client.objects.trial import Trial
+from resolute.client.objects.user import User
+from resolute.client.objects.workspace import Workspace
 from resolute.client.remote.experiments import ExperimentFilter, Submission
-from resolute.client.remote.models import ModelFilter, Words
+from resolute.client.remote.models import ModelFilter, ModelUpdate
+from resolute.client.schema.accounts import UserRole
+from resolute.client.schema.ordering import ExperimentSortBy, ModelSortBy, OrderBy
+from resolute.client.schema.records import ExperimentRecord, ModelRecord, TrialMetrics
+from resolute.client.schema.states import ExperimentState
 from resolute.client.services import Services
-from resolute.client.session import Session
-from resolute.client.states import ExperimentState
-from resolute.client.trial import Trial
-from resolute.client.user import User
-from resolute.client.workspace import Workspace
+from resolute.client.submission.config import config_text, read_config, with_project
+from resolute.client.submission.packing import configured_limit, pack
 from resolute.errors import NotFoundError, UnimplementedError
 
 _EPOCH = datetime.fromtimestamp(0, tz=timezone.utc)
@@ -121,7 +121,7 @@ class Determined:
         text = config_text(config) if isinstance(config, Mapping) else read_config(Path(config))
         if project_id is not None:
             project = self._services.workspaces.get_project(project_id)
-            text = placed(text, workspace=project.workspace, project=project.name)
+            text = with_project(text, workspace=project.workspace, project=project.name)
         limit = configured_limit(os.environ)
         paths = [Path(include) for include in includes or ()]
         with pack(Path(model_dir) if model_dir is not None else None, paths, limit=limit) as archive:
@@ -266,9 +266,11 @@ class Determined:
         Raises:
             AlreadyExistsError: The name is taken.
         """
-        words = Words(description=description or "", metadata_patch=metadata or {}, labels=labels or ())
+        changes = ModelUpdate(
+            description=description or "", metadata_patch=metadata or {}, labels=labels or ()
+        )
         return Model(
-            self._services, self._services.models.create(name, words, workspace=workspace_name or "")
+            self._services, self._services.models.create(name, changes, workspace=workspace_name or "")
         )
 
     def get_model(self, identifier: int | str) -> Model:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from resolute.client.connection.session import Session
 from resolute.client.remote.access import Access
 from resolute.client.remote.checkpoints import Checkpoints
 from resolute.client.remote.cluster import Cluster
@@ -16,7 +17,6 @@ from resolute.client.remote.models import Models
 from resolute.client.remote.searches import Searches
 from resolute.client.remote.trials import Trials
 from resolute.client.remote.workspaces import Workspaces
-from resolute.client.session import Session
 
 
 class Services:

@@ -3,10 +3,11 @@
 from resolute.core.checkpoint import CheckpointContext, DownloadMode, DummyCheckpointContext
 from resolute.core.context import Context, _dummy_init, init
 from resolute.core.distributed import DistributedContext, DummyDistributedContext
-from resolute.core.early_exit import EarlyExitReason
 from resolute.core.experimental import ExperimentalCoreContext
 from resolute.core.preempt import DummyPreemptContext, PreemptContext, PreemptMode
 from resolute.core.profiler import DummyProfilerContext, ProfilerContext
+from resolute.core.reporting.early_exit import EarlyExitReason
+from resolute.core.reporting.train import DummyTrainContext, TrainContext
 from resolute.core.searcher import (
     DummySearcherContext,
     DummySearcherOperation,
@@ -17,7 +18,6 @@ from resolute.core.searcher import (
     Unit,
 )
 from resolute.core.tensorboard import TensorboardMode
-from resolute.core.train import DummyTrainContext, TrainContext
 
 __all__ = [
     "CheckpointContext",

@@ -16,17 +16,17 @@ import resolute
 from resolute.core.checkpoint import CheckpointContext, DummyCheckpointContext
 from resolute.core.checkpoint.storage import DirectoryStorage, default_storage, open_store, parse_storage
 from resolute.core.distributed import DistributedContext, DummyDistributedContext
-from resolute.core.early_exit import EarlyExitReason
 from resolute.core.experimental import ExperimentalCoreContext
-from resolute.core.offline import OFFLINE_DIRECTORY, record_offline
 from resolute.core.preempt import DummyPreemptContext, PreemptContext, PreemptMode
 from resolute.core.profiler import DummyProfilerContext, ProfilerContext
+from resolute.core.reporting.early_exit import EarlyExitReason
+from resolute.core.reporting.offline import OFFLINE_DIRECTORY, record_offline
+from resolute.core.reporting.train import DummyTrainContext, TrainContext
 from resolute.core.searcher import DummySearcherContext, SearcherContext
 from resolute.core.stack_dump import StackDump
 from resolute.core.tensorboard import LocalTensorboard, Tensorboard, TensorboardMode
-from resolute.core.train import DummyTrainContext, TrainContext
-from resolute.file_cache import FileCache
 from resolute.info import TRIAL, ClusterInfo
+from resolute.transfer.cache import FileCache
 from resolute.trial_errors import InvalidHP
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def init(
         distributed = DummyDistributedContext()
     if info.task_type != TRIAL:
         return Context(_local_parts(distributed, checkpoint_storage), info=info)
-    keep_grpc_out_of_forks()
+    disable_grpc_fork_support()
     from resolute.core.remote.assembly import assemble
 
     parts = assemble(
@@ -209,7 +209,7 @@ def init(
     return Context(parts, info=info)
 
 
-def keep_grpc_out_of_forks() -> None:
+def disable_grpc_fork_support() -> None:
     """Switches off gRPC's own support for forks, which makes workers hang; must come before its import."""
     if os.environ.setdefault(_FORK_SUPPORT, "0").lower() not in {"0", "false"}:
         _log.warning("%s is set: forked data loader workers may hang; unset it", _FORK_SUPPORT)

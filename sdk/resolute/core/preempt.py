@@ -23,7 +23,7 @@ class PreemptMode(enum.Enum):
 
 
 class Signal(Protocol):
-    """The signal of an allocation; on cluster the ``resolute.run_directory.Flags`` of the run directory."""
+    """The signal of an allocation; on a cluster the ``Flags`` of the run directory."""
 
     @property
     def preempt(self) -> bool:

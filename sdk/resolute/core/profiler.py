@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 from resolute.core.distributed import DistributedContext
-from resolute.core.reporter import Reporter
-from resolute.core.samples import Averages, Samples
+from resolute.core.reporting.reporter import Reporter
+from resolute.core.system_metrics import Averages, Samples
 
 _MIN_INTERVAL = 0.1
 _log = logging.getLogger("resolute.core")

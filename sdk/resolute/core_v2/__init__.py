@@ -22,7 +22,7 @@ import resolute
 from resolute.core import Context, DistributedContext, DummyDistributedContext, PreemptMode, TensorboardMode
 from resolute.core import init as _core_init
 from resolute.core.checkpoint.storage import parse_storage
-from resolute.core.context import keep_grpc_out_of_forks
+from resolute.core.context import disable_grpc_fork_support
 from resolute.core.unmanaged.config import DefaultConfig, UnmanagedConfig
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def init_context(
             preempt_mode=preempt_mode,
             tensorboard_mode=tensorboard_mode,
         )
-    keep_grpc_out_of_forks()
+    disable_grpc_fork_support()
     from resolute.core.unmanaged.context import begin
 
     return begin(

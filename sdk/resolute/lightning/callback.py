@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from resolute import core
 from resolute.core import Unit
-from resolute.core.train import TRAINING, VALIDATION
+from resolute.core.reporting.train import TRAINING, VALIDATION
 from resolute.lightning.library import find_library
-from resolute.pytorch.following import FollowedSearch
-from resolute.pytorch.stopping import Stopping
+from resolute.pytorch.progress.search_operations import SearchOperations
+from resolute.pytorch.progress.stopping import StopCoordinator
 
 if TYPE_CHECKING:
     from lightning.pytorch import Callback, LightningModule, Trainer
@@ -51,13 +51,13 @@ class ResoluteCallback(Callback):  # type: ignore[misc, unused-ignore]  # withou
         super().__init__()
         self.core = context
         self.batches = 0
-        self.search = FollowedSearch(context)
-        self._stopping = Stopping(context, requested=lambda: False)
+        self.search = SearchOperations(context)
+        self._stopping = StopCoordinator(context, requested=lambda: False)
         self._save_validated = save_validated
         self._trainer: Trainer | None = None
         self._fitting = False
         self._saved = 0
-        self._asked = False
+        self._validation_requested = False
         self._interval: int | None = None
         self._files = contextlib.ExitStack()
         latest = latest_checkpoint or (context.info.latest_checkpoint if context.info else None)
@@ -109,7 +109,7 @@ class ResoluteCallback(Callback):  # type: ignore[misc, unused-ignore]  # withou
         """Counts, and asks whether to validate or to stop."""
         self.batches += 1
         if self.search.is_reached(batches=self.batches, epochs=_epochs(trainer)):
-            self._ask_for_validation(trainer)
+            self._request_validation(trainer)
         elif _is_between_steps(trainer, batch_idx) and self._stopping.at_step(self.batches):
             self._save(trainer)
             trainer.limit_val_batches = 0  # or it would validate before it stops
@@ -127,13 +127,13 @@ class ResoluteCallback(Callback):  # type: ignore[misc, unused-ignore]  # withou
         self._report_progress(trainer)
         if self.search.is_reached(batches=self.batches, epochs=_epochs(trainer)):
             self._complete(trainer)
-        self._save_and_ask(trainer)
+        self._save_and_check_stop(trainer)
         self.core.train.set_status("training")
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Saves and asks whether to stop, where no validation did."""
         if self._saved < self.batches and not trainer.should_stop:
-            self._save_and_ask(trainer)
+            self._save_and_check_stop(trainer)
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Saves what was not saved yet."""
@@ -153,18 +153,18 @@ class ResoluteCallback(Callback):  # type: ignore[misc, unused-ignore]  # withou
 
     # What is done.
 
-    def _ask_for_validation(self, trainer: Trainer) -> None:
+    def _request_validation(self, trainer: Trainer) -> None:
         """Has Lightning validate after this batch, as it does before it stops early."""
-        self._asked, self._interval = not trainer.should_stop, trainer.check_val_every_n_epoch
+        self._validation_requested, self._interval = not trainer.should_stop, trainer.check_val_every_n_epoch
         trainer.should_stop = True
         trainer.check_val_every_n_epoch = 1
 
     def _complete(self, trainer: Trainer) -> None:
         self.search.complete({name: value.item() for name, value in trainer.callback_metrics.items()})
-        if self._asked:
+        if self._validation_requested:
             trainer.should_stop = self.search.is_over
             trainer.check_val_every_n_epoch = self._interval
-            self._asked = False
+            self._validation_requested = False
 
     def _report_progress(self, trainer: Trainer) -> None:
         if self.search.unit is not None:
@@ -172,7 +172,7 @@ class ResoluteCallback(Callback):  # type: ignore[misc, unused-ignore]  # withou
         elif self.core.distributed.rank == 0 and trainer.estimated_stepping_batches < float("inf"):
             self.core.train.report_progress(min(trainer.global_step / trainer.estimated_stepping_batches, 1))
 
-    def _save_and_ask(self, trainer: Trainer) -> None:
+    def _save_and_check_stop(self, trainer: Trainer) -> None:
         if self._save_validated:
             self._save(trainer)
         if self._stopping.at_boundary():
@@ -198,7 +198,7 @@ def _is_between_steps(trainer: Trainer, batch_idx: int) -> bool:
     return not trainer.is_last_batch and (batch_idx + 1) % trainer.accumulate_grad_batches == 0
 
 
-def _check(trainer: Trainer, search: FollowedSearch) -> None:
+def _check(trainer: Trainer, search: SearchOperations) -> None:
     assert search.unit is not None
     if not trainer.enable_validation:
         raise ValueError(

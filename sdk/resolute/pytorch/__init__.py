@@ -7,25 +7,26 @@
         trainer.fit(max_length=pytorch.Epoch(10), validation_period=pytorch.Epoch(1))
 """
 
-from resolute.pytorch import experimental, samplers
-from resolute.pytorch.batch_process import (
+from resolute.pytorch import experimental
+from resolute.pytorch.batch_processing import (
     TorchBatchProcessor,
     TorchBatchProcessorContext,
     torch_batch_process,
 )
-from resolute.pytorch.callbacks import PyTorchCallback
-from resolute.pytorch.context import PyTorchTrialContext
-from resolute.pytorch.data import DataLoader, TorchData, adapt_batch_sampler, data_length, to_device
-from resolute.pytorch.experimental_context import PyTorchExperimentalContext
-from resolute.pytorch.initialization import init
-from resolute.pytorch.loading import CheckpointLoadContext, load_trial_from_checkpoint_path
-from resolute.pytorch.reducers import MetricReducer, Reducer
-from resolute.pytorch.reducers import ReducerContext as _PyTorchReducerContext
-from resolute.pytorch.reducers import reduce_values as _simple_reduce_metrics
-from resolute.pytorch.schedulers import LRScheduler
-from resolute.pytorch.trainer import Trainer
-from resolute.pytorch.trial import PyTorchTrial
-from resolute.pytorch.units import Batch, Epoch, TrainUnit
+from resolute.pytorch.checkpointing.loading import CheckpointLoadContext, load_trial_from_checkpoint_path
+from resolute.pytorch.data import samplers
+from resolute.pytorch.data.loader import DataLoader, TorchData, adapt_batch_sampler, data_length, to_device
+from resolute.pytorch.metrics.reducers import MetricReducer, Reducer
+from resolute.pytorch.metrics.reducers import ReducerContext as _PyTorchReducerContext
+from resolute.pytorch.metrics.reducers import reduce_values as _simple_reduce_metrics
+from resolute.pytorch.progress.units import Batch, Epoch, TrainUnit
+from resolute.pytorch.training.initialization import init
+from resolute.pytorch.training.trainer import Trainer
+from resolute.pytorch.trial.callbacks import PyTorchCallback
+from resolute.pytorch.trial.context import PyTorchTrialContext
+from resolute.pytorch.trial.definition import PyTorchTrial
+from resolute.pytorch.trial.experimental_context import PyTorchExperimentalContext
+from resolute.pytorch.trial.lr_scheduler import LRScheduler
 
 __all__ = [
     "Batch",

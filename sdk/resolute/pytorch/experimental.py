@@ -1,6 +1,6 @@
 """What may still change."""
 
-from resolute.pytorch.batch_process import (
+from resolute.pytorch.batch_processing import (
     TorchBatchProcessor,
     TorchBatchProcessorContext,
     torch_batch_process,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import grpc
 
 from resolute.errors import ForkedProcessError
-from resolute.rpc.interceptors import Caller
+from resolute.rpc.interceptors import CallInterceptor
 
 TokenSource = Callable[[], str]
 """Gives the token for the next call; asked for every call, because tokens are renewed while channels live."""
@@ -67,7 +67,7 @@ def open_channel(
     else:
         credentials = grpc.ssl_channel_credentials(root_certificates=root_certificate)
         plain = grpc.secure_channel(address, credentials, options=CHANNEL_OPTIONS)
-    caller = Caller(address=address, token=token, trace_id=trace_id, guard=_fork_guard())
+    caller = CallInterceptor(address=address, token=token, trace_id=trace_id, guard=_fork_guard())
     return grpc.intercept_channel(plain, caller)
 
 

@@ -31,7 +31,7 @@ class CallDetails(NamedTuple):
     compression: grpc.Compression | None
 
 
-class Caller(
+class CallInterceptor(
     grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor, grpc.StreamUnaryClientInterceptor
 ):
     """Completes outgoing calls and raises typed errors for their failures.

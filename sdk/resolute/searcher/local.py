@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from resolute.client import Determined
+from resolute.client.connection.session import Session
 from resolute.client.services import Services
-from resolute.client.session import Session
-from resolute.searcher.drive import ClusterDrive
 from resolute.searcher.method import SearchMethod
 from resolute.searcher.operations import Operation
 from resolute.searcher.runner import SearchRunner
+from resolute.searcher.search_client import ClusterSearchClient
 
 _EXPERIMENT = "experiment_id.txt"
 _OPERATIONS = "ops"
@@ -71,7 +71,7 @@ class LocalSearchRunner(SearchRunner):
         with Session.find(self._master) as session:
             services = Services(session)
             uuid = services.experiments.get(str(experiment_id)).uuid
-            self.drive(ClusterDrive(services, uuid), experiment_id=experiment_id, prior=prior)
+            self.drive(ClusterSearchClient(services, uuid), experiment_id=experiment_id, prior=prior)
         return experiment_id
 
     def save_state(self, experiment_id: int, operations: list[Operation]) -> None:

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any
 
 from resolute.api.searcher.v1 import search_pb2 as pb
-from resolute.values import to_value
+from resolute.contracts.values import to_value
 
 
 class ExitedReason(Enum):

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from resolute.api.searcher.v1 import search_pb2 as pb
-from resolute.client.remote.searches import Unanswered
-from resolute.client.states import ExperimentState
+from resolute.client.remote.searches import PendingEvents
+from resolute.client.schema.states import ExperimentState
 from resolute.searcher.method import SearcherState, SearchMethod
 from resolute.searcher.operations import ExitedReason, Operation, Progress, Shutdown
 
@@ -18,10 +18,10 @@ _log = logging.getLogger("resolute.searcher")
 _POLL_SECONDS = 30.0
 
 
-class Drive(Protocol):
+class SearchClient(Protocol):
     """A search as its client sees it."""
 
-    def poll(self, *, wait: float) -> Unanswered:
+    def poll(self, *, wait: float) -> PendingEvents:
         """Gives the events that wait for an answer; waits some seconds for one."""
 
     def post(self, operations: Sequence[pb.Operation], *, answers: int) -> None:
@@ -49,7 +49,7 @@ class SearchRunner(ABC):
     def save_state(self, experiment_id: int, operations: list[Operation]) -> None:
         """Saves the method, the state, and the answer that is about to be posted."""
 
-    def drive(self, drive: Drive, *, experiment_id: int, prior: list[Operation] | None = None) -> None:
+    def drive(self, drive: SearchClient, *, experiment_id: int, prior: list[Operation] | None = None) -> None:
         """Answers events until the search is over.
 
         Args:
@@ -77,7 +77,7 @@ class SearchRunner(ABC):
             elif not unanswered.events:
                 paused = self._look(drive.experiment_state(), paused=paused)
 
-    def _post(self, drive: Drive, operations: list[Operation], event: pb.Event) -> None:
+    def _post(self, drive: SearchClient, operations: list[Operation], event: pb.Event) -> None:
         drive.post([operation.to_message() for operation in operations], answers=event.sequence)
         for operation in operations:
             if isinstance(operation, Shutdown):

@@ -8,8 +8,7 @@ import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from resolute.errors import DataLossError
-from resolute.spool.format import (
+from resolute.contracts.spool_format import (
     FILE_HEADER,
     MAGIC,
     MAX_PAYLOAD,
@@ -25,6 +24,7 @@ from resolute.spool.format import (
     decode_report,
     decode_schema,
 )
+from resolute.errors import DataLossError
 
 _ROW = int(RecordType.ROW)
 """Compared for each record, which is faster than with the enum's own member."""

@@ -6,8 +6,8 @@ import enum
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from resolute.contracts.spool_format import Report, Row, Schema
 from resolute.errors import InvalidArgumentError
-from resolute.spool.format import Report, Row, Schema
 
 _EXACT_INTEGERS = range(-(2**53), 2**53 + 1)
 """Whole numbers that a double holds exactly."""

@@ -8,9 +8,9 @@ import threading
 import uuid
 from pathlib import Path
 
+from resolute.contracts.spool_ack import AckFile
+from resolute.contracts.spool_format import FILE_HEADER, MAX_PAYLOAD, RecordType, file_header, frame
 from resolute.errors import ForkedProcessError, QuotaError
-from resolute.spool.ack import AckFile
-from resolute.spool.format import FILE_HEADER, MAX_PAYLOAD, RecordType, file_header, frame
 
 SEGMENT_BYTES = 64 << 20
 """Size at which a writer goes on in a new file, so that files that have arrived can be removed."""

@@ -12,9 +12,9 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 
 from resolute import core
 from resolute.core import Unit
-from resolute.core.train import TRAINING, VALIDATION
-from resolute.pytorch.following import FollowedSearch
-from resolute.pytorch.stopping import Stopping
+from resolute.core.reporting.train import TRAINING, VALIDATION
+from resolute.pytorch.progress.search_operations import SearchOperations
+from resolute.pytorch.progress.stopping import StopCoordinator
 
 _log = logging.getLogger("resolute.transformers")
 USER_DATA_FILE = "my_data.json"
@@ -62,8 +62,8 @@ class DetCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]  # with
         self.filter_metrics = filter_metrics
         self.user_data = user_data
         self.load_last_checkpoint(args)
-        self._search = FollowedSearch(core_context)
-        self._stopping = Stopping(core_context, requested=lambda: False)
+        self._search = SearchOperations(core_context)
+        self._stopping = StopCoordinator(core_context, requested=lambda: False)
         self._reported = {TRAINING: -1, VALIDATION: -1, _TEST: -1}
         self._latest: dict[str, Any] = {}
         self._saved = -1
@@ -223,7 +223,7 @@ def _has_prefix(logs: Mapping[str, Any], prefix: str) -> bool:
     return any(name.startswith(prefix) for name in logs)
 
 
-def _check_length(args: TrainingArguments, search: FollowedSearch) -> None:
+def _check_length(args: TrainingArguments, search: SearchOperations) -> None:
     """Checks that arguments and config say the same length: learning rates are scheduled by the former.
 
     Raises:

@@ -1,7 +1,7 @@
 """``python -m resolute_checkpoints`` serves the checkpoint registry alone."""
 
 from resolute_checkpoints.blueprint import BLUEPRINT
-from resolute_serving.bootstrap import main
+from resolute_serving.server.bootstrap import main
 
 if __name__ == "__main__":
     main(BLUEPRINT)

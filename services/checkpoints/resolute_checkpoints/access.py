@@ -9,8 +9,8 @@ from __future__ import annotations
 from sqlalchemy.engine import Connection
 
 from resolute.errors import InvalidArgumentError, NotFoundError, PermissionDeniedError
-from resolute_checkpoints.checkpoint import Checkpoint, State
-from resolute_checkpoints.store import authority, records
+from resolute_checkpoints.domain.checkpoint import Checkpoint, State
+from resolute_checkpoints.store import fencing, records
 from resolute_serving.context import Principal, ServiceAccount, TrialRun
 
 
@@ -43,7 +43,7 @@ def uploading(connection: Connection, checkpoint_id: str, principal: Principal, 
     checkpoint = records.find(connection, checkpoint_id, lock=lock, listed=False)
     owner = checkpoint.owner
     require_author(principal, checkpoint, run=owner.run)
-    authority.require_run(connection, owner.trial_id, owner.run, lock=lock)
+    fencing.require_run(connection, owner.trial_id, owner.run, lock=lock)
     if checkpoint.state is not State.UPLOADING:
         raise checkpoint.cannot_become(State.UPLOADING)
     return checkpoint
@@ -59,7 +59,7 @@ def require_editor(connection: Connection, principal: Principal, checkpoint: Che
     if isinstance(principal, TrialRun):
         if not _same_experiment(principal, checkpoint):
             raise _refusal(principal, checkpoint)
-        authority.require_run(connection, principal.trial_id, principal.run, lock=True)
+        fencing.require_run(connection, principal.trial_id, principal.run, lock=True)
 
 
 def require_reader(principal: Principal, checkpoint: Checkpoint) -> None:
@@ -69,7 +69,7 @@ def require_reader(principal: Principal, checkpoint: Checkpoint) -> None:
         NotFoundError: It is not committed and not the caller's.
         PermissionDeniedError: It belongs to another workspace than the trial that calls.
     """
-    if not checkpoint.state.was_committed and not sees_uploads(principal, checkpoint.owner.trial_id):
+    if not checkpoint.state.was_committed and not can_see_uploads(principal, checkpoint.owner.trial_id):
         raise records.missing(checkpoint.checkpoint_id)
     if isinstance(principal, TrialRun):
         workspace = checkpoint.owner.workspace
@@ -77,7 +77,7 @@ def require_reader(principal: Principal, checkpoint: Checkpoint) -> None:
             raise _refusal(principal, checkpoint)
 
 
-def sees_uploads(principal: Principal, trial_id: str) -> bool:
+def can_see_uploads(principal: Principal, trial_id: str) -> bool:
     """Whether the caller sees a trial's checkpoints that are not committed: that trial and services do."""
     if isinstance(principal, TrialRun):
         return bool(trial_id) and principal.trial_id == trial_id

@@ -6,7 +6,7 @@ import os
 
 from resolute_checkpoints.service import CheckpointsService
 from resolute_checkpoints.settings import CheckpointSettings
-from resolute_serving.service import Blueprint, Environment, Service
+from resolute_serving.server.service import Blueprint, Environment, Service
 
 
 def create(environment: Environment) -> Service:

@@ -11,22 +11,22 @@ from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import (
     add_CheckpointsServiceServicer_to_server,
 )
 from resolute.api.checkpoints.v1.models_service_pb2_grpc import add_ModelsServiceServicer_to_server
-from resolute_checkpoints.blobs.stores import Stores
+from resolute_checkpoints.blobs.examination import Examiner
+from resolute_checkpoints.blobs.factory import StoreFactory
 from resolute_checkpoints.blobs.workers import BlobWorkers
-from resolute_checkpoints.collector import Collector
-from resolute_checkpoints.deletion import Deletions
-from resolute_checkpoints.examination import Examiner
-from resolute_checkpoints.expiry import Expiry
-from resolute_checkpoints.models import Models
-from resolute_checkpoints.reading import Reading
-from resolute_checkpoints.registry import Registry
-from resolute_checkpoints.removal import Remover
-from resolute_checkpoints.reuse import Reuse
+from resolute_checkpoints.registry.checkpoints import Registry
+from resolute_checkpoints.registry.downloads import Reading
+from resolute_checkpoints.registry.models import Models
+from resolute_checkpoints.registry.reuse import Reuse
+from resolute_checkpoints.retention.collector import Collector
+from resolute_checkpoints.retention.deletion import Deletions
+from resolute_checkpoints.retention.enforcement import RetentionEnforcer
+from resolute_checkpoints.retention.remover import Remover
 from resolute_checkpoints.servicers.checkpoints import CheckpointsServicer
 from resolute_checkpoints.servicers.models import ModelsServicer
 from resolute_checkpoints.settings import CheckpointSettings
-from resolute_serving.readings import Reading as Number
-from resolute_serving.service import Environment
+from resolute_serving.observability.gauges import Gauge
+from resolute_serving.server.service import Environment
 
 _BLOB_THREADS = 8
 _REMOVAL_THREADS = 2
@@ -50,7 +50,7 @@ class CheckpointsService:
 
     def __init__(self, environment: Environment, *, settings: CheckpointSettings) -> None:
         clock = environment.clock
-        stores = Stores(settings.roots, buckets=settings.buckets, clock=clock)
+        stores = StoreFactory(settings.roots, buckets=settings.buckets, clock=clock)
         self._database = environment.open_database(self.name)
         self._workers = BlobWorkers(name="checkpoints-blobs", threads=_BLOB_THREADS)
         self._removal_workers = BlobWorkers(name="checkpoints-removal", threads=_REMOVAL_THREADS)
@@ -65,7 +65,7 @@ class CheckpointsService:
             reuse=Reuse(database=self._database, stores=stores, workers=self._workers),
             reading=Reading(database=self._database, stores=stores, workers=self._workers),
             deletions=Deletions(database=self._database, remover=remover, clock=clock),
-            expiry=Expiry(database=self._database, clock=clock, wake=self.collector.wake),
+            expiry=RetentionEnforcer(database=self._database, clock=clock, wake=self.collector.wake),
             examiner=Examiner(stores=stores, workers=self._workers, clock=clock),
         )
 
@@ -74,9 +74,9 @@ class CheckpointsService:
         add_CheckpointsServiceServicer_to_server(self._servicer, server)
         add_ModelsServiceServicer_to_server(self._models, server)
 
-    async def readings(self) -> Sequence[Number]:
+    async def gauges(self) -> Sequence[Gauge]:
         """Tells how much waits to be written."""
-        return await self._database.readings()
+        return await self._database.gauges()
 
     async def start(self) -> None:
         """Starts the collector."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from resolute.errors import InvalidArgumentError
-from resolute_checkpoints.blobs.buckets import BucketSettings
+from resolute_checkpoints.blobs.buckets.base import BucketSettings
 
 _PREFIX = "RESOLUTE_CHECKPOINTS_"
-_LONGEST_URL_SECONDS = 7 * 86400
+_MAX_URL_SECONDS = 7 * 86400
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,9 +81,9 @@ def _buckets(variables: Mapping[str, str]) -> BucketSettings:
         )
     gcs_credentials = variables.get(f"{_PREFIX}GCS_CREDENTIALS", "")
     seconds = _seconds(variables, "URL_SECONDS", default=BucketSettings().url_seconds)
-    if not 1 <= seconds <= _LONGEST_URL_SECONDS:
+    if not 1 <= seconds <= _MAX_URL_SECONDS:
         raise InvalidArgumentError(
-            f"{_PREFIX}URL_SECONDS is {seconds:g}; it must be from 1 to {_LONGEST_URL_SECONDS}, a week"
+            f"{_PREFIX}URL_SECONDS is {seconds:g}; it must be from 1 to {_MAX_URL_SECONDS}, a week"
         )
     names = variables.get(f"{_PREFIX}BUCKETS", "").split(",")
     return BucketSettings(

@@ -8,9 +8,9 @@ from resolute_logs.blueprint import BLUEPRINT as LOGS
 from resolute_metrics.blueprint import BLUEPRINT as METRICS
 from resolute_preemption.blueprint import BLUEPRINT as PREEMPTION
 from resolute_searcher.blueprint import BLUEPRINT as SEARCHER
-from resolute_serving.service import Blueprint
+from resolute_serving.server.service import Blueprint
 
-OTHERS: tuple[Blueprint, ...] = (SEARCHER, METRICS, LOGS, CHECKPOINTS, PREEMPTION)
+SUPPORTING_SERVICES: tuple[Blueprint, ...] = (SEARCHER, METRICS, LOGS, CHECKPOINTS, PREEMPTION)
 """The services that the experiments service leads."""
-BLUEPRINTS: tuple[Blueprint, ...] = (*OTHERS, EXPERIMENTS)
+BLUEPRINTS: tuple[Blueprint, ...] = (*SUPPORTING_SERVICES, EXPERIMENTS)
 """All of them."""

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import click
 
-from resolute.client.home import Home
+from resolute.client.connection.home import Home
+from resolute.contracts.processes import ProcessIdentity
 from resolute.errors import FailedPreconditionError, ResoluteError, UnavailableError
-from resolute.processes import ProcessIdentity
-from resolute_embedded.state import State
+from resolute_embedded.state_directory import StateDirectory
 
 _SERVER_MODULES = ("sqlalchemy", "alembic", "pydantic", "jwt", "structlog", "numpy", "grpc_health")
 _START_SECONDS = 60.0
@@ -81,7 +81,7 @@ def status(as_json: bool) -> None:
     if found is None or not state.lock.is_held():
         click.echo(json.dumps({"running": False}) if as_json else f"no cluster runs in {state.home.path}")
         raise SystemExit(1)
-    from resolute_embedded.report import read_status, show_status
+    from resolute_embedded.status_report import read_status, show_status
 
     report = read_status(found)
     click.echo(json.dumps(report) if as_json else show_status(report))
@@ -97,7 +97,7 @@ def db() -> None:
 def db_upgrade(url: str) -> None:
     """Bring the databases of all services to their newest schema."""
     _check_installed()
-    from resolute_embedded.operations import upgrade_databases
+    from resolute_embedded.maintenance import upgrade_databases
 
     names = upgrade_databases(url, _state())
     click.echo(f"up to date: {', '.join(names)}")
@@ -108,7 +108,7 @@ def db_upgrade(url: str) -> None:
 def backup(directory: Path) -> None:
     """Copy the cluster of this machine, also while it runs; checkpoints stay where they are."""
     _check_installed()
-    from resolute_embedded.operations import back_up
+    from resolute_embedded.maintenance import back_up
 
     back_up(_state(), directory)
     click.echo(f"{directory} holds the cluster; `resolute restore {directory}` makes a new home of it")
@@ -119,7 +119,7 @@ def backup(directory: Path) -> None:
 def restore(directory: Path) -> None:
     """Make a new home of a backup."""
     _check_installed()
-    from resolute_embedded.operations import restore as restore_home
+    from resolute_embedded.maintenance import restore as restore_home
 
     state = _state()
     restore_home(directory, state.home)
@@ -134,11 +134,11 @@ def doctor(as_json: bool) -> None:
     Exits with 1 when something keeps it from working.
     """
     _check_installed()
-    from resolute_embedded.doctor import Verdict, examine
+    from resolute_embedded.doctor import Verdict, run_checks
 
     faults = 0
     shown = []
-    for finding in examine(_state()):
+    for finding in run_checks(_state()):
         faults += finding.verdict is Verdict.FAULT
         if as_json:
             shown.append({**asdict(finding), "verdict": finding.verdict.value})
@@ -162,13 +162,13 @@ def _check_installed() -> None:
         )
 
 
-def _state() -> State:
-    return State(Home.from_environment(os.environ))
+def _state() -> StateDirectory:
+    return StateDirectory(Home.from_environment(os.environ))
 
 
-def _serve(state: State, options: Mapping[str, int | None]) -> None:
+def _serve(state: StateDirectory, options: Mapping[str, int | None]) -> None:
     from resolute_embedded.cluster import Options, serve
-    from resolute_serving.logs import configure_logs
+    from resolute_serving.observability.logs import configure_logs
 
     configure_logs(level=os.environ.get("RESOLUTE_LOG_LEVEL", "WARNING"), service="embedded")
     lock = state.lock
@@ -180,7 +180,7 @@ def _serve(state: State, options: Mapping[str, int | None]) -> None:
         lock.release()
 
 
-def _announce(state: State) -> Callable[[str, int], None]:
+def _announce(state: StateDirectory) -> Callable[[str, int], None]:
     def announce(address: str, slots: int) -> None:
         click.echo(f"Resolute is up at {address} with {slots} slots; its state is in {state.home.path}")
         sys.stdout.flush()
@@ -188,7 +188,7 @@ def _announce(state: State) -> Callable[[str, int], None]:
     return announce
 
 
-def _start_detached(state: State, options: Mapping[str, int | None]) -> None:
+def _start_detached(state: StateDirectory, options: Mapping[str, int | None]) -> None:
     if state.lock.is_held():
         state.lock.acquire()  # raises the error that names the holder
     state.home.path.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -10,18 +10,24 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from resolute.clock import SYSTEM_CLOCK
-from resolute_embedded.blueprints import OTHERS
+from resolute.contracts.clock import SYSTEM_CLOCK
+from resolute_embedded.blueprints import SUPPORTING_SERVICES
 from resolute_embedded.port import choose_port
-from resolute_embedded.state import State
+from resolute_embedded.state_directory import StateDirectory
 from resolute_experiments.blueprint import BLUEPRINT as EXPERIMENTS
 from resolute_experiments.service import ExperimentsService, ExperimentsSettings
-from resolute_serving.bootstrap import upgrade
+from resolute_serving.auth.tokens import (
+    RevokedTokens,
+    StaticKeys,
+    TokenSigner,
+    TokenVerifier,
+    load_or_create_key,
+)
 from resolute_serving.context import Role, ServiceAccount, User
-from resolute_serving.peers import Peers
-from resolute_serving.server import Server, ServerSettings
-from resolute_serving.service import Blueprint, Environment, Service
-from resolute_serving.tokens import RevokedTokens, StaticKeys, TokenSigner, TokenVerifier, load_or_create_key
+from resolute_serving.server.bootstrap import upgrade
+from resolute_serving.server.grpc_server import Server, ServerSettings
+from resolute_serving.server.peers import Peers
+from resolute_serving.server.service import Blueprint, Environment, Service
 
 _OPERATOR_TOKEN_SECONDS = 365 * 86_400
 _SERVICE_TOKEN_SECONDS = 86_400.0
@@ -42,7 +48,7 @@ class Options:
     """Port that serves numbers for Prometheus; None for none."""
 
 
-async def serve(state: State, options: Options, *, ready: Callable[[str, int], None]) -> None:
+async def serve(state: StateDirectory, options: Options, *, ready: Callable[[str, int], None]) -> None:
     """Serves the cluster of a home until a signal ends it.
 
     SIGTERM ends this process alone: trials go on and the next start adopts them. SIGINT, which is also what
@@ -67,7 +73,9 @@ async def serve(state: State, options: Options, *, ready: Callable[[str, int], N
     experiments = _experiments(
         state, options, address=address, peers=peers, cluster_id=cluster_id, revoked=revoked
     )
-    others = [_create(blueprint, state, peers=peers, cluster_id=cluster_id) for blueprint in OTHERS]
+    others = [
+        _create(blueprint, state, peers=peers, cluster_id=cluster_id) for blueprint in SUPPORTING_SERVICES
+    ]
     verifier = TokenVerifier(
         StaticKeys({signer.key_id: signer.public_key}, revoked), cluster_id=cluster_id, clock=SYSTEM_CLOCK
     )
@@ -80,7 +88,7 @@ async def serve(state: State, options: Options, *, ready: Callable[[str, int], N
     token = signer.user(User("admin", Role.ADMIN), ttl=_OPERATOR_TOKEN_SECONDS)
     state.write_endpoint(address=address, cluster_id=cluster_id, token=token)
     ready(address, experiments.slot_count)
-    if await _ending_signal() is signal.SIGINT:
+    if await _shutdown_signal() is signal.SIGINT:
         await experiments.drain(timeout=_DRAIN_SECONDS)
     await server.stop()
     await peers.close()
@@ -107,7 +115,9 @@ class ServiceTokens:
         return self._token
 
 
-def _environment(state: State, blueprint: Blueprint, *, peers: Peers, cluster_id: str) -> Environment:
+def _environment(
+    state: StateDirectory, blueprint: Blueprint, *, peers: Peers, cluster_id: str
+) -> Environment:
     return Environment(
         database_url=state.database_url(blueprint.name),
         data_directory=state.data,
@@ -116,13 +126,19 @@ def _environment(state: State, blueprint: Blueprint, *, peers: Peers, cluster_id
     )
 
 
-def _create(blueprint: Blueprint, state: State, *, peers: Peers, cluster_id: str) -> Service:
+def _create(blueprint: Blueprint, state: StateDirectory, *, peers: Peers, cluster_id: str) -> Service:
     upgrade(blueprint, state.database_url(blueprint.name))
     return blueprint.create(_environment(state, blueprint, peers=peers, cluster_id=cluster_id))
 
 
 def _experiments(
-    state: State, options: Options, *, address: str, peers: Peers, cluster_id: str, revoked: RevokedTokens
+    state: StateDirectory,
+    options: Options,
+    *,
+    address: str,
+    peers: Peers,
+    cluster_id: str,
+    revoked: RevokedTokens,
 ) -> ExperimentsService:
     upgrade(EXPERIMENTS, state.database_url(EXPERIMENTS.name))
     settings = ExperimentsSettings(
@@ -136,7 +152,7 @@ def _experiments(
     return ExperimentsService(replace(environment, revoked=revoked), settings)
 
 
-async def _ending_signal() -> signal.Signals:
+async def _shutdown_signal() -> signal.Signals:
     received: asyncio.Future[signal.Signals] = asyncio.get_running_loop().create_future()
 
     def note(number: signal.Signals) -> None:

@@ -7,12 +7,12 @@ import socket
 import structlog
 
 from resolute.errors import UnavailableError
-from resolute_embedded.state import State
+from resolute_embedded.state_directory import StateDirectory
 
 _log = structlog.get_logger("cluster")
 
 
-def choose_port(state: State, *, asked: int | None = None) -> int:
+def choose_port(state: StateDirectory, *, asked: int | None = None) -> int:
     """Chooses the port.
 
     Args:

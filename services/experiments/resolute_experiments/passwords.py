@@ -9,7 +9,7 @@ import os
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from resolute.clock import Clock
+from resolute.contracts.clock import Clock
 from resolute.errors import InvalidArgumentError, QuotaError, Violation
 
 SHORTEST = 8
@@ -63,7 +63,7 @@ def matches(password: str, stored: str) -> bool:
     return hmac.compare_digest(found, base64.b64decode(digest))
 
 
-class Attempts:
+class LoginThrottle:
     """Makes a name wait after five wrong passwords within a minute.
 
     Args:

@@ -24,18 +24,20 @@ from resolute.api.experiments.v1 import (
     trials_service_pb2_grpc,
     workspaces_service_pb2_grpc,
 )
-from resolute_experiments.arrears import Arrears
+from resolute_experiments.admission.storage_quotas import StorageQuota
+from resolute_experiments.admission.submissions import Admission, Submissions
 from resolute_experiments.clients import Clients
-from resolute_experiments.conductor import SCHEDULE, SIGNALS, Conductor
-from resolute_experiments.core import Core
-from resolute_experiments.draining import drain
-from resolute_experiments.fleet import Fleet
-from resolute_experiments.heartbeats import Heartbeats
-from resolute_experiments.leases import Leases
+from resolute_experiments.context import ServiceContext
+from resolute_experiments.gauges import ServiceGauges
+from resolute_experiments.lifecycle.controller import SCHEDULE, SIGNALS, ExperimentController
 from resolute_experiments.notifier import Notifier
-from resolute_experiments.observation import Observation
-from resolute_experiments.resources.local import LocalResourceManager
-from resolute_experiments.scheduler import Scheduler
+from resolute_experiments.resources.fleet import Fleet
+from resolute_experiments.resources.leases import Leases
+from resolute_experiments.resources.local.manager import LocalResourceManager
+from resolute_experiments.retention.deferred import DeferredRetention
+from resolute_experiments.scheduling.draining import drain
+from resolute_experiments.scheduling.scheduler import Scheduler
+from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.servicers.access import AccessServicer
 from resolute_experiments.servicers.allocations import AllocationsServicer
 from resolute_experiments.servicers.cluster import ClusterServicer
@@ -45,14 +47,12 @@ from resolute_experiments.servicers.jobs import JobsServicer
 from resolute_experiments.servicers.retention import RetentionServicer
 from resolute_experiments.servicers.trials import TrialsServicer
 from resolute_experiments.servicers.workspaces import WorkspacesServicer
-from resolute_experiments.storagequota import StorageQuota
 from resolute_experiments.store import experiments, projects, tokens, users
-from resolute_experiments.submission import Admission, Submissions
-from resolute_experiments.waiting import Waiting
+from resolute_experiments.unmanaged.heartbeats import HeartbeatMonitor
+from resolute_serving.auth.tokens import TokenSigner, load_or_create_key
 from resolute_serving.context import Role, TrialRun, User
-from resolute_serving.readings import Reading
-from resolute_serving.service import Environment
-from resolute_serving.tokens import TokenSigner, load_or_create_key
+from resolute_serving.observability.gauges import Gauge
+from resolute_serving.server.service import Environment
 
 _FIRST_USERS = (User("admin", Role.ADMIN), User("determined", Role.EDITOR))
 _log = structlog.get_logger("experiments")
@@ -110,13 +110,13 @@ class ExperimentsService:
         self._ended = environment.revoked
         self._settings = settings
         self._signer = TokenSigner(key, cluster_id=environment.cluster_id, clock=environment.clock)
-        self._core = Core(
+        self._core = ServiceContext(
             database=environment.open_database("experiments"),
             notifier=Notifier(),
             clock=environment.clock,
             cluster_id=environment.cluster_id,
             preemption_timeout=settings.preemption_timeout,
-            waiting=Waiting(),
+            waiting=WaitReasons(),
         )
         self._clients = Clients(environment.peers)
         self._leases = Leases(environment.clock, ttl=settings.lease_ttl)
@@ -144,11 +144,13 @@ class ExperimentsService:
             waiting=self._core.waiting,
             preemption_timeout=settings.preemption_timeout,
         )
-        self._observation = Observation(
+        self._gauges = ServiceGauges(
             self._core.database, fleet=self._fleet, scheduler=self._scheduler, clock=environment.clock
         )
-        self._heartbeats = Heartbeats(self._core, adopt=self._adopt)
-        self._arrears = Arrears(self._core, clients=self._clients, unreported=self._fleet.unreported)
+        self._heartbeats = HeartbeatMonitor(self._core, adopt=self._adopt)
+        self._arrears = DeferredRetention(
+            self._core, clients=self._clients, unreported=self._fleet.unreported
+        )
         self._conductors: dict[str, asyncio.Task[None]] = {}
         # Experiments that were to be led while somebody led them, and perhaps was about to stop.
         self._asked_again: set[str] = set()
@@ -159,9 +161,9 @@ class ExperimentsService:
         """Slots of the cluster."""
         return self._fleet.slot_count
 
-    async def readings(self) -> Sequence[Reading]:
+    async def gauges(self) -> Sequence[Gauge]:
         """Tells the numbers of experiments, trials, slots and the queue."""
-        return await self._observation.readings()
+        return await self._gauges.gauges()
 
     def register(self, server: grpc.aio.Server) -> None:
         """Adds its handlers to a server that has not started."""
@@ -264,7 +266,7 @@ class ExperimentsService:
             self._asked_again.add(experiment_id)
             self._core.notifier.notify(experiment_id, SCHEDULE, SIGNALS)
             return
-        conductor = Conductor(
+        conductor = ExperimentController(
             experiment_id,
             database=self._core.database,
             clients=self._clients,
@@ -275,10 +277,10 @@ class ExperimentsService:
             machines=self._fleet,
         )
         task = asyncio.create_task(conductor.run(), name=f"conduct-{experiment_id}")
-        task.add_done_callback(self._conductor_ended)
+        task.add_done_callback(self._controller_ended)
         self._conductors[experiment_id] = task
 
-    def _conductor_ended(self, task: asyncio.Task[None]) -> None:
+    def _controller_ended(self, task: asyncio.Task[None]) -> None:
         for experiment_id, known in list(self._conductors.items()):
             if known is task:
                 del self._conductors[experiment_id]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from resolute_logs.service import LogsService
-from resolute_serving.retention import days_from_environment
-from resolute_serving.service import Blueprint, Environment, Service
+from resolute_serving.database.retention import days_from_environment
+from resolute_serving.server.service import Blueprint, Environment, Service
 
 
 def create(environment: Environment) -> Service:

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import grpc
 
 from resolute.api.logs.v1.logs_service_pb2_grpc import add_LogsServiceServicer_to_server
-from resolute_logs.deletion import remove_old
 from resolute_logs.servicer import Servicer
-from resolute_serving.readings import Reading
-from resolute_serving.retention import Sleep, Sweeper
-from resolute_serving.service import Environment
-from resolute_serving.wakeups import Pace
+from resolute_logs.store.deletion import delete_expired
+from resolute_serving.change_notifier import PollIntervals
+from resolute_serving.database.retention import RetentionSweeper, Sleep
+from resolute_serving.observability.gauges import Gauge
+from resolute_serving.server.service import Environment
 
 
 class LogsService:
@@ -33,16 +33,16 @@ class LogsService:
         self,
         environment: Environment,
         *,
-        pace: Pace | None = None,
+        pace: PollIntervals | None = None,
         retention_days: float = 0.0,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._database = environment.open_database(self.name)
-        pace = pace or Pace.on(environment.database_url)
+        pace = pace or PollIntervals.on(environment.database_url)
         self.servicer = Servicer(self._database, clock=environment.clock, pace=pace)
         """The handlers."""
-        self.sweeper = Sweeper(
-            self._database, remove_old, days=retention_days, clock=environment.clock, sleep=sleep
+        self.sweeper = RetentionSweeper(
+            self._database, delete_expired, days=retention_days, clock=environment.clock, sleep=sleep
         )
         """Removes lines that are too old."""
 
@@ -50,9 +50,9 @@ class LogsService:
         """Adds its handlers to a server."""
         add_LogsServiceServicer_to_server(self.servicer, server)
 
-    async def readings(self) -> Sequence[Reading]:
+    async def gauges(self) -> Sequence[Gauge]:
         """Tells how much waits to be written."""
-        return await self._database.readings()
+        return await self._database.gauges()
 
     async def start(self) -> None:
         """Begins to remove lines that are too old."""

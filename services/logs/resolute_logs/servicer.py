@@ -10,19 +10,19 @@ from sqlalchemy.engine import Connection
 
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.api.logs.v1.logs_service_pb2_grpc import LogsServiceServicer
-from resolute.clock import Clock
-from resolute_logs.closing import close
-from resolute_logs.deletion import remove_some
-from resolute_logs.filters import Filter, parse_filter
-from resolute_logs.following import Follower
-from resolute_logs.ingest import ingest
-from resolute_logs.parsing import parse_batch
-from resolute_logs.reading import StoredLine, read_page
-from resolute_logs.schema import INTAKE
-from resolute_serving.database import Database
-from resolute_serving.intake import invalid, lock_order, parse_uuid, store
-from resolute_serving.pages import decode_token, encode_token, page_size
-from resolute_serving.wakeups import Pace, Wakeups
+from resolute.contracts.clock import Clock
+from resolute_logs.ingest.parsing import parse_batch
+from resolute_logs.ingest.writer import ingest
+from resolute_logs.queries.filters import Filter, parse_filter
+from resolute_logs.queries.follower import Follower
+from resolute_logs.queries.pages import StoredLine, read_page
+from resolute_logs.store.closures import close
+from resolute_logs.store.deletion import delete_batch
+from resolute_logs.store.schema import INTAKE
+from resolute_serving.change_notifier import ChangeNotifier, PollIntervals
+from resolute_serving.database.engine import Database
+from resolute_serving.ingestion import invalid, lock_order, parse_uuid, store
+from resolute_serving.pagination import decode_token, encode_token, page_size
 
 _LARGE_REQUEST = 64 << 10
 
@@ -36,11 +36,11 @@ class Servicer(LogsServiceServicer):
         pace: How often followers look without being told.
     """
 
-    def __init__(self, database: Database, *, clock: Clock, pace: Pace) -> None:
+    def __init__(self, database: Database, *, clock: Clock, pace: PollIntervals) -> None:
         self._database = database
         self._clock = clock
-        self._wakeups = Wakeups()
-        self.follower = Follower(database, self._wakeups, clock=clock, pace=pace)
+        self._change_notifier = ChangeNotifier()
+        self.follower = Follower(database, self._change_notifier, clock=clock, pace=pace)
         """Serves the streams; stop it before the server stops."""
 
     async def IngestLines(self, request: api.IngestLinesRequest, context: Any) -> api.IngestLinesResponse:
@@ -51,7 +51,7 @@ class Servicer(LogsServiceServicer):
         else:
             batch = parse_batch(request)
         reached = await store(self._database, lambda link: ingest(link, batch), order=batch.origin.order)
-        self._wakeups.notify(batch.origin.trial_id)
+        self._change_notifier.notify(batch.origin.trial_id)
         return api.IngestLinesResponse(next_sequence=reached)
 
     async def ListLines(self, request: api.ListLinesRequest, context: Any) -> api.ListLinesResponse:
@@ -82,7 +82,7 @@ class Servicer(LogsServiceServicer):
         # After the lines of the trial, which lock it first and what is closed of it then.
         order = f"{lock_order(experiment, trial)}/closed"
         await self._database.write(lambda link: close(link, trial), order=order)
-        self._wakeups.notify(trial)
+        self._change_notifier.notify(trial)
         return api.CloseTrialLogsResponse()
 
     async def DeleteExperimentLogs(
@@ -91,8 +91,10 @@ class Servicer(LogsServiceServicer):
         """Removes every line of an experiment; what was begun is finished when called again."""
         experiment = parse_uuid(request.experiment_id, field="experiment_id")
         now, order = self._clock.time(), lock_order(experiment)
-        key = await self._database.write(lambda link: INTAKE.bury(link, experiment, now=now), order=order)
-        while await self._database.write(lambda link: remove_some(link, key), order=order):
+        key = await self._database.write(
+            lambda link: INTAKE.mark_deleted(link, experiment, now=now), order=order
+        )
+        while await self._database.write(lambda link: delete_batch(link, key), order=order):
             pass
         return api.DeleteExperimentLogsResponse()
 

@@ -6,8 +6,8 @@ import os
 
 from resolute_metrics.limits import Limits
 from resolute_metrics.service import MetricsService
-from resolute_serving.retention import days_from_environment
-from resolute_serving.service import Blueprint, Environment, Service
+from resolute_serving.database.retention import days_from_environment
+from resolute_serving.server.service import Blueprint, Environment, Service
 
 
 def create(environment: Environment) -> Service:

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import grpc
 
 from resolute.api.metrics.v1.metrics_service_pb2_grpc import add_MetricsServiceServicer_to_server
-from resolute_metrics.deletion import remove_old
 from resolute_metrics.limits import Limits
 from resolute_metrics.servicer import Servicer
-from resolute_serving.readings import Reading
-from resolute_serving.retention import Sleep, Sweeper
-from resolute_serving.service import Environment
-from resolute_serving.wakeups import Pace
+from resolute_metrics.store.deletion import delete_expired
+from resolute_serving.change_notifier import PollIntervals
+from resolute_serving.database.retention import RetentionSweeper, Sleep
+from resolute_serving.observability.gauges import Gauge
+from resolute_serving.server.service import Environment
 
 
 class MetricsService:
@@ -36,7 +36,7 @@ class MetricsService:
         environment: Environment,
         *,
         limits: Limits,
-        pace: Pace | None = None,
+        pace: PollIntervals | None = None,
         retention_days: float = 0.0,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
@@ -45,11 +45,11 @@ class MetricsService:
             self._database,
             limits=limits,
             clock=environment.clock,
-            pace=pace or Pace.on(environment.database_url),
+            pace=pace or PollIntervals.on(environment.database_url),
         )
         """The handlers."""
-        self.sweeper = Sweeper(
-            self._database, remove_old, days=retention_days, clock=environment.clock, sleep=sleep
+        self.sweeper = RetentionSweeper(
+            self._database, delete_expired, days=retention_days, clock=environment.clock, sleep=sleep
         )
         """Removes points that are too old."""
 
@@ -57,9 +57,9 @@ class MetricsService:
         """Adds its handlers to a server."""
         add_MetricsServiceServicer_to_server(self.servicer, server)
 
-    async def readings(self) -> Sequence[Reading]:
+    async def gauges(self) -> Sequence[Gauge]:
         """Tells how much waits to be written."""
-        return await self._database.readings()
+        return await self._database.gauges()
 
     async def start(self) -> None:
         """Begins to remove points that are too old."""

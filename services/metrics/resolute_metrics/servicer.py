@@ -11,24 +11,24 @@ from sqlalchemy.engine import Connection
 
 from resolute.api.metrics.v1 import metrics_service_pb2 as api
 from resolute.api.metrics.v1.metrics_service_pb2_grpc import MetricsServiceServicer
-from resolute.clock import Clock
+from resolute.contracts.clock import Clock
 from resolute.errors import QuotaError
-from resolute_metrics import best
-from resolute_metrics.deletion import remove_some
-from resolute_metrics.ingest import ingest
+from resolute_metrics.ingest.parsing import parse_batch
+from resolute_metrics.ingest.writer import ingest
 from resolute_metrics.limits import Limits
-from resolute_metrics.parsing import parse_batch
-from resolute_metrics.reports import Position, read_reports
-from resolute_metrics.responses import MAX_BYTES, to_best, to_change, to_report, to_summaries
-from resolute_metrics.schema import INTAKE
-from resolute_metrics.series import read_series
-from resolute_metrics.summaries import summarize
-from resolute_metrics.thinning import LEAST, thin
-from resolute_metrics.watching import Wanted, Watcher
-from resolute_serving.database import Database
-from resolute_serving.intake import invalid, lock_order, parse_uuid, store
-from resolute_serving.pages import decode_token, encode_token, page_size
-from resolute_serving.wakeups import Pace, Wakeups
+from resolute_metrics.queries import best
+from resolute_metrics.queries.downsampling import MIN_POINTS, downsample
+from resolute_metrics.queries.reports import Position, read_reports
+from resolute_metrics.queries.responses import MAX_BYTES, to_best, to_change, to_report, to_summaries
+from resolute_metrics.queries.series import read_series
+from resolute_metrics.queries.summaries import summarize
+from resolute_metrics.queries.watcher import SeriesRequest, Watcher
+from resolute_metrics.store.deletion import delete_batch
+from resolute_metrics.store.schema import INTAKE
+from resolute_serving.change_notifier import ChangeNotifier, PollIntervals
+from resolute_serving.database.engine import Database
+from resolute_serving.ingestion import invalid, lock_order, parse_uuid, store
+from resolute_serving.pagination import decode_token, encode_token, page_size
 
 MAX_TRIALS = 1000
 MAX_POINTS = MAX_BYTES // 24
@@ -47,12 +47,12 @@ class Servicer(MetricsServiceServicer):
         pace: How often watches look without being told.
     """
 
-    def __init__(self, database: Database, *, limits: Limits, clock: Clock, pace: Pace) -> None:
+    def __init__(self, database: Database, *, limits: Limits, clock: Clock, pace: PollIntervals) -> None:
         self._database = database
         self._limits = limits
         self._clock = clock
-        self._wakeups = Wakeups()
-        self.watcher = Watcher(database, self._wakeups, clock=clock, pace=pace)
+        self._change_notifier = ChangeNotifier()
+        self.watcher = Watcher(database, self._change_notifier, clock=clock, pace=pace)
         """Serves the streams; stop it before the server stops."""
 
     async def IngestReports(
@@ -69,7 +69,7 @@ class Servicer(MetricsServiceServicer):
             lambda link: ingest(link, batch, limits=self._limits),
             order=batch.origin.order,
         )
-        self._wakeups.notify(batch.origin.trial_id)
+        self._change_notifier.notify(batch.origin.trial_id)
         return api.IngestReportsResponse(
             next_sequence=outcome.next_sequence,
             refusals=[
@@ -99,7 +99,7 @@ class Servicer(MetricsServiceServicer):
         """Sends the series of one metric, and then its points as they arrive."""
         trial = parse_uuid(request.trial_id, field="trial_id")
         most = min(_check_points(request.max_points) or _WATCHED_POINTS, MAX_POINTS)
-        wanted = Wanted(trial, request.group, request.name, most)
+        wanted = SeriesRequest(trial, request.group, request.name, most)
         async for change in self.watcher.watch(wanted):
             yield api.WatchSeriesResponse() if change is None else to_change(change)
 
@@ -119,10 +119,10 @@ class Servicer(MetricsServiceServicer):
         trials = _parse_trials(request.trial_ids)
 
         def work(connection: Connection) -> api.GetBestValidationResponse:
-            found = best.of_experiment(connection, experiment)
+            found = best.best_of_experiment(connection, experiment)
             return api.GetBestValidationResponse(
                 experiment_best=None if found is None else to_best(found),
-                trial_bests=map(to_best, best.of_trials(connection, trials, experiment_id=experiment)),
+                trial_bests=map(to_best, best.best_of_trials(connection, trials, experiment_id=experiment)),
             )
 
         return await self._database.read(work)
@@ -133,15 +133,17 @@ class Servicer(MetricsServiceServicer):
         """Removes everything that an experiment reported; what was begun is finished when called again."""
         experiment = parse_uuid(request.experiment_id, field="experiment_id")
         now, order = self._clock.time(), lock_order(experiment)
-        key = await self._database.write(lambda link: INTAKE.bury(link, experiment, now=now), order=order)
-        while await self._database.write(lambda link: remove_some(link, key), order=order):
+        key = await self._database.write(
+            lambda link: INTAKE.mark_deleted(link, experiment, now=now), order=order
+        )
+        while await self._database.write(lambda link: delete_batch(link, key), order=order):
             pass
         return api.DeleteExperimentMetricsResponse()
 
 
 def _check_points(most: int) -> int:
-    if most < 0 or 0 < most < LEAST:
-        raise invalid("max_points", f"max_points is {most}; it must be zero, or {LEAST} or more")
+    if most < 0 or 0 < most < MIN_POINTS:
+        raise invalid("max_points", f"max_points is {most}; it must be zero, or {MIN_POINTS} or more")
     return most
 
 
@@ -168,7 +170,7 @@ def _get_series(
             "set max_points, or list the reports page by page"
         )
     if most < total:
-        series = series.at(thin(series.values, most))
+        series = series.at(downsample(series.values, most))
     return api.GetSeriesResponse(
         steps=series.steps.tolist(),
         values=series.values.tolist(),

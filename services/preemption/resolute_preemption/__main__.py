@@ -1,7 +1,7 @@
 """``python -m resolute_preemption`` serves the fan-out of signals alone."""
 
 from resolute_preemption.blueprint import BLUEPRINT
-from resolute_serving.bootstrap import main
+from resolute_serving.server.bootstrap import main
 
 if __name__ == "__main__":
     main(BLUEPRINT)

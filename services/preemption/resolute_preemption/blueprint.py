@@ -6,7 +6,7 @@ import os
 
 from resolute_preemption.service import PreemptionService
 from resolute_preemption.settings import PreemptionSettings
-from resolute_serving.service import Blueprint, Environment, Service
+from resolute_serving.server.service import Blueprint, Environment, Service
 
 
 def create(environment: Environment) -> Service:

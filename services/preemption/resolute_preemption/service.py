@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import grpc
 
 from resolute.api.preemption.v1.preemption_service_pb2_grpc import add_PreemptionServiceServicer_to_server
-from resolute_preemption.board import Board
-from resolute_preemption.follower import Follower
+from resolute_preemption.broadcaster import SignalBroadcaster
 from resolute_preemption.servicer import PreemptionServicer
 from resolute_preemption.settings import PreemptionSettings
-from resolute_serving.readings import Reading
-from resolute_serving.service import Environment
+from resolute_preemption.signal_follower import SignalFollower
+from resolute_serving.observability.gauges import Gauge
+from resolute_serving.server.service import Environment
 
 
 class PreemptionService:
@@ -29,29 +29,31 @@ class PreemptionService:
     """Full names of its gRPC services."""
 
     def __init__(self, environment: Environment, *, settings: PreemptionSettings) -> None:
-        self.board = Board(heartbeat=settings.heartbeat)
+        self.broadcaster = SignalBroadcaster(heartbeat=settings.heartbeat)
         """The signals as they are known here."""
-        self._follower = Follower(peers=environment.peers, board=self.board, settings=settings)
+        self._signal_follower = SignalFollower(
+            peers=environment.peers, broadcaster=self.broadcaster, settings=settings
+        )
 
     def register(self, server: grpc.aio.Server) -> None:
         """Adds its handler to a server that has not started."""
-        add_PreemptionServiceServicer_to_server(PreemptionServicer(self.board), server)
+        add_PreemptionServiceServicer_to_server(PreemptionServicer(self.broadcaster), server)
 
-    async def readings(self) -> Sequence[Reading]:
+    async def gauges(self) -> Sequence[Gauge]:
         """Tells how many wait for signals."""
         return [
-            Reading(
+            Gauge(
                 name="resolute_signal_watchers",
                 help="Watches that wait for the next signal of an allocation.",
-                value=self.board.watchers,
+                value=self.broadcaster.watchers,
             )
         ]
 
     async def start(self) -> None:
         """Begins to follow the experiments service."""
-        self._follower.start()
+        self._signal_follower.start()
 
     async def stop(self) -> None:
         """Ends every watch, then the stream that it follows."""
-        self.board.close()
-        await self._follower.stop()
+        self.broadcaster.close()
+        await self._signal_follower.stop()

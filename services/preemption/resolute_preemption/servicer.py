@@ -9,18 +9,18 @@ from typing import Any
 from resolute.api.preemption.v1.preemption_service_pb2 import WatchSignalRequest, WatchSignalResponse
 from resolute.api.preemption.v1.preemption_service_pb2_grpc import PreemptionServiceServicer
 from resolute.errors import InvalidArgumentError, Violation
-from resolute_preemption.board import Board
+from resolute_preemption.broadcaster import SignalBroadcaster
 
 
 class PreemptionServicer(PreemptionServiceServicer):
     """Serves ``PreemptionService``.
 
     Args:
-        board: Has the signals.
+        broadcaster: Has the signals.
     """
 
-    def __init__(self, board: Board) -> None:
-        self._board = board
+    def __init__(self, broadcaster: SignalBroadcaster) -> None:
+        self._broadcaster = broadcaster
 
     async def WatchSignal(
         self, request: WatchSignalRequest, context: Any
@@ -29,7 +29,7 @@ class PreemptionServicer(PreemptionServiceServicer):
         if not request.allocation_id:
             message = "allocation_id is empty; name the allocation to watch"
             raise InvalidArgumentError(message, violations=[Violation("allocation_id", message)])
-        signals = self._board.watch(request.allocation_id, after_revision=request.after_revision)
+        signals = self._broadcaster.watch(request.allocation_id, after_revision=request.after_revision)
         async with contextlib.aclosing(signals):
             async for signal in signals:
                 yield WatchSignalResponse(signal=signal)

@@ -1,1 +1,4 @@
-"""The search service: which trials run, with which hyperparameters, and how long."""
+"""The search service: it decides which trials of an experiment run, with which hyperparameters.
+
+And how long. Events go in, actions come out; it knows nothing of slots, processes or files.
+"""

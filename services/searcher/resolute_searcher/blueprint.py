@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from resolute_searcher.service import NAME, SearcherService
-from resolute_serving.service import Blueprint
+from resolute_serving.server.service import Blueprint
 
 BLUEPRINT = Blueprint(name=NAME, package="resolute_searcher", create=SearcherService)
 """The searcher service."""

@@ -10,18 +10,18 @@ from sqlalchemy.engine import make_url
 
 from resolute.api.searcher.v1 import searcher_service_pb2
 from resolute.api.searcher.v1.searcher_service_pb2_grpc import add_SearcherServiceServicer_to_server
-from resolute_searcher.answering import Answering
-from resolute_searcher.keeping import Keeper
-from resolute_searcher.live import LiveSearches
-from resolute_searcher.lookout import Lookout
-from resolute_searcher.owners import Owners
+from resolute_searcher.runtime.change_poller import ChangePoller
+from resolute_searcher.runtime.live_searches import LiveSearches
+from resolute_searcher.runtime.process_pool import ProcessPool
+from resolute_searcher.runtime.snapshotter import Snapshotter
+from resolute_searcher.runtime.storage import Storage
+from resolute_searcher.runtime.suggestion_worker import SuggestionWorker
+from resolute_searcher.runtime.trial_index import TrialIndex
+from resolute_searcher.runtime.watchers import Watchers
 from resolute_searcher.servicers.searcher import SearcherServicer
-from resolute_searcher.storage import Storage
 from resolute_searcher.store import log
-from resolute_searcher.watching import Watchers
-from resolute_searcher.workers import Workers
-from resolute_serving.readings import Reading
-from resolute_serving.service import Environment
+from resolute_serving.observability.gauges import Gauge
+from resolute_serving.server.service import Environment
 
 if TYPE_CHECKING:
     import grpc
@@ -48,45 +48,45 @@ class SearcherService:
         self._storage = Storage(environment.open_database(NAME))
         self._watchers = Watchers()
         # Suggestions are waited for by trials: nothing that can wait longer stands before them.
-        self._suggesters = Workers()
-        self._workers = Workers(1)
-        self._keeper = Keeper(self._storage, self._workers)
-        owners = Owners(self._storage)
+        self._suggestion_pool = ProcessPool()
+        self._process_pool = ProcessPool(1)
+        self._snapshotter = Snapshotter(self._storage, self._process_pool)
+        trial_index = TrialIndex(self._storage)
         searches = LiveSearches(
             self._storage,
             clock=environment.clock,
-            owners=owners,
+            trial_index=trial_index,
             watchers=self._watchers,
             shared=shared,
             asked=self._answer,
-            grown=self._keeper.look,
+            on_growth=self._snapshotter.notify,
         )
-        self._answering = Answering(self._storage, searches, self._suggesters)
-        self._lookout = Lookout(self._storage, self._watchers) if shared else None
+        self._suggestion_worker = SuggestionWorker(self._storage, searches, self._suggestion_pool)
+        self._change_poller = ChangePoller(self._storage, self._watchers) if shared else None
         self._servicer = SearcherServicer(
             storage=self._storage,
             searches=searches,
-            owners=owners,
+            trial_index=trial_index,
             watchers=self._watchers,
-            workers=self._workers,
+            process_pool=self._process_pool,
         )
 
     def register(self, server: grpc.aio.Server) -> None:
         """Adds the handlers."""
         add_SearcherServiceServicer_to_server(self._servicer, server)
 
-    async def readings(self) -> Sequence[Reading]:
+    async def gauges(self) -> Sequence[Gauge]:
         """Tells what of the searches' actions is not acknowledged, and how much waits to be written."""
         count, since = await self._storage.read(log.unacknowledged)
         age = 0.0 if since is None else max(self._clock.time() - since, 0.0)
         return [
-            *await self._storage.database.readings(),
-            Reading(
+            *await self._storage.database.gauges(),
+            Gauge(
                 name="resolute_unacknowledged_actions",
                 help="Actions of searches that the experiments service has not applied.",
                 value=count,
             ),
-            Reading(
+            Gauge(
                 name="resolute_oldest_unacknowledged_action_seconds",
                 help="Age of the oldest of them; zero without any.",
                 value=age,
@@ -95,19 +95,19 @@ class SearcherService:
 
     async def start(self) -> None:
         """Looks out for what other replicas write. Searches are read when they are asked for."""
-        if self._lookout is not None:
-            self._lookout.start()
+        if self._change_poller is not None:
+            self._change_poller.start()
 
     async def stop(self) -> None:
         """Ends the streams, waits for what is on its way to the disk, closes the database."""
         self._watchers.close()
-        if self._lookout is not None:
-            await self._lookout.stop()
-        await self._answering.close()
-        await self._keeper.close()
-        await asyncio.to_thread(self._suggesters.close)
-        await asyncio.to_thread(self._workers.close)
+        if self._change_poller is not None:
+            await self._change_poller.stop()
+        await self._suggestion_worker.close()
+        await self._snapshotter.close()
+        await asyncio.to_thread(self._suggestion_pool.close)
+        await asyncio.to_thread(self._process_pool.close)
         await self._storage.close()
 
     def _answer(self, search_id: str) -> None:
-        self._answering.look(search_id)
+        self._suggestion_worker.notify(search_id)

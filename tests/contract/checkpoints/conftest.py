@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from resolute_serving import migrations
-from resolute_serving.database import create_engine
+from resolute_serving.database import migrations
+from resolute_serving.database.engine import create_engine
 
 
 @pytest.fixture

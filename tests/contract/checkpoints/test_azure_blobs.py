@@ -9,15 +9,15 @@ from dataclasses import replace
 
 import pytest
 import urllib3
-from support.azurite import AzureServer, azure_server
 from support.clocks import ManualClock
+from support.object_stores.azure import AzureServer, azure_server
 
 from resolute.errors import FailedPreconditionError, InvalidArgumentError
 from resolute_checkpoints.blobs.base import FinishedUpload, OpenUpload
-from resolute_checkpoints.blobs.buckets import BucketSettings
-from resolute_checkpoints.blobs.parts import MULTIPART_BYTES
-from resolute_checkpoints.blobs.stores import Stores
-from resolute_checkpoints.checkpoint import BucketStorage, File, Provider
+from resolute_checkpoints.blobs.buckets.base import BucketSettings
+from resolute_checkpoints.blobs.buckets.multipart import MULTIPART_BYTES
+from resolute_checkpoints.blobs.factory import StoreFactory
+from resolute_checkpoints.domain.checkpoint import BucketStorage, File, Provider
 
 HTTP = urllib3.PoolManager(retries=False)
 
@@ -37,7 +37,7 @@ def test_a_wrong_key_is_explained(server: AzureServer, checkpoint_id: str) -> No
     wrong = BucketSettings(
         azure_account_url=server.account_url, azure_account_key=base64.b64encode(b"wrong" * 9).decode()
     )
-    store = Stores(buckets=wrong).open(server.storage(server.new_bucket()))
+    store = StoreFactory(buckets=wrong).open(server.storage(server.new_bucket()))
     with pytest.raises(FailedPreconditionError, match=r"refuses the checkpoints service .* credentials"):
         store.faults(checkpoint_id, [File("a", 1)])
 
@@ -46,7 +46,7 @@ def test_address_and_key_do_as_well_as_a_connection_string(server: AzureServer, 
     settings = BucketSettings(azure_account_url=server.account_url, azure_account_key=server.secret)
     for storage in (server.storage(server.new_bucket()), replace(server.storage("x"), endpoint_url="")):
         bucket = server.new_bucket()
-        store = Stores(buckets=settings).open(replace(storage, bucket=bucket))
+        store = StoreFactory(buckets=settings).open(replace(storage, bucket=bucket))
         (upload,) = store.upload_urls(checkpoint_id, [File("a", 1)])
         assert HTTP.request("PUT", upload.urls[0], body=b"1", headers=upload.headers).status == 201
         assert server.objects(bucket) == {f"{checkpoint_id}/a": 1}
@@ -68,13 +68,13 @@ def test_address_and_key_do_as_well_as_a_connection_string(server: AzureServer, 
 def test_credentials_that_cannot_sign_are_explained(settings: BucketSettings, problem: str) -> None:
     pytest.importorskip("azure.storage.blob")
     with pytest.raises(FailedPreconditionError, match=problem):
-        Stores(buckets=settings).open(BucketStorage("c", provider=Provider.AZURE))
+        StoreFactory(buckets=settings).open(BucketStorage("c", provider=Provider.AZURE))
 
 
 def test_another_account_is_refused_and_its_address_gets_no_signature(server: AzureServer) -> None:
     storage = BucketStorage("c", "", "https://other.blob.core.windows.net", provider=Provider.AZURE)
     with pytest.raises(FailedPreconditionError, match=r"has the key of http.*, not of https://other"):
-        Stores(buckets=server.settings()).open(storage)
+        StoreFactory(buckets=server.settings()).open(storage)
 
 
 @pytest.mark.parametrize(
@@ -89,14 +89,14 @@ def test_another_account_is_refused_and_its_address_gets_no_signature(server: Az
 def test_names_that_azure_would_change_are_refused(
     server: AzureServer, checkpoint_id: str, name: str, problem: str
 ) -> None:
-    store = Stores(buckets=server.settings()).open(server.storage(server.new_bucket()))
+    store = StoreFactory(buckets=server.settings()).open(server.storage(server.new_bucket()))
     with pytest.raises(InvalidArgumentError, match=problem):
         store.upload_urls(checkpoint_id, [File(name, 1)])
 
 
 def test_blocks_of_another_attempt_are_left_out(server: AzureServer, checkpoint_id: str) -> None:
     bucket = server.new_bucket()
-    store = Stores(buckets=server.settings()).open(server.storage(bucket))
+    store = StoreFactory(buckets=server.settings()).open(server.storage(bucket))
     file = File("big", MULTIPART_BYTES)
     (first,) = store.upload_urls(checkpoint_id, [file])
     assert HTTP.request("PUT", first.urls[0], body=b"half").status == 201
@@ -112,7 +112,7 @@ def test_blocks_of_another_attempt_are_left_out(server: AzureServer, checkpoint_
 
 
 def test_urls_run_out_by_the_services_clock(server: AzureServer, checkpoint_id: str) -> None:
-    stores = Stores(buckets=server.settings(), clock=ManualClock())
+    stores = StoreFactory(buckets=server.settings(), clock=ManualClock())
     (url,) = stores.open(server.storage(server.new_bucket())).download_urls(checkpoint_id, ["a"])
     assert HTTP.request("GET", url).status == 403
 
@@ -121,7 +121,7 @@ def test_blocks_that_nobody_lists_are_removed_and_a_blob_that_was_made_stays(
     server: AzureServer, checkpoint_id: str
 ) -> None:
     bucket = server.new_bucket()
-    store = Stores(buckets=server.settings()).open(server.storage(bucket))
+    store = StoreFactory(buckets=server.settings()).open(server.storage(bucket))
     (upload,) = store.upload_urls(checkpoint_id, [File("d/big", MULTIPART_BYTES)])
     assert HTTP.request("PUT", upload.urls[0], body=b"part").status == 201
     assert server.uncommitted(bucket) == [f"{checkpoint_id}/d/big"]
@@ -139,6 +139,6 @@ def test_blocks_that_nobody_lists_are_removed_and_a_blob_that_was_made_stays(
 def test_a_name_that_no_container_has_is_explained_and_not_tried_again(
     server: AzureServer, checkpoint_id: str, name: str
 ) -> None:
-    store = Stores(buckets=server.settings()).open(server.storage(name))
+    store = StoreFactory(buckets=server.settings()).open(server.storage(name))
     with pytest.raises(FailedPreconditionError, match="has a name that the store takes for none"):
         store.upload_urls(checkpoint_id, [File("a", 1)])

@@ -13,8 +13,8 @@ from typing import Protocol
 
 import pytest
 import urllib3
-from support.s3 import REGION, S3Server, parts_in, s3_server
-from support.servers import KINDS, ObjectServer, object_server
+from support.object_stores.s3 import REGION, S3Server, parts_in, s3_server
+from support.object_stores.servers import KINDS, ObjectServer, object_server
 
 from resolute.errors import (
     DataLossError,
@@ -23,12 +23,12 @@ from resolute.errors import (
     PermissionDeniedError,
     UnavailableError,
 )
-from resolute_checkpoints.blobs import reach
 from resolute_checkpoints.blobs.base import BlobStore, FinishedUpload, OpenUpload
-from resolute_checkpoints.blobs.buckets import BucketSettings
-from resolute_checkpoints.blobs.parts import MULTIPART_BYTES
-from resolute_checkpoints.blobs.stores import Stores
-from resolute_checkpoints.checkpoint import BucketStorage, DirectoryStorage, File
+from resolute_checkpoints.blobs.buckets import egress
+from resolute_checkpoints.blobs.buckets.base import BucketSettings
+from resolute_checkpoints.blobs.buckets.multipart import MULTIPART_BYTES
+from resolute_checkpoints.blobs.factory import StoreFactory
+from resolute_checkpoints.domain.checkpoint import BucketStorage, DirectoryStorage, File
 
 HTTP = urllib3.PoolManager(retries=False)
 
@@ -45,7 +45,7 @@ class DirectorySide:
     def __init__(self, root: Path) -> None:
         root.mkdir()
         self.root = root
-        self.store = Stores().open(DirectoryStorage(str(root)))
+        self.store = StoreFactory().open(DirectoryStorage(str(root)))
 
     def put(self, checkpoint_id: str, content: Mapping[str, bytes]) -> list[FinishedUpload]:
         for path, data in content.items():
@@ -60,7 +60,7 @@ class BucketSide:
         self.server = server
         self.bucket = bucket or server.new_bucket()
         self.storage = server.storage(self.bucket, "team/a")
-        self.store = Stores(buckets=server.settings(create=create)).open(self.storage)
+        self.store = StoreFactory(buckets=server.settings(create=create)).open(self.storage)
 
     def put(self, checkpoint_id: str, content: Mapping[str, bytes]) -> list[FinishedUpload]:
         finished = []
@@ -250,7 +250,7 @@ def test_a_bucket_is_made_where_that_is_wanted(server: ObjectServer, checkpoint_
 
 def test_wrong_credentials_are_explained(s3: S3Server, checkpoint_id: str) -> None:
     wrong = BucketSettings(access_key=s3.access_key, secret_key="wrong" * 5, region=REGION)
-    store = Stores(buckets=wrong).open(s3.storage(s3.new_bucket()))
+    store = StoreFactory(buckets=wrong).open(s3.storage(s3.new_bucket()))
     with pytest.raises(FailedPreconditionError, match=r"refuses the checkpoints service .* credentials"):
         store.faults(checkpoint_id, [File("a", 1)])
 
@@ -263,12 +263,14 @@ def test_absent_credentials_are_explained(
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
     storage = s3.storage(s3.new_bucket())
     with pytest.raises(FailedPreconditionError, match="set RESOLUTE_CHECKPOINTS_S3_ACCESS_KEY"):
-        Stores(buckets=BucketSettings(region=REGION)).open(storage).faults(checkpoint_id, [File("a", 1)])
+        StoreFactory(buckets=BucketSettings(region=REGION)).open(storage).faults(
+            checkpoint_id, [File("a", 1)]
+        )
     (tmp_path / "credentials").write_text(
         f"[team]\naws_access_key_id = {s3.access_key}\naws_secret_access_key = {s3.secret_key}\n"
     )
     monkeypatch.setenv("AWS_PROFILE", "team")
-    store = Stores(buckets=BucketSettings(region=REGION)).open(storage)
+    store = StoreFactory(buckets=BucketSettings(region=REGION)).open(storage)
     assert [str(fault) for fault in store.faults(checkpoint_id, [File("a", 1)])] == ["'a' is not there"]
 
 
@@ -293,7 +295,7 @@ def test_names_that_are_too_long_for_objects_are_refused(server: ObjectServer, c
 @pytest.mark.parametrize("url", ["minio:9000", "ftp://minio", "http://minio/path", "http://"])
 def test_addresses_that_are_none_are_refused(url: str) -> None:
     with pytest.raises(InvalidArgumentError, match=r"endpoint_url is .* write it as"):
-        Stores().open(BucketStorage("weights", "", url))
+        StoreFactory().open(BucketStorage("weights", "", url))
 
 
 @pytest.mark.parametrize(
@@ -304,17 +306,17 @@ def test_addresses_that_belong_to_a_machine_or_its_cloud_are_refused(host: str) 
     with pytest.raises(
         PermissionDeniedError, match=r"endpoint_url leads to .* name the address of an object"
     ):
-        Stores().open(BucketStorage("weights", "", f"http://{host}"))
+        StoreFactory().open(BucketStorage("weights", "", f"http://{host}"))
 
 
 def test_names_that_lead_to_such_an_address_are_refused_before_anything_is_sent(
     checkpoint_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reach, "_REFUSED", (ipaddress.ip_network("127.0.0.0/8"),))
+    monkeypatch.setattr(egress, "_REFUSED", (ipaddress.ip_network("127.0.0.0/8"),))
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://localhost:{server.getsockname()[1]}"
         settings = BucketSettings(access_key="key", secret_key="s" * 20, region=REGION)
-        store = Stores(buckets=settings).open(BucketStorage("weights", "", url))
+        store = StoreFactory(buckets=settings).open(BucketStorage("weights", "", url))
         with pytest.raises(PermissionDeniedError, match=r"leads to 127\.0\.0\.1"):
             store.faults(checkpoint_id, [File("a", 1)])
         server.settimeout(5)
@@ -327,11 +329,11 @@ def test_names_that_lead_to_such_an_address_are_refused_before_anything_is_sent(
 @pytest.mark.parametrize("prefix", ["../x", "a/../b", "/a", "a/"])
 def test_prefixes_that_climb_are_refused(prefix: str) -> None:
     with pytest.raises(InvalidArgumentError, match=r"bucket\.prefix is"):
-        Stores().open(BucketStorage("weights", prefix))
+        StoreFactory().open(BucketStorage("weights", prefix))
 
 
 def test_only_allowed_buckets_are_used() -> None:
-    stores = Stores(buckets=BucketSettings(allowed=("weights", "http://minio:9000/other")))
+    stores = StoreFactory(buckets=BucketSettings(allowed=("weights", "http://minio:9000/other")))
     stores.open(BucketStorage("weights"))
     stores.open(BucketStorage("other", "", "http://minio:9000"))
     for storage in (BucketStorage("other"), BucketStorage("secret", "", "http://minio:9000")):

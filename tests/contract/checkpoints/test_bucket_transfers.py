@@ -11,17 +11,17 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from support.links import DirectLinks
-from support.servers import KINDS, ObjectServer, object_server
+from support.object_stores.direct_urls import DirectUrls
+from support.object_stores.servers import KINDS, ObjectServer, object_server
 
-from resolute.core.checkpoint import ranges
-from resolute.core.checkpoint.bucket import BucketStore, Target
-from resolute.core.checkpoint.manifest import FileEntry, list_directory
-from resolute.digests import new_hash, written
+from resolute.core.checkpoint.files import ranges
+from resolute.core.checkpoint.files.manifest import FileEntry, list_directory
+from resolute.core.checkpoint.stores.presigned import PresignedStore, UploadTarget
 from resolute.errors import DataLossError, FailedPreconditionError, UnavailableError
-from resolute.transport import Transport
+from resolute.transfer.digests import new_hash, written
+from resolute.transfer.transport import Transport
 from resolute.trial_errors import CheckpointNotFound
-from resolute_checkpoints.blobs.parts import MULTIPART_BYTES
+from resolute_checkpoints.blobs.buckets.multipart import MULTIPART_BYTES
 
 CONTENT = {"model.pt": b"weights" * 1000, "d/e/模型 +&%?#": b"x", "empty": b"", "metadata.json": b"{}"}
 
@@ -35,13 +35,13 @@ def server(
 
 
 @pytest.fixture
-def links(server: ObjectServer) -> DirectLinks:
-    return DirectLinks(server, server.new_bucket())
+def links(server: ObjectServer) -> DirectUrls:
+    return DirectUrls(server, server.new_bucket())
 
 
 @pytest.fixture
-def store(links: DirectLinks) -> BucketStore:
-    return BucketStore(links, patience=0.5)
+def store(links: DirectUrls) -> PresignedStore:
+    return PresignedStore(links, patience=0.5)
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def fill(directory: Path, content: Mapping[str, bytes]) -> Path:
 
 
 def test_what_is_sent_comes_back_and_is_summed_up_on_the_way(
-    store: BucketStore, source: Path, tmp_path: Path, checkpoint_id: str
+    store: PresignedStore, source: Path, tmp_path: Path, checkpoint_id: str
 ) -> None:
     entries = store.write(checkpoint_id, source, list_directory(source))
     expected = {path: digest_of(data) for path, data in CONTENT.items()}
@@ -83,7 +83,7 @@ def test_what_is_sent_comes_back_and_is_summed_up_on_the_way(
 
 
 def test_a_large_file_goes_in_parts_read_once(
-    store: BucketStore, links: DirectLinks, tmp_path: Path, checkpoint_id: str
+    store: PresignedStore, links: DirectUrls, tmp_path: Path, checkpoint_id: str
 ) -> None:
     data = os.urandom(1 << 20) * (MULTIPART_BYTES >> 20) + b"end"
     source = fill(tmp_path / "source", {"big": data})
@@ -97,7 +97,7 @@ def test_a_large_file_goes_in_parts_read_once(
 
 
 def test_a_large_file_comes_by_several_connections_and_its_end_is_not_made_up(
-    store: BucketStore, links: DirectLinks, tmp_path: Path, checkpoint_id: str
+    store: PresignedStore, links: DirectUrls, tmp_path: Path, checkpoint_id: str
 ) -> None:
     data = os.urandom(1 << 20) * 70 + b"end"
     source = fill(tmp_path / "source", {"big": data})
@@ -115,7 +115,7 @@ def test_a_large_file_comes_by_several_connections_and_its_end_is_not_made_up(
 
 
 def test_many_large_files_take_no_more_memory_than_two(
-    links: DirectLinks, tmp_path: Path, checkpoint_id: str, monkeypatch: pytest.MonkeyPatch
+    links: DirectUrls, tmp_path: Path, checkpoint_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     part, files = 64 << 10, 8
     monkeypatch.setattr(ranges, "_RANGE_BYTES", part)
@@ -140,10 +140,10 @@ def test_many_large_files_take_no_more_memory_than_two(
             with lock:
                 waiting -= count
 
-    entries = BucketStore(links, patience=0.5).write(checkpoint_id, source, list_directory(source))
+    entries = PresignedStore(links, patience=0.5).write(checkpoint_id, source, list_directory(source))
     links.finish(checkpoint_id, entries)
     monkeypatch.setattr(Transport, "get_range", arrive)
-    store = BucketStore(links, patience=0.5, watch=lambda *_: Slow())
+    store = PresignedStore(links, patience=0.5, watch=lambda *_: Slow())
     store.read(checkpoint_id, tmp_path / "target", [each.path for each in entries], expected=entries)
     assert (tmp_path / "target" / "big7").read_bytes() == data
     assert waiting == 0
@@ -151,7 +151,7 @@ def test_many_large_files_take_no_more_memory_than_two(
 
 
 def test_urls_that_ran_out_are_asked_for_again(
-    store: BucketStore, links: DirectLinks, source: Path, tmp_path: Path, checkpoint_id: str
+    store: PresignedStore, links: DirectUrls, source: Path, tmp_path: Path, checkpoint_id: str
 ) -> None:
     links.expired = 1
     entries = store.write(checkpoint_id, source, ["model.pt"])
@@ -163,7 +163,7 @@ def test_urls_that_ran_out_are_asked_for_again(
 
 
 def test_damaged_objects_are_named_with_what_is_wrong(
-    store: BucketStore, links: DirectLinks, source: Path, tmp_path: Path, checkpoint_id: str
+    store: PresignedStore, links: DirectUrls, source: Path, tmp_path: Path, checkpoint_id: str
 ) -> None:
     entries = store.write(checkpoint_id, source, CONTENT)
     links.damage(checkpoint_id, "model.pt", b"Weights" + CONTENT["model.pt"][7:])
@@ -178,7 +178,7 @@ def test_damaged_objects_are_named_with_what_is_wrong(
 
 
 def test_a_store_that_is_down_is_waited_for(
-    links: DirectLinks, server: ObjectServer, source: Path, tmp_path: Path, checkpoint_id: str
+    links: DirectUrls, server: ObjectServer, source: Path, tmp_path: Path, checkpoint_id: str
 ) -> None:
     pauses: list[float] = []
 
@@ -187,7 +187,7 @@ def test_a_store_that_is_down_is_waited_for(
         if len(pauses) == 2:
             server.start()
 
-    store = BucketStore(links, patience=60.0, sleep=sleep)
+    store = PresignedStore(links, patience=60.0, sleep=sleep)
     server.stop()
     entries = store.write(checkpoint_id, source, ["model.pt"])
     assert pauses[:2] == [0.1, 0.2]
@@ -196,7 +196,7 @@ def test_a_store_that_is_down_is_waited_for(
 
 
 def test_a_store_that_stays_down_fails_in_the_end(
-    store: BucketStore, server: ObjectServer, source: Path, checkpoint_id: str
+    store: PresignedStore, server: ObjectServer, source: Path, checkpoint_id: str
 ) -> None:
     server.stop()
     try:
@@ -207,13 +207,17 @@ def test_a_store_that_stays_down_fails_in_the_end(
 
 
 def test_files_that_shrink_or_grow_meanwhile_are_refused(
-    store: BucketStore, links: DirectLinks, source: Path, checkpoint_id: str, monkeypatch: pytest.MonkeyPatch
+    store: PresignedStore,
+    links: DirectUrls,
+    source: Path,
+    checkpoint_id: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     signed = links.uploads
 
     replacement = [b""]
 
-    def change(checkpoint_id: str, sizes: Mapping[str, int]) -> Mapping[str, Target]:
+    def change(checkpoint_id: str, sizes: Mapping[str, int]) -> Mapping[str, UploadTarget]:
         (source / "model.pt").write_bytes(replacement[0])
         return signed(checkpoint_id, sizes)
 
@@ -274,8 +278,8 @@ class PlainLinks:
     def __init__(self, port: int) -> None:
         self._base = f"http://127.0.0.1:{port}"
 
-    def uploads(self, checkpoint_id: str, sizes: Mapping[str, int]) -> Mapping[str, Target]:
-        return {path: Target(path, (f"{self._base}/{path}",)) for path in sizes}
+    def uploads(self, checkpoint_id: str, sizes: Mapping[str, int]) -> Mapping[str, UploadTarget]:
+        return {path: UploadTarget(path, (f"{self._base}/{path}",)) for path in sizes}
 
     def downloads(self, checkpoint_id: str, paths: Sequence[str]) -> Mapping[str, str]:
         return {path: f"{self._base}/{path}" for path in paths}
@@ -305,7 +309,7 @@ def test_a_busy_store_and_one_that_breaks_off_are_tried_again(
     handler, links = moody
     source = fill(tmp_path / "source", {"a": b"a" * 100_000, "b": b"b"})
     pauses: list[float] = []
-    store = BucketStore(links, patience=60.0, sleep=pauses.append)
+    store = PresignedStore(links, patience=60.0, sleep=pauses.append)
     handler.busy = 3
     entries = store.write(checkpoint_id, source, ["a", "b"])
     assert len(pauses) == 3
@@ -321,7 +325,7 @@ def test_a_target_that_cannot_be_written_is_not_taken_for_a_store_that_is_away(
     handler, links = moody
     handler.kept["/a"] = b"a"
     (tmp_path / "a").mkdir()
-    store = BucketStore(links, patience=60.0)
+    store = PresignedStore(links, patience=60.0)
     with pytest.raises(IsADirectoryError):
         store.read(checkpoint_id, tmp_path, ["a"], expected=[FileEntry("a", 1, "")])
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from support.checkpoints import CONTENT, SERVICE, TRIAL, new_id, world
+from support.services.checkpoints import CONTENT, SERVICE, TRIAL, new_id, registry_harness
 
 from resolute.errors import IllegalTransitionError
-from resolute_checkpoints.checkpoint import State
+from resolute_checkpoints.domain.checkpoint import State
 from resolute_checkpoints.settings import CheckpointSettings
 
 AGE = CheckpointSettings().abandon_seconds + 1
@@ -14,7 +14,7 @@ AGE = CheckpointSettings().abandon_seconds + 1
 
 def test_an_upload_is_given_up_once_its_run_is_over_and_it_is_old(url: str, root: Path) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             old = await w.begin(run=1)
             w.write(old, CONTENT)
             w.clock.advance(AGE)
@@ -39,7 +39,7 @@ def test_an_upload_is_given_up_once_its_run_is_over_and_it_is_old(url: str, root
 
 def test_committed_checkpoints_of_dead_runs_are_never_collected(url: str, root: Path) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             committed = await w.store(run=1)
             await w.registry.seal(TRIAL, min_run=2)
             w.clock.advance(100 * AGE)
@@ -52,7 +52,7 @@ def test_committed_checkpoints_of_dead_runs_are_never_collected(url: str, root: 
 
 def test_an_upload_of_no_trial_is_given_up_after_a_longer_time(url: str, root: Path) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             begun = await w.begin(trial_id="", experiment_id="", run=0)
             w.clock.advance(AGE)
             assert await w.collector.collect() == 0
@@ -65,7 +65,7 @@ def test_an_upload_of_no_trial_is_given_up_after_a_longer_time(url: str, root: P
 
 def test_a_commit_and_the_collector_at_once_leave_a_whole_checkpoint_or_none(url: str, root: Path) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w, world(url, root, clock=w.clock) as replica:
+        async with registry_harness(url, root) as w, registry_harness(url, root, clock=w.clock) as replica:
             ids = [await w.begin(trial_id="", experiment_id="", run=0) for _ in range(12)]
             for checkpoint_id in ids:
                 w.write(checkpoint_id, CONTENT)
@@ -91,7 +91,7 @@ def test_a_commit_and_the_collector_at_once_leave_a_whole_checkpoint_or_none(url
 
 def test_two_collectors_at_once_do_each_removal_once(url: str, root: Path) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w, world(url, root, clock=w.clock) as replica:
+        async with registry_harness(url, root) as w, registry_harness(url, root, clock=w.clock) as replica:
             ids = [await w.store({"a": b"1"}) for _ in range(20)]
             away = root.with_name("away")
             root.rename(away)
@@ -108,7 +108,7 @@ def test_two_collectors_at_once_do_each_removal_once(url: str, root: Path) -> No
 
 def test_the_background_task_collects_without_being_asked_and_ends(url: str, root: Path) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             begun = await w.begin(trial_id=new_id(), run=1)
             w.clock.advance(CheckpointSettings().orphan_seconds + AGE)
             orphan = await w.begin(trial_id="", experiment_id="", run=0)

@@ -6,7 +6,16 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from support.checkpoints import CONTENT, EXPERIMENT, SERVICE, TRIAL, World, new_id, token, world
+from support.services.checkpoints import (
+    CONTENT,
+    EXPERIMENT,
+    SERVICE,
+    TRIAL,
+    RegistryHarness,
+    new_id,
+    registry_harness,
+    token,
+)
 
 from resolute.errors import (
     InvalidArgumentError,
@@ -15,16 +24,16 @@ from resolute.errors import (
     RunSupersededError,
     UnavailableError,
 )
-from resolute_checkpoints.checkpoint import State
-from resolute_checkpoints.removal import CLAIM_SECONDS
-from resolute_checkpoints.schema import checkpoints, files
+from resolute_checkpoints.domain.checkpoint import State
+from resolute_checkpoints.retention.remover import CLAIM_SECONDS
 from resolute_checkpoints.store import removals
 from resolute_checkpoints.store import rows as stored
+from resolute_checkpoints.store.schema import checkpoints, files
 
 MODEL = {"a.pt": b"1", "b.txt": b"22", "d/c.pt": b"333", "d/e/f.txt": b"4444"}
 
 
-async def rows(w: World) -> tuple[int, int]:
+async def rows(w: RegistryHarness) -> tuple[int, int]:
     """How many rows of checkpoints and files there are."""
 
     def count(connection: sa.Connection) -> tuple[int, int]:
@@ -39,7 +48,7 @@ async def rows(w: World) -> tuple[int, int]:
 
 def test_a_workspace_takes_what_its_readable_checkpoints_take(url: str, root: Path) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             assert await w.registry.size_of("vision") == 0
             first = await w.store({"a": b"1" * 100, "b": b"2" * 20})
             await w.store({"a": b"1" * 3})
@@ -61,7 +70,7 @@ def test_bytes_that_checkpoints_share_count_once_and_until_nobody_has_them(url: 
         )
 
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             content = {"backbone": b"1" * 90, "head": b"2" * 10}
             home, *others = [await w.store(content) for _ in range(10)]
             for other in others:
@@ -77,7 +86,7 @@ def test_bytes_that_checkpoints_share_count_once_and_until_nobody_has_them(url: 
 
 def test_what_is_being_deleted_counts_until_it_is_gone(url: str, root: Path) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             whole, part = await w.store(MODEL), await w.store(MODEL)
             away = root.rename(root.with_name("away"))
             await w.deletions.delete([whole], [], principal=SERVICE)
@@ -94,7 +103,7 @@ def test_what_is_being_deleted_counts_until_it_is_gone(url: str, root: Path) -> 
 
 def test_a_deleted_checkpoint_loses_its_files_and_stays_in_the_books(url: str, root: Path) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             gone, kept = await w.store(), await w.store()
             for _ in range(2):
                 await w.deletions.delete([gone, gone], [], principal=SERVICE)
@@ -112,7 +121,7 @@ def test_a_deleted_checkpoint_loses_its_files_and_stays_in_the_books(url: str, r
 
 def test_files_that_match_are_deleted_and_the_others_stay(url: str, root: Path) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             checkpoint_id = await w.store(MODEL)
             for _ in range(2):
                 await w.deletions.delete([checkpoint_id], ["**/*.pt"], principal=SERVICE)
@@ -134,7 +143,7 @@ def test_files_that_match_are_deleted_and_the_others_stay(url: str, root: Path) 
 
 def test_patterns_that_match_nothing_change_nothing(url: str, root: Path) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             checkpoint_id = await w.store(MODEL)
             await w.deletions.delete([checkpoint_id], ["*.onnx"], principal=SERVICE)
             assert await w.state(checkpoint_id) is State.COMPLETED
@@ -146,7 +155,7 @@ def test_patterns_that_match_nothing_change_nothing(url: str, root: Path) -> Non
 
 def test_either_all_are_marked_or_none(url: str, root: Path) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             first, begun = await w.store(), await w.begin()
             for unknown in (new_id(), begun):
                 with pytest.raises(NotFoundError, match=unknown):
@@ -161,7 +170,7 @@ def test_trials_delete_only_within_their_experiment_and_while_they_have_authorit
     url: str, root: Path
 ) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             checkpoint_id, sibling = await w.store(), await w.store(trial_id=new_id())
             with pytest.raises(PermissionDeniedError, match="does not reach"):
                 await w.deletions.delete([checkpoint_id], [], principal=token(experiment_id=new_id()))
@@ -179,7 +188,7 @@ def test_trials_delete_only_within_their_experiment_and_while_they_have_authorit
 
 def test_what_cannot_be_removed_now_is_removed_later(url: str, root: Path) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             checkpoint_id = await w.store()
             away = root.with_name("away")
             root.rename(away)
@@ -203,19 +212,19 @@ def test_what_cannot_be_removed_now_is_removed_later(url: str, root: Path) -> No
 
 def test_a_removal_that_was_cut_short_is_finished_by_the_collector(url: str, root: Path) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             whole, part = await w.store(MODEL), await w.store(MODEL)
             now = w.clock.time()
 
             def die_after_marking(connection: sa.Connection) -> None:
-                removals.doom(connection, whole, state=State.DELETING, now=now)
+                removals.mark_for_removal(connection, whole, state=State.DELETING, now=now)
                 found = stored.load(connection, [part])[part]
-                removals.doom_files(connection, found, ["a.pt", "d/c.pt"], now=now)
+                removals.mark_files_for_removal(connection, found, ["a.pt", "d/c.pt"], now=now)
                 removals.claim(connection, [whole, part], until=now + CLAIM_SECONDS)
 
             await w.database.write(die_after_marking)
             (w.place(part) / "a.pt").unlink()
-        async with world(url, root, clock=w.clock) as w:
+        async with registry_harness(url, root, clock=w.clock) as w:
             assert await w.collector.collect() == 0
             w.clock.advance(CLAIM_SECONDS)
             assert await w.collector.collect() == 2
@@ -231,18 +240,18 @@ def test_a_removal_that_was_cut_short_is_finished_by_the_collector(url: str, roo
 
 def test_a_slow_removal_does_not_undo_what_was_asked_meanwhile(url: str, root: Path) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             checkpoint_id = await w.store(MODEL)
             now = w.clock.time()
 
             def mark(connection: sa.Connection) -> list[removals.Removal]:
                 found = stored.load(connection, [checkpoint_id])[checkpoint_id]
-                removals.doom_files(connection, found, ["a.pt"], now=now)
+                removals.mark_files_for_removal(connection, found, ["a.pt"], now=now)
                 return removals.claim(connection, [checkpoint_id], until=now + CLAIM_SECONDS)
 
             slow = await w.database.write(mark)
             await w.deletions.delete([checkpoint_id], [], principal=SERVICE)
-            assert await w.remover.carry_out(slow) == []
+            assert await w.remover.execute(slow) == []
             assert await w.state(checkpoint_id) is State.DELETED
             assert await rows(w) == (1, 0)
 
@@ -251,7 +260,7 @@ def test_a_slow_removal_does_not_undo_what_was_asked_meanwhile(url: str, root: P
 
 def test_an_experiment_is_removed_with_everything_and_leaves_a_tombstone(url: str, root: Path) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             completed, begun, deleted, aborted = [
                 await w.store(),
                 await w.begin(),
@@ -279,7 +288,7 @@ def test_an_experiment_is_removed_with_everything_and_leaves_a_tombstone(url: st
 
 def test_many_checkpoints_of_an_experiment_are_removed_in_one_call(url: str, root: Path) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             await asyncio.gather(*(w.store({"a": b"1"}) for _ in range(120)))
             await w.deletions.delete_experiment(EXPERIMENT)
             assert await rows(w) == (0, 0)
@@ -290,7 +299,7 @@ def test_many_checkpoints_of_an_experiment_are_removed_in_one_call(url: str, roo
 
 def test_an_experiment_whose_store_is_away_is_removed_once_it_is_back(url: str, root: Path) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             await w.store()
             never_written = await w.begin()
             away = root.with_name("away")
@@ -311,7 +320,7 @@ def test_an_experiment_whose_store_is_away_is_removed_once_it_is_back(url: str, 
 
 def test_an_upload_that_was_never_written_needs_no_store_to_be_given_up(url: str, root: Path) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             begun = await w.begin()
             root.rmdir()
             await w.registry.abort(begun, run=1, principal=SERVICE)

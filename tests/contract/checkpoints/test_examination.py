@@ -9,16 +9,23 @@ from pathlib import Path
 
 import pytest
 from support.clocks import ManualClock
-from support.disks import small_disk
-from support.s3 import REGION, S3Server, s3_server
-from support.servers import KINDS, object_server
-from support.store_proxy import FINE, Asked, Mood, StoreProxy, Trouble, store_proxy
+from support.file_systems import small_file_system
+from support.object_stores.proxy import (
+    FINE,
+    Disturbance,
+    ProxyBehaviour,
+    ProxyRequest,
+    StoreProxy,
+    store_proxy,
+)
+from support.object_stores.s3 import REGION, S3Server, s3_server
+from support.object_stores.servers import KINDS, object_server
 
-from resolute.clock import SYSTEM_CLOCK, Clock
-from resolute_checkpoints.blobs.buckets import BucketSettings
-from resolute_checkpoints.blobs.stores import Stores
-from resolute_checkpoints.checkpoint import BucketStorage, DirectoryStorage, Storage
-from resolute_checkpoints.examination import Finding, examine
+from resolute.contracts.clock import SYSTEM_CLOCK, Clock
+from resolute_checkpoints.blobs.buckets.base import BucketSettings
+from resolute_checkpoints.blobs.examination import Finding, examine
+from resolute_checkpoints.blobs.factory import StoreFactory
+from resolute_checkpoints.domain.checkpoint import BucketStorage, DirectoryStorage, Storage
 
 
 @pytest.fixture(scope="module")
@@ -40,14 +47,14 @@ def found(
     if server is not None:
         secret = secret or server.secret_key
         settings = BucketSettings(access_key=server.access_key, secret_key=secret, region=REGION)
-    return examine(storage, stores=Stores(buckets=settings), clock=clock)
+    return examine(storage, stores=StoreFactory(buckets=settings), clock=clock)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_sound_bucket_passes_and_is_left_as_it_was(kind: str, tmp_path: Path) -> None:
     with object_server(kind, tmp_path / kind) as server:
         bucket = server.new_bucket()
-        stores = Stores(buckets=server.settings())
+        stores = StoreFactory(buckets=server.settings())
         findings = examine(server.storage(bucket, "team"), stores=stores, clock=SYSTEM_CLOCK)
         assert server.objects(bucket) == {}
     assert [finding.step for finding in findings] == [
@@ -83,11 +90,11 @@ def test_clocks_that_differ_are_found(server: S3Server) -> None:
     assert list(server.client().list_objects(bucket, recursive=True)) == []
 
 
-def on(method: str, name: str, trouble: Trouble, *, after: int = 0) -> Mood:
-    """Trouble for requests of a method about an object, but for the first ones."""
+def on(method: str, name: str, trouble: Disturbance, *, after: int = 0) -> ProxyBehaviour:
+    """Disturbance for requests of a method about an object, but for the first ones."""
     left = [after]
 
-    def mood(asked: Asked) -> Trouble:
+    def mood(asked: ProxyRequest) -> Disturbance:
         if asked.method != method or not asked.path.endswith(name):
             return FINE
         left[0] -= 1
@@ -96,8 +103,8 @@ def on(method: str, name: str, trouble: Trouble, *, after: int = 0) -> Mood:
     return mood
 
 
-DENIED = Trouble(status=403, answer=b"<Error><Code>AccessDenied</Code></Error>")
-TAKEN = Trouble(status=200)
+DENIED = Disturbance(status=403, answer=b"<Error><Code>AccessDenied</Code></Error>")
+TAKEN = Disturbance(status=200)
 
 
 @pytest.mark.parametrize(
@@ -115,18 +122,26 @@ TAKEN = Trouble(status=200)
             "read",
             "answers 403 to a signed GET: .* see what its credentials allow",
         ),
-        (on("GET", "/probe", Trouble(downwards=bytes.upper)), "read", "gave other bytes than were written"),
+        (
+            on("GET", "/probe", Disturbance(downwards=bytes.upper)),
+            "read",
+            "gave other bytes than were written",
+        ),
         (on("GET", "/probe", DENIED, after=1), "read", "check its credentials and what they allow"),
         (on("POST", "/probe-in-parts", DENIED), "speed", "check its credentials and what they allow"),
         (on("PUT", "/probe-in-parts", DENIED), "speed", "answers 403 to a signed PUT"),
-        (on("GET", "/probe-in-parts", Trouble(downwards=lambda data: data[1:])), "speed", "other bytes"),
+        (on("GET", "/probe-in-parts", Disturbance(downwards=lambda data: data[1:])), "speed", "other bytes"),
         (on("DELETE", "/probe-given-up", DENIED), "given up", "check its credentials and what they allow"),
         (on("DELETE", "/probe-given-up", TAKEN), "given up", "AbortIncompleteMultipartUpload"),
-        (on("POST", "", Trouble(status=200, answer=b"<DeleteResult/>"), after=4), "delete", "still there"),
+        (
+            on("POST", "", Disturbance(status=200, answer=b"<DeleteResult/>"), after=4),
+            "delete",
+            "still there",
+        ),
     ],
 )
 def test_each_step_finds_what_is_wrong_with_a_bucket(
-    server: S3Server, proxy: StoreProxy, mood: Mood, step: str, problem: str
+    server: S3Server, proxy: StoreProxy, mood: ProxyBehaviour, step: str, problem: str
 ) -> None:
     bucket = server.new_bucket()
     proxy.mood = mood
@@ -141,7 +156,7 @@ def test_each_step_finds_what_is_wrong_with_a_bucket(
     [("4k", "write", r"the disk that holds .* is full"), ("1m", "speed", r"the disk that holds .* is full")],
 )
 def test_a_directory_without_room_is_found(tmp_path: Path, size: str, step: str, problem: str) -> None:
-    with small_disk(tmp_path / "disk", size) as disk:
+    with small_file_system(tmp_path / "disk", size) as disk:
         if step == "write":
             (disk / "filler").write_bytes(b"x" * 4096)
         findings = found(DirectoryStorage(str(disk)))
@@ -151,7 +166,7 @@ def test_a_directory_without_room_is_found(tmp_path: Path, size: str, step: str,
 
 
 def test_a_directory_that_may_not_be_written_is_found(tmp_path: Path) -> None:
-    with small_disk(tmp_path / "disk", "1m") as disk:
+    with small_file_system(tmp_path / "disk", "1m") as disk:
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
         findings = found(DirectoryStorage(str(disk)))
         assert [(finding.step, finding.passed) for finding in findings[:2]] == [

@@ -12,12 +12,12 @@ from urllib.parse import parse_qsl, quote, urlsplit
 import pytest
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
-from support.gcs import EMULATOR_VARIABLE, GcsServer, gcs_server
+from support.object_stores.gcs import EMULATOR_VARIABLE, GcsServer, gcs_server
 
 from resolute.errors import FailedPreconditionError, InvalidArgumentError, UnavailableError
-from resolute_checkpoints.blobs.buckets import BucketSettings
-from resolute_checkpoints.blobs.stores import Stores
-from resolute_checkpoints.checkpoint import BucketStorage, File, Provider
+from resolute_checkpoints.blobs.buckets.base import BucketSettings
+from resolute_checkpoints.blobs.factory import StoreFactory
+from resolute_checkpoints.domain.checkpoint import BucketStorage, File, Provider
 
 BUCKET = BucketStorage("weights", "team", provider=Provider.GCS)
 
@@ -58,7 +58,7 @@ def signed_text(method: str, url: str) -> tuple[bytes, bytes]:
 def test_urls_are_signed_by_the_service_account_for_one_object_and_one_method(
     server: GcsServer, checkpoint_id: str, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from resolute_checkpoints.blobs.gcs import GcsClient
+    from resolute_checkpoints.blobs.buckets.gcs import GcsClient
 
     with monkeypatch.context() as environment:
         environment.delenv(EMULATOR_VARIABLE)
@@ -82,17 +82,17 @@ def test_absent_credentials_are_explained(
     pytest.importorskip("google.cloud.storage")
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "nowhere.json"))
     with pytest.raises(FailedPreconditionError, match="set RESOLUTE_CHECKPOINTS_GCS_CREDENTIALS"):
-        Stores().open(BUCKET).download_urls(checkpoint_id, ["a"])
+        StoreFactory().open(BUCKET).download_urls(checkpoint_id, ["a"])
     settings = BucketSettings(gcs_credentials=tmp_path / "nowhere.json")
     with pytest.raises(FailedPreconditionError, match=r"nowhere\.json cannot be read"):
-        Stores(buckets=settings).open(BUCKET).download_urls(checkpoint_id, ["a"])
+        StoreFactory(buckets=settings).open(BUCKET).download_urls(checkpoint_id, ["a"])
 
 
 def test_the_environments_service_account_is_taken_too(
     server: GcsServer, checkpoint_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(server.credentials))
-    store = Stores().open(server.storage(server.new_bucket()))
+    store = StoreFactory().open(server.storage(server.new_bucket()))
     assert [str(fault) for fault in store.faults(checkpoint_id, [File("a", 1)])] == ["'a' is not there"]
 
 
@@ -107,7 +107,7 @@ def test_credentials_that_cannot_sign_are_explained(
     with pytest.raises(
         FailedPreconditionError, match="cannot sign; set RESOLUTE_CHECKPOINTS_GCS_CREDENTIALS"
     ):
-        Stores().open(BUCKET).download_urls(checkpoint_id, ["a"])
+        StoreFactory().open(BUCKET).download_urls(checkpoint_id, ["a"])
 
 
 def test_accounts_that_get_no_token_are_not_taken_for_empty_buckets(
@@ -115,7 +115,7 @@ def test_accounts_that_get_no_token_are_not_taken_for_empty_buckets(
 ) -> None:
     account = json.loads(server.credentials.read_text()) | {"token_uri": "http://127.0.0.1:9/token"}
     (tmp_path / "account.json").write_text(json.dumps(account))
-    store = Stores(buckets=BucketSettings(gcs_credentials=tmp_path / "account.json")).open(BUCKET)
+    store = StoreFactory(buckets=BucketSettings(gcs_credentials=tmp_path / "account.json")).open(BUCKET)
     with pytest.raises((UnavailableError, FailedPreconditionError), match="'weights'"):
         store.faults(checkpoint_id, [File("a", 1)])
 
@@ -124,10 +124,10 @@ def test_an_address_is_refused() -> None:
     pytest.importorskip("google.cloud.storage")
     storage = BucketStorage("weights", "", "https://elsewhere", provider=Provider.GCS)
     with pytest.raises(InvalidArgumentError, match="leave it out for Google"):
-        Stores().open(storage)
+        StoreFactory().open(storage)
 
 
 def test_names_with_line_breaks_are_refused(server: GcsServer, checkpoint_id: str) -> None:
-    store = Stores(buckets=server.settings()).open(server.storage(server.new_bucket()))
+    store = StoreFactory(buckets=server.settings()).open(server.storage(server.new_bucket()))
     with pytest.raises(InvalidArgumentError, match="line break"):
         store.upload_urls(checkpoint_id, [File("a\nb", 1)])

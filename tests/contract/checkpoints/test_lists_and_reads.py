@@ -5,19 +5,28 @@ import os
 from pathlib import Path
 
 import pytest
-from support.checkpoints import CONTENT, EXPERIMENT, SERVICE, TRIAL, World, new_id, token, world
+from support.services.checkpoints import (
+    CONTENT,
+    EXPERIMENT,
+    SERVICE,
+    TRIAL,
+    RegistryHarness,
+    new_id,
+    registry_harness,
+    token,
+)
 from support.waiting import until
 
 from resolute.errors import DataLossError, InvalidArgumentError, NotFoundError, PermissionDeniedError
-from resolute_checkpoints.checkpoint import READABLE, State
-from resolute_checkpoints.reading import CHUNK
+from resolute_checkpoints.domain.checkpoint import READABLE, State
+from resolute_checkpoints.registry.downloads import CHUNK
 from resolute_checkpoints.store import records
 from resolute_serving.context import Principal, Role, User
 
 ADA = User("ada", Role.VIEWER)
 
 
-async def pages(w: World, *, size: int, trial_id: str = TRIAL) -> list[list[str]]:
+async def pages(w: RegistryHarness, *, size: int, trial_id: str = TRIAL) -> list[list[str]]:
     """Every page of a list."""
     query, after, result = records.Query(states=READABLE, trial_id=trial_id), None, []
     while True:
@@ -29,7 +38,7 @@ async def pages(w: World, *, size: int, trial_id: str = TRIAL) -> list[list[str]
 
 
 async def read(
-    w: World, checkpoint_id: str, path: str, *, offset: int = 0, principal: Principal = ADA
+    w: RegistryHarness, checkpoint_id: str, path: str, *, offset: int = 0, principal: Principal = ADA
 ) -> bytes:
     """A file, through the service."""
     chunks = w.reading.read(checkpoint_id, path, offset=offset, principal=principal)
@@ -38,7 +47,7 @@ async def read(
 
 def test_pages_hold_every_checkpoint_once_newest_first(url: str, root: Path) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             ids = []
             for number in range(7):
                 ids.append(await w.store(steps=number))
@@ -57,7 +66,7 @@ def test_pages_hold_every_checkpoint_once_newest_first(url: str, root: Path) -> 
 
 def test_a_checkpoint_that_is_committed_between_two_pages_disturbs_neither(url: str, root: Path) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             begun = await w.begin()
             w.write(begun, CONTENT)
             ids = []
@@ -80,7 +89,7 @@ def test_pages_of_large_manifests_stay_small(url: str, root: Path, monkeypatch: 
     monkeypatch.setattr(records, "PAGE_BYTES", 1000)
 
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             for _ in range(3):
                 await w.store({f"{n:0100}": b"" for n in range(20)})
             for _ in range(6):
@@ -96,7 +105,7 @@ def test_a_file_is_read_from_any_offset(url: str, root: Path) -> None:
     content = os.urandom(2 * CHUNK + 17)
 
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             checkpoint_id = await w.store({"model": content, "empty": b""})
             assert await read(w, checkpoint_id, "model") == content
             for offset in (1, CHUNK, 2 * CHUNK + 16, len(content)):
@@ -112,7 +121,7 @@ def test_a_file_is_read_from_any_offset(url: str, root: Path) -> None:
 @pytest.mark.parametrize("path", ["../model.pt", "/etc/passwd", "d", "d/", "unlisted", "", "x" * 5000])
 def test_only_files_of_the_manifest_are_read(url: str, root: Path, path: str) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             checkpoint_id = await w.begin()
             w.write(checkpoint_id, {**CONTENT, "unlisted": b"x"})
             await w.commit(checkpoint_id)
@@ -124,7 +133,7 @@ def test_only_files_of_the_manifest_are_read(url: str, root: Path, path: str) ->
 
 def test_a_file_that_changed_behind_the_registry_is_a_loss_of_data(url: str, root: Path) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             checkpoint_id = await w.store()
             file = w.place(checkpoint_id) / "model.pt"
             file.write_bytes(b"wei")
@@ -142,7 +151,7 @@ def test_a_file_that_changed_behind_the_registry_is_a_loss_of_data(url: str, roo
 
 def test_what_is_not_committed_or_is_deleted_cannot_be_read(url: str, root: Path) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             begun, deleted, part = await w.begin(), await w.store(), await w.store()
             w.write(begun, CONTENT)
             await w.deletions.delete([deleted], [], principal=SERVICE)
@@ -160,7 +169,7 @@ def test_a_reader_that_leaves_early_leaves_no_open_file(url: str, root: Path) ->
         return sum(link.resolve().name == "model" for link in Path("/proc/self/fd").iterdir())
 
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             checkpoint_id = await w.store({"model": os.urandom(3 * CHUNK)})
             chunks = w.reading.read(checkpoint_id, "model", offset=0, principal=ADA)
             assert len(await anext(chunks)) == CHUNK
@@ -173,7 +182,7 @@ def test_a_reader_that_leaves_early_leaves_no_open_file(url: str, root: Path) ->
 
 def test_a_directory_gives_no_urls_to_download_from(url: str, root: Path) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             checkpoint_id = await w.store()
             assert await w.reading.download_urls(checkpoint_id, [], principal=ADA) == []
             assert await w.reading.download_urls(checkpoint_id, ["model.pt"], principal=ADA) == []
@@ -185,7 +194,7 @@ def test_a_directory_gives_no_urls_to_download_from(url: str, root: Path) -> Non
 
 def test_trials_read_what_is_of_their_workspace(url: str, root: Path) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             own = await w.store(workspace="vision")
             unscoped = await w.store(workspace="")
             neighbour = token(trial_id=new_id(), experiment_id=new_id(), workspace="vision")
@@ -205,7 +214,7 @@ def test_trials_read_what_is_of_their_workspace(url: str, root: Path) -> None:
 
 def test_metadata_are_patched_within_the_experiment(url: str, root: Path) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             checkpoint_id, begun = await w.store(metadata={"a": 1, "b": {"c": 2}}), await w.begin()
             patched = await w.registry.update_metadata(
                 checkpoint_id, {"a": None, "b": "x", "d": [1.5]}, principal=token(run=1)
@@ -226,7 +235,7 @@ def test_metadata_are_patched_within_the_experiment(url: str, root: Path) -> Non
 
 def test_patches_at_once_all_stay(url: str, root: Path) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w, world(url, root) as replica:
+        async with registry_harness(url, root) as w, registry_harness(url, root) as replica:
             checkpoint_id = await w.store()
             await asyncio.gather(
                 *(

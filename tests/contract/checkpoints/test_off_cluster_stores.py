@@ -13,24 +13,24 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
-from support.azurite import AzureServer, azure_server
-from support.gcs import GcsServer, gcs_server
-from support.places import Bucket, Directory, Place, Provided
-from support.ranks import results_of
-from support.s3 import REGION, S3Server, own_s3_server
+from support.object_stores.azure import AzureServer, azure_server
+from support.object_stores.gcs import GcsServer, gcs_server
+from support.object_stores.off_cluster import Bucket, Directory, Place, Provided
+from support.object_stores.s3 import REGION, S3Server, own_s3_server
+from support.training.rank_threads import rank_results
 
 import resolute
 from resolute import core
-from resolute.core.checkpoint.manifest import list_directory
-from resolute.core.checkpoint.object_store import ObjectStore
-from resolute.core.checkpoint.objects.base import Objects
+from resolute.core.checkpoint.files.manifest import list_directory
 from resolute.core.checkpoint.storage import open_store, parse_storage
+from resolute.core.checkpoint.stores.object_store import ObjectStore
 from resolute.errors import (
     DataLossError,
     FailedPreconditionError,
     InvalidArgumentError,
     UnavailableError,
 )
+from resolute.object_stores.client import ObjectStoreClient
 from resolute.trial_errors import CheckpointNotFound
 
 CONTENT = {"model.pt": b"weights" * 1000, "d/e/模型 +&%?#": b"x", "empty": b"", "z": b"z"}
@@ -372,7 +372,7 @@ def test_a_store_that_stays_down_fails_in_the_end(distant: tuple[Place, Server],
         server.start()
 
 
-def objects_of(place: Place) -> Objects:
+def objects_of(place: Place) -> ObjectStoreClient:
     opened = open_store(parse_storage(place.storage))
     assert isinstance(opened, ObjectStore)
     return opened._objects
@@ -418,7 +418,7 @@ def test_names_are_kept_exactly_or_refused_before_anything_is_sent(
 def test_a_library_that_is_missing_is_named_with_its_extra(
     library: str, storage: str | dict[str, str], extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(sys.modules, f"resolute.core.checkpoint.objects.{extra}", raising=False)
+    monkeypatch.delitem(sys.modules, f"resolute.object_stores.{extra}", raising=False)
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(FailedPreconditionError, match=rf"pip install 'resolute\[{extra}\]'"):
         core.init(checkpoint_storage=storage)
@@ -470,7 +470,7 @@ def test_long_work_says_how_far_it_is(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO, logger="resolute.core")
-    monkeypatch.setattr("resolute.progress.ProgressLines.advance", _say_at_once)
+    monkeypatch.setattr("resolute.transfer.progress.ProgressLines.advance", _say_at_once)
     checkpoint_id = context.checkpoint.upload(source, STEPS)
     assert f"checkpoint {checkpoint_id} is " in caplog.text
     caplog.clear()
@@ -493,6 +493,6 @@ def test_shards_of_several_ranks_go_to_one_checkpoint(place: Place, tmp_path: Pa
         checkpoint.download(checkpoint_id, tmp_path / "back")
         return checkpoint_id
 
-    checkpoint_id, other = results_of(2, work)
+    checkpoint_id, other = rank_results(2, work)
     assert checkpoint_id == other
     assert set(list_directory(tmp_path / "back")) == {"shard0", "shard1", "metadata.json"}

@@ -4,15 +4,23 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from support.checkpoints import CONTENT, SERVICE, TRIAL, World, new_id, token, world
+from support.services.checkpoints import (
+    CONTENT,
+    SERVICE,
+    TRIAL,
+    RegistryHarness,
+    new_id,
+    registry_harness,
+    token,
+)
 
 from resolute.errors import RunSupersededError
-from resolute_checkpoints.checkpoint import State
+from resolute_checkpoints.domain.checkpoint import State
 
 
 def test_a_seal_takes_the_authority_of_earlier_runs(url: str, root: Path) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             begun = await w.begin(run=1)
             w.write(begun, CONTENT)
             assert await w.registry.seal(TRIAL, min_run=2) is None
@@ -31,7 +39,7 @@ def test_a_seal_takes_the_authority_of_earlier_runs(url: str, root: Path) -> Non
 
 def test_a_superseded_commit_hears_of_it_even_when_its_files_are_gone(url: str, root: Path) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             begun = await w.begin(run=1)
             await w.registry.seal(TRIAL, min_run=2)
             with pytest.raises(RunSupersededError):
@@ -42,7 +50,7 @@ def test_a_superseded_commit_hears_of_it_even_when_its_files_are_gone(url: str, 
 
 def test_a_commit_that_was_made_before_the_seal_may_still_be_repeated(url: str, root: Path) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             committed = await w.store(run=1)
             latest = await w.registry.seal(TRIAL, min_run=2)
             assert latest is not None
@@ -54,7 +62,7 @@ def test_a_commit_that_was_made_before_the_seal_may_still_be_repeated(url: str, 
 
 def test_the_floor_never_falls(url: str, root: Path) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             for min_run in (3, 1, 2):
                 await w.registry.seal(TRIAL, min_run=min_run)
                 with pytest.raises(RunSupersededError, match="below 3"):
@@ -66,7 +74,7 @@ def test_the_floor_never_falls(url: str, root: Path) -> None:
 
 def test_a_seal_of_one_trial_leaves_others_alone(url: str, root: Path) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             await w.registry.seal(new_id(), min_run=9)
             await w.store(run=1)
 
@@ -74,12 +82,12 @@ def test_a_seal_of_one_trial_leaves_others_alone(url: str, root: Path) -> None:
 
 
 def test_the_latest_checkpoint_has_the_most_steps_then_the_latest_commit(url: str, root: Path) -> None:
-    async def latest(w: World) -> str | None:
+    async def latest(w: RegistryHarness) -> str | None:
         found = await w.registry.seal(TRIAL, min_run=0)
         return None if found is None else found.checkpoint_id
 
     async def scenario() -> None:
-        async with world(url, root) as w:
+        async with registry_harness(url, root) as w:
             assert await latest(w) is None
             far = await w.store(steps=20)
             w.clock.advance(1)
@@ -102,7 +110,7 @@ def test_the_latest_checkpoint_has_the_most_steps_then_the_latest_commit(url: st
 
 def test_no_commit_of_a_sealed_run_slips_in_behind_the_answer(url: str, root: Path) -> None:
     async def scenario() -> None:
-        async with world(url, root) as w, world(url, root) as replica:
+        async with registry_harness(url, root) as w, registry_harness(url, root) as replica:
             ids = [await w.begin(run=1) for _ in range(24)]
             for checkpoint_id in ids:
                 w.write(checkpoint_id, CONTENT)

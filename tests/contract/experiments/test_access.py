@@ -19,14 +19,14 @@ from resolute.errors import (
     NotFoundError,
     QuotaError,
 )
-from resolute_experiments.quotas import admit
-from resolute_experiments.schema import experiments as table
+from resolute_experiments.admission.workspace_quotas import admit
 from resolute_experiments.store import access, experiments, projects, tokens, users, workspaces
+from resolute_experiments.store.schema import experiments as table
 from resolute_experiments.store.tokens import IssuedToken
 from resolute_experiments.store.workspaces import UNCATEGORIZED, Quota
-from resolute_serving import migrations
 from resolute_serving.context import Role, User
-from resolute_serving.database import create_engine
+from resolute_serving.database import migrations
+from resolute_serving.database.engine import create_engine
 
 T = TypeVar("T")
 Run = Callable[[Callable[[Connection], Any]], Any]

@@ -13,14 +13,15 @@ from sqlalchemy.engine import Connection
 
 from resolute.api.searcher.v1 import search_pb2
 from resolute.errors import FailedPreconditionError, IllegalTransitionError, InvalidConfigError
-from resolute_experiments import actions, continuation, lifecycle
-from resolute_experiments.answers import Answers, Newest
-from resolute_experiments.continuation import Plan
-from resolute_experiments.schema import experiments as table
+from resolute_experiments.continuation import planning
+from resolute_experiments.continuation.planning import Plan
+from resolute_experiments.lifecycle import actions, commands
+from resolute_experiments.lifecycle.action_inputs import ActionInputs, LatestCheckpoint
 from resolute_experiments.states import ExperimentState, TrialState
 from resolute_experiments.store import continuations, experiments, projects, trials, workspaces
-from resolute_serving import migrations
-from resolute_serving.database import create_engine
+from resolute_experiments.store.schema import experiments as table
+from resolute_serving.database import migrations
+from resolute_serving.database.engine import create_engine
 
 REQUEST = "8d0a6a8e-55d0-4d7c-8a39-0d2a3a1f4f11"
 CONFIG: dict[str, Any] = {
@@ -64,16 +65,18 @@ def planned(store: Store, **searcher: Any) -> Plan:
 
     def work(connection: Connection) -> Plan:
         experiment = experiments.get(connection, experiment_id=store.experiment_id)
-        return continuation.plan(experiment, config, trials.of_experiment(connection, experiment.id))
+        return planning.plan(experiment, config, trials.of_experiment(connection, experiment.id))
 
     return store.run(work)
 
 
-def reopen(store: Store, trial_id: str, *, length: int, newest: dict[str, Newest] | None = None) -> None:
+def reopen(
+    store: Store, trial_id: str, *, length: int, newest: dict[str, LatestCheckpoint] | None = None
+) -> None:
     store.sequence += 1
     run = search_pb2.Action.RunTrial(trial_id=trial_id, length=length, reopens=True)
     action = search_pb2.Action(sequence=store.sequence, run_trial=run)
-    answers = Answers(newest=newest or {})
+    answers = ActionInputs(newest=newest or {})
     store.run(lambda c: actions.apply(c, store.experiment_id, [action], NOW, answers))
 
 
@@ -142,7 +145,7 @@ def test_what_is_asked_is_noted_with_the_state_that_it_may_go_back_to(store: Sto
         projects.create(
             connection, experiment.workspace, experiment.project, description="", owner="ada", now=1.0
         )
-        continuation.begin(connection, experiment, plan, request_id=REQUEST, moment=NOW)
+        planning.begin(connection, experiment, plan, request_id=REQUEST, moment=NOW)
 
     store.run(work)
     after = store.experiment()
@@ -157,7 +160,7 @@ def test_what_is_asked_is_noted_with_the_state_that_it_may_go_back_to(store: Sto
 
 def test_a_trial_goes_on_from_the_newest_checkpoint_that_is_still_there(store: Store) -> None:
     trial_id = ended_trial(store, TrialState.ERROR, restarts=5, closed=True, latest_checkpoint_id="gone")
-    reopen(store, trial_id, length=100, newest={trial_id: Newest("kept", 40)})
+    reopen(store, trial_id, length=100, newest={trial_id: LatestCheckpoint("kept", 40)})
     trial = store.trial(trial_id)
     assert (trial.state, trial.life, trial.restarts, trial.closed) == (TrialState.QUEUED, 1, 0, False)
     assert (trial.latest_checkpoint_id, trial.steps_completed, trial.ended_at) == ("kept", 40, None)
@@ -179,7 +182,7 @@ def test_a_trial_that_had_done_what_was_asked_rests_again(store: Store) -> None:
 def test_the_second_end_of_a_trial_is_another_event(store: Store) -> None:
     trial_id = store.create_trial()
     for life in (0, 1):
-        store.run(lambda c: lifecycle.kill_trial(c, trials.get(c, trial_id=trial_id), NOW))
+        store.run(lambda c: commands.kill_trial(c, trials.get(c, trial_id=trial_id), NOW))
         assert f"{trial_id}/{life}.0/ended" in [message.event_id for message in store.messages()]
         reopen(store, trial_id, length=100)
 
@@ -192,10 +195,10 @@ def test_a_late_run_action_brings_no_killed_trial_back(store: Store) -> None:
 
 def test_what_a_search_decides_while_its_experiment_stops_waits(store: Store) -> None:
     store.create_trial()
-    store.change(lifecycle.cancel)
+    store.change(commands.cancel)
     create = search_pb2.Action.CreateTrial(request_id=str(uuid.uuid4()), trial_id=str(uuid.uuid4()))
     later = search_pb2.Action(sequence=2, create_trial=create)
-    apply = lambda c: actions.apply(c, store.experiment_id, [later], NOW, Answers())  # noqa: E731
+    apply = lambda c: actions.apply(c, store.experiment_id, [later], NOW, ActionInputs())  # noqa: E731
     assert store.run(apply) == 1
     be(store, ExperimentState.ACTIVE)
     assert store.run(apply) == 2
@@ -204,7 +207,7 @@ def test_what_a_search_decides_while_its_experiment_stops_waits(store: Store) ->
 
 def test_a_shutdown_before_the_last_action_is_void(store: Store) -> None:
     shutdown = search_pb2.Action(sequence=1, shutdown=search_pb2.Action.Shutdown())
-    void = Answers(last_action=2)
+    void = ActionInputs(last_action=2)
     assert store.run(lambda c: actions.apply(c, store.experiment_id, [shutdown], NOW, void)) == 1
     assert store.experiment().state is ExperimentState.ACTIVE
 

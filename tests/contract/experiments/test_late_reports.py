@@ -17,15 +17,15 @@ from support.clocks import ManualClock
 from resolute.api.checkpoints.v1 import checkpoint_pb2, checkpoints_service_pb2
 from resolute.api.metrics.v1 import metrics_service_pb2
 from resolute.errors import NotFoundError, UnavailableError
-from resolute_experiments.arrears import Arrears
-from resolute_experiments.conductor import Conductor
-from resolute_experiments.core import Core
+from resolute_experiments.context import ServiceContext
+from resolute_experiments.lifecycle.controller import ExperimentController
 from resolute_experiments.notifier import Notifier
+from resolute_experiments.retention.deferred import DeferredRetention
+from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.states import ExperimentState, RunOutcome, TrialState
 from resolute_experiments.store import experiments, outbox, runs, trials
-from resolute_experiments.waiting import Waiting
-from resolute_serving import migrations
-from resolute_serving.database import Database
+from resolute_serving.database import migrations
+from resolute_serving.database.engine import Database
 
 CONFIG = {
     "searcher": {"name": "single", "metric": "loss", "smaller_is_better": True},
@@ -86,7 +86,7 @@ class Ending:
     """An experiment all of whose trials have ended: two, each with a run and a checkpoint."""
 
     store: Store
-    conductor: Conductor
+    conductor: ExperimentController
     database: Database
     registry: Registry
     machines: Machines
@@ -106,16 +106,16 @@ class Ending:
 
     def look(self) -> None:
         """Looks for what is owed, as a service that has just started."""
-        core = Core(
+        core = ServiceContext(
             database=self.database,
             notifier=Notifier(),
             clock=self.clock,
             cluster_id="cluster",
             preemption_timeout=60.0,
-            waiting=Waiting(),
+            waiting=WaitReasons(),
         )
         clients = SimpleNamespace(checkpoints=self.registry, metrics=NoMetrics())
-        arrears = Arrears(core, clients=clients, unreported=self.machines.unreported)  # type: ignore[arg-type]
+        arrears = DeferredRetention(core, clients=clients, unreported=self.machines.unreported)  # type: ignore[arg-type]
         asyncio.run(arrears.look())
 
 
@@ -143,7 +143,7 @@ def ending(database: Database) -> Ending:
         )
     )
     store.run(partial(outbox.remove, positions=[message.position for message in store.messages()]))
-    conductor = Conductor(
+    conductor = ExperimentController(
         store.experiment_id,
         database=database,
         clients=SimpleNamespace(checkpoints=registry, metrics=NoMetrics()),  # type: ignore[arg-type]
@@ -222,7 +222,7 @@ def test_a_change_during_the_collection_leaves_it_owed(ending: Ending) -> None:
     ending.end_late()
     before = ending.store.experiment()
     ending.store.run(lambda c: experiments.touch(c, before.id))
-    ending.store.run(lambda c: experiments.settle_retention(c, before))
+    ending.store.run(lambda c: experiments.clear_owed_retention(c, before))
     assert ending.store.experiment().retention_owed
 
 

@@ -15,24 +15,24 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy.engine import Connection, Engine
 
 from resolute.api.searcher.v1 import search_pb2
+from resolute.contracts.values import to_value
 from resolute.errors import IllegalTransitionError, NotFoundError
-from resolute.values import to_value
-from resolute_experiments import actions, lifecycle
-from resolute_experiments.answers import Answers
-from resolute_experiments.ending import Evidence, Sealed, note_container_end, write_decision
-from resolute_experiments.launchspec import Terms, launch_spec
+from resolute_experiments.exits.policy import Decision, Exit
+from resolute_experiments.exits.recording import Evidence, SealResult, record_container_exit, record_run_exit
+from resolute_experiments.lifecycle import actions, commands
+from resolute_experiments.lifecycle.action_inputs import ActionInputs
 from resolute_experiments.moment import Moment
-from resolute_experiments.schema import audit, metadata
-from resolute_experiments.settle import Decision, Exit
-from resolute_experiments.signals import allocation_id
+from resolute_experiments.specs.launch import LaunchParameters, launch_spec
 from resolute_experiments.states import ExperimentState, RunEvent, RunOutcome, TrialEvent, TrialState
 from resolute_experiments.store import experiments, outbox, runs, trials
-from resolute_serving import migrations
-from resolute_serving.database import create_engine
+from resolute_experiments.store.schema import audit, metadata
+from resolute_experiments.transitions.signals import allocation_id
+from resolute_serving.database import migrations
+from resolute_serving.database.engine import create_engine
 
 T = TypeVar("T")
 NOW = Moment(now=1000.0, preemption_timeout=60.0)
-NOTHING_SEALED = Sealed(
+NOTHING_SEALED = SealResult(
     operation_length=0,
     operation_completed=False,
     operation_closed=False,
@@ -63,7 +63,7 @@ class Store:
     def act(self, **kind: Any) -> None:
         self.sequence += 1
         action = search_pb2.Action(sequence=self.sequence, **kind)
-        self.run(lambda c: actions.apply(c, self.experiment_id, [action], NOW, Answers()))
+        self.run(lambda c: actions.apply(c, self.experiment_id, [action], NOW, ActionInputs()))
 
     def create_trial(self) -> str:
         trial_id = str(uuid.uuid4())
@@ -169,7 +169,7 @@ def test_action_is_applied_once_however_often_it_comes(store: Store) -> None:
             request_id="x", trial_id=str(uuid.uuid4()), hparams=to_value({})
         ),
     )
-    cursor = store.run(lambda c: actions.apply(c, store.experiment_id, [repeated], NOW, Answers()))
+    cursor = store.run(lambda c: actions.apply(c, store.experiment_id, [repeated], NOW, ActionInputs()))
     assert cursor == 1
     known = store.run(lambda c: trials.of_experiment(c, store.experiment_id))
     assert [trial.id for trial in known] == [trial_id]
@@ -180,7 +180,7 @@ def test_action_is_applied_once_however_often_it_comes(store: Store) -> None:
 def test_pause_signals_running_trials_and_takes_waiting_ones_from_the_queue(store: Store) -> None:
     running, queued = store.create_trial(), store.create_trial()
     store.start(running)
-    store.change(lifecycle.pause)
+    store.change(commands.pause)
     assert store.experiment().state is ExperimentState.PAUSED
     assert store.trial(queued).state is TrialState.PAUSED
     assert store.trial(running).state is TrialState.STOPPING
@@ -193,7 +193,7 @@ def test_a_run_s_own_time_to_checkpoint_counts_before_the_cluster_s(store: Store
     running = store.create_trial()
     run = store.start(running)
     store.run(lambda c: runs.update(c, run.allocation_id, preemption_timeout=5.0))
-    store.change(lifecycle.pause)
+    store.change(commands.pause)
     assert store.signal(running).signal_deadline == 1005.0
 
 
@@ -213,7 +213,7 @@ def test_a_supervisor_is_told_the_grace_of_the_config_or_none(store: Store, grac
         container_rank=0,
         trial=store.trial(trial_id),
         experiment=replace(experiment, config=config),
-        terms=Terms(cluster_id="c", lease_ttl=30, preemption_timeout=60, collective_key="k"),
+        terms=LaunchParameters(cluster_id="c", lease_ttl=30, preemption_timeout=60, collective_key="k"),
     )
     told = spec.termination_grace_seconds if spec.HasField("termination_grace_seconds") else None
     assert told == grace
@@ -222,20 +222,20 @@ def test_a_supervisor_is_told_the_grace_of_the_config_or_none(store: Store, grac
 def test_pausing_twice_is_pausing_once(store: Store) -> None:
     running = store.create_trial()
     store.start(running)
-    store.change(lifecycle.pause)
-    store.change(lifecycle.pause)
+    store.change(commands.pause)
+    store.change(commands.pause)
     assert store.signal(running).signal_revision == 1
 
 
 def test_trial_created_while_paused_is_paused(store: Store) -> None:
-    store.change(lifecycle.pause)
+    store.change(commands.pause)
     assert store.trial(store.create_trial()).state is TrialState.PAUSED
 
 
 def test_activate_queues_what_pause_took_away(store: Store) -> None:
     trial_id = store.create_trial()
-    store.change(lifecycle.pause)
-    store.change(lifecycle.activate)
+    store.change(commands.pause)
+    store.change(commands.activate)
     assert store.trial(trial_id).state is TrialState.QUEUED
     assert [one.trial_id for one in store.run(lambda c: trials.queue(c, per_experiment=9))] == [trial_id]
 
@@ -243,11 +243,11 @@ def test_activate_queues_what_pause_took_away(store: Store) -> None:
 def test_cancel_ends_waiting_trials_at_once_and_asks_running_ones(store: Store) -> None:
     running, queued = store.create_trial(), store.create_trial()
     store.start(running)
-    store.change(lifecycle.cancel)
+    store.change(commands.cancel)
     assert store.experiment().state is ExperimentState.STOPPING_CANCELED
     assert store.trial(queued).state is TrialState.CANCELED
     assert store.signal(running).preempt
-    assert store.run(lambda c: lifecycle.finish_if_done(c, store_experiment(c, store), NOW)) is (
+    assert store.run(lambda c: commands.finish_if_done(c, store_experiment(c, store), NOW)) is (
         ExperimentState.STOPPING_CANCELED
     )
 
@@ -259,8 +259,8 @@ def store_experiment(connection: Connection, store: Store) -> experiments.Experi
 def test_kill_goes_over_a_preemption_that_is_under_way(store: Store) -> None:
     running = store.create_trial()
     store.start(running)
-    store.change(lifecycle.cancel)
-    store.change(lifecycle.kill)
+    store.change(commands.cancel)
+    store.change(commands.kill)
     signal = store.signal(running)
     assert (signal.preempt, signal.kill, signal.signal_revision) == (True, True, 2)
     assert store.trial(running).kill_requested
@@ -268,11 +268,11 @@ def test_kill_goes_over_a_preemption_that_is_under_way(store: Store) -> None:
 
 def test_killing_a_trial_leaves_its_experiment_alone(store: Store) -> None:
     trial_id = store.create_trial()
-    store.run(lambda c: lifecycle.kill_trial(c, trials.get(c, trial_id=trial_id), NOW))
+    store.run(lambda c: commands.kill_trial(c, trials.get(c, trial_id=trial_id), NOW))
     assert store.trial(trial_id).state is TrialState.CANCELED
     assert store.experiment().state is ExperimentState.ACTIVE
     with pytest.raises(IllegalTransitionError, match="CANCELED"):
-        store.run(lambda c: lifecycle.kill_trial(c, trials.get(c, trial_id=trial_id), NOW))
+        store.run(lambda c: commands.kill_trial(c, trials.get(c, trial_id=trial_id), NOW))
 
 
 def test_new_work_wakes_a_waiting_trial_and_stale_work_does_not(store: Store) -> None:
@@ -317,7 +317,7 @@ def test_shutdown_of_the_search_ends_the_experiment(
 ) -> None:
     store.act(shutdown=search_pb2.Action.Shutdown(**shutdown))
     assert store.experiment().state is state
-    ended = store.run(lambda c: lifecycle.finish_if_done(c, store_experiment(c, store), NOW))
+    ended = store.run(lambda c: commands.finish_if_done(c, store_experiment(c, store), NOW))
     assert ended.value == state.value.removeprefix("STOPPING_")
     assert store.experiment().ended_at == NOW.now
 
@@ -326,7 +326,7 @@ def test_shutdown_of_the_search_ends_the_experiment(
 def test_trial_whose_processes_have_ended_is_not_shown_as_running(store: Store, how: dict[str, Any]) -> None:
     trial_id = store.create_trial()
     run = store.start(trial_id)
-    store.run(lambda c: note_container_end(c, run, 0, NOW, **how))
+    store.run(lambda c: record_container_exit(c, run, 0, NOW, **how))
     assert store.trial(trial_id).state is TrialState.STOPPING
 
 
@@ -341,7 +341,7 @@ def test_container_keeps_when_it_ended_and_no_later_than_it_was_heard_of(
     run = store.start(store.create_trial())
     before = store.run(lambda c: runs.container(c, run.allocation_id, 0))
     assert (before.ended_at, before.straggler) == (None, False)
-    store.run(lambda c: note_container_end(c, run, 0, NOW, end_time=end_time, exited=True, exit_code=1))
+    store.run(lambda c: record_container_exit(c, run, 0, NOW, end_time=end_time, exited=True, exit_code=1))
     assert store.run(lambda c: runs.container(c, run.allocation_id, 0)).ended_at == ended_at
 
 
@@ -365,7 +365,7 @@ def test_trial_of_which_a_container_lives_goes_on_and_an_old_run_says_nothing(st
     first = store.start(trial_id)
     store.run(lambda c: runs.update(c, first.allocation_id, outcome=RunOutcome.LOST.value))
     second = store.start(trial_id)
-    store.run(lambda c: note_container_end(c, first, 0, NOW, lost=True))
+    store.run(lambda c: record_container_exit(c, first, 0, NOW, lost=True))
     assert store.trial(trial_id).state is TrialState.RUNNING
     assert store.signal(trial_id).allocation_id == second.allocation_id
 
@@ -376,7 +376,7 @@ def test_decision_about_a_run_is_written_once(store: Store) -> None:
     decision = Decision(RunEvent.FAIL, TrialEvent.RUN_RETRIED)
 
     def write(connection: Connection) -> None:
-        write_decision(
+        record_run_exit(
             connection,
             trials.get(connection, trial_id=trial_id),
             run,
@@ -400,8 +400,8 @@ def test_decision_about_a_run_is_written_once(store: Store) -> None:
 
 
 def test_every_change_that_a_person_makes_leaves_an_audit_row(store: Store) -> None:
-    store.change(lifecycle.pause)
-    store.change(lifecycle.cancel)
+    store.change(commands.pause)
+    store.change(commands.cancel)
     rows = store.run(lambda c: c.execute(sa.select(audit.c.action, audit.c.resource)).all())
     assert [tuple(row) for row in rows] == [("pause", "experiment 1"), ("cancel", "experiment 1")]
 

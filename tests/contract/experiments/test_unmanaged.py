@@ -11,14 +11,15 @@ import pytest
 from sqlalchemy.engine import Connection, Engine
 
 from resolute.errors import FailedPreconditionError, IllegalTransitionError, InvalidArgumentError
-from resolute_experiments import lifecycle, unmanaged
+from resolute_experiments.lifecycle import commands
 from resolute_experiments.moment import Moment
 from resolute_experiments.states import ExperimentState, RunOutcome, TrialState
 from resolute_experiments.store import experiments, outbox, projects, runs, trials
 from resolute_experiments.store.runs import Run
-from resolute_experiments.unmanaged import Beginning, whole_config
-from resolute_serving import migrations
-from resolute_serving.database import create_engine
+from resolute_experiments.unmanaged import tracking
+from resolute_experiments.unmanaged.tracking import RunStart, whole_config
+from resolute_serving.database import migrations
+from resolute_serving.database.engine import create_engine
 
 DEFAULTS = {"checkpoint_storage": {"type": "shared_fs", "host_path": "/c"}}
 CONFIG = whole_config("laptop", {}, cluster_defaults=DEFAULTS)
@@ -41,8 +42,8 @@ def link(database_url: str) -> Iterator[Connection]:
     engine.dispose()
 
 
-def beginning(**changes: Any) -> Beginning:
-    made = Beginning(
+def beginning(**changes: Any) -> RunStart:
+    made = RunStart(
         request_id=str(uuid.uuid4()),
         name="laptop",
         config=CONFIG,
@@ -53,7 +54,7 @@ def beginning(**changes: Any) -> Beginning:
     return replace(made, **changes)
 
 
-def named(**changes: Any) -> Beginning:
+def named(**changes: Any) -> RunStart:
     return beginning(external_experiment_id="night", external_trial_id="first", **changes)
 
 
@@ -66,14 +67,14 @@ def states(link: Connection, run: Run) -> tuple[ExperimentState, TrialState, Run
 
 
 def end(link: Connection, run: Run, outcome: RunOutcome = RunOutcome.COMPLETED, failure: str = "") -> None:
-    unmanaged.end(link, run.trial_id, run.run, outcome=outcome, failure=failure, moment=at(20.0))
+    tracking.end(link, run.trial_id, run.run, outcome=outcome, failure=failure, moment=at(20.0))
 
 
 def test_a_run_that_goes_on_is_shown_and_left_alone_by_whoever_leads_runs(link: Connection) -> None:
-    run = unmanaged.begin(link, beginning(), moment=at(11.0))
+    run = tracking.begin(link, beginning(), moment=at(11.0))
     assert states(link, run) == (ExperimentState.ACTIVE, TrialState.RUNNING, RunOutcome.UNSPECIFIED)
     assert experiments.get(link, experiment_id=run.experiment_id).unmanaged
-    assert runs.unsettled(link) == []
+    assert runs.unfinalized(link) == []
     assert [one.allocation_id for one in runs.unmanaged(link)] == [run.allocation_id]
     assert trials.queue(link, per_experiment=9) == []
 
@@ -89,7 +90,7 @@ def test_a_run_that_goes_on_is_shown_and_left_alone_by_whoever_leads_runs(link: 
 def test_its_end_is_that_of_its_trial_and_followers_of_the_log_are_told(
     link: Connection, outcome: RunOutcome, experiment: ExperimentState, trial: TrialState
 ) -> None:
-    run = unmanaged.begin(link, beginning(), moment=at(11.0))
+    run = tracking.begin(link, beginning(), moment=at(11.0))
     end(link, run, outcome, "it broke")
     assert states(link, run) == (experiment, trial, outcome)
     (message,) = outbox.pending(link, run.experiment_id)
@@ -101,40 +102,40 @@ def test_its_end_is_that_of_its_trial_and_followers_of_the_log_are_told(
 
 def test_the_same_request_gives_the_same_run(link: Connection) -> None:
     wanted = beginning()
-    first = unmanaged.begin(link, wanted, moment=at(11.0))
-    assert unmanaged.begin(link, wanted, moment=at(99.0)) == first
-    assert unmanaged.begin(link, beginning(), moment=at(99.0)).experiment_id != first.experiment_id
+    first = tracking.begin(link, wanted, moment=at(11.0))
+    assert tracking.begin(link, wanted, moment=at(99.0)) == first
+    assert tracking.begin(link, beginning(), moment=at(99.0)).experiment_id != first.experiment_id
 
 
 def test_external_names_lead_to_the_next_run_of_the_same_trial(link: Connection) -> None:
-    first = unmanaged.begin(link, named(), moment=at(11.0))
-    second = unmanaged.begin(link, named(metadata={"machine": "b"}), moment=at(12.0))
+    first = tracking.begin(link, named(), moment=at(11.0))
+    second = tracking.begin(link, named(metadata={"machine": "b"}), moment=at(12.0))
     assert (second.trial_id, second.experiment_id, second.run) == (first.trial_id, first.experiment_id, 2)
     assert runs.get(link, first.allocation_id).outcome is RunOutcome.LOST
-    assert unmanaged.renew(link, first.trial_id, 1, moment=at(40.0))
-    assert not unmanaged.renew(link, first.trial_id, 2, moment=at(40.0))
+    assert tracking.renew(link, first.trial_id, 1, moment=at(40.0))
+    assert not tracking.renew(link, first.trial_id, 2, moment=at(40.0))
     end(link, first)
     assert states(link, second) == (ExperimentState.ACTIVE, TrialState.RUNNING, RunOutcome.UNSPECIFIED)
     assert trials.get(link, trial_id=first.trial_id).metadata == {"machine": "b"}
 
 
 def test_an_experiment_goes_on_until_its_last_trial_ends_and_again_with_another(link: Connection) -> None:
-    one = unmanaged.begin(link, named(), moment=at(11.0))
-    other = unmanaged.begin(link, replace(named(), external_trial_id="second"), moment=at(11.0))
+    one = tracking.begin(link, named(), moment=at(11.0))
+    other = tracking.begin(link, replace(named(), external_trial_id="second"), moment=at(11.0))
     assert (other.experiment_id, other.run) == (one.experiment_id, 1)
     end(link, one)
     assert states(link, one)[:2] == (ExperimentState.ACTIVE, TrialState.COMPLETED)
     end(link, other)
     assert states(link, one)[0] is ExperimentState.COMPLETED
-    unmanaged.begin(link, named(), moment=at(30.0))
+    tracking.begin(link, named(), moment=at(30.0))
     assert states(link, one)[0] is ExperimentState.ACTIVE
 
 
 def test_a_run_that_counted_as_lost_counts_again_when_it_is_heard_of(link: Connection) -> None:
-    run = unmanaged.begin(link, beginning(), moment=at(11.0))
+    run = tracking.begin(link, beginning(), moment=at(11.0))
     end(link, run, RunOutcome.LOST, "silence")
     assert states(link, run) == (ExperimentState.ERROR, TrialState.ERROR, RunOutcome.LOST)
-    assert not unmanaged.renew(link, run.trial_id, run.run, moment=at(40.0))
+    assert not tracking.renew(link, run.trial_id, run.run, moment=at(40.0))
     assert states(link, run) == (ExperimentState.ACTIVE, TrialState.RUNNING, RunOutcome.UNSPECIFIED)
     end(link, run, RunOutcome.LOST, "silence")
     end(link, run, RunOutcome.COMPLETED)
@@ -142,31 +143,31 @@ def test_a_run_that_counted_as_lost_counts_again_when_it_is_heard_of(link: Conne
 
 
 def test_a_person_can_end_it_but_not_pause_it(link: Connection) -> None:
-    run = unmanaged.begin(link, beginning(), moment=at(11.0))
+    run = tracking.begin(link, beginning(), moment=at(11.0))
     experiment = experiments.get(link, experiment_id=run.experiment_id)
-    for change in (lifecycle.pause, lifecycle.activate, lifecycle.cancel):
+    for change in (commands.pause, commands.activate, commands.cancel):
         with pytest.raises(FailedPreconditionError, match="runs outside of the cluster"):
             change(link, experiment, MOMENT)
-    lifecycle.kill(link, experiment, MOMENT)
+    commands.kill(link, experiment, MOMENT)
     assert states(link, run) == (ExperimentState.CANCELED, TrialState.CANCELED, RunOutcome.KILLED)
-    assert unmanaged.renew(link, run.trial_id, run.run, moment=at(40.0))
+    assert tracking.renew(link, run.trial_id, run.run, moment=at(40.0))
     with pytest.raises(IllegalTransitionError):
-        lifecycle.kill_trial(link, trials.get(link, trial_id=run.trial_id), MOMENT)
+        commands.kill_trial(link, trials.get(link, trial_id=run.trial_id), MOMENT)
 
 
 def test_the_name_of_a_deleted_experiment_is_not_taken_up(link: Connection) -> None:
-    run = unmanaged.begin(link, named(), moment=at(11.0))
+    run = tracking.begin(link, named(), moment=at(11.0))
     end(link, run)
-    lifecycle.begin_deletion(link, experiments.get(link, experiment_id=run.experiment_id), MOMENT)
+    commands.begin_deletion(link, experiments.get(link, experiment_id=run.experiment_id), MOMENT)
     with pytest.raises(FailedPreconditionError, match="was deleted"):
-        unmanaged.begin(link, named(), moment=at(60.0))
+        tracking.begin(link, named(), moment=at(60.0))
 
 
 def test_a_run_that_counted_as_lost_brings_no_deleted_experiment_back(link: Connection) -> None:
-    run = unmanaged.begin(link, beginning(), moment=at(11.0))
+    run = tracking.begin(link, beginning(), moment=at(11.0))
     end(link, run, RunOutcome.LOST, "silence")
-    lifecycle.begin_deletion(link, experiments.get(link, experiment_id=run.experiment_id), MOMENT)
-    assert unmanaged.renew(link, run.trial_id, run.run, moment=at(60.0))
+    commands.begin_deletion(link, experiments.get(link, experiment_id=run.experiment_id), MOMENT)
+    assert tracking.renew(link, run.trial_id, run.run, moment=at(60.0))
     end(link, run, RunOutcome.COMPLETED)
     assert states(link, run)[:2] == (ExperimentState.DELETING, TrialState.ERROR)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.logging_lines import Logs, logs_on
+from support.services.logs import Logs, logs_on
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])

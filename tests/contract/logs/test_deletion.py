@@ -8,11 +8,11 @@ import uuid
 import pytest
 import sqlalchemy as sa
 from support.clocks import ManualClock
-from support.logging_lines import Logs, line
+from support.services.logs import Logs, line
 
-from resolute_logs import deletion
-from resolute_logs.schema import INTAKE, lines
-from resolute_serving.retention import Sweeper
+from resolute_logs.store import deletion
+from resolute_logs.store.schema import INTAKE, lines
+from resolute_serving.database.retention import RetentionSweeper
 
 
 def _count(logs: Logs, table: sa.Table) -> int:
@@ -50,7 +50,7 @@ def test_lines_go_with_age_and_no_late_spool_brings_them_back(
 
     async def sweep() -> None:
         clock = ManualClock(103.0 + 86_400)
-        await Sweeper(alone.database, deletion.remove_old, days=1.0, clock=clock).sweep()
+        await RetentionSweeper(alone.database, deletion.delete_expired, days=1.0, clock=clock).sweep()
 
     asyncio.run(sweep())
     assert alone.messages() == ["d", "e", "f", "g", "h", "late"]

@@ -6,20 +6,20 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from support.logging_lines import Logs, logs_on
+from support.services.logs import Logs, logs_on
 
 from resolute.api.logs.v1 import logs_service_pb2 as api
-from resolute.clock import SYSTEM_CLOCK
+from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.errors import InvalidArgumentError, UnavailableError
 from resolute_logs.servicer import Servicer
-from resolute_serving.wakeups import Pace
+from resolute_serving.change_notifier import PollIntervals
 
 
 @pytest.fixture
 def patient(shared: Logs) -> Logs:
     """A service whose followers only look when they are told."""
     fresh = shared.anew()
-    pace = Pace(recheck=3600, heartbeat=3600)
+    pace = PollIntervals(recheck=3600, heartbeat=3600)
     return replace(fresh, servicer=Servicer(fresh.database, clock=SYSTEM_CLOCK, pace=pace))
 
 
@@ -128,7 +128,7 @@ def test_many_followers_each_get_every_line(patient: Logs) -> None:
 
 
 def test_a_silent_stream_shows_that_it_lives(database_url: str) -> None:
-    with logs_on(database_url, pace=Pace(recheck=0.01, heartbeat=0.02)) as logs:
+    with logs_on(database_url, pace=PollIntervals(recheck=0.01, heartbeat=0.02)) as logs:
 
         async def scenario() -> int:
             responses = logs.servicer.FollowLines(api.FollowLinesRequest(filter=logs.filter()), None)
@@ -141,7 +141,7 @@ def test_a_silent_stream_shows_that_it_lives(database_url: str) -> None:
 
 
 def test_lines_that_another_replica_took_are_found(database_url: str) -> None:
-    with logs_on(database_url, pace=Pace(recheck=0.01)) as one, logs_on(database_url) as other:
+    with logs_on(database_url, pace=PollIntervals(recheck=0.01)) as one, logs_on(database_url) as other:
         other.trial, other.experiment = one.trial, one.experiment
 
         async def scenario() -> list[str]:

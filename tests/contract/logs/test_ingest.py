@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 
 import pytest
-from support.logging_lines import Logs, line, logs_on
+from support.services.logs import Logs, line, logs_on
 
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.errors import FailedPreconditionError, InvalidArgumentError

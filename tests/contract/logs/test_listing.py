@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.logging_lines import Logs, line
+from support.services.logs import Logs, line
 
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.errors import InvalidArgumentError
-from resolute_logs import reading
+from resolute_logs.queries import pages
 
 
 @pytest.fixture
@@ -74,11 +74,11 @@ def test_every_set_condition_must_hold(
 @pytest.mark.parametrize("descending", [False, True])
 def test_pages_hold_each_line_once(logs: Logs, size: int, descending: bool) -> None:
     texts = [str(number) for number in range(25)]
-    logs.send(*texts)
-    pages = logs.pages(page_size=size, descending=descending)
-    assert all(len(page) == size for page in pages[:-1])
+    listed = logs.pages(page_size=size, descending=descending)
+    found = logs.pages(page_size=size, descending=descending)
+    assert all(len(page) == size for page in listed[:-1])
     assert 0 < len(pages[-1]) <= size
-    found = [one.message for page in pages for one in page]
+    found = [one.message for page in found for one in page]
     assert found == (texts[::-1] if descending else texts)
 
 
@@ -93,21 +93,21 @@ def test_head_and_tail_are_first_pages(logs: Logs) -> None:
 def test_a_page_looks_at_a_bounded_stretch_and_the_token_goes_on(
     logs: Logs, monkeypatch: pytest.MonkeyPatch, descending: bool, wanted: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr(reading, "WINDOW", 10)
-    monkeypatch.setattr(reading, "MAX_WINDOWS", 2)
+    monkeypatch.setattr(pages, "WINDOW", 10)
+    monkeypatch.setattr(pages, "MAX_WINDOWS", 2)
     logs.send(*("needle" if number in (45, 77) else "hay" for number in range(100)))
-    pages = logs.pages(descending=descending, **wanted)
-    assert len(pages) >= 5
-    assert [one.message for page in pages for one in page] == ["needle", "needle"]
+    found = logs.pages(descending=descending, **wanted)
+    assert len(found) >= 5
+    assert [one.message for page in found for one in page] == ["needle", "needle"]
 
 
 def test_a_page_ends_before_it_is_too_large_for_a_message(logs: Logs) -> None:
     for first in range(0, 800, 200):
         logs.send(*("x" * 8192 for _ in range(200)), first=first)
-    pages = logs.pages(page_size=10_000)
-    assert len(pages) > 1
-    assert sum(len(page) for page in pages) == 800
-    assert all(sum(one.ByteSize() for one in page) < 4 << 20 for page in pages)
+    found = logs.pages(page_size=10_000)
+    assert len(found) > 1
+    assert sum(len(page) for page in found) == 800
+    assert all(sum(one.ByteSize() for one in page) < 4 << 20 for page in found)
 
 
 def test_what_nobody_wrote_is_empty(logs: Logs) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from support.logging_lines import Logs, logs_on
+from support.services.logs import Logs, logs_on
 
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.errors import ConflictError, FailedPreconditionError, UnavailableError
-from resolute_serving.wakeups import Pace
+from resolute_serving.change_notifier import PollIntervals
 
 LINES = 90
 SOURCES = ("a", "b")
@@ -33,7 +33,7 @@ async def _follow(service: Logs) -> list[str]:
 
 
 def test_replicas_that_get_the_same_batches_keep_each_line_once_and_in_order(database_url: str) -> None:
-    with logs_on(database_url, pace=Pace(recheck=0.005)) as one, logs_on(database_url) as other:
+    with logs_on(database_url, pace=PollIntervals(recheck=0.005)) as one, logs_on(database_url) as other:
         other.trial, other.experiment = one.trial, one.experiment
 
         async def scenario() -> list[str]:

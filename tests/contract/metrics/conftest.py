@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.reporting import Metrics, metrics_on
+from support.services.metrics import Metrics, metrics_on
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import uuid
 
-from support.reporting import Metrics
+from support.services.metrics import Metrics
 
 
 def test_there_is_no_best_before_the_first_finite_validation(metrics: Metrics) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sqlalchemy as sa
-from support.reporting import Metrics, blocks_of
+from support.services.metrics import Metrics, blocks_of
 
-from resolute_metrics import deletion
-from resolute_metrics.schema import METADATA, blocks
+from resolute_metrics.store import deletion
+from resolute_metrics.store.schema import METADATA, blocks
 
 
 def _rows(metrics: Metrics) -> dict[str, int]:
@@ -60,7 +60,7 @@ def test_deletion_goes_in_steps_that_can_be_interrupted(alone: Metrics) -> None:
     deletion._BLOCKS_AT_ONCE = 7
     try:
         with alone.database.engine.begin() as link:
-            assert deletion.remove_some(link, 1)
+            assert deletion.delete_batch(link, 1)
             assert link.execute(sa.select(sa.func.count()).select_from(blocks)).scalar_one() == 13
         alone.delete()
     finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 
 import pytest
-from support.reporting import Metrics, block, blocks_of, metrics_on
+from support.services.metrics import Metrics, block, blocks_of, metrics_on
 
 from resolute.errors import FailedPreconditionError, InvalidArgumentError
 from resolute_metrics.limits import Limits

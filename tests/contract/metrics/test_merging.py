@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from support.reporting import Metrics, blocks_of
+from support.services.metrics import Metrics, blocks_of
 
 
 def test_other_names_at_the_same_step_are_merged(metrics: Metrics) -> None:

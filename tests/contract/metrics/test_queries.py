@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.reporting import Metrics, Report, blocks_of
+from support.services.metrics import Metrics, Report, blocks_of
 
 from resolute.api.metrics.v1 import metrics_service_pb2 as api
+from resolute.contracts.values import from_value
 from resolute.errors import InvalidArgumentError, QuotaError
-from resolute.values import from_value
 
 
 def test_a_summary_counts_finite_values_and_tells_the_last(metrics: Metrics) -> None:

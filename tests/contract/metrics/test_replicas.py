@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from support.reporting import Metrics, Report, blocks_of, metrics_on
+from support.services.metrics import Metrics, Report, blocks_of, metrics_on
 
 from resolute.errors import ConflictError, FailedPreconditionError, UnavailableError
 

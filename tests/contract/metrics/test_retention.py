@@ -6,18 +6,18 @@ import asyncio
 
 import pytest
 from support.clocks import ManualClock
-from support.reporting import Metrics, blocks_of
+from support.services.metrics import Metrics, blocks_of
 
 from resolute.errors import InvalidArgumentError
-from resolute_metrics.deletion import remove_old
-from resolute_serving.retention import Sweeper, days_from_environment
+from resolute_metrics.store.deletion import delete_expired
+from resolute_serving.database.retention import RetentionSweeper, days_from_environment
 
 _DAY = 86_400.0
 
 
 def _sweep(metrics: Metrics, *, now: float, days: float = 30.0) -> None:
     async def sweep() -> None:
-        await Sweeper(metrics.database, remove_old, days=days, clock=ManualClock(now)).sweep()
+        await RetentionSweeper(metrics.database, delete_expired, days=days, clock=ManualClock(now)).sweep()
 
     asyncio.run(sweep())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from support.reporting import Metrics, Report
+from support.services.metrics import Metrics, Report
 
 
 def _losses(steps: range, value: float, *, group: str = "training", name: str = "loss") -> list[Report]:

@@ -7,14 +7,14 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from support.clocks import ManualClock
-from support.reporting import Metrics, Report, blocks_of
+from support.services.metrics import Metrics, Report, blocks_of
 
 from resolute.api.metrics.v1 import metrics_service_pb2 as api
 from resolute.errors import InvalidArgumentError, UnavailableError
 from resolute_metrics.limits import Limits
+from resolute_metrics.queries.watcher import Watcher
 from resolute_metrics.servicer import Servicer
-from resolute_metrics.watching import Watcher
-from resolute_serving.wakeups import Pace
+from resolute_serving.change_notifier import PollIntervals
 
 
 class _Plot:
@@ -64,7 +64,7 @@ async def _send(metrics: Metrics, *steps: int, first: int = 0, run: int = 1, sou
 def patient(shared: Metrics) -> Metrics:
     """A service whose watches only look when they are told, and need not wait between two looks."""
     fresh = shared.anew()
-    pace = Pace(recheck=3600, heartbeat=3600)
+    pace = PollIntervals(recheck=3600, heartbeat=3600)
     fresh.servicer = Servicer(fresh.database, limits=Limits(), clock=ManualClock(), pace=pace)
     fresh.servicer.watcher._pause = 0.0
     return fresh
@@ -151,7 +151,7 @@ def test_other_metrics_of_the_trial_say_nothing(patient: Metrics) -> None:
 
 def test_a_quiet_watch_shows_that_it_lives(shared: Metrics) -> None:
     fresh, clock = shared.anew(), ManualClock()
-    pace = Pace(recheck=0.01, heartbeat=10.0)
+    pace = PollIntervals(recheck=0.01, heartbeat=10.0)
     fresh.servicer = Servicer(fresh.database, limits=Limits(), clock=clock, pace=pace)
 
     async def scenario() -> None:

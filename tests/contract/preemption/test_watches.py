@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import pytest
-from support.serving import serving
-from support.signals import SignalSource
+from support.services.in_process import serving
+from support.services.signal_source import SignalSource
 from support.waiting import until
 
 from resolute.api.preemption.v1.preemption_service_pb2 import Signal, SignalReason, WatchSignalRequest
 from resolute.api.preemption.v1.preemption_service_pb2_grpc import PreemptionServiceStub
-from resolute_preemption.board import Board
+from resolute_preemption.broadcaster import SignalBroadcaster
 from resolute_preemption.service import PreemptionService
 from resolute_preemption.settings import PreemptionSettings
-from resolute_serving.service import Blueprint
+from resolute_serving.server.service import Blueprint
 
 if TYPE_CHECKING:
     from resolute.api.preemption.v1.preemption_service_pb2_grpc import PreemptionServiceAsyncStub
@@ -39,16 +39,16 @@ class Fanout(Protocol):
 
 class InProcess:
     def __init__(self) -> None:
-        self._board = Board(heartbeat=SETTINGS.heartbeat)
+        self._broadcaster = SignalBroadcaster(heartbeat=SETTINGS.heartbeat)
 
     def publish(self, signal: Signal) -> None:
-        self._board.update([signal])
+        self._broadcaster.update([signal])
 
     async def restart(self, *signals: Signal) -> None:
-        self._board.replace(signals)
+        self._broadcaster.replace(signals)
 
     def watch(self, allocation_id: str, *, after_revision: int = 0) -> AsyncIterator[Signal | None]:
-        return self._board.watch(allocation_id, after_revision=after_revision)
+        return self._broadcaster.watch(allocation_id, after_revision=after_revision)
 
 
 class OverTheWire:

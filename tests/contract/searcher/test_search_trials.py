@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.searching import (
+from support.services.searcher import (
     SEARCH,
     SINGLE,
     TIMED,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.searching import (
+from support.services.searcher import (
     SEARCH,
     SINGLE,
     Player,
@@ -31,8 +31,8 @@ from resolute.errors import (
     NotFoundError,
     UnavailableError,
 )
-from resolute_searcher.search import Search
-from resolute_searcher.spec_messages import spec_from
+from resolute_searcher.engine.search import Search
+from resolute_searcher.wire.spec import spec_from
 
 
 @pytest.fixture

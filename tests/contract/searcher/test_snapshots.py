@@ -9,22 +9,22 @@ from typing import Any, cast
 
 import pytest
 import sqlalchemy as sa
-from support.searching import SEARCH, Player, Searcher, SearchSession, adaptive, run, searcher, spec
+from support.services.searcher import SEARCH, Player, Searcher, SearchSession, adaptive, run, searcher, spec
 
 from resolute.api.searcher.v1 import search_pb2 as pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
-from resolute_searcher.fingerprint import fingerprint
-from resolute_searcher.keeping import Keeper
-from resolute_searcher.names import trial_id
-from resolute_searcher.packing import pack
-from resolute_searcher.schema import entries, searches, snapshots, trials
-from resolute_searcher.search import Search
+from resolute_searcher.engine.search import Search
+from resolute_searcher.identifiers import trial_id
+from resolute_searcher.runtime.snapshotter import Snapshotter
+from resolute_searcher.runtime.storage import Storage
 from resolute_searcher.service import SearcherService
-from resolute_searcher.spec_messages import spec_from
-from resolute_searcher.storage import Storage
-from resolute_searcher.store import lives
+from resolute_searcher.store import repository
+from resolute_searcher.store.fingerprint import fingerprint
 from resolute_searcher.store.log import read_log
-from resolute_searcher.store.snapshots import Kept, read_snapshot, write_snapshot
+from resolute_searcher.store.packing import pack
+from resolute_searcher.store.schema import entries, searches, snapshots, trials
+from resolute_searcher.store.snapshots import Snapshot, read_snapshot, write_snapshot
+from resolute_searcher.wire.spec import spec_from
 
 ASKED = adaptive(max_trials=40, max_concurrent_trials=6)
 CODE = fingerprint(spec_from(ASKED)) or ""
@@ -39,12 +39,14 @@ def storage_of(service: Searcher) -> Storage:
     return cast("SearcherService", service.running.services[0])._storage
 
 
-async def keep(service: Searcher, *, first: int = 10) -> Kept | None:
+async def keep(service: Searcher, *, first: int = 10) -> Snapshot | None:
     """Has the search's snapshot made as the service has it made, but for how long the log must be."""
     storage = storage_of(service)
-    keeper = Keeper(storage, cast("SearcherService", service.running.services[0])._workers, first=first)
-    keeper.look(SEARCH, 1_000_000)
-    await keeper.settle()
+    snapshotter = Snapshotter(
+        storage, cast("SearcherService", service.running.services[0])._process_pool, first=first
+    )
+    snapshotter.notify(SEARCH, 1_000_000)
+    await snapshotter.wait_until_idle()
     return await storage.read(lambda c: read_snapshot(c, SEARCH, CODE))
 
 
@@ -56,7 +58,7 @@ async def play(service: Searcher, asked: pb.SearchSpec = ASKED, *, steps: int = 
 
 
 async def loaded(storage: Storage) -> tuple[dict[str, Any], str]:
-    search, tip = await storage.read(lambda c: lives.load_search(c, SEARCH))
+    search, tip = await storage.read(lambda c: repository.load_search(c, SEARCH))
     return search.snapshot(), tip
 
 
@@ -98,15 +100,15 @@ def test_a_search_is_the_same_from_its_snapshot_as_from_its_whole_log(
 def test_the_service_keeps_snapshots_while_a_search_goes_on(backend: dict[str, Any]) -> None:
     async def scenario() -> None:
         async with searcher(**backend) as service:
-            keeper = cast("SearcherService", service.running.services[0])._keeper
-            keeper._first = 10  # as if everything were longer
+            snapshotter = cast("SearcherService", service.running.services[0])._snapshotter
+            snapshotter._first = 10  # as if everything were longer
             storage = storage_of(service)
             player = await play(service, steps=12)
-            await keeper.settle()
+            await snapshotter.wait_until_idle()
             first = await storage.read(lambda c: read_snapshot(c, SEARCH, CODE))
             assert first is not None
             await player.play(steps=12)
-            await keeper.settle()
+            await snapshotter.wait_until_idle()
             second = await storage.read(lambda c: read_snapshot(c, SEARCH, CODE))
             assert second is not None
             assert second.sequence >= first.sequence + 10
@@ -143,7 +145,7 @@ def test_only_a_snapshot_that_fits_is_taken(backend: dict[str, Any]) -> None:
     run(scenario, deadline=60)
 
 
-async def put(storage: Storage, kept: Kept) -> None:
+async def put(storage: Storage, kept: Snapshot) -> None:
     await storage.write(lambda c: write_snapshot(c, SEARCH, kept))
 
 
@@ -174,7 +176,7 @@ def test_a_log_that_went_another_way_outdates_its_snapshot(backend: dict[str, An
 
 async def answer(service: Searcher, *, metric: float) -> None:
     """Completes some trial's operation."""
-    search, _ = await storage_of(service).read(lambda c: lives.load_search(c, SEARCH))
+    search, _ = await storage_of(service).read(lambda c: repository.load_search(c, SEARCH))
     request_id, trial = next((one, trial) for one, trial in search.trials.items() if trial.pending)
     session = SearchSession(service)
     await session.complete(

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 from support.postgres import PostgresServer
 
-from resolute_serving.database import Database
+from resolute_serving.database.engine import Database
 
 _ROWS = ("a", "b")
 _MEETING_SECONDS = 1.0

@@ -7,9 +7,9 @@ import uuid
 import pytest
 
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as requests
+from resolute.contracts.values import to_value
 from resolute.errors import InvalidArgumentError
-from resolute.values import to_value
-from resolute_checkpoints.convert import to_commit
+from resolute_checkpoints.servicers.checkpoint_messages import to_commit
 
 
 @pytest.mark.parametrize("path", ["../other/model.pt", "/model.pt", "a/./b", ""])

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from resolute.errors import InvalidArgumentError
-from resolute_checkpoints.blobs.digests import check_digest
+from resolute_checkpoints.domain.digests import check_digest
 
 
 def test_a_digest_of_another_version_is_kept() -> None:

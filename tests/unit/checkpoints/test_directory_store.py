@@ -18,9 +18,9 @@ from resolute.errors import (
 )
 from resolute_checkpoints.blobs.base import FinishedUpload
 from resolute_checkpoints.blobs.directory import DirectoryStore
-from resolute_checkpoints.blobs.failures import typed_failures
-from resolute_checkpoints.blobs.stores import Stores
-from resolute_checkpoints.checkpoint import DirectoryStorage, File
+from resolute_checkpoints.blobs.factory import StoreFactory
+from resolute_checkpoints.blobs.os_errors import file_system_errors
+from resolute_checkpoints.domain.checkpoint import DirectoryStorage, File
 
 ID = str(uuid.UUID(int=1))
 OTHER = str(uuid.UUID(int=2))
@@ -240,7 +240,7 @@ def test_a_directory_store_gives_no_urls(root: Path, store: DirectoryStore) -> N
 def test_failures_of_the_system_name_the_place_and_the_remedy(
     number: int, kind: type[Exception], message: str
 ) -> None:
-    with pytest.raises(kind, match=f"/mnt/store.*{message}"), typed_failures(Path("/mnt/store")):
+    with pytest.raises(kind, match=f"/mnt/store.*{message}"), file_system_errors(Path("/mnt/store")):
         raise OSError(number, os.strerror(number))
 
 
@@ -258,14 +258,14 @@ def test_a_checkpoint_of_many_files_is_looked_at_quickly(root: Path, store: Dire
 @pytest.mark.parametrize("path", ["relative", "/a/../b", "/a\0b"])
 def test_a_directory_must_be_absolute_and_plain(path: str) -> None:
     with pytest.raises(InvalidArgumentError, match="must be absolute"):
-        Stores().open(DirectoryStorage(path))
+        StoreFactory().open(DirectoryStorage(path))
 
 
 def test_directories_outside_of_the_allowed_roots_are_refused(tmp_path: Path) -> None:
     allowed = tmp_path / "allowed"
     allowed.mkdir()
     (allowed / "escape").symlink_to(tmp_path)
-    stores = Stores([allowed])
+    stores = StoreFactory([allowed])
     stores.open(DirectoryStorage(str(allowed)))
     stores.open(DirectoryStorage(str(allowed / "team")))
     for path in (tmp_path, tmp_path / "allowed-not", allowed / "escape" / "x"):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from resolute.errors import InvalidArgumentError
-from resolute_checkpoints.globs import compile_globs
+from resolute_checkpoints.domain.globs import compile_globs
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from resolute.errors import InvalidArgumentError
-from resolute_checkpoints.checkpoint import File
-from resolute_checkpoints.manifest import MAX_FILES, Manifest
+from resolute_checkpoints.domain.checkpoint import File
+from resolute_checkpoints.domain.manifest import MAX_FILES, Manifest
 
 SHA = "sha256:" + "0" * 64
 STEPS = {"steps_completed": 3}

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resolute.errors import InvalidArgumentError
-from resolute_checkpoints.metadata import decode, encode, patched
+from resolute_checkpoints.domain.metadata import decode, encode, patched
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.text(),

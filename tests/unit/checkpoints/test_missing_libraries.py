@@ -1,4 +1,4 @@
-"""Stores whose libraries are not installed beside the service."""
+"""StoreFactory whose libraries are not installed beside the service."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from resolute.errors import FailedPreconditionError
-from resolute_checkpoints.blobs.stores import Stores
-from resolute_checkpoints.checkpoint import BucketStorage, Provider
+from resolute_checkpoints.blobs.factory import StoreFactory
+from resolute_checkpoints.domain.checkpoint import BucketStorage, Provider
 
 
 @pytest.mark.parametrize(
@@ -20,5 +20,5 @@ def test_a_library_that_is_missing_is_named_with_its_extra(
     monkeypatch.delitem(sys.modules, f"resolute_checkpoints.blobs.{provider.value}", raising=False)
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(FailedPreconditionError, match=rf"pip install 'resolute\[server,{provider.value}\]'"):
-        Stores().open(BucketStorage("weights", provider=provider))
-    Stores().open(BucketStorage("weights"))
+        StoreFactory().open(BucketStorage("weights", provider=provider))
+    StoreFactory().open(BucketStorage("weights"))

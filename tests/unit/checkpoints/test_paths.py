@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resolute.errors import InvalidArgumentError
-from resolute_checkpoints.blobs.paths import MAX_PART_BYTES, MAX_PATH_BYTES, check_path
+from resolute_checkpoints.domain.paths import MAX_PART_BYTES, MAX_PATH_BYTES, check_path
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2 as messages
 from resolute.errors import InvalidArgumentError
-from resolute_checkpoints.checkpoint import BucketStorage, DirectoryStorage, Provider, Storage
-from resolute_checkpoints.convert import to_storage
+from resolute_checkpoints.domain.checkpoint import BucketStorage, DirectoryStorage, Provider, Storage
+from resolute_checkpoints.servicers.checkpoint_messages import to_storage
 from resolute_checkpoints.store.rows import decode_storage, encode_storage
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolute.cli.braille import Size, draw
+from resolute.cli.display.text_plot import Size, draw
 
 
 def test_a_rising_line_goes_from_the_lower_left_to_the_upper_right() -> None:

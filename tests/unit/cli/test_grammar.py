@@ -11,9 +11,9 @@ from importlib.metadata import EntryPoint
 import click
 import pytest
 
-from resolute.cli import commands, plugins
-from resolute.cli.lazy import LazyCommand, LazyGroup
 from resolute.cli.main import cli, run
+from resolute.cli.registry import commands, plugins
+from resolute.cli.registry.lazy import LazyCommand, LazyGroup
 
 GROUPS = (cli, commands.experiment, commands.trial, commands.checkpoint, commands.template, commands.search)
 OWN = [(group, entry) for group in GROUPS for entry in group.entries()]
@@ -158,7 +158,9 @@ def test_every_command_of_ours_says_what_it_does(capsys: pytest.CaptureFixture[s
 
 def test_plugins_bring_commands(installed: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
     installed(
-        hello="resolute.cli.version:version", broken="resolute.cli.version:client_version", gone="no_such:x"
+        hello="resolute.cli.cluster.version:version",
+        broken="resolute.cli.cluster.version:client_version",
+        gone="no_such:x",
     )
     assert run(["hello", "--help"], program="resolute") == 0
     assert "Print the versions" in capsys.readouterr().out

@@ -10,7 +10,7 @@ import pytest
 
 from resolute.cli.main import run
 from resolute.errors import InvalidConfigError
-from resolute.sampling import sample
+from resolute.runtime.sampling import sample
 
 SPACE = {
     "fixed": 3,

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from resolute.cli.output import Column, Format, plain, print_items, print_json, shown
-from resolute.client.records import FileRecord
-from resolute.client.states import TrialState
+from resolute.cli.display.output import Column, Format, format_value, print_items, print_json, to_plain
+from resolute.client.schema.records import FileRecord
+from resolute.client.schema.states import TrialState
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from resolute.client.states import TrialState
     ],
 )
 def test_values_are_written_for_people(value: Any, text: str) -> None:
-    assert shown(value) == text
+    assert format_value(value) == text
 
 
 def test_values_are_plain_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -43,7 +43,7 @@ def test_values_are_plain_for_programs(capsys: pytest.CaptureFixture[str]) -> No
         "f": {"path": "a", "size": 1, "digest": "", "home": ""},
         "s": "ERROR",
     }
-    assert plain({1: {2}}) == {"1": [2]}
+    assert to_plain({1: {2}}) == {"1": [2]}
 
 
 def test_piped_tables_are_never_cut(capsys: pytest.CaptureFixture[str]) -> None:

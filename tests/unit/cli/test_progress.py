@@ -7,11 +7,11 @@ import dataclasses
 import pytest
 
 from resolute.api.experiments.v1 import experiment_pb2
-from resolute.cli.progress import Progress
-from resolute.client import convert
-from resolute.client.records import BestRecord, ExperimentRecord, TrialRecord
+from resolute.cli.display.experiment_progress import Progress
 from resolute.client.remote.experiments import Change
-from resolute.client.states import ExperimentState, TrialState
+from resolute.client.schema import convert
+from resolute.client.schema.records import BestRecord, ExperimentRecord, TrialRecord
+from resolute.client.schema.states import ExperimentState, TrialState
 
 
 def experiment(**fields: object) -> ExperimentRecord:

@@ -10,12 +10,12 @@ import sys
 import pytest
 from support.clocks import ManualClock
 
-from resolute.cli.transfers import shown
+from resolute.cli.display.transfer_progress import transfer_progress
 
 
 def test_elsewhere_than_on_a_terminal_a_line_comes_now_and_then(capfd: pytest.CaptureFixture[str]) -> None:
     clock = ManualClock()
-    with shown("checkpoint a is downloaded", total=100, clock=clock) as progress:
+    with transfer_progress("checkpoint a is downloaded", total=100, clock=clock) as progress:
         progress.advance(10)
         clock.advance(10.0)
         progress.advance(40)
@@ -40,7 +40,7 @@ def test_on_a_terminal_there_is_a_bar_that_goes_away(monkeypatch: pytest.MonkeyP
     ours, theirs = pty.openpty()
     with os.fdopen(theirs, "w") as terminal:
         monkeypatch.setattr(sys, "stderr", terminal)
-        with shown("checkpoint a is downloaded", total=4 << 20) as progress:
+        with transfer_progress("checkpoint a is downloaded", total=4 << 20) as progress:
             progress.advance(1 << 20)
     written = _everything(ours)
     assert "25%" in written

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from resolute.client.config_file import config_text, parse_config, read_config, with_overrides
+from resolute.client.submission.config import config_text, parse_config, read_config, with_overrides
 from resolute.errors import InvalidConfigError
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from resolute.client import credentials
-from resolute.client.endpoint import find_endpoint, parse_address
-from resolute.client.home import Home
+from resolute.client.connection import credentials
+from resolute.client.connection.endpoint import find_endpoint, parse_address
+from resolute.client.connection.home import Home
 from resolute.errors import FailedPreconditionError, InvalidArgumentError
 
 

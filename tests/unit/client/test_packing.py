@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from resolute.archive import extract_archive
-from resolute.client.packing import CHUNK_BYTES, configured_limit, pack
-from resolute.client.tree import ModelDefinitionError
+from resolute.client.submission.file_tree import ModelDefinitionError
+from resolute.client.submission.packing import CHUNK_BYTES, configured_limit, pack
+from resolute.contracts.archive import extract_archive
+from resolute.contracts.sizes import human_size
 from resolute.errors import InvalidArgumentError, QuotaError
-from resolute.sizes import human_size
 
 
 def packed(model_definition: Path | None, *includes: Path, limit: int = 1 << 20) -> bytes:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from resolute.client.stream import ResumedStream
+from resolute.client.connection.resumed_stream import ResumedStream
 from resolute.errors import NotFoundError, UnavailableError
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from resolute.core import CheckpointContext, DownloadMode, DummyCheckpointContext, DummyDistributedContext
-from resolute.core.checkpoint.manifest import FileEntry, list_directory
-from resolute.core.checkpoint.registry import Registered
-from resolute.core.checkpoint.stores import CheckpointStore, DirectoryStore
-from resolute.digests import new_hash, written
+from resolute.core.checkpoint.files.manifest import FileEntry, list_directory
+from resolute.core.checkpoint.registry import RegisteredCheckpoint
+from resolute.core.checkpoint.stores.base import CheckpointStore, DirectoryStore
 from resolute.errors import DataLossError, InvalidArgumentError
+from resolute.transfer.digests import new_hash, written
 from resolute.trial_errors import CheckpointNotFound
 
 
@@ -47,10 +47,10 @@ class Registry:
         assert checkpoint_id not in self.committed
         self.store.delete(checkpoint_id)
 
-    def find(self, checkpoint_id: str) -> Registered:
+    def find(self, checkpoint_id: str) -> RegisteredCheckpoint:
         if checkpoint_id not in self.committed:
             raise CheckpointNotFound(f"there is no checkpoint {checkpoint_id}")
-        return Registered(self.store, self.committed[checkpoint_id][0])
+        return RegisteredCheckpoint(self.store, self.committed[checkpoint_id][0])
 
     def metadata(self, checkpoint_id: str) -> dict[str, Any]:
         return self.committed[checkpoint_id][1]

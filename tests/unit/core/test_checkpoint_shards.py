@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.ranks import outcomes_of, results_of
+from support.training.rank_threads import rank_outcomes, rank_results
 
 from resolute.core import CheckpointContext, DistributedContext, DownloadMode, DummyCheckpointContext
-from resolute.core.checkpoint.manifest import list_directory
+from resolute.core.checkpoint.files.manifest import list_directory
 from resolute.core.checkpoint.registry import LocalRegistry
-from resolute.core.checkpoint.stores import DirectoryStore
+from resolute.core.checkpoint.stores.base import DirectoryStore
 from resolute.trial_errors import CheckpointNotFound
 
 
@@ -40,7 +40,7 @@ def test_every_rank_brings_its_part(store: DirectoryStore, tmp_path: Path) -> No
         context = DummyCheckpointContext(dist, store)
         return context.upload(source, {"steps_completed": 1, f"rank{dist.rank}": True}, shard=True)
 
-    checkpoints = results_of(3, work)
+    checkpoints = rank_results(3, work)
 
     assert len(set(checkpoints)) == 1
     assert set(store.list(checkpoints[0])) == {"shard0", "shard1", "shard2", "metadata.json"}
@@ -53,7 +53,7 @@ def test_some_ranks_may_bring_nothing(store: DirectoryStore, tmp_path: Path) -> 
         source = write(tmp_path / "one", weights="w") if dist.rank == 1 else None
         return DummyCheckpointContext(dist, store).upload(source, shard=True)
 
-    checkpoint = results_of(2, work)[0]
+    checkpoint = rank_results(2, work)[0]
     assert set(store.list(checkpoint)) == {"weights", "metadata.json"}
     assert (tmp_path / "one" / "metadata.json").exists()
 
@@ -62,7 +62,7 @@ def test_someone_must_bring_something(store: DirectoryStore) -> None:
     def work(dist: DistributedContext) -> str:
         return DummyCheckpointContext(dist, store).upload(None, shard=True)
 
-    for outcome in outcomes_of(2, work):
+    for outcome in rank_outcomes(2, work):
         with pytest.raises(RuntimeError, match="at least one must have a directory"):
             raise outcome
 
@@ -72,7 +72,7 @@ def test_a_selector_needs_a_directory(store: DirectoryStore, tmp_path: Path) -> 
         source = write(tmp_path / "one", weights="w") if dist.rank else None
         return DummyCheckpointContext(dist, store).upload(source, shard=True, selector=lambda _: True)
 
-    without, with_directory = outcomes_of(2, work)
+    without, with_directory = rank_outcomes(2, work)
     with pytest.raises(RuntimeError, match="with a selector but without a ckpt_dir"):
         raise without
     with pytest.raises(RuntimeError, match=r"another process failed: rank 0: RuntimeError"):
@@ -85,7 +85,7 @@ def test_a_directory_that_ranks_share_is_uploaded_once(store: DirectoryStore, tm
     def work(dist: DistributedContext) -> str:
         return DummyCheckpointContext(dist, store).upload(shared, {"steps_completed": 1}, shard=True)
 
-    checkpoint = results_of(2, work)[0]
+    checkpoint = rank_results(2, work)[0]
     assert set(store.list(checkpoint)) == {"weights", "other", "metadata.json"}
 
 
@@ -97,7 +97,7 @@ def test_ranks_that_share_a_directory_may_select_from_it(store: DirectoryStore, 
             shared, shard=True, selector=lambda path: path == f"file{dist.rank}"
         )
 
-    checkpoint = results_of(2, work)[0]
+    checkpoint = rank_results(2, work)[0]
     assert set(store.list(checkpoint)) == {"file0", "file1", "metadata.json"}
 
 
@@ -106,7 +106,7 @@ def test_equal_files_of_several_ranks_are_one(store: DirectoryStore, tmp_path: P
         source = write(tmp_path / f"rank{dist.rank}", same="equal", **{f"own{dist.rank}": "x"})
         return DummyCheckpointContext(dist, store).upload(source, shard=True)
 
-    checkpoint = results_of(2, work, local_size=1)[0]
+    checkpoint = rank_results(2, work, local_size=1)[0]
     assert set(store.list(checkpoint)) == {"same", "own0", "own1", "metadata.json"}
 
 
@@ -115,7 +115,7 @@ def test_different_files_of_one_name_are_refused_everywhere(store: DirectoryStor
         source = write(tmp_path / f"rank{dist.rank}", same=f"of {dist.rank}")
         return DummyCheckpointContext(dist, store).upload(source, shard=True)
 
-    for outcome in outcomes_of(2, work):
+    for outcome in rank_outcomes(2, work):
         with pytest.raises(RuntimeError, match="refusing to upload with files conflicts: same on ranks 0, 1"):
             raise outcome
     assert not list((tmp_path / "store").glob("[!.]*"))
@@ -126,7 +126,7 @@ def test_different_metadata_are_refused_everywhere(store: DirectoryStore, tmp_pa
         source = write(tmp_path / f"rank{dist.rank}", **{f"own{dist.rank}": "x"})
         return DummyCheckpointContext(dist, store).upload(source, {"a": {"b": dist.rank}}, shard=True)
 
-    for outcome in outcomes_of(2, work):
+    for outcome in rank_outcomes(2, work):
         with pytest.raises(RuntimeError, match="metadata conflicts: /a/b on ranks 0, 1"):
             raise outcome
 
@@ -142,7 +142,7 @@ def test_workers_do_not_upload_alone(store: DirectoryStore, tmp_path: Path) -> N
             pass
         return str(upload.value), str(stored.value)
 
-    upload, stored = results_of(2, work)[1]
+    upload, stored = rank_results(2, work)[1]
     assert "upload(shard=False) from non-chief" in upload
     assert "store_path(shard=False) from non-chief" in stored
 
@@ -154,7 +154,7 @@ def test_all_ranks_write_to_a_stored_path(store: DirectoryStore) -> None:
             (path / f"shard{dist.rank}").write_text("x")
         return checkpoint
 
-    checkpoints = results_of(3, work)
+    checkpoints = rank_results(3, work)
     assert len(set(checkpoints)) == 1
     assert set(store.list(checkpoints[0])) == {"shard0", "shard1", "shard2", "metadata.json"}
 
@@ -167,7 +167,7 @@ def test_a_failure_of_one_rank_is_a_failure_of_all(store: DirectoryStore, tmp_pa
             if dist.rank == 1:
                 raise KeyError("of the script")
 
-    chief, failed = outcomes_of(2, work)
+    chief, failed = rank_outcomes(2, work)
     assert isinstance(failed, KeyError)
     with pytest.raises(RuntimeError, match="rank 1: KeyError: 'of the script'"):
         raise chief
@@ -184,7 +184,7 @@ def test_every_rank_waits_for_its_own_reports(store: DirectoryStore, tmp_path: P
         )
         return context.upload(source, {"steps_completed": 1}, shard=True)
 
-    results_of(2, work)
+    rank_results(2, work)
     assert set(flushed) == {0, 1}
 
 
@@ -200,7 +200,7 @@ def test_one_process_of_each_machine_downloads_what_any_of_them_wants(
         context.download(checkpoint, target, selector=lambda path: path == f"file{dist.rank}")
         return sorted(list_directory(target))
 
-    assert results_of(4, work, local_size=2) == [
+    assert rank_results(4, work, local_size=2) == [
         ["file0", "file1"],
         ["file0", "file1"],
         ["file2", "file3"],
@@ -223,7 +223,7 @@ def test_each_process_can_download_for_itself(store: DirectoryStore, tmp_path: P
         )
         return sorted(list_directory(target))
 
-    assert results_of(2, work) == [["file0"], ["file1"]]
+    assert rank_results(2, work) == [["file0"], ["file1"]]
 
 
 def test_restored_files_stay_until_the_last_process_is_done(store: DirectoryStore, tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_restored_files_stay_until_the_last_process_is_done(store: DirectoryStor
             dist.broadcast_local("go on")
         return path, True
 
-    (path, _), (same, there) = results_of(2, work)
+    (path, _), (same, there) = rank_results(2, work)
     assert path == same
     assert there
 
@@ -251,7 +251,7 @@ def test_a_checkpoint_that_is_not_there_is_not_found_on_every_rank(
     def work(dist: DistributedContext) -> Any:
         DummyCheckpointContext(dist, store).download("unknown", tmp_path / "back")
 
-    chief, worker = outcomes_of(2, work)
+    chief, worker = rank_outcomes(2, work)
     assert isinstance(chief, CheckpointNotFound)
     with pytest.raises(RuntimeError, match="rank 0: CheckpointNotFound"):
         raise worker

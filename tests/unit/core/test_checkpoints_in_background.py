@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.ranks import results_of
+from support.training.rank_threads import rank_results
 
 from resolute import core
 from resolute.core.checkpoint import CheckpointContext
 from resolute.core.checkpoint.registry import LocalRegistry
-from resolute.core.checkpoint.stores import DirectoryStore
+from resolute.core.checkpoint.stores.base import DirectoryStore
 from resolute.core.distributed import DummyDistributedContext
 from resolute.errors import RunSupersededError
 
@@ -183,4 +183,4 @@ def test_shards_of_several_ranks_do_not_go_in_the_background(tmp_path: Path) -> 
         ):
             pass
 
-    results_of(2, work)
+    rank_results(2, work)

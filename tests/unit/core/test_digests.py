@@ -4,12 +4,12 @@ import hashlib
 
 import pytest
 
-from resolute.digests import PREFERRED, hash_of, new_hash, written
 from resolute.errors import FailedPreconditionError
+from resolute.transfer.digests import PREFERRED, hasher_for, new_hash, written
 
 
 def test_older_digests_are_computed_as_they_were() -> None:
-    summed = hash_of("sha256:00")
+    summed = hasher_for("sha256:00")
     assert summed is not None
     summed.update(b"weights")
     assert written(summed, "sha256") == f"sha256:{hashlib.sha256(b'weights').hexdigest()}"
@@ -32,5 +32,5 @@ def test_blake3_is_the_published_function() -> None:
 
 def test_what_nobody_knows_is_refused_and_nothing_is_no_digest() -> None:
     with pytest.raises(FailedPreconditionError, match="'xxh3' are unknown here"):
-        hash_of("xxh3:00")
-    assert hash_of("") is None
+        hasher_for("xxh3:00")
+    assert hasher_for("") is None

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import pytest
-from support.ranks import outcomes_of, results_of
+from support.training.rank_threads import rank_outcomes, rank_results
 
+from resolute.contracts.run.directory import Flags
 from resolute.core import (
     DistributedContext,
     DummyDistributedContext,
@@ -12,7 +13,6 @@ from resolute.core import (
     PreemptContext,
     PreemptMode,
 )
-from resolute.run_directory import Flags
 from resolute.testing import simulate_preemption
 
 
@@ -90,7 +90,7 @@ def test_all_workers_get_what_the_chief_saw(tmp_path: Path) -> None:
             flags.set_signal(revision=1, preempt=True)
         return before, context.should_preempt()
 
-    assert results_of(3, work) == [(False, True)] * 3
+    assert rank_results(3, work) == [(False, True)] * 3
 
 
 def test_only_the_chief_may_ask_in_chief_only_mode(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_only_the_chief_may_ask_in_chief_only_mode(tmp_path: Path) -> None:
         flags = Flags.create(tmp_path / f"flags{dist.rank}")
         return context_on(flags, dist=dist, mode=PreemptMode.ChiefOnly).should_preempt()
 
-    chief, worker = outcomes_of(2, work)
+    chief, worker = rank_outcomes(2, work)
     assert chief is False
     with pytest.raises(RuntimeError, match=r"should_preempt.*called from non-chief"):
         raise worker
@@ -110,7 +110,7 @@ def test_every_worker_sees_for_itself_when_it_asks_the_master(tmp_path: Path) ->
         flags.set_signal(revision=1, preempt=dist.rank == 1)
         return context_on(flags, dist=dist, mode=PreemptMode.WorkersAskMaster).should_preempt()
 
-    assert results_of(2, work) == [False, True]
+    assert rank_results(2, work) == [False, True]
 
 
 def test_off_cluster_nobody_preempts() -> None:

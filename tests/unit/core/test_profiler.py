@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from support.ranks import results_of
+from support.training.rank_threads import rank_results
 
 from resolute.core import DistributedContext, DummyDistributedContext, DummyProfilerContext, ProfilerContext
-from resolute.core.samples import Averages, MachineSampler, Samples
+from resolute.core.system_metrics import Averages, MachineSampler, Samples
 
 
 class Reports:
@@ -81,7 +81,7 @@ def test_one_process_of_each_machine_samples() -> None:
         profiler.off()
         return on
 
-    assert results_of(2, work) == [True, False]
+    assert rank_results(2, work) == [True, False]
 
 
 @pytest.mark.parametrize("interval", [0.05, 0, -1, "1", None, True])

@@ -6,33 +6,33 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from resolute.core.resources import (
+from resolute.core.checkpoint.shards import (
     MetadataConflictError,
     ResourceConflictError,
+    assign_uploads,
     merge_metadata,
     merge_resources,
     merged_metadata,
-    ranks_that_upload,
-    shares_to_upload,
+    uploading_ranks,
 )
 
 HERE, THERE = (1, 10), (1, 11)
 
 
 def test_ranks_with_directories_of_their_own_all_upload() -> None:
-    assert ranks_that_upload([HERE, THERE], [False, False]) == [0, 1]
+    assert uploading_ranks([HERE, THERE], [False, False]) == [0, 1]
 
 
 def test_of_ranks_that_share_a_directory_only_the_lowest_uploads() -> None:
-    assert ranks_that_upload([THERE, HERE, HERE, THERE], [False] * 4) == [0, 1]
+    assert uploading_ranks([THERE, HERE, HERE, THERE], [False] * 4) == [0, 1]
 
 
 def test_a_rank_without_a_directory_uploads_nothing() -> None:
-    assert ranks_that_upload([None, HERE, None], [False, False, True]) == [1]
+    assert uploading_ranks([None, HERE, None], [False, False, True]) == [1]
 
 
 def test_ranks_with_selectors_upload_their_selections_of_a_shared_directory() -> None:
-    assert ranks_that_upload([HERE, HERE, HERE], [True, True, False]) == [0, 1, 2]
+    assert uploading_ranks([HERE, HERE, HERE], [True, True, False]) == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -59,25 +59,25 @@ def test_files_of_one_name_conflict_and_directories_do_not(
 def test_equal_files_of_one_name_are_uploaded_by_the_lowest_rank() -> None:
     resources = [{"own0": 1, "same": 3, "d/": 0}, {"own1": 1, "same": 3, "d/": 0}]
 
-    shares = shares_to_upload(resources, [{"same": "aa"}, {"same": "aa"}])
+    shares = assign_uploads(resources, [{"same": "aa"}, {"same": "aa"}])
 
     assert shares == [["d/", "own0", "same"], ["own1"]]
 
 
 def test_different_files_of_one_name_are_refused_with_their_ranks() -> None:
     with pytest.raises(ResourceConflictError, match=r"files conflicts: same on ranks 0, 1\."):
-        shares_to_upload([{"same": 3}, {"same": 3}], [{"same": "aa"}, {"same": "bb"}])
+        assign_uploads([{"same": 3}, {"same": 3}], [{"same": "aa"}, {"same": "bb"}])
 
 
 def test_a_file_that_is_a_directory_elsewhere_is_refused() -> None:
     with pytest.raises(ResourceConflictError, match="x on ranks 0, 1"):
-        shares_to_upload([{"x": 3}, {"x/": 0}], [{"x": "aa"}, {}])
+        assign_uploads([{"x": 3}, {"x/": 0}], [{"x": "aa"}, {}])
 
 
 @settings(deadline=None)
 @given(st.lists(st.dictionaries(st.sampled_from(["a", "b", "c", "d/", "d/e"]), st.just(1)), max_size=5))
 def test_every_path_is_uploaded_exactly_once(resources: list[dict[str, int]]) -> None:
-    shares = shares_to_upload(resources, [dict.fromkeys(paths, "same") for paths in resources])
+    shares = assign_uploads(resources, [dict.fromkeys(paths, "same") for paths in resources])
 
     uploaded = [path for share in shares for path in share]
     assert sorted(uploaded) == sorted(merge_resources(resources)[0])

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 import pytest
-from support.ranks import outcomes_of, results_of
+from support.training.rank_threads import rank_outcomes, rank_results
 
 from resolute.core import (
     DistributedContext,
@@ -129,7 +129,7 @@ def test_workers_get_the_chiefs_operations() -> None:
                 op.report_completed(1.0)
         return lengths
 
-    assert results_of(3, work) == [[3, 7]] * 3
+    assert rank_results(3, work) == [[3, 7]] * 3
     assert search.acknowledged == 1
 
 
@@ -144,7 +144,7 @@ def test_workers_may_not_speak_for_the_trial() -> None:
             op.report_completed(1)
         return str(progress.value), str(completed.value)
 
-    progress, completed = results_of(2, work)[1]
+    progress, completed = rank_results(2, work)[1]
     assert progress.startswith("op.report_progress() may be called by the chief")
     assert completed.startswith("op.report_completed() may be called by the chief")
 
@@ -157,7 +157,7 @@ def test_chief_only_mode_is_for_the_chief_only() -> None:
             op.report_completed(1.0)
         return lengths
 
-    chief, worker = outcomes_of(2, work)
+    chief, worker = rank_outcomes(2, work)
     assert chief == [5]
     with pytest.raises(RuntimeError, match=r"searcher\.operations.*chief"):
         raise worker

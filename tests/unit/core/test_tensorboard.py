@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from resolute.core.tensorboard import AutoTensorboard, ManualTensorboard
-from resolute.core.tensorboard.copies import Copies
+from resolute.core.tensorboard.event_thread import EventThread
 from resolute.core.tensorboard.events import EventFile, SpoolTail
-from resolute.core.tensorboard.thread import EventThread
-from resolute.spool.reports import ReportWriter
+from resolute.core.tensorboard.file_copier import Copies
+from resolute.spool.report_writer import ReportWriter
 
 tensorboard = pytest.importorskip("tensorboard")
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from resolute.core import DummyTrainContext, EarlyExitReason, TrainContext
+from resolute.core.reporting.trial_record import LocalTrialRecord
 from resolute.core.tensorboard import LocalTensorboard
-from resolute.core.trial_record import LocalTrialRecord
 
 
 class Reports:

@@ -11,44 +11,44 @@ from pathlib import Path
 
 import pytest
 
-from resolute.client.home import Home
+from resolute.client.connection.home import Home
 from resolute_embedded.blueprints import BLUEPRINTS
-from resolute_embedded.doctor import Finding, Verdict, examine
-from resolute_embedded.state import State
-from resolute_serving.bootstrap import upgrade
+from resolute_embedded.doctor import Finding, Verdict, run_checks
+from resolute_embedded.state_directory import StateDirectory
+from resolute_serving.server.bootstrap import upgrade
 
 
 @pytest.fixture(scope="module")
 def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The databases of a home that was served once."""
-    state = State(Home(tmp_path_factory.mktemp("pristine")))
+    state = StateDirectory(Home(tmp_path_factory.mktemp("pristine")))
     for blueprint in BLUEPRINTS:
         upgrade(blueprint, state.database_url(blueprint.name))
     return state.home.path
 
 
 @pytest.fixture
-def state(tmp_path: Path, pristine: Path) -> State:
+def state(tmp_path: Path, pristine: Path) -> StateDirectory:
     home = tmp_path / "home"
     (home / "databases").mkdir(parents=True, mode=0o700)
     for database in pristine.glob("databases/*.sqlite"):
         (home / "databases" / database.name).write_bytes(database.read_bytes())
     home.chmod(0o700)
-    made = State(Home(home))
+    made = StateDirectory(Home(home))
     made.write_endpoint(address="127.0.0.1:9", cluster_id="c", token="t")
     made.home.endpoint_file.unlink()
     made.checkpoints.mkdir()
     return made
 
 
-def found(state: State, subject: str) -> Finding:
-    (finding,) = [one for one in examine(state) if one.subject == subject]
+def found(state: StateDirectory, subject: str) -> Finding:
+    (finding,) = [one for one in run_checks(state) if one.subject == subject]
     return finding
 
 
-def test_whole_home_has_nothing_wrong_with_it_and_is_left_as_it_was(state: State) -> None:
+def test_whole_home_has_nothing_wrong_with_it_and_is_left_as_it_was(state: StateDirectory) -> None:
     before = sorted(path.name for path in state.home.path.rglob("*") if "sqlite" not in path.name)
-    findings = list(examine(state))
+    findings = list(run_checks(state))
     assert not [one for one in findings if one.verdict is Verdict.FAULT]
     assert {one.subject for one in findings} >= {"versions", "home", "storage", "lock", "clock", "slots"}
     assert sum(one.subject.startswith("database of") for one in findings) == 5
@@ -56,20 +56,20 @@ def test_whole_home_has_nothing_wrong_with_it_and_is_left_as_it_was(state: State
 
 
 def test_home_that_was_never_used_is_no_fault(tmp_path: Path) -> None:
-    findings = list(examine(State(Home(tmp_path / "none"))))
+    findings = list(run_checks(StateDirectory(Home(tmp_path / "none"))))
     assert not [one for one in findings if one.verdict is Verdict.FAULT]
     assert not (tmp_path / "none").exists()
 
 
-def test_every_bad_finding_has_a_remedy(state: State) -> None:
+def test_every_bad_finding_has_a_remedy(state: StateDirectory) -> None:
     (state.databases / "logs.sqlite").write_bytes(b"no database" * 1000)
     state.home.token_file.chmod(0o644)
-    bad = [one for one in examine(state) if one.verdict is not Verdict.OK]
+    bad = [one for one in run_checks(state) if one.verdict is not Verdict.OK]
     assert len(bad) >= 2
     assert all(one.remedy for one in bad)
 
 
-def test_damaged_database_is_found(state: State) -> None:
+def test_damaged_database_is_found(state: StateDirectory) -> None:
     path = state.databases / "metrics.sqlite"
     content = bytearray(path.read_bytes())
     content[4096:12288] = os.urandom(8192)
@@ -79,7 +79,7 @@ def test_damaged_database_is_found(state: State) -> None:
     assert "restore" in finding.remedy
 
 
-def test_database_of_another_version_is_found(state: State) -> None:
+def test_database_of_another_version_is_found(state: StateDirectory) -> None:
     with closing(sqlite3.connect(state.databases / "searcher.sqlite")) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '0000'")
         connection.commit()
@@ -87,14 +87,14 @@ def test_database_of_another_version_is_found(state: State) -> None:
     assert (finding.verdict, "0000" in finding.detail) == (Verdict.WARNING, True)
 
 
-def test_token_that_others_can_read_is_found(state: State) -> None:
+def test_token_that_others_can_read_is_found(state: StateDirectory) -> None:
     state.home.token_file.chmod(0o640)
     finding = found(state, "secrets")
     assert finding.verdict is Verdict.FAULT
     assert finding.remedy == f"chmod 600 {state.home.token_file}"
 
 
-def test_clock_that_went_back_is_found(state: State) -> None:
+def test_clock_that_went_back_is_found(state: StateDirectory) -> None:
     with closing(sqlite3.connect(state.databases / "experiments.sqlite")) as connection:
         values = (time.time() + 3600.0, "ada", "create", "experiment 1", "{}")
         connection.execute(
@@ -104,7 +104,7 @@ def test_clock_that_went_back_is_found(state: State) -> None:
     assert found(state, "clock").verdict is Verdict.FAULT
 
 
-def test_port_that_another_program_took_is_found(state: State) -> None:
+def test_port_that_another_program_took_is_found(state: StateDirectory) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -114,7 +114,7 @@ def test_port_that_another_program_took_is_found(state: State) -> None:
         assert found(state, "port").verdict is Verdict.WARNING
 
 
-def test_cluster_that_holds_the_lock_and_does_not_answer_is_found(state: State) -> None:
+def test_cluster_that_holds_the_lock_and_does_not_answer_is_found(state: StateDirectory) -> None:
     lock = state.lock
     lock.acquire()
     try:

@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from resolute.client.home import Home
+from resolute.client.connection.home import Home
+from resolute.contracts.run.lock import RunLock
 from resolute.errors import UnavailableError
-from resolute.run_lock import RunLock
 from resolute_embedded.port import choose_port
-from resolute_embedded.state import State
+from resolute_embedded.state_directory import StateDirectory
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> State:
-    return State(Home(tmp_path / "home"))
+def state(tmp_path: Path) -> StateDirectory:
+    return StateDirectory(Home(tmp_path / "home"))
 
 
 @pytest.fixture
-def taken(state: State) -> Iterator[int]:
+def taken(state: StateDirectory) -> Iterator[int]:
     """The last port of the home, at which another program listens now."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = int(server.getsockname()[1])
@@ -30,7 +30,7 @@ def taken(state: State) -> Iterator[int]:
 
 
 @pytest.fixture
-def live_run(state: State) -> Iterator[None]:
+def live_run(state: StateDirectory) -> Iterator[None]:
     """A container whose supervisor lives."""
     folder = state.runs / "allocation" / "0"
     folder.mkdir(parents=True)
@@ -39,28 +39,32 @@ def live_run(state: State) -> Iterator[None]:
     lock.release()
 
 
-def test_the_last_port_is_taken_again(state: State) -> None:
+def test_the_last_port_is_taken_again(state: StateDirectory) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = int(server.getsockname()[1])
     state.write_endpoint(address=f"127.0.0.1:{port}", cluster_id="c", token="t")
     assert choose_port(state) == port
 
 
-def test_another_is_taken_when_the_last_one_is_and_nobody_looks_there(state: State, taken: int) -> None:
+def test_another_is_taken_when_the_last_one_is_and_nobody_looks_there(
+    state: StateDirectory, taken: int
+) -> None:
     (state.runs / "ended" / "0").mkdir(parents=True)
     (state.runs / "ended" / "0" / "lock").touch()
     assert choose_port(state) not in {0, taken}
 
 
 @pytest.mark.usefixtures("live_run")
-def test_trials_that_look_at_a_taken_port_are_not_stranded_silently(state: State, taken: int) -> None:
+def test_trials_that_look_at_a_taken_port_are_not_stranded_silently(
+    state: StateDirectory, taken: int
+) -> None:
     with pytest.raises(UnavailableError, match=rf"port {taken} is taken .* 1 containers .* --port N"):
         choose_port(state)
 
 
 @pytest.mark.usefixtures("live_run", "taken")
 def test_who_names_a_port_gets_it_and_is_told_who_looks_elsewhere(
-    state: State, capsys: pytest.CaptureFixture[str]
+    state: StateDirectory, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert choose_port(state, asked=4711) == 4711
     assert "look for the cluster at its last port" in capsys.readouterr().out

@@ -9,24 +9,24 @@ from pathlib import Path
 
 import pytest
 
-from resolute.client.home import Home
+from resolute.client.connection.home import Home
 from resolute.errors import FailedPreconditionError
-from resolute_embedded.state import State
+from resolute_embedded.state_directory import StateDirectory
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> State:
-    return State(Home(tmp_path / "home"))
+def state(tmp_path: Path) -> StateDirectory:
+    return StateDirectory(Home(tmp_path / "home"))
 
 
-def test_the_port_outlives_the_endpoint_so_that_trials_find_the_next_start(state: State) -> None:
+def test_the_port_outlives_the_endpoint_so_that_trials_find_the_next_start(state: StateDirectory) -> None:
     assert state.last_port() == 0
     state.write_endpoint(address="127.0.0.1:4711", cluster_id="c", token="t")
     state.home.endpoint_file.unlink()  # what stopping does
     assert state.last_port() == 4711
 
 
-def test_one_process_serves_a_home_and_the_other_learns_which(state: State) -> None:
+def test_one_process_serves_a_home_and_the_other_learns_which(state: StateDirectory) -> None:
     lock = state.lock
     lock.acquire()
     try:
@@ -38,28 +38,28 @@ def test_one_process_serves_a_home_and_the_other_learns_which(state: State) -> N
     assert not state.lock.is_held()
 
 
-def test_the_token_is_for_its_owner_alone(state: State) -> None:
+def test_the_token_is_for_its_owner_alone(state: StateDirectory) -> None:
     state.write_endpoint(address="127.0.0.1:1", cluster_id="c", token="secret")
     assert state.home.token_file.read_text() == "secret"
     assert state.home.token_file.stat().st_mode & 0o777 == 0o600
 
 
-def test_the_cluster_keeps_its_identity(state: State) -> None:
+def test_the_cluster_keeps_its_identity(state: StateDirectory) -> None:
     first = state.cluster_id()
     assert state.cluster_id() == first
 
 
-def test_what_a_killed_life_was_writing_is_removed_and_nothing_else(state: State) -> None:
+def test_what_a_killed_life_was_writing_is_removed_and_nothing_else(state: StateDirectory) -> None:
     state.write_endpoint(address="127.0.0.1:1", cluster_id="c", token="t")
     before = sorted(path.name for path in state.home.path.iterdir())
     script = (
         "import os, signal\n"
         "from pathlib import Path\n"
         "from resolute import run_directory\n"
-        "from resolute.client.home import Home\n"
-        "from resolute_embedded.state import State\n"
+        "from resolute.client.connection.home import Home\n"
+        "from resolute_embedded.state_directory import StateDirectory\n"
         "os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)\n"
-        f"state = State(Home(Path({str(state.home.path)!r})))\n"
+        f"state = StateDirectory(Home(Path({str(state.home.path)!r})))\n"
         "state.write_endpoint(address='x:2', cluster_id='c', token='t')\n"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -signal.SIGKILL

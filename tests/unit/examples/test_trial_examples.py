@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 import yaml
-from support.trials import Recorder, local_context, newest_checkpoint, same, weights
+from support.training.trials import Recorder, local_context, newest_checkpoint, same, weights
 
 import resolute
 from resolute import InvalidHP
 from resolute.cli.main import run
 from resolute.pytorch import Batch, Epoch, Trainer
-from resolute.pytorch.random_state import seed_all
+from resolute.pytorch.checkpointing.random_state import seed_all
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("sklearn")

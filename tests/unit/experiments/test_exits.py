@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from resolute_experiments.exits import summarize_exit
-from resolute_experiments.settle import EarlyExit, Exit
+from resolute_experiments.exits.policy import EarlyExit, Exit
+from resolute_experiments.exits.summary import summarize_exit
 from resolute_experiments.states import RunOutcome
 from resolute_experiments.store.runs import Container, Run
 

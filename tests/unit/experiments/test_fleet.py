@@ -12,16 +12,15 @@ import pytest
 import sqlalchemy as sa
 from support.clocks import ManualClock
 
-from resolute_experiments import schema
 from resolute_experiments.blueprint import BLUEPRINT
-from resolute_experiments.fleet import Fleet
-from resolute_experiments.leases import Leases
 from resolute_experiments.notifier import Notifier
-from resolute_experiments.resources.local import LocalResourceManager
+from resolute_experiments.resources.fleet import Fleet
+from resolute_experiments.resources.leases import Leases
+from resolute_experiments.resources.local.manager import LocalResourceManager
 from resolute_experiments.states import RunOutcome
-from resolute_experiments.store import experiments, runs, trials
-from resolute_serving.bootstrap import upgrade
-from resolute_serving.database import Database
+from resolute_experiments.store import experiments, runs, schema, trials
+from resolute_serving.database.engine import Database
+from resolute_serving.server.bootstrap import upgrade
 
 EXPERIMENT = {
     "id": "e",
@@ -127,7 +126,7 @@ async def fleet(tmp_path: Path, *, settled: str) -> AsyncIterator[Fleet]:
         yield machines
 
 
-async def come_true(condition: Callable[[], bool]) -> None:
+async def wait_until_async(condition: Callable[[], bool]) -> None:
     while not condition():  # noqa: ASYNC110  # nothing tells of what the file system shows
         await asyncio.sleep(0.01)
 
@@ -137,7 +136,7 @@ def test_a_run_that_was_settled_but_not_released_leaves_nothing_after_the_next_s
         async with fleet(tmp_path, settled="t.1") as machines:
             (tmp_path / "runs/t.1/0").mkdir(parents=True)
             await machines.recover()
-            await come_true(lambda: not (tmp_path / "runs/t.1").exists())
+            await wait_until_async(lambda: not (tmp_path / "runs/t.1").exists())
 
     asyncio.run(asyncio.wait_for(body(), 20))
 
@@ -148,7 +147,7 @@ def test_what_is_left_of_a_run_that_nobody_knows_is_not_touched(tmp_path: Path) 
             (tmp_path / "runs/t.1/0").mkdir(parents=True)
             (tmp_path / "runs/stranger.1/0").mkdir(parents=True)
             await machines.recover()
-            await come_true(lambda: not (tmp_path / "runs/t.1").exists())
+            await wait_until_async(lambda: not (tmp_path / "runs/t.1").exists())
             assert (tmp_path / "runs/stranger.1/0").is_dir()
 
     asyncio.run(asyncio.wait_for(body(), 20))

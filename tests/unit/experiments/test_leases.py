@@ -6,7 +6,7 @@ from math import inf
 
 from support.clocks import ManualClock
 
-from resolute_experiments.leases import Leases
+from resolute_experiments.resources.leases import Leases
 
 TTL = 30.0
 HEARTBEAT = TTL / 3

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from resolute_experiments.messages import experiment_message
-from resolute_experiments.scheduling import Plan
+from resolute_experiments.scheduling.policy import Plan
+from resolute_experiments.scheduling.wait_reasons import WaitReasons
+from resolute_experiments.servicers.messages import experiment_message
 from resolute_experiments.states import ExperimentState, TrialState
 from resolute_experiments.store.experiments import Experiment
-from resolute_experiments.waiting import Waiting
 
 
 def experiment(state: ExperimentState) -> Experiment:
@@ -56,7 +56,7 @@ def experiment(state: ExperimentState) -> Experiment:
 def test_an_experiment_of_which_a_trial_waits_says_why(
     state: ExperimentState, trial: TrialState, explanation: str
 ) -> None:
-    waiting = Waiting()
+    waiting = WaitReasons()
     waiting.take(Plan(placements=(), first={"e": "needs 2 slots, 1 of 1 are free"}))
     assert waiting.explain_experiment(experiment(state), {trial.value: 1}) == explanation
 

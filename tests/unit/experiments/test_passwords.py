@@ -6,7 +6,7 @@ import pytest
 from support.clocks import ManualClock
 
 from resolute.errors import InvalidArgumentError, QuotaError
-from resolute_experiments.passwords import Attempts, hash_password, matches
+from resolute_experiments.passwords import LoginThrottle, hash_password, matches
 
 
 def test_only_the_password_that_was_set_matches() -> None:
@@ -34,7 +34,7 @@ def test_a_password_has_a_length(password: str) -> None:
 
 def test_five_failures_make_a_name_wait_a_minute_and_no_other_name() -> None:
     clock = ManualClock()
-    attempts = Attempts(clock)
+    attempts = LoginThrottle(clock)
     for _ in range(5):
         attempts.check("ada")
         attempts.failed("ada")
@@ -46,7 +46,7 @@ def test_five_failures_make_a_name_wait_a_minute_and_no_other_name() -> None:
 
 
 def test_a_right_password_clears_the_failures() -> None:
-    attempts = Attempts(ManualClock())
+    attempts = LoginThrottle(ManualClock())
     for _ in range(4):
         attempts.failed("ada")
     attempts.succeeded("ada")

@@ -8,8 +8,8 @@ from itertools import islice
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolute_experiments.placement import Demand, Machines
-from resolute_experiments.scheduling import BEHIND, Holder, Placement, Plan, Request, Share, plan
+from resolute_experiments.scheduling.placement import Demand, SlotInventory
+from resolute_experiments.scheduling.policy import BEHIND, Placement, Plan, Request, Share, SlotHolder, plan
 
 
 def request(name: str, slots: int, experiment: str = "e", **share: object) -> Request:
@@ -17,20 +17,20 @@ def request(name: str, slots: int, experiment: str = "e", **share: object) -> Re
     return Request(trial_id=name, experiment_id=experiment, demand=demand, share=Share(**share))  # type: ignore[arg-type]
 
 
-def holder(name: str, slots: int, experiment: str = "h", **more: object) -> Holder:
+def holder(name: str, slots: int, experiment: str = "h", **more: object) -> SlotHolder:
     """One that holds slots; which ones is told by ``machines``."""
-    return Holder(allocation_id=name, experiment_id=experiment, slot_ids=(0,) * slots, **more)  # type: ignore[arg-type]
+    return SlotHolder(allocation_id=name, experiment_id=experiment, slot_ids=(0,) * slots, **more)  # type: ignore[arg-type]
 
 
-def made(queue: list[Request], holders: list[Holder], free: list[int], total: int = 4) -> Plan:
+def made(queue: list[Request], holders: list[SlotHolder], free: list[int], total: int = 4) -> Plan:
     """The plan on one node of which some slots are free, and the others are held, in order."""
-    machines = Machines(dict.fromkeys(range(total), 0), frozenset(free))
+    machines = SlotInventory(dict.fromkeys(range(total), 0), frozenset(free))
     taken = iter(sorted(set(range(total)) - set(free)))
     holding = [replace(one, slot_ids=tuple(next(taken) for _ in one.slot_ids)) for one in holders]
     return plan(queue, holding, machines)
 
 
-def placed(queue: list[Request], holders: list[Holder], free: list[int], total: int = 4) -> list[str]:
+def placed(queue: list[Request], holders: list[SlotHolder], free: list[int], total: int = 4) -> list[str]:
     return [placement.trial_id for placement in made(queue, holders, free, total).placements]
 
 
@@ -56,8 +56,8 @@ def test_the_reason_of_an_experiment_is_that_of_its_first_waiting_trial() -> Non
     ]
     result = made(queue, [holder("r", 1, "x")], free=[0], total=2)
     for first, experiment_id in (("a", "x"), ("b", "y"), ("d", "z")):
-        assert result.why_first(experiment_id) == result.why(first, experiment_id)
-    assert result.why_first("y") == "needs 2 slots, 1 of 2 are free"
+        assert result.first_wait_reason(experiment_id) == result.why(first, experiment_id)
+    assert result.first_wait_reason("y") == "needs 2 slots, 1 of 2 are free"
 
 
 def test_task_without_slots_starts_even_when_nothing_is_free() -> None:
@@ -127,9 +127,9 @@ def demand(slots: int, *, single_node: bool | None = None, excluded: set[int] | 
     return Request(trial_id="a", experiment_id="e", demand=wanted, share=Share(priority=10))
 
 
-def two_nodes(*free: int) -> Machines:
+def two_nodes(*free: int) -> SlotInventory:
     """Two nodes of four slots."""
-    return Machines({slot: slot // 4 for slot in range(8)}, frozenset(free))
+    return SlotInventory({slot: slot // 4 for slot in range(8)}, frozenset(free))
 
 
 def test_trial_that_fits_a_node_waits_for_one_and_is_told_so() -> None:
@@ -164,18 +164,18 @@ def test_excluded_node_is_not_used_and_without_another_the_trial_is_given_up() -
 
 def test_room_is_made_on_one_node_by_as_few_as_possible() -> None:
     holders = [
-        Holder(allocation_id=f"small{slot}", experiment_id="h", slot_ids=(slot,), priority=90)
+        SlotHolder(allocation_id=f"small{slot}", experiment_id="h", slot_ids=(slot,), priority=90)
         for slot in range(4)
     ]
-    holders.append(Holder(allocation_id="large", experiment_id="h", slot_ids=(4, 5, 6, 7), priority=80))
+    holders.append(SlotHolder(allocation_id="large", experiment_id="h", slot_ids=(4, 5, 6, 7), priority=80))
     assert plan([demand(4)], holders, two_nodes()).preemptions == ("large",)
     assert len(plan([demand(4)], holders[:4], two_nodes(4, 5, 6)).preemptions) == 4
 
 
 def test_nobody_is_preempted_for_whom_another_makes_room_as_well() -> None:
     holders = [
-        Holder(allocation_id="small", experiment_id="h", slot_ids=(0,), priority=99),
-        Holder(allocation_id="large", experiment_id="h", slot_ids=(1, 2, 3), priority=90),
+        SlotHolder(allocation_id="small", experiment_id="h", slot_ids=(0,), priority=99),
+        SlotHolder(allocation_id="large", experiment_id="h", slot_ids=(1, 2, 3), priority=90),
     ]
     assert plan([demand(3)], holders, two_nodes()).preemptions == ("large",)
     assert plan([demand(4)], holders, two_nodes()).preemptions == ("small", "large")
@@ -183,9 +183,9 @@ def test_nobody_is_preempted_for_whom_another_makes_room_as_well() -> None:
 
 def test_only_slots_that_come_free_where_the_trial_goes_are_told_of() -> None:
     holders = [
-        Holder(allocation_id="far", experiment_id="h", slot_ids=(4, 5), priority=1, leaving=True),
-        Holder(allocation_id="near", experiment_id="h", slot_ids=(0, 1, 2, 3), priority=90),
-        Holder(allocation_id="other", experiment_id="h", slot_ids=(6, 7), priority=1),
+        SlotHolder(allocation_id="far", experiment_id="h", slot_ids=(4, 5), priority=1, leaving=True),
+        SlotHolder(allocation_id="near", experiment_id="h", slot_ids=(0, 1, 2, 3), priority=90),
+        SlotHolder(allocation_id="other", experiment_id="h", slot_ids=(6, 7), priority=1),
     ]
     assert "4 more once" in plan([demand(4)], holders, two_nodes()).why("a", "e")
 
@@ -224,7 +224,7 @@ def test_no_slot_is_given_twice_and_everyone_is_placed_or_told_why(
     nodes = {slot: slot % NODES for slot in range(9)}
     taken = iter(range(free, 9))
     holders = [
-        Holder(
+        SlotHolder(
             allocation_id=str(number),
             experiment_id=experiment,
             slot_ids=tuple(islice(taken, count)),
@@ -233,7 +233,7 @@ def test_no_slot_is_given_twice_and_everyone_is_placed_or_told_why(
         )
         for number, (experiment, count, priority, leaving) in enumerate(held)
     ]
-    machines = Machines.of(nodes, taken=(slot for one in holders for slot in one.slot_ids))
+    machines = SlotInventory.of(nodes, taken=(slot for one in holders for slot in one.slot_ids))
     result = plan(queue, holders, machines)
     given_out = [slot for placement in result.placements for slot in placement.slot_ids]
     assert len(given_out) == len(set(given_out))

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from resolute_experiments.config import parse_config
-from resolute_experiments.searchspec import search_spec, works_by_operations
-from resolute_searcher.preview import preview
-from resolute_searcher.spec_messages import spec_from
-from resolute_searcher.specs import ModelSpec, PluginSpec, PostedSpec
+from resolute_experiments.specs.search import search_spec, works_by_operations
+from resolute_searcher.planning.preview import preview
+from resolute_searcher.spec.search import CustomSpec, ModelSpec, PluginSpec
+from resolute_searcher.wire.spec import spec_from
 
 
 def document(searcher: dict[str, Any]) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def document(searcher: dict[str, Any]) -> dict[str, Any]:
                 divisor=3,
             ),
         ),
-        ({"name": "custom", "unit": "batches", "anything": 1}, PostedSpec()),
+        ({"name": "custom", "unit": "batches", "anything": 1}, CustomSpec()),
         ({"name": "plugin", "method": "mine", "settings": {"a": 1}}, PluginSpec("mine", {"a": 1})),
     ],
     ids=["optuna", "custom", "plugin"],

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from resolute.errors import IllegalTransitionError
+from resolute_experiments.exits.policy import OUTCOME_RULES, TRIAL_RULES
 from resolute_experiments.service import ExperimentsSettings
-from resolute_experiments.settle import ENDINGS, RULES
 from resolute_experiments.states import ALLOCATIONS, EXPERIMENTS, RUNS, TRIALS, Row, Table
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -82,8 +82,10 @@ def test_every_row_is_on_the_page_and_every_other_event_is_refused(section: str)
 
 def test_the_page_has_the_rules_of_the_end_of_a_run_in_their_order() -> None:
     endings, rules = tables("What the end of a run means")
-    assert endings == [[one.when, one.event.name] for one in ENDINGS]
-    assert rules == [[rule.when, rule.run.name if rule.run else "any", rule.event.name] for rule in RULES]
+    assert endings == [[one.when, one.event.name] for one in OUTCOME_RULES]
+    assert rules == [
+        [rule.when, rule.run.name if rule.run else "any", rule.event.name] for rule in TRIAL_RULES
+    ]
 
 
 def test_every_rule_of_the_page_has_its_number_and_its_tests() -> None:

@@ -9,7 +9,7 @@ import pytest
 from resolute.api.checkpoints.v1.checkpoint_pb2 import Storage
 from resolute.errors import InvalidConfigError
 from resolute_experiments.config import Layer, ineffective_fields, parse_config
-from resolute_experiments.storagespec import storage, without_secrets
+from resolute_experiments.specs.storage import storage, without_secrets
 
 S3 = {"type": "s3", "bucket": "weights", "access_key": "hush", "secret_key": "silence"}
 

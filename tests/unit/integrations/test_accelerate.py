@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from accelerate import Accelerator
-from support.trials import Recorder
+from support.training.trials import Recorder
 
 from resolute import core
 from resolute.accelerate import ResoluteTracker

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.lightning_modules import BATCHES, Line, loader, trainer
-from support.trials import Recorder, newest_checkpoint, same, weights_of
+from support.training.lightning_modules import BATCHES, Line, loader, trainer
+from support.training.trials import Recorder, newest_checkpoint, same, weights_of
 
 from resolute import core
 from resolute.lightning import ResoluteCallback, ResoluteLogger, library

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.transformers_models import STEPS, Counting, arguments, make_trainer
-from support.trials import Recorder, newest_checkpoint, same, weights_of
+from support.training.transformers_models import STEPS, Counting, arguments, make_trainer
+from support.training.trials import Recorder, newest_checkpoint, same, weights_of
 from transformers import Trainer
 
 from resolute import core

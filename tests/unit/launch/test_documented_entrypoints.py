@@ -14,12 +14,13 @@ from types import ModuleType
 
 import pytest
 
-from resolute_launch import autohorovod, deepspeed, entrypoint, horovod, torch_distributed
-from resolute_launch.layers.grammar import UsageError
+from resolute_launch.exec import entrypoint
+from resolute_launch.layers import autohorovod, deepspeed, horovod, torch_distributed
+from resolute_launch.layers.arguments import UsageError
 from resolute_launch.layers.plan import LaunchPlan
-from resolute_launch.layers.world import World
+from resolute_launch.layers.topology import Topology
 
-TWO = World(slots=(2,), python="py", port=3000)
+TWO = Topology(slots=(2,), python="py", port=3000)
 LAYERS: dict[str, ModuleType] = {
     "determined.launch.horovod": horovod,
     "determined.launch.torch_distributed": torch_distributed,
@@ -63,7 +64,7 @@ def planned(words: list[str]) -> LaunchPlan:
     flag, layer, *rest = words
     assert flag == "-m"
     module = LAYERS[layer]
-    request = module.GRAMMAR.parse(rest, python="py")
+    request = module.PARSER.parse(rest, python="py")
     if module is autohorovod:
         return autohorovod.plan(request, TWO, has_horovod=True)
     plan: LaunchPlan = module.plan(request, TWO)
@@ -150,10 +151,10 @@ def test_the_usage_errors_of_every_layer(
 def test_the_legacy_form_is_the_horovod_layer_around_the_class_on_several_slots() -> None:
     command = entrypoint.plan("model_def:TrialClass", python="py", distributed=True)
     assert command.argv[:3] == ("py", "-m", "resolute_launch.autohorovod")
-    legacy = autohorovod.GRAMMAR.parse(command.argv[3:], python="py")
-    documented = horovod.GRAMMAR.parse(["--trial", "model_def:TrialClass"], python="py")
+    legacy = autohorovod.PARSER.parse(command.argv[3:], python="py")
+    documented = horovod.PARSER.parse(["--trial", "model_def:TrialClass"], python="py")
     assert autohorovod.plan(legacy, TWO, has_horovod=True) == horovod.plan(documented, TWO)
-    assert autohorovod.plan(legacy, World(python="py"), has_horovod=True).argv == documented.script
+    assert autohorovod.plan(legacy, Topology(python="py"), has_horovod=True).argv == documented.script
 
 
 def test_the_legacy_form_on_one_slot_is_the_class_alone() -> None:

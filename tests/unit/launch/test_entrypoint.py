@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from resolute.errors import InvalidArgumentError
-from resolute_launch.entrypoint import is_trial_class, plan
+from resolute_launch.exec.entrypoint import is_trial_class, plan
 
 
 def test_a_list_is_run_as_it_is() -> None:

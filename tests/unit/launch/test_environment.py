@@ -4,20 +4,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.control_plane import make_spec
+from support.clusters.control_plane import make_spec
 
+from resolute.contracts.run.directory import RunDirectory
+from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.info import ClusterInfo
-from resolute.launch_order import LaunchOrder
-from resolute.run_directory import RunDirectory
 from resolute_launch import compat_path
-from resolute_launch.environment import (
+from resolute_launch.container.environment import (
     cleaned,
     configured_variables,
     rendezvous_environment,
     task_environment,
 )
-from resolute_launch.task import Task
-from resolute_launch.task_info import cluster_info, rendezvous_alone, run_identity
+from resolute_launch.container.task import Task
+from resolute_launch.container.task_info import cluster_info, rendezvous_alone, run_identity
 
 
 def make_task(path: Path, *, config: dict[str, Any] | None = None, **changes: Any) -> Task:

@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.cluster_infos import cluster_of
+from support.clusters.cluster_info import cluster_of
 
-from resolute_launch import autohorovod, deepspeed, horovod, tensorflow, torch_distributed
-from resolute_launch.layers.grammar import Grammar, UsageError
+from resolute_launch.layers import autohorovod, deepspeed, horovod, tensorflow, torch_distributed
+from resolute_launch.layers.arguments import LaunchArgumentParser, UsageError
 
-ALL = [torch_distributed.GRAMMAR, horovod.GRAMMAR, deepspeed.GRAMMAR, autohorovod.GRAMMAR]
+ALL = [torch_distributed.PARSER, horovod.PARSER, deepspeed.PARSER, autohorovod.PARSER]
 each_layer = pytest.mark.parametrize("grammar", ALL, ids=lambda grammar: grammar.name.rpartition(".")[2])
 
 
@@ -49,7 +49,7 @@ def trial(name: str) -> tuple[str, ...]:
     ],
 )
 def test_a_usage_line_is_understood(
-    grammar: Grammar, line: str, overrides: tuple[str, ...], script: tuple[str, ...]
+    grammar: LaunchArgumentParser, line: str, overrides: tuple[str, ...], script: tuple[str, ...]
 ) -> None:
     request = grammar.parse(shlex.split(line), python="py")
     assert (request.overrides, request.script) == (overrides, script)
@@ -67,7 +67,9 @@ def test_a_usage_line_is_understood(
         ("--nproc 3 train.py", "error: unrecognized arguments: --nproc", 2),
     ],
 )
-def test_a_wrong_line_says_what_is_wrong(grammar: Grammar, line: str, message: str, exit_code: int) -> None:
+def test_a_wrong_line_says_what_is_wrong(
+    grammar: LaunchArgumentParser, line: str, message: str, exit_code: int
+) -> None:
     with pytest.raises(UsageError) as caught:
         grammar.parse(shlex.split(line))
     assert caught.value.message.startswith(message)
@@ -75,28 +77,28 @@ def test_a_wrong_line_says_what_is_wrong(grammar: Grammar, line: str, message: s
 
 
 def test_the_usage_names_the_words_of_the_launcher_underneath() -> None:
-    assert horovod.GRAMMAR.usage == (
+    assert horovod.PARSER.usage == (
         "usage: determined.launch.horovod [[HVD_OVERRIDES...] --] (--trial TRIAL)|(SCRIPT...)"
     )
-    assert "[[TORCH_OVERRIDES...] --]" in torch_distributed.GRAMMAR.usage
-    assert "[[DEEPSPEED_ARGS...] --]" in deepspeed.GRAMMAR.usage
+    assert "[[TORCH_OVERRIDES...] --]" in torch_distributed.PARSER.usage
+    assert "[[DEEPSPEED_ARGS...] --]" in deepspeed.PARSER.usage
 
 
 def test_the_hidden_flag_asks_for_no_launcher_where_one_worker_runs() -> None:
-    request = horovod.GRAMMAR.parse(["--autohorovod", "--trial", "m:T"], python="py")
+    request = horovod.PARSER.parse(["--autohorovod", "--trial", "m:T"], python="py")
     assert request.auto
     assert request.script == trial("m:T")
-    assert horovod.GRAMMAR.parse(["--x", "--", "--autohorovod", "a"], python="py").auto
-    for other in (torch_distributed.GRAMMAR, deepspeed.GRAMMAR):
+    assert horovod.PARSER.parse(["--x", "--", "--autohorovod", "a"], python="py").auto
+    for other in (torch_distributed.PARSER, deepspeed.PARSER):
         with pytest.raises(UsageError, match="unrecognized arguments: --autohorovod"):
             other.parse(["--autohorovod", "a"], python="py")
 
 
 def test_autohorovod_takes_a_trial_class_as_a_bare_word() -> None:
-    assert autohorovod.GRAMMAR.parse(["model_def:MNistTrial"], python="py").script == trial(
+    assert autohorovod.PARSER.parse(["model_def:MNistTrial"], python="py").script == trial(
         "model_def:MNistTrial"
     )
-    assert horovod.GRAMMAR.parse(["model_def:MNistTrial"], python="py").script == ("model_def:MNistTrial",)
+    assert horovod.PARSER.parse(["model_def:MNistTrial"], python="py").script == ("model_def:MNistTrial",)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +112,7 @@ def test_autohorovod_takes_a_trial_class_as_a_bare_word() -> None:
     ],
 )
 def test_tensorflow_takes_a_port_and_a_script(line: str, port: int | None, script: tuple[str, ...]) -> None:
-    request = tensorflow.GRAMMAR.parse(shlex.split(line), python="py")
+    request = tensorflow.PARSER.parse(shlex.split(line), python="py")
     assert (request.port, request.script) == (port, script)
 
 
@@ -128,7 +130,7 @@ def test_tensorflow_takes_a_port_and_a_script(line: str, port: int | None, scrip
 )
 def test_a_wrong_line_for_tensorflow_says_what_is_wrong(line: str, message: str, exit_code: int) -> None:
     with pytest.raises(UsageError) as caught:
-        tensorflow.GRAMMAR.parse(shlex.split(line))
+        tensorflow.PARSER.parse(shlex.split(line))
     assert caught.value.message.startswith(message)
     assert caught.value.exit_code == exit_code
 

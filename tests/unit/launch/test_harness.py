@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from resolute import import_from_path
-from resolute_launch.harness import load_class
+from resolute_launch.exec.harness import load_class
 
 ROOT = Path(__file__).resolve().parents[3]
 MODEL = """

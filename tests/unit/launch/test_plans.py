@@ -1,4 +1,4 @@
-"""What each layer starts: plans are plain data of a request and a world."""
+"""What each layer starts: plans are plain data of a request and a topology."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.cluster_infos import cluster_of
+from support.clusters.cluster_info import cluster_of
 
-from resolute_launch import autohorovod, deepspeed, horovod, tensorflow, torch_distributed
-from resolute_launch.layers.grammar import Request
-from resolute_launch.layers.world import World, read_world
-from resolute_launch.tensorflow import TensorFlowRequest
+from resolute_launch.layers import autohorovod, deepspeed, horovod, tensorflow, torch_distributed
+from resolute_launch.layers.arguments import Request
+from resolute_launch.layers.tensorflow import TensorFlowRequest
+from resolute_launch.layers.topology import Topology, read_topology
 
 SCRIPT = ("python3", "train.py")
 REQUEST = Request(script=SCRIPT, overrides=("--x", "1"))
-ONE = World(python="py")
-TWO = World(slots=(2,), python="py", port=3000)
-NODES = World(
+ONE = Topology(python="py")
+TWO = Topology(slots=(2,), python="py", port=3000)
+NODES = Topology(
     addresses=("10.0.0.1", "10.0.0.2"),
     slots=(2, 1),
     node_rank=1,
@@ -75,7 +75,7 @@ SEED_TRIAL = "py -m resolute_launch.harness model_def:MyTrial"
     ],
 )
 def test_the_documented_lines_become_plans(layer: Any, line: str, launcher: str, overrides: str) -> None:
-    request = layer.GRAMMAR.parse(line.split(), python="py")
+    request = layer.PARSER.parse(line.split(), python="py")
     planned = " ".join(layer.plan(request, TWO).argv)
     assert planned.startswith(launcher)
     assert planned.endswith(f" {SEED_TRIAL}")
@@ -105,7 +105,7 @@ def test_horovod_on_one_container() -> None:
 
 
 def test_the_config_tunes_horovod() -> None:
-    world = dataclasses.replace(
+    topology = dataclasses.replace(
         TWO,
         config={
             "optimizations": {"tensor_fusion_threshold": 32 * 1024 * 1024, "tensor_fusion_cycle_time": 5},
@@ -113,7 +113,7 @@ def test_the_config_tunes_horovod() -> None:
             "debug": True,
         },
     )
-    line = " ".join(horovod.plan(REQUEST, world).argv)
+    line = " ".join(horovod.plan(REQUEST, topology).argv)
     assert "--fusion-threshold-mb 32 --cycle-time-ms 5" in line
     assert "--verbose --num-nccl-streams 2 --x 1 py" in line
     tuned = dataclasses.replace(TWO, config={"optimizations": {"auto_tune_tensor_fusion": True}})
@@ -127,7 +127,9 @@ def test_horovod_on_several_containers_needs_no_ssh() -> None:
     plan = horovod.plan(REQUEST, NODES)
     line = " ".join(plan.argv)
     # Containers of one machine may share an address, so they go by names.
-    assert line.startswith("py -m resolute_launch.horovod_part 1 10.0.0.1 3000 -np 3 -H node0:2,node1:1 ")
+    assert line.startswith(
+        "py -m resolute_launch.layers.horovod_node 1 10.0.0.1 3000 -np 3 -H node0:2,node1:1 "
+    )
     assert line.endswith(
         "--x 1 py -m resolute_launch.wrap_rank " + horovod.RANK_VARIABLES + " -- python3 train.py"
     )
@@ -135,9 +137,9 @@ def test_horovod_on_several_containers_needs_no_ssh() -> None:
 
 
 def test_the_environment_of_horovods_workers_stays_out_of_its_command_lines() -> None:
-    assert horovod.plan(REQUEST, TWO).hand_over
+    assert horovod.plan(REQUEST, TWO).environment_by_file
     # The part of one of several containers starts its ranks itself.
-    assert not horovod.plan(REQUEST, NODES).hand_over
+    assert not horovod.plan(REQUEST, NODES).environment_by_file
 
 
 def test_deepspeed_on_one_container() -> None:
@@ -187,13 +189,13 @@ def test_deepspeed_on_several_containers_needs_no_ssh() -> None:
 
 
 def test_containers_of_one_machine_have_names_of_their_own() -> None:
-    world = dataclasses.replace(NODES, addresses=("127.0.0.1", "127.0.0.1"))
-    assert list(deepspeed.plan(REQUEST, world).files.values()) == ["node0 slots=2\nnode1 slots=1\n"]
+    topology = dataclasses.replace(NODES, addresses=("127.0.0.1", "127.0.0.1"))
+    assert list(deepspeed.plan(REQUEST, topology).files.values()) == ["node0 slots=2\nnode1 slots=1\n"]
 
 
 def test_workers_of_deepspeed_keep_the_gpus_of_their_container() -> None:
-    world = dataclasses.replace(TWO, gpu=True, visible_devices="GPU-a,GPU-b")
-    plan = deepspeed.plan(REQUEST, world)
+    topology = dataclasses.replace(TWO, gpu=True, visible_devices="GPU-a,GPU-b")
+    plan = deepspeed.plan(REQUEST, topology)
     assert "env CUDA_VISIBLE_DEVICES=GPU-a,GPU-b py -m resolute_launch.wrap_rank" in " ".join(plan.argv)
     assert "DS_ACCELERATOR" not in plan.defaults
 
@@ -202,14 +204,14 @@ TF_REQUEST = TensorFlowRequest(script=SCRIPT)
 
 
 def test_a_script_of_tensorflow_runs_as_it_is_on_one_container() -> None:
-    for world in (ONE, TWO):
-        plan = tensorflow.plan(TensorFlowRequest(script=SCRIPT, port=4000), world)
-        assert (plan.argv, plan.in_place) == (SCRIPT, True)
+    for topology in (ONE, TWO):
+        plan = tensorflow.plan(TensorFlowRequest(script=SCRIPT, port=4000), topology)
+        assert (plan.argv, plan.replaces_process) == (SCRIPT, True)
         assert plan.environment == {"DET_CHIEF_IP": "127.0.0.1"}
 
 
 @pytest.mark.parametrize(
-    ("world", "request_", "workers"),
+    ("topology", "request_", "workers"),
     [
         ({"container_ports": (51, 52)}, TF_REQUEST, ["10.0.0.1:51", "10.0.0.2:52"]),
         (
@@ -222,10 +224,10 @@ def test_a_script_of_tensorflow_runs_as_it_is_on_one_container() -> None:
     ],
 )
 def test_a_script_of_tensorflow_on_several_containers_is_told_of_all_workers(
-    world: dict[str, Any], request_: TensorFlowRequest, workers: list[str]
+    topology: dict[str, Any], request_: TensorFlowRequest, workers: list[str]
 ) -> None:
     # One worker a container, however many slots it has: they are the worker's devices.
-    plan = tensorflow.plan(request_, dataclasses.replace(NODES, interface="eth7", **world))
+    plan = tensorflow.plan(request_, dataclasses.replace(NODES, interface="eth7", **topology))
     assert plan.argv == words("py -m resolute_launch.wrap_rank 1 -- python3 train.py")
     assert json.loads(plan.environment["TF_CONFIG"]) == {
         "cluster": {"worker": workers},
@@ -236,17 +238,17 @@ def test_a_script_of_tensorflow_on_several_containers_is_told_of_all_workers(
 
 
 def test_a_port_of_each_container_is_read() -> None:
-    world = read_world(cluster_of("127.0.0.1", "127.0.0.2"), {"RESOLUTE_CONTAINER_PORTS": "51,52"})
-    assert world.container_ports == (51, 52)
-    assert read_world(cluster_of("127.0.0.1"), {}).container_ports == ()
+    topology = read_topology(cluster_of("127.0.0.1", "127.0.0.2"), {"RESOLUTE_CONTAINER_PORTS": "51,52"})
+    assert topology.container_ports == (51, 52)
+    assert read_topology(cluster_of("127.0.0.1"), {}).container_ports == ()
 
 
 def test_one_slot_needs_no_launcher() -> None:
     for has_horovod in (True, False):
         plan = autohorovod.plan(REQUEST, ONE, has_horovod=has_horovod)
-        assert (plan.argv, plan.in_place) == (SCRIPT, True)
-    assert horovod.plan(dataclasses.replace(REQUEST, auto=True), ONE).in_place
-    assert not horovod.plan(REQUEST, ONE).in_place
+        assert (plan.argv, plan.replaces_process) == (SCRIPT, True)
+    assert horovod.plan(dataclasses.replace(REQUEST, auto=True), ONE).replaces_process
+    assert not horovod.plan(REQUEST, ONE).replaces_process
 
 
 def test_several_slots_go_by_horovod_or_without_it_by_torch_distributed() -> None:
@@ -264,9 +266,9 @@ def test_threads_are_shared_unless_somebody_chose() -> None:
 
 
 def test_ranks_of_several_containers_are_told_the_way_to_each_other_unless_somebody_chose() -> None:
-    world = dataclasses.replace(NODES, interface="eth7")
+    topology = dataclasses.replace(NODES, interface="eth7")
     for layer in (torch_distributed, deepspeed):
-        plan = layer.plan(REQUEST, world)
+        plan = layer.plan(REQUEST, topology)
         assert plan.environ({})["GLOO_SOCKET_IFNAME"] == "eth7"
         assert plan.environ({"NCCL_SOCKET_IFNAME": "ib0"})["NCCL_SOCKET_IFNAME"] == "ib0"
         assert "GLOO_SOCKET_IFNAME" not in layer.plan(REQUEST, TWO).environ({})
@@ -274,14 +276,14 @@ def test_ranks_of_several_containers_are_told_the_way_to_each_other_unless_someb
 
 def test_the_way_to_the_first_container_is_found_or_what_the_cluster_names() -> None:
     nodes = cluster_of("127.0.0.1", "127.0.0.2")
-    assert read_world(nodes, {}).interface == "lo"
+    assert read_topology(nodes, {}).interface == "lo"
     nodes.trial._inter_node_network_interface = "ib0"
-    assert read_world(nodes, {}).interface == "ib0"
-    assert read_world(cluster_of("127.0.0.1"), {}).interface == ""
+    assert read_topology(nodes, {}).interface == "ib0"
+    assert read_topology(cluster_of("127.0.0.1"), {}).interface == ""
 
 
 @pytest.mark.parametrize(
-    ("overrides", "heals"),
+    ("overrides", "restarts_ranks"),
     [
         ("", False),
         ("--max_restarts 3", True),
@@ -292,9 +294,9 @@ def test_the_way_to_the_first_container_is_found_or_what_the_cluster_names() -> 
         ("--elastic_training", True),
     ],
 )
-def test_a_launcher_that_may_restart_ranks_is_left_to_it(overrides: str, heals: bool) -> None:
+def test_a_launcher_that_may_restart_ranks_is_left_to_it(overrides: str, restarts_ranks: bool) -> None:
     request = Request(script=SCRIPT, overrides=tuple(overrides.split()))
-    assert torch_distributed.plan(request, TWO).heals == heals
+    assert torch_distributed.plan(request, TWO).restarts_ranks == restarts_ranks
 
 
 @pytest.mark.parametrize(
@@ -302,9 +304,9 @@ def test_a_launcher_that_may_restart_ranks_is_left_to_it(overrides: str, heals: 
     [("", 10, 5), ("15", 10, 5), ("3", 1.5, 0.75), ("0", 0, 0), ("120", 115, 110), ("40.5", 35.5, 30.5)],
 )
 def test_a_layer_kills_a_little_before_the_supervisor_does(grace: str, torch: float, deep: float) -> None:
-    world = read_world(cluster_of("127.0.0.1"), {"RESOLUTE_TERMINATION_GRACE": grace})
+    topology = read_topology(cluster_of("127.0.0.1"), {"RESOLUTE_TERMINATION_GRACE": grace})
     layers = (torch_distributed, horovod, deepspeed)
-    assert [layer.plan(REQUEST, world).grace_seconds for layer in layers] == [torch, torch, deep]
+    assert [layer.plan(REQUEST, topology).grace_seconds for layer in layers] == [torch, torch, deep]
 
 
 @pytest.mark.parametrize(("grace", "seconds"), [(15, "30"), (120, "115"), (40.5, "36")])
@@ -314,5 +316,5 @@ def test_torchrun_kills_no_earlier_than_its_layer(grace: float, seconds: str) ->
 
 
 def test_outside_of_a_cluster_the_world_is_this_machine() -> None:
-    world = read_world(None, {})
-    assert (world.addresses, world.slots, world.workers) == (("127.0.0.1",), (1,), 1)
+    topology = read_topology(None, {})
+    assert (topology.addresses, topology.slots, topology.workers) == (("127.0.0.1",), (1,), 1)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from resolute_launch.ports import PORT_COUNT, ReservedPorts
+from resolute_launch.supervisor.ports import PORT_COUNT, ReservedPorts
 
 OF_ITS_OWN = ["unshare", "--map-root-user", "--net", "sh", "-ec"]
 """Runs a shell with a network that is nobody else's."""

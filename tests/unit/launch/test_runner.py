@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from resolute.clock import SYSTEM_CLOCK
-from resolute.processes import Family, ProcessIdentity
-from resolute.run_directory import RunDirectory
-from resolute_launch.escalation import Step
-from resolute_launch.failure import first_rank_failure
+from resolute.contracts.clock import SYSTEM_CLOCK
+from resolute.contracts.processes import ProcessIdentity, ProcessTree
+from resolute.contracts.run.directory import RunDirectory
 from resolute_launch.layers import runner
 from resolute_launch.layers.plan import LaunchPlan
+from resolute_launch.processes.shutdown_sequence import ShutdownStep
+from resolute_launch.ranks.failures import first_rank_failure
 
 # Carries out a plan that is given as JSON, as a layer does in its own process.
 RUN = """
@@ -76,13 +76,13 @@ def test_success_is_passed_on_and_so_is_the_environment(tmp_path: Path) -> None:
 
 
 def test_without_workers_the_script_takes_the_place_of_the_layer(tmp_path: Path) -> None:
-    process = start(["sh", "-c", "echo $$; exit 9"], tmp_path, in_place=True)
+    process = start(["sh", "-c", "echo $$; exit 9"], tmp_path, replaces_process=True)
     assert finish(process)[:2] == (9, f"{process.pid}\n")
 
 
-@pytest.mark.parametrize("in_place", [True, False])
-def test_a_program_that_does_not_exist_is_named(tmp_path: Path, in_place: bool) -> None:
-    code, _, err = finish(start(["no-such-program"], tmp_path, in_place=in_place))
+@pytest.mark.parametrize("replaces_process", [True, False])
+def test_a_program_that_does_not_exist_is_named(tmp_path: Path, replaces_process: bool) -> None:
+    code, _, err = finish(start(["no-such-program"], tmp_path, replaces_process=replaces_process))
     assert (code, err) == (127, "cannot run 'no-such-program': No such file or directory\n")
 
 
@@ -113,7 +113,7 @@ def test_a_later_launch_that_says_nothing_does_not_speak_by_an_earlier_one(tmp_p
     assert first_rank_failure(RunDirectory(tmp_path)) is None
 
 
-class Undying(Family):
+class Undying(ProcessTree):
     """Members that the kernel does not let go of, as in a system call to a dead file server."""
 
     def members(self) -> list[ProcessIdentity]:
@@ -130,9 +130,9 @@ def test_who_survives_being_killed_does_not_hold_up_the_end(
         clock=SYSTEM_CLOCK,
     )
     launch._take(signal.SIGTERM)
-    assert launch._escalation.due() is Step.KILL
+    assert launch._shutdown_sequence.due() is ShutdownStep.KILL
     thread = threading.Thread(
-        target=launch._see_off, args=(Undying(leader=None, variable=b""),), name="end", daemon=True
+        target=launch._wait_for_group, args=(Undying(leader=None, variable=b""),), name="end", daemon=True
     )
     thread.start()
     thread.join(20)
@@ -177,7 +177,7 @@ def test_who_does_not_leave_in_time_is_killed_with_all_that_came_of_it(tmp_path:
 def test_workers_get_their_grace_when_the_launcher_leaves_first(tmp_path: Path) -> None:
     trap = f"trap 'sleep 0.5; echo saved > {tmp_path}/saved; exit' TERM"
     worker = f"{trap}; echo up > {tmp_path}/up; while :; do sleep 0.05; done"
-    process = start(["sh", "-c", 'sh -c "$1" & wait', "x", worker], tmp_path, whole_group=True)
+    process = start(["sh", "-c", 'sh -c "$1" & wait', "x", worker], tmp_path, signals_process_group=True)
     written(tmp_path / "up")
     process.send_signal(signal.SIGTERM)
     assert finish(process)[0] == 143
@@ -209,7 +209,7 @@ def test_what_the_workers_of_a_killed_layer_leave_is_known_to_whoever_ends_the_r
     process.kill()
     finish(process)
     assert left.exists()
-    RunDirectory(tmp_path).remove_remains()
+    RunDirectory(tmp_path).remove_external_resources()
     assert not left.exists()
 
 
@@ -233,7 +233,7 @@ def test_workers_get_by_a_file_what_a_launcher_would_show_in_command_lines(tmp_p
     wrapped = f"LAUNCHER_SET=1 {sys.executable} -m resolute_launch.wrap_rank 0 sh -c '{shown}'"
     argv = ["sh", "-c", f'env | sed s/^/launcher:/; ls "$RESOLUTE_WORKER_ENVIRONMENT"; {wrapped}']
     secrets = {"DET_SESSION_TOKEN": "s3cret", "LARGE": "x" * 100_000, "LAUNCHER_SET": "0", "HOROVOD_X": "y"}
-    code, out, err = finish(start(argv, tmp_path, environment=secrets, hand_over=True))
+    code, out, err = finish(start(argv, tmp_path, environment=secrets, environment_by_file=True))
     assert code == 0, err
     launcher, _, worker = out.partition("[rank=0]")
     assert "launcher:HOROVOD_X=y" in launcher

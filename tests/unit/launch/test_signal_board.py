@@ -11,8 +11,8 @@ from resolute.api.preemption.v1.preemption_service_pb2 import (
     SIGNAL_REASON_USER,
     Signal,
 )
-from resolute.run_directory import Flags
-from resolute_launch.signal_board import Directive, SignalBoard
+from resolute.contracts.run.directory import Flags
+from resolute_launch.control_plane.signal_state import Directive, SignalState
 
 
 @pytest.fixture
@@ -26,60 +26,62 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def board(flags: Flags, clock: ManualClock) -> SignalBoard:
-    return SignalBoard(flags, clock=clock, preemption_timeout=60)
+def signal_state(flags: Flags, clock: ManualClock) -> SignalState:
+    return SignalState(flags, clock=clock, preemption_timeout=60)
 
 
-def test_a_signal_reaches_the_trial_with_its_reason_and_deadline(board: SignalBoard, flags: Flags) -> None:
-    assert board.update(Signal(revision=2, preempt=True, reason=SIGNAL_REASON_USER))
+def test_a_signal_reaches_the_trial_with_its_reason_and_deadline(
+    signal_state: SignalState, flags: Flags
+) -> None:
+    assert signal_state.update(Signal(revision=2, preempt=True, reason=SIGNAL_REASON_USER))
     assert (flags.revision, flags.preempt, flags.kill, flags.reason) == (2, True, False, SIGNAL_REASON_USER)
     assert flags.deadline == 1060.0
-    assert board.directive == Directive(preempt=True, reason=SIGNAL_REASON_USER)
-    assert board.directive.reason_name == "user"
+    assert signal_state.directive == Directive(preempt=True, reason=SIGNAL_REASON_USER)
+    assert signal_state.directive.reason_name == "user"
 
 
-def test_an_older_or_the_same_signal_changes_nothing(board: SignalBoard, flags: Flags) -> None:
-    board.update(Signal(revision=3, preempt=True))
-    assert not board.update(Signal(revision=2, preempt=False))
-    assert not board.update(Signal(revision=3, preempt=False))
+def test_an_older_or_the_same_signal_changes_nothing(signal_state: SignalState, flags: Flags) -> None:
+    signal_state.update(Signal(revision=3, preempt=True))
+    assert not signal_state.update(Signal(revision=2, preempt=False))
+    assert not signal_state.update(Signal(revision=3, preempt=False))
     assert flags.preempt
 
 
-def test_an_empty_signal_is_no_change(board: SignalBoard) -> None:
-    assert not board.update(Signal())
-    assert board.directive == Directive()
+def test_an_empty_signal_is_no_change(signal_state: SignalState) -> None:
+    assert not signal_state.update(Signal())
+    assert signal_state.directive == Directive()
 
 
 def test_the_deadline_is_counted_from_the_first_sight(
-    board: SignalBoard, flags: Flags, clock: ManualClock
+    signal_state: SignalState, flags: Flags, clock: ManualClock
 ) -> None:
-    board.update(Signal(revision=1, preempt=True))
+    signal_state.update(Signal(revision=1, preempt=True))
     clock.advance(30)
-    assert board.update(Signal(revision=2, preempt=True, reason=SIGNAL_REASON_SEARCH))
+    assert signal_state.update(Signal(revision=2, preempt=True, reason=SIGNAL_REASON_SEARCH))
     assert flags.deadline == 1060.0
 
 
 def test_what_the_machine_decided_outlasts_what_the_server_does_not_know(
-    board: SignalBoard, flags: Flags
+    signal_state: SignalState, flags: Flags
 ) -> None:
-    assert board.preempt_locally(SIGNAL_REASON_MACHINE)
-    assert not board.preempt_locally(SIGNAL_REASON_MACHINE)
+    assert signal_state.preempt_locally(SIGNAL_REASON_MACHINE)
+    assert not signal_state.preempt_locally(SIGNAL_REASON_MACHINE)
     assert flags.preempt
     assert flags.reason == SIGNAL_REASON_MACHINE
-    assert not board.update(Signal(revision=1, preempt=False))
+    assert not signal_state.update(Signal(revision=1, preempt=False))
     assert flags.preempt
-    assert board.update(Signal(revision=2, preempt=True, reason=SIGNAL_REASON_USER))
+    assert signal_state.update(Signal(revision=2, preempt=True, reason=SIGNAL_REASON_USER))
     assert flags.reason == SIGNAL_REASON_USER
 
 
-def test_a_kill_is_shown_as_one(board: SignalBoard, flags: Flags) -> None:
-    assert board.update(Signal(revision=1, kill=True, reason=SIGNAL_REASON_USER))
+def test_a_kill_is_shown_as_one(signal_state: SignalState, flags: Flags) -> None:
+    assert signal_state.update(Signal(revision=1, kill=True, reason=SIGNAL_REASON_USER))
     assert (flags.preempt, flags.kill) == (False, True)
     assert flags.deadline == 0.0
 
 
-def test_an_acknowledgement_names_the_revision_that_was_seen(board: SignalBoard, flags: Flags) -> None:
-    assert board.acknowledged_revision is None
-    board.update(Signal(revision=4, preempt=True))
+def test_an_acknowledgement_names_the_revision_that_was_seen(signal_state: SignalState, flags: Flags) -> None:
+    assert signal_state.acknowledged_revision is None
+    signal_state.update(Signal(revision=4, preempt=True))
     flags.acknowledge()
-    assert board.acknowledged_revision == 4
+    assert signal_state.acknowledged_revision == 4

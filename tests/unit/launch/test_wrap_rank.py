@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from resolute.run_directory import RunDirectory
-from resolute.spool.splitter import MAX_LINE
-from resolute_launch.failure import first_rank_failure
-from resolute_launch.offspring import FORWARDED
-from resolute_launch.prefixer import Prefixer
-from resolute_launch.wrap_rank import find_rank
+from resolute.contracts.run.directory import RunDirectory
+from resolute.spool.line_splitter import MAX_LINE
+from resolute_launch.processes.child_process import FORWARDED_SIGNALS
+from resolute_launch.ranks.failures import first_rank_failure
+from resolute_launch.ranks.line_prefix import Prefixer
+from resolute_launch.ranks.wrap_rank import find_rank
 
 WRAP = [sys.executable, "-m", "resolute_launch.wrap_rank"]
 
@@ -105,7 +105,7 @@ def test_a_script_that_cannot_be_run_is_an_error_of_its_rank() -> None:
     assert done.stderr == "[rank=2] cannot run '/no/such/program': No such file or directory\n"
 
 
-@pytest.mark.parametrize("number", FORWARDED, ids=lambda number: number.name)
+@pytest.mark.parametrize("number", FORWARDED_SIGNALS, ids=lambda number: number.name)
 def test_signals_are_passed_on(number: signal.Signals) -> None:
     script = (
         "import signal, sys\n"

@@ -8,7 +8,7 @@ import pytest
 
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.errors import InvalidArgumentError
-from resolute_logs.filters import parse_filter
+from resolute_logs.queries.filters import parse_filter
 
 
 def _filter(**fields: object) -> api.Filter:
@@ -18,14 +18,14 @@ def _filter(**fields: object) -> api.Filter:
 def test_an_empty_filter_wants_every_line() -> None:
     wanted = parse_filter(_filter())
     assert wanted.conditions() == []
-    assert not wanted.looks_inside
+    assert not wanted.needs_row_check
     assert wanted.matches("anything")
 
 
 def test_ascii_text_is_left_to_the_database_and_other_text_is_not() -> None:
-    assert not parse_filter(_filter(text="loss")).looks_inside
+    assert not parse_filter(_filter(text="loss")).needs_row_check
     wanted = parse_filter(_filter(text="Größe"))
-    assert wanted.looks_inside
+    assert wanted.needs_row_check
     assert wanted.matches("die GRÖSSE ist")
     assert not wanted.matches("groesse")
 

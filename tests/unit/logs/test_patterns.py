@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from resolute.errors import InvalidArgumentError
-from resolute_logs.patterns import Pattern
+from resolute_logs.queries.patterns import Pattern
 
 
 def test_a_pattern_is_searched_for_anywhere() -> None:
-    assert Pattern(r"loss=\d+").found_in("step 1 loss=7 done")
-    assert not Pattern(r"^loss").found_in("step 1 loss=7")
+    assert Pattern(r"loss=\d+").matches("step 1 loss=7 done")
+    assert not Pattern(r"^loss").matches("step 1 loss=7")
 
 
 def test_characters_are_not_bytes() -> None:
-    assert Pattern("^.ß$").found_in("üß")
-    assert Pattern("(?i)ÄH").found_in("äh")
+    assert Pattern("^.ß$").matches("üß")
+    assert Pattern("(?i)ÄH").matches("äh")
 
 
 @pytest.mark.parametrize(

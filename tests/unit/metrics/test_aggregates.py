@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolute_metrics import aggregates
-from resolute_metrics.aggregates import Row
+from resolute_metrics.store import aggregates
+from resolute_metrics.store.aggregates import Row
 
 PARTS = st.lists(
     st.lists(

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from support.reporting import Metrics, blocks_of, metrics_on
+from support.services.metrics import Metrics, blocks_of, metrics_on
 
-from resolute_metrics.blocks import full_rows, is_small
-from resolute_metrics.ingest import ingest
+from resolute_metrics.ingest.parsing import parse_batch
+from resolute_metrics.ingest.writer import ingest
 from resolute_metrics.limits import Limits
-from resolute_metrics.parsing import parse_batch
-from resolute_metrics.schema import blocks
+from resolute_metrics.store.blocks import full_rows, is_small
+from resolute_metrics.store.schema import blocks
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolute_metrics import codec
-from resolute_metrics.rows import Rows
+from resolute_metrics.store import codec
+from resolute_metrics.store.rows import Rows
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 

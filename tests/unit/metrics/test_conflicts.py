@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolute_metrics.conflicts import Refusal, settle
-from resolute_metrics.rows import Integers, Piece, Single, pieces_of
+from resolute_metrics.ingest.conflicts import Refusal, resolve
+from resolute_metrics.store.rows import Integers, Piece, SingleReport, pieces_of
 
 VALUES = st.sampled_from([1.0, 2.0, "text", True, 2**60 + 1])
 REPORTS = st.lists(
@@ -44,7 +44,9 @@ class Memory:
 
 
 def _pieces(reports: list[tuple[int, dict[str, Any]]], first: int) -> list[Piece]:
-    singles = [Single(number, steps, 0.0, values) for number, (steps, values) in enumerate(reports, first)]
+    singles = [
+        SingleReport(number, steps, 0.0, values) for number, (steps, values) in enumerate(reports, first)
+    ]
     return list(pieces_of("training", singles))
 
 
@@ -78,12 +80,12 @@ def test_it_keeps_and_refuses_what_the_model_does(
 ) -> None:
     known: dict[int, dict[str, Any]] = {}
     expected = _model(before, known, 0)
-    kept, refused = settle(_pieces(before, 0), Memory({}))
+    kept, refused = resolve(_pieces(before, 0), Memory({}))
     assert [refusal.sequence for refusal in refused] == expected
     assert _stored(kept) == {step: values for step, values in known.items() if values}
     old = {step: dict(values) for step, values in known.items()}
     expected = _model(now, known, len(before))
-    kept, refused = settle(_pieces(now, len(before)), Memory(old))
+    kept, refused = resolve(_pieces(now, len(before)), Memory(old))
     assert [refusal.sequence for refusal in refused] == expected
     fresh = _stored(kept)
     for step, values in known.items():
@@ -93,14 +95,14 @@ def test_it_keeps_and_refuses_what_the_model_does(
 
 def test_advancing_steps_are_passed_on_untouched() -> None:
     pieces = _pieces([(step, {"a": float(step)}) for step in range(5)], 0)
-    kept, refused = settle(pieces, Memory({}))
+    kept, refused = resolve(pieces, Memory({}))
     assert kept[0] is pieces[0]
     assert refused == []
 
 
 def test_a_refusal_shows_both_values_shortened() -> None:
     text = "x" * 500
-    _, refused = settle(_pieces([(1, {"a": 1.0}), (1, {"a": text})], 0), Memory({}))
+    _, refused = resolve(_pieces([(1, {"a": 1.0}), (1, {"a": text})], 0), Memory({}))
     (refusal,) = refused
     assert isinstance(refusal, Refusal)
     assert "was reported as 1.0 and now as 'xxx" in refusal.message

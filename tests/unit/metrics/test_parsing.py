@@ -6,11 +6,11 @@ import uuid
 
 import numpy as np
 import pytest
-from support.reporting import Report, block, blocks_of
+from support.services.metrics import Report, block, blocks_of
 
 from resolute.api.metrics.v1 import metrics_service_pb2 as api
 from resolute.errors import InvalidArgumentError
-from resolute_metrics.parsing import Goal, parse_batch
+from resolute_metrics.ingest.parsing import Goal, parse_batch
 
 
 def _request(*blocks: api.ReportBlock, first: int = 0, count: int | None = None) -> api.IngestReportsRequest:

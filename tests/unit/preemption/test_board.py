@@ -7,7 +7,7 @@ from typing import Any
 from support.waiting import until
 
 from resolute.api.preemption.v1.preemption_service_pb2 import Signal
-from resolute_preemption.board import Board
+from resolute_preemption.broadcaster import SignalBroadcaster
 
 PATIENT = 60.0
 
@@ -20,16 +20,16 @@ def run(scenario: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(scenario, timeout=5))
 
 
-async def settled(board: Board, watchers: int) -> None:
+async def settled(broadcaster: SignalBroadcaster, watchers: int) -> None:
     """Lets tasks run until so many watchers wait."""
-    await until(lambda: board.watchers == watchers, pause=0)
+    await until(lambda: broadcaster.watchers == watchers, pause=0)
 
 
 def test_a_signal_that_stands_is_given_at_once() -> None:
     async def scenario() -> None:
-        board = Board(heartbeat=PATIENT)
-        board.replace([signal(3)])
-        watch = board.watch("a", after_revision=0)
+        broadcaster = SignalBroadcaster(heartbeat=PATIENT)
+        broadcaster.replace([signal(3)])
+        watch = broadcaster.watch("a", after_revision=0)
         assert await anext(watch) == signal(3)
 
     run(scenario())
@@ -37,14 +37,14 @@ def test_a_signal_that_stands_is_given_at_once() -> None:
 
 def test_a_revision_that_was_seen_is_not_given_again() -> None:
     async def scenario() -> None:
-        board = Board(heartbeat=PATIENT)
-        board.replace([signal(3)])
-        watch = board.watch("a", after_revision=3)
+        broadcaster = SignalBroadcaster(heartbeat=PATIENT)
+        broadcaster.replace([signal(3)])
+        watch = broadcaster.watch("a", after_revision=3)
         assert await anext(watch) is None
         following = asyncio.ensure_future(anext(watch))
-        await settled(board, 1)
-        board.update([signal(3)])
-        board.update([signal(4)])
+        await settled(broadcaster, 1)
+        broadcaster.update([signal(3)])
+        broadcaster.update([signal(4)])
         assert await following == signal(4)
 
     run(scenario())
@@ -52,15 +52,15 @@ def test_a_revision_that_was_seen_is_not_given_again() -> None:
 
 def test_an_allocation_that_is_not_known_is_waited_for() -> None:
     async def scenario() -> None:
-        board = Board(heartbeat=PATIENT)
-        watch = board.watch("a", after_revision=0)
+        broadcaster = SignalBroadcaster(heartbeat=PATIENT)
+        watch = broadcaster.watch("a", after_revision=0)
         assert await anext(watch) is None
         following = asyncio.ensure_future(anext(watch))
-        await settled(board, 1)
-        board.update([signal(1, allocation_id="b")])
+        await settled(broadcaster, 1)
+        broadcaster.update([signal(1, allocation_id="b")])
         await asyncio.sleep(0)
         assert not following.done()
-        board.update([signal(1)])
+        broadcaster.update([signal(1)])
         assert await following == signal(1)
 
     run(scenario())
@@ -68,13 +68,13 @@ def test_an_allocation_that_is_not_known_is_waited_for() -> None:
 
 def test_only_the_last_of_several_changes_counts() -> None:
     async def scenario() -> None:
-        board = Board(heartbeat=PATIENT)
-        watch = board.watch("a", after_revision=0)
+        broadcaster = SignalBroadcaster(heartbeat=PATIENT)
+        watch = broadcaster.watch("a", after_revision=0)
         assert await anext(watch) is None
         following = asyncio.ensure_future(anext(watch))
-        await settled(board, 1)
-        board.update([signal(1), signal(2)])
-        board.update([signal(3, preempt=False)])
+        await settled(broadcaster, 1)
+        broadcaster.update([signal(1), signal(2)])
+        broadcaster.update([signal(3, preempt=False)])
         assert await following == signal(3, preempt=False)
 
     run(scenario())
@@ -82,11 +82,11 @@ def test_only_the_last_of_several_changes_counts() -> None:
 
 def test_a_change_while_the_watcher_is_busy_is_not_lost() -> None:
     async def scenario() -> None:
-        board = Board(heartbeat=PATIENT)
-        board.update([signal(1)])
-        watch = board.watch("a", after_revision=0)
+        broadcaster = SignalBroadcaster(heartbeat=PATIENT)
+        broadcaster.update([signal(1)])
+        watch = broadcaster.watch("a", after_revision=0)
         assert await anext(watch) == signal(1)
-        board.update([signal(2)])
+        broadcaster.update([signal(2)])
         assert await anext(watch) == signal(2)
 
     run(scenario())
@@ -94,25 +94,25 @@ def test_a_change_while_the_watcher_is_busy_is_not_lost() -> None:
 
 def test_an_older_revision_never_replaces_a_newer_one() -> None:
     async def scenario() -> None:
-        board = Board(heartbeat=PATIENT)
-        board.update([signal(5)])
-        board.update([signal(4, preempt=False)])
-        assert await anext(board.watch("a", after_revision=0)) == signal(5)
+        broadcaster = SignalBroadcaster(heartbeat=PATIENT)
+        broadcaster.update([signal(5)])
+        broadcaster.update([signal(4, preempt=False)])
+        assert await anext(broadcaster.watch("a", after_revision=0)) == signal(5)
 
     run(scenario())
 
 
 def test_a_reset_forgets_what_is_not_in_it_and_watchers_go_on_waiting() -> None:
     async def scenario() -> None:
-        board = Board(heartbeat=PATIENT)
-        board.replace([signal(1), signal(7, allocation_id="b")])
-        watch = board.watch("b", after_revision=7)
+        broadcaster = SignalBroadcaster(heartbeat=PATIENT)
+        broadcaster.replace([signal(1), signal(7, allocation_id="b")])
+        watch = broadcaster.watch("b", after_revision=7)
         assert await anext(watch) is None
         following = asyncio.ensure_future(anext(watch))
-        await settled(board, 1)
-        board.replace([signal(1)])
-        assert await anext(board.watch("b", after_revision=0)) is None
-        board.replace([signal(1), signal(8, allocation_id="b")])
+        await settled(broadcaster, 1)
+        broadcaster.replace([signal(1)])
+        assert await anext(broadcaster.watch("b", after_revision=0)) is None
+        broadcaster.replace([signal(1), signal(8, allocation_id="b")])
         assert await following == signal(8, allocation_id="b")
 
     run(scenario())
@@ -120,22 +120,22 @@ def test_a_reset_forgets_what_is_not_in_it_and_watchers_go_on_waiting() -> None:
 
 def test_a_reset_counts_even_where_it_goes_back() -> None:
     async def scenario() -> None:
-        board = Board(heartbeat=PATIENT)
-        board.replace([signal(9)])
-        board.replace([signal(2)])
-        assert await anext(board.watch("a", after_revision=0)) == signal(2)
+        broadcaster = SignalBroadcaster(heartbeat=PATIENT)
+        broadcaster.replace([signal(9)])
+        broadcaster.replace([signal(2)])
+        assert await anext(broadcaster.watch("a", after_revision=0)) == signal(2)
         # Whoever has seen more is not sent back.
-        assert await anext(board.watch("a", after_revision=9)) is None
+        assert await anext(broadcaster.watch("a", after_revision=9)) is None
 
     run(scenario())
 
 
 def test_a_quiet_watch_shows_that_it_lives() -> None:
     async def scenario() -> None:
-        board = Board(heartbeat=0.01)
-        watch = board.watch("a", after_revision=0)
+        broadcaster = SignalBroadcaster(heartbeat=0.01)
+        watch = broadcaster.watch("a", after_revision=0)
         assert [await anext(watch) for _ in range(3)] == [None, None, None]
-        board.update([signal(1)])
+        broadcaster.update([signal(1)])
         assert await anext(watch) == signal(1)
         assert await anext(watch) is None
 
@@ -144,16 +144,16 @@ def test_a_quiet_watch_shows_that_it_lives() -> None:
 
 def test_closing_ends_every_watch() -> None:
     async def scenario() -> None:
-        board = Board(heartbeat=PATIENT)
+        broadcaster = SignalBroadcaster(heartbeat=PATIENT)
 
         async def watch(name: str) -> list[Signal | None]:
-            return [item async for item in board.watch(name, after_revision=0)]
+            return [item async for item in broadcaster.watch(name, after_revision=0)]
 
         watches = [asyncio.ensure_future(watch(name)) for name in ("a", "a", "b")]
-        await settled(board, 3)
-        board.close()
+        await settled(broadcaster, 3)
+        broadcaster.close()
         assert await asyncio.gather(*watches) == [[None]] * 3
-        assert board.watchers == 0
+        assert broadcaster.watchers == 0
         assert await watch("late") == []
 
     run(scenario())
@@ -161,36 +161,36 @@ def test_closing_ends_every_watch() -> None:
 
 def test_watchers_that_leave_are_forgotten() -> None:
     async def scenario() -> None:
-        board = Board(heartbeat=PATIENT)
-        watch = board.watch("a", after_revision=0)
+        broadcaster = SignalBroadcaster(heartbeat=PATIENT)
+        watch = broadcaster.watch("a", after_revision=0)
         await anext(watch)
         following = asyncio.ensure_future(anext(watch))
-        await settled(board, 1)
+        await settled(broadcaster, 1)
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
-        assert board.watchers == 0
-        board.update([signal(1)])
+        assert broadcaster.watchers == 0
+        broadcaster.update([signal(1)])
 
     run(scenario())
 
 
 def test_one_change_reaches_its_own_watchers_only() -> None:
     async def scenario() -> None:
-        board = Board(heartbeat=PATIENT)
+        broadcaster = SignalBroadcaster(heartbeat=PATIENT)
 
         async def first(name: str) -> Signal | None:
-            async for item in board.watch(name, after_revision=0):
+            async for item in broadcaster.watch(name, after_revision=0):
                 if item is not None:
                     return item
             return None
 
         watches = {name: asyncio.ensure_future(first(name)) for name in map(str, range(2000))}
-        await settled(board, 2000)
-        board.update([signal(1, allocation_id="7")])
+        await settled(broadcaster, 2000)
+        broadcaster.update([signal(1, allocation_id="7")])
         assert await watches["7"] == signal(1, allocation_id="7")
         await asyncio.sleep(0)
         assert sum(watch.done() for watch in watches.values()) == 1
-        board.close()
+        broadcaster.close()
         await asyncio.gather(*watches.values())
 
     run(scenario())

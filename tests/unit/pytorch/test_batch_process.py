@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from support.ranks import results_of
+from support.training.rank_threads import rank_results
 from torch.utils.data import TensorDataset
 
 from resolute.core import DistributedContext
@@ -73,7 +73,7 @@ def test_ranks_share_the_data_and_end_together(home: Path) -> None:
             Shared, DATA, batch_size=2, checkpoint_interval=2, distributed_context=distributed
         )
 
-    results_of(2, work)
+    rank_results(2, work)
     assert seen == {0: [0, 1, 4, 5, 8, 9], 1: [2, 3, 6, 7]}
     for rank in (0, 1):
         (kept,) = home.glob(f"**/rank_{rank}/seen.json")

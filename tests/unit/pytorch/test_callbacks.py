@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 import torch
-from support.ranks import results_of
-from support.trials import LineTrial, as_from_elsewhere, local_context, newest_checkpoint
+from support.training.rank_threads import rank_results
+from support.training.trials import LineTrial, as_foreign_checkpoint, local_context, newest_checkpoint
 
 from resolute.core import DistributedContext
 from resolute.pytorch import Batch, Epoch, PyTorchCallback, Trainer
-from resolute.pytorch.backends import Alone
+from resolute.pytorch.backends.gradient_exchange import SingleRank
 
 
 def fit(directory: Path, *callbacks: PyTorchCallback, **options: Any) -> Any:
@@ -151,7 +151,7 @@ def test_a_checkpoint_without_random_numbers_is_taken_up_and_warned_of(
     fit(tmp_path, Forgetting(), max_length=Batch(3))
     checkpoint = newest_checkpoint(tmp_path)
     (tmp_path / checkpoint / "rank_state_0.pth").unlink()
-    as_from_elsewhere(tmp_path, checkpoint)
+    as_foreign_checkpoint(tmp_path, checkpoint)
     with caplog.at_level(logging.WARNING):
         assert fit(tmp_path, latest_checkpoint=checkpoint).seen == list(range(3, 10))
     assert "the checkpoint has no random numbers" in caplog.text
@@ -217,13 +217,13 @@ def test_every_rank_hears_of_validations_and_uploads_and_the_chief_alone_of_file
             return super().train_batch(batch, epoch_idx, batch_idx)
 
     def work(distributed: DistributedContext) -> tuple[list[int], dict[str, list[Any]]]:
-        context, _ = local_context(tmp_path, distributed=distributed, backend=Alone())
+        context, _ = local_context(tmp_path, distributed=distributed, backend=SingleRank())
         trial = Stopping(context)
         every = Batch(2)
         Trainer(trial, context).fit(every, every, Epoch(9), reporting_period=every, checkpoint_policy="none")
         return trial.seen, trial.callback.given
 
-    (steps, chief), (others, worker) = results_of(2, work)
+    (steps, chief), (others, worker) = rank_results(2, work)
     assert steps == others == [0, 1]
     for hook in ("startup", "epoch_start", "training", "validation", "uploaded"):
         assert worker[hook] == chief[hook]

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 import torch
-from support.trials import LineTrial, local_context
+from support.training.trials import LineTrial, local_context
 from torch import nn
 
 import resolute
 from resolute import ClusterInfo, pytorch
 from resolute.core import DummyDistributedContext
 from resolute.pytorch import LRScheduler
-from resolute.pytorch.backends import Alone, choose_backend, import_horovod
+from resolute.pytorch.backends.gradient_exchange import SingleRank, choose_backend, import_horovod
 from resolute.trial_errors import InternalException, InvalidExperimentException
 
 
@@ -60,7 +60,7 @@ def test_every_slot_needs_a_record(tmp_path: Path) -> None:
             self.size = 2
 
     with pytest.raises(InvalidExperimentException, match="is 1, and the trial has 2 slots"):
-        local_context(tmp_path, hparams={"global_batch_size": 1}, distributed=Two(), backend=Alone())
+        local_context(tmp_path, hparams={"global_batch_size": 1}, distributed=Two(), backend=SingleRank())
     with pytest.raises(ValueError, match="USE_TORCH_DISTRIBUTED"):
         choose_backend(Two(), {})
     with pytest.raises(ValueError, match="init_process_group"):

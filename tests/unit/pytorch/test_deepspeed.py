@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 pytest.importorskip("torch")
-from support.trials import LineTrial, local_context, local_core
+from support.training.trials import LineTrial, local_context, local_core
 
 from resolute import core
 from resolute.pytorch import deepspeed
-from resolute.pytorch.metrics import TrainingMetrics
+from resolute.pytorch.metrics.aggregation import TrainingMetrics
 from resolute.trial_errors import InvalidExperimentException
 
 

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.trials import LineTrial, local_context
+from support.training.trials import LineTrial, local_context
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator  # type: ignore[import-untyped]
 
 from resolute import pytorch
 from resolute.pytorch import Batch, Trainer
-from resolute.pytorch.display import Quiet, choose_display
+from resolute.pytorch.training.display import NullDisplay, choose_display
 
 
 class Terminal:
@@ -91,7 +91,7 @@ def test_elsewhere_there_is_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("where", [{"on_cluster": True, "rank": 0}, {"on_cluster": False, "rank": 1}])
 def test_on_a_cluster_and_beside_the_chief_it_is_quiet(monkeypatch: pytest.MonkeyPatch, where: Any) -> None:
     with at_a_terminal(monkeypatch):
-        assert isinstance(choose_display(**where), Quiet)
+        assert isinstance(choose_display(**where), NullDisplay)
 
 
 class Board(LineTrial):

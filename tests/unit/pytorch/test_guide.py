@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from support.trials import Recorder, local_context, newest_checkpoint, same, weights
+from support.training.trials import Recorder, local_context, newest_checkpoint, same, weights
 from torch import nn
 
-from resolute.pytorch import Batch, Trainer, samplers
+from resolute.pytorch import Batch, Trainer
+from resolute.pytorch.data import samplers
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "pytorch.md"

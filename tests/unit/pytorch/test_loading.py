@@ -7,11 +7,19 @@ from typing import Any
 
 import pytest
 import torch
-from support.trials import LineTrial, as_from_elsewhere, local_context, newest_checkpoint, same, weights
+from support.training.trials import (
+    LineTrial,
+    as_foreign_checkpoint,
+    local_context,
+    newest_checkpoint,
+    same,
+    weights,
+)
 from torch import nn
 
 from resolute import pytorch
-from resolute.pytorch import Batch, Trainer, layout
+from resolute.pytorch import Batch, Trainer
+from resolute.pytorch.checkpointing import layout
 from resolute.trial_errors import InvalidCheckpointException
 
 
@@ -78,7 +86,7 @@ def test_mistakes_are_named(checkpoint: Path, tmp_path: Path) -> None:
 
 def test_a_class_of_the_code_in_the_checkpoint_is_imported_even_relatively(checkpoint: Path) -> None:
     code = checkpoint / "code"
-    (code / "neighbour.py").write_text("from support.trials import LineTrial as Base\n")
+    (code / "neighbour.py").write_text("from support.training.trials import LineTrial as Base\n")
     (code / "model_def.py").write_text("from .neighbour import Base\n\nclass Mine(Base):\n    pass\n")
     (checkpoint / "load_data.json").write_text(json.dumps({"trial_cls_spec": "model_def:Mine"}))
     assert type(load(checkpoint)).__name__ == "Mine"
@@ -95,7 +103,7 @@ def test_counters_of_older_releases_are_read(tmp_path: Path) -> None:
 def test_another_trials_checkpoint_gives_weights_but_no_counters(checkpoint: Path) -> None:
     state = pickle.loads((checkpoint / "trial_state.pkl").read_bytes())
     (checkpoint / "trial_state.pkl").write_bytes(pickle.dumps({**state, "trial_id": 99}))
-    as_from_elsewhere(checkpoint.parent, checkpoint.name)
+    as_foreign_checkpoint(checkpoint.parent, checkpoint.name)
     context, _ = local_context(checkpoint.parent)
     trial = LineTrial(context)
     Trainer(trial, context).fit(max_length=Batch(1), latest_checkpoint=checkpoint.name)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from support.trials import local_context, newest_checkpoint, same, weights_of
+from support.training.trials import local_context, newest_checkpoint, same, weights_of
 from torch import nn
 from torch.utils.data import TensorDataset
 

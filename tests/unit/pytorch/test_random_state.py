@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from resolute.pytorch import random_state
+from resolute.pytorch.checkpointing import random_state
 
 
 def draws() -> tuple[float, float, float]:
@@ -20,7 +20,7 @@ def test_the_block_draws_what_it_wants_and_nothing_changes() -> None:
     random_state.seed_all(5)
     expected = draws()
     random_state.seed_all(5)
-    with random_state.undisturbed(torch.device("cpu")):
+    with random_state.preserve_random_state(torch.device("cpu")):
         draws()
     assert draws() == expected
 

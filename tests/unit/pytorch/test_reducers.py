@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from resolute.pytorch import MetricReducer, Reducer, _simple_reduce_metrics
-from resolute.pytorch.metrics import TrainingMetrics, ValidationMetrics, reportable
-from resolute.pytorch.reducers import ReducerContext
+from resolute.pytorch.metrics.aggregation import TrainingMetrics, ValidationMetrics, reportable
+from resolute.pytorch.metrics.reducers import ReducerContext
 
 
 def alone(value: Any) -> list[Any]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 import torch
-from support.killing import resumes_as_if_never_killed
-from support.trials import (
+from support.training.kill_and_resume import assert_resume_is_exact
+from support.training.trials import (
     LineTrial,
     ScaledTrial,
     equal,
@@ -20,8 +20,8 @@ from support.trials import (
 )
 
 from resolute.pytorch import Batch, Epoch, Trainer
-from resolute.pytorch.random_state import seed_all
-from resolute.pytorch.units import TrainUnit
+from resolute.pytorch.checkpointing.random_state import seed_all
+from resolute.pytorch.progress.units import TrainUnit
 from resolute.testing import simulate_preemption
 
 EPOCH = 5
@@ -127,7 +127,7 @@ def test_a_trial_that_fails_goes_on_from_its_checkpoint_as_if_it_had_not_been(tm
 
 @pytest.mark.integration
 def test_a_process_that_is_killed_goes_on_from_its_checkpoint_as_if_it_had_not_been(tmp_path: Path) -> None:
-    resumes_as_if_never_killed(tmp_path, "alone")
+    assert_resume_is_exact(tmp_path, "alone")
 
 
 def test_a_validation_more_or_less_does_not_change_training(tmp_path: Path) -> None:

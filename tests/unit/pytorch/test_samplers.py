@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from torch.utils.data import BatchSampler, SequentialSampler
 
-from resolute.pytorch import adapt_batch_sampler, samplers
+from resolute.pytorch import adapt_batch_sampler
+from resolute.pytorch.data import samplers
 
 
 def batches(records: int = 10, size: int = 2) -> BatchSampler:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from support.trials import LineTrial, local_context, newest_checkpoint
+from support.training.trials import LineTrial, local_context, newest_checkpoint
 from torch import nn
 
 from resolute import InvalidHP, pytorch
@@ -110,7 +110,8 @@ def test_a_checkpoint_has_the_documented_files(tmp_path: Path) -> None:
         "rng_state",
     }
     assert (
-        json.loads((directory / "load_data.json").read_text())["trial_cls_spec"] == "support.trials:LineTrial"
+        json.loads((directory / "load_data.json").read_text())["trial_cls_spec"]
+        == "support.training.trials:LineTrial"
     )
     metadata = json.loads((directory / "metadata.json").read_text())
     assert metadata["steps_completed"] == metadata["latest_batch"] == 2
@@ -390,7 +391,7 @@ def test_a_checkpoint_says_how_its_trial_is_made_again(tmp_path: Path) -> None:
         "trial_type": "PyTorchTrial",
         "experiment_config": {"name": "x"},
         "hparams": {"global_batch_size": 8, "lr": 0.1},
-        "trial_cls_spec": "support.trials:LineTrial",
+        "trial_cls_spec": "support.training.trials:LineTrial",
         "is_trainer": True,
         "trial_in_main": False,
     }

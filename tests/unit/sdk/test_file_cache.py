@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.clocks import ManualClock
 
-from resolute.digests import new_hash, written
 from resolute.errors import InvalidArgumentError
-from resolute.file_cache import DIRECTORY_VARIABLE, LIMIT_VARIABLE, FileCache
+from resolute.transfer.cache import DIRECTORY_VARIABLE, LIMIT_VARIABLE, FileCache
+from resolute.transfer.digests import new_hash, written
 
 
 class Kept:
@@ -136,7 +136,7 @@ def test_a_cache_that_cannot_be_written_costs_nothing_but_time(
     kept = Kept(tmp_path)
     kept.keep(b"a")
     assert "keeps nothing now" in caplog.text
-    with kept.cache.turn("checkpoint"):
+    with kept.cache.fetch_lock("checkpoint"):
         assert not kept.take(b"a")
 
 
@@ -158,11 +158,11 @@ def test_those_who_fetch_the_same_take_turns(kept: Kept) -> None:
     order: list[str] = []
 
     def second() -> None:
-        with kept.cache.turn("checkpoint"):
+        with kept.cache.fetch_lock("checkpoint"):
             order.append("second")
 
     thread = threading.Thread(target=second)
-    with kept.cache.turn("checkpoint"):
+    with kept.cache.fetch_lock("checkpoint"):
         thread.start()
         thread.join(0.2)
         order.append("first")

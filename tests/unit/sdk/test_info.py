@@ -10,9 +10,9 @@ import pytest
 
 import resolute
 from resolute import info as info_module
-from resolute.connection import Connection
 from resolute.errors import DataLossError
 from resolute.info import ClusterInfo, RendezvousInfo, ResourcesInfo, TrialInfo
+from resolute.runtime.connection import Connection
 
 
 def make(**changes: Any) -> ClusterInfo:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from resolute.processes import Family, ProcessIdentity, open_pidfd
+from resolute.contracts.processes import ProcessIdentity, ProcessTree, open_pidfd
 
 
 def wait_until(condition: Callable[[], bool], *, seconds: float = 10.0) -> None:
@@ -103,7 +103,7 @@ def test_a_stranger_with_the_same_id_is_never_signalled() -> None:
         ):
             assert not stranger.is_alive()
             assert not stranger.send(signal.SIGKILL)
-            assert Family(leader=stranger, variable=b"NOBODY_HAS=this").members() == []
+            assert ProcessTree(leader=stranger, variable=b"NOBODY_HAS=this").members() == []
         assert process.poll() is None
         assert identity.send(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
@@ -137,7 +137,7 @@ def test_a_family_has_its_session_its_group_its_descendants_and_the_marked_and_e
         pids(stranger)
         children = pids(process)
         assert len(children) == 5
-        family = Family(leader=ProcessIdentity.of(process.pid), variable=mark.encode())
+        family = ProcessTree(leader=ProcessIdentity.of(process.pid), variable=mark.encode())
         wait_until(lambda: {process.pid, *children} <= {m.pid for m in family.members()})
         assert stranger.pid not in {m.pid for m in family.members()}
         assert family.end(timeout=10) == []
@@ -153,7 +153,7 @@ def test_the_orphans_of_a_dead_leader_are_found_by_their_mark(tmp_path: Path) ->
         leader = ProcessIdentity.of(process.pid)
         process.kill()
         process.wait()
-        family = Family(leader=leader, variable=mark.encode())
+        family = ProcessTree(leader=leader, variable=mark.encode())
         # The second has no mark any more, but shares the session with one that has.
         assert {m.pid for m in family.members()} == set(children)
         assert family.end(timeout=10) == []
@@ -167,15 +167,15 @@ def test_a_dead_leaders_session_without_any_mark_is_left_alone(tmp_path: Path) -
         process.kill()
         process.wait()
         try:
-            assert Family(leader=leader, variable=b"NOBODY_HAS=this").members() == []
+            assert ProcessTree(leader=leader, variable=b"NOBODY_HAS=this").members() == []
         finally:
             os.kill(child, signal.SIGKILL)
 
 
 def test_the_caller_and_its_ancestors_are_never_members(tmp_path: Path) -> None:
     code = (
-        "import os;from resolute.processes import *;"
-        "f=Family(leader=ProcessIdentity.of(os.getsid(0)),variable=b'RESOLUTE_TEST_FAMILY=own');"
+        "import os;from resolute.contracts.processes import *;"
+        "f=ProcessTree(leader=ProcessIdentity.of(os.getsid(0)),variable=b'RESOLUTE_TEST_FAMILY=own');"
         "print([m.pid for m in f.members()])"
     )
     script = f'sleep 61 & echo $!; echo ready; "{sys.executable}" -c "{code}"; true'
@@ -193,6 +193,6 @@ def test_a_family_that_forks_while_it_is_ended_ends_whole(tmp_path: Path) -> Non
     script = "f() { while true; do (sleep 0.05; sleep 61) & sleep 0.01; done; }; f & f & echo ready; wait"
     with running(script, variable=mark) as process:
         pids(process)
-        family = Family(leader=ProcessIdentity.of(process.pid), variable=mark.encode())
+        family = ProcessTree(leader=ProcessIdentity.of(process.pid), variable=mark.encode())
         assert family.end(timeout=10) == []
         assert family.members() == []

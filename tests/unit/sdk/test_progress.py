@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.clocks import ManualClock
 
-from resolute.progress import ProgressLines, counted
+from resolute.transfer.progress import ProgressLines, count_attempt
 
 GIB = 1 << 30
 
@@ -43,7 +43,7 @@ def test_an_attempt_that_fails_counts_for_nothing() -> None:
     progress = ProgressLines("it goes", total=100, say=said.append, clock=clock)
 
     def send(*, breaks: bool) -> None:
-        with counted(progress) as count:
+        with count_attempt(progress) as count:
             count(50)
             if breaks:
                 raise OSError("broken")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from resolute.run_directory import (
+from resolute.contracts.run.directory import (
     FLAGS_SIZE,
     Flags,
     MalformedFileError,
@@ -45,12 +45,12 @@ def test_what_lies_elsewhere_goes_when_it_is_told_to(tmp_path: Path, elsewhere: 
     for path in (file, kept):
         path.write_text("x")
     for path in (folder, file, later, folder):
-        run.note_remains(path)
-    run.remove_remains()
+        run.record_external_resource(path)
+    run.remove_external_resources()
     assert [path.name for path in elsewhere.iterdir()] == ["resolute-kept"]
     # What was noted before it came is noted no more.
     later.write_text("x")
-    run.remove_remains()
+    run.remove_external_resources()
     assert later.exists()
 
 
@@ -80,7 +80,7 @@ def test_only_what_a_run_leaves_there_is_removed_on_its_word(
     before = sorted(tmp_path.rglob("*"))
     run.remains.mkdir()
     (run.remains / "claim").symlink_to(claim.format(home=home, tmp=elsewhere))
-    run.remove_remains()
+    run.remove_external_resources()
     assert sorted(tmp_path.rglob("*")) == sorted([*before, run.remains])
 
 
@@ -90,10 +90,10 @@ def test_what_another_user_owns_stays(
     run, theirs = RunDirectory(tmp_path / "run"), elsewhere / "resolute-theirs"
     run.prepare()
     theirs.mkdir()
-    run.note_remains(theirs)
+    run.record_external_resource(theirs)
     uid = os.getuid()
     monkeypatch.setattr("os.getuid", lambda: uid + 1)
-    run.remove_remains()
+    run.remove_external_resources()
     assert theirs.exists()
 
 
@@ -102,7 +102,7 @@ def test_notes_that_lie_elsewhere_themselves_are_none(tmp_path: Path, elsewhere:
     run.prepare()
     (elsewhere / "others").write_text("x")
     run.remains.symlink_to(elsewhere)
-    run.remove_remains()
+    run.remove_external_resources()
     assert (elsewhere / "others").exists()
 
 
@@ -111,9 +111,9 @@ def test_things_of_one_name_in_different_places_both_go(tmp_path: Path, elsewher
     run.prepare()
     mine = elsewhere / "resolute-mine"
     mine.mkdir()
-    run.note_remains(tmp_path / "resolute-mine")
-    run.note_remains(mine)
-    run.remove_remains()
+    run.record_external_resource(tmp_path / "resolute-mine")
+    run.record_external_resource(mine)
+    run.remove_external_resources()
     assert not mine.exists()
 
 
@@ -145,8 +145,8 @@ def test_the_token_of_the_moment_is_read(tmp_path: Path) -> None:
 def test_the_first_reason_of_an_early_exit_counts(tmp_path: Path) -> None:
     run = RunDirectory(tmp_path)
     assert run.read_early_exit() == ""
-    assert run.leave_early_exit("INVALID_HP")
-    assert not run.leave_early_exit("USER_REQUESTED_STOP")
+    assert run.write_early_exit("INVALID_HP")
+    assert not run.write_early_exit("USER_REQUESTED_STOP")
     assert run.read_early_exit() == "INVALID_HP"
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from resolute.contracts.run.exit_record import ExitRecord
+from resolute.contracts.run.launch_order import LaunchOrder
+from resolute.contracts.run.lock import RunLock, is_locked
 from resolute.errors import ConflictError, InvalidArgumentError
-from resolute.exit_record import ExitRecord
-from resolute.launch_order import LaunchOrder
-from resolute.run_lock import RunLock, is_locked
 
 
 def test_an_order_reads_back_and_is_for_its_owner_alone(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_lock_that_is_handed_on_is_never_free_in_between(tmp_path: Path) -> No
     path = tmp_path / "lock"
     lock = RunLock.acquire(path)
     code = (
-        "import sys, pathlib; from resolute.run_lock import RunLock;"
+        "import sys, pathlib; from resolute.contracts.run.lock import RunLock;"
         "lock = RunLock.inherit(int(sys.argv[1]), pathlib.Path(sys.argv[2]));"
         "print('mine', flush=True); input()"
     )

@@ -8,7 +8,8 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-from resolute_searcher.events import (
+from resolute_searcher.engine.search import Entry, Search, fold
+from resolute_searcher.log.events import (
     Event,
     ExitReason,
     Started,
@@ -17,8 +18,7 @@ from resolute_searcher.events import (
     TrialExited,
     ValidationCompleted,
 )
-from resolute_searcher.operations import Close, Create, Operation, Shutdown, ValidateAfter
-from resolute_searcher.search import Entry, Search, fold
+from resolute_searcher.log.operations import Close, Create, Operation, Shutdown, ValidateAfter
 
 Metric = Callable[[int], float]
 """The metric of the trial with a number, counted from 1 in the order of creation."""

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from unit.searcher.harness import Run
 
-from resolute_searcher.events import ExitReason, Started, TrialClosed, TrialExited, ValidationCompleted
-from resolute_searcher.methods.halving import Halving
-from resolute_searcher.operations import Close, Create, Operation, Promote, ValidateAfter
-from resolute_searcher.search import Search
-from resolute_searcher.specs import AsyncHalvingSpec, SearchSpec
+from resolute_searcher.engine.search import Search
+from resolute_searcher.log.events import ExitReason, Started, TrialClosed, TrialExited, ValidationCompleted
+from resolute_searcher.log.operations import Close, Create, Operation, Promote, ValidateAfter
+from resolute_searcher.spec.halving import Halving
+from resolute_searcher.spec.search import AsyncHalvingSpec, SearchSpec
 
 WORST = sys.float_info.max
 
@@ -65,15 +65,15 @@ def test_rungs_have_absolute_lengths_of_one_at_least(
 
 
 @pytest.mark.parametrize(  # C.4 row 2, C.5
-    ("concurrent", "trials", "at_start"), [(4, 12, 4), (16, 12, 12), (0, 12, 9), (0, 5, 5), (1, 1, 1)]
+    ("concurrent", "trials", "initial_trials"), [(4, 12, 4), (16, 12, 12), (0, 12, 9), (0, 5, 5), (1, 1, 1)]
 )
 @pytest.mark.parametrize("stop_once", [False, True])
 def test_it_begins_with_what_may_run_at_once(
-    concurrent: int, trials: int, at_start: int, stop_once: bool
+    concurrent: int, trials: int, initial_trials: int, stop_once: bool
 ) -> None:
     run, started = begun(concurrent=concurrent, trials=trials, stop_once=stop_once)
-    assert len(started) == at_start
-    assert run.in_order() == [[1]] * at_start
+    assert len(started) == initial_trials
+    assert run.in_order() == [[1]] * initial_trials
 
 
 def test_a_report_lifts_itself_or_the_one_that_it_made_room_for() -> None:  # C.4 row 3

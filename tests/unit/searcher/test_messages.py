@@ -6,19 +6,16 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from support.searching import adaptive, spec
+from support.services.searcher import adaptive, spec
 
 from resolute.api.common.v1 import value_pb2
 from resolute.api.searcher.v1 import search_pb2 as pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
+from resolute.contracts.values import to_value
 from resolute.errors import InvalidArgumentError, ResoluteError
-from resolute.values import to_value
-from resolute_searcher.messages import entry_to, event_from, operation_from
-from resolute_searcher.methods.adaptive import AdaptiveMode
-from resolute_searcher.search import start
-from resolute_searcher.space import Categorical, Const, DoubleRange, IntRange, LogRange, Space
-from resolute_searcher.spec_messages import spec_from
-from resolute_searcher.specs import (
+from resolute_searcher.engine.search import start
+from resolute_searcher.spec.adaptive import AdaptiveMode
+from resolute_searcher.spec.search import (
     AdaptiveAshaSpec,
     AsyncHalvingSpec,
     GridSpec,
@@ -26,6 +23,9 @@ from resolute_searcher.specs import (
     SearchSpec,
     SingleSpec,
 )
+from resolute_searcher.spec.space import Categorical, Const, DoubleRange, IntRange, LogRange, Space
+from resolute_searcher.wire.log import entry_to, event_from, operation_from
+from resolute_searcher.wire.spec import spec_from
 
 AXES = pb.Space(
     hyperparameters={

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolute_searcher.packing import SpoiltError, pack, unpack
+from resolute_searcher.store.packing import CorruptStateError, pack, unpack
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -41,7 +41,7 @@ def test_numbers_that_json_lacks_come_back() -> None:
 def test_damage_is_noticed(data: st.DataObject) -> None:
     packed = bytearray(pack({"trials": {"a": [1, 2]}}))
     packed[data.draw(st.integers(0, len(packed) - 1))] ^= 1 << data.draw(st.integers(0, 7))
-    with pytest.raises(SpoiltError, match="damaged"):
+    with pytest.raises(CorruptStateError, match="damaged"):
         unpack(bytes(packed))
-    with pytest.raises(SpoiltError, match="damaged"):
+    with pytest.raises(CorruptStateError, match="damaged"):
         unpack(b"")

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 from unit.searcher.harness import drive_in_order
 
-from resolute_searcher.methods.adaptive import AdaptiveMode
-from resolute_searcher.preview import Preview, preview
-from resolute_searcher.search import Search
-from resolute_searcher.space import DoubleRange, Space
-from resolute_searcher.specs import (
+from resolute_searcher.engine.search import Search
+from resolute_searcher.planning.preview import Preview, preview
+from resolute_searcher.spec.adaptive import AdaptiveMode
+from resolute_searcher.spec.search import (
     AdaptiveAshaSpec,
     AsyncHalvingSpec,
     GridSpec,
@@ -18,6 +17,7 @@ from resolute_searcher.specs import (
     SearchSpec,
     SingleSpec,
 )
+from resolute_searcher.spec.space import DoubleRange, Space
 
 Endings = list[list[tuple[int, int]]]
 

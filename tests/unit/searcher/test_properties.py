@@ -16,8 +16,11 @@ from hypothesis import strategies as st
 
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.errors import FailedPreconditionError
-from resolute_searcher.actions import CloseTrial, CreateTrial, EndSearch, RunTrial, StopTrial
-from resolute_searcher.events import (
+from resolute_searcher.engine.replay import replay
+from resolute_searcher.engine.resume import accepts_extension, accepts_retry
+from resolute_searcher.engine.search import Entry, Search, fold
+from resolute_searcher.log.actions import CloseTrial, CreateTrial, EndSearch, RunTrial, StopTrial
+from resolute_searcher.log.events import (
     Event,
     ExitReason,
     Extended,
@@ -31,15 +34,9 @@ from resolute_searcher.events import (
     ValidationCompleted,
     ValidationReported,
 )
-from resolute_searcher.messages import entry_from, entry_to
-from resolute_searcher.methods.adaptive import AdaptiveMode
-from resolute_searcher.packing import pack, unpack
-from resolute_searcher.renewal import admits_extension, admits_retry
-from resolute_searcher.replay import replay
 from resolute_searcher.rng import RandomStream
-from resolute_searcher.search import Entry, Search, fold
-from resolute_searcher.space import Categorical, DoubleRange, IntRange, LogRange, Space
-from resolute_searcher.specs import (
+from resolute_searcher.spec.adaptive import AdaptiveMode
+from resolute_searcher.spec.search import (
     AdaptiveAshaSpec,
     AsyncHalvingSpec,
     GridSpec,
@@ -49,6 +46,9 @@ from resolute_searcher.specs import (
     SearchSpec,
     SingleSpec,
 )
+from resolute_searcher.spec.space import Categorical, DoubleRange, IntRange, LogRange, Space
+from resolute_searcher.store.packing import pack, unpack
+from resolute_searcher.wire.log import entry_from, entry_to
 
 PARTS = 5
 CASES = int(os.environ.get("RESOLUTE_PROPERTY_CASES", "2000")) // PARTS
@@ -168,7 +168,7 @@ class Chaos:
             if extended_first:
                 break
             try:
-                admits_retry(trial, request_id)
+                accepts_retry(trial, request_id)
             except FailedPreconditionError:
                 continue
             self.once(Retried(request_id))
@@ -181,7 +181,7 @@ class Chaos:
         if not raised:
             return False
         try:
-            admits_extension(self.search, Extended(**raised))
+            accepts_extension(self.search, Extended(**raised))
         except FailedPreconditionError:
             return False
         self.once(Extended(**raised))

@@ -8,7 +8,7 @@ from bisect import bisect_left, bisect_right
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolute_searcher.methods.rung import Rung
+from resolute_searcher.methods.successive_halving.rung import Rung
 
 METRICS = st.lists(st.integers(-5, 5).map(float), max_size=80)
 DIVISORS = st.sampled_from([1.5, 2.0, 3.0, 4.0, 7.3])

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from resolute.api.searcher.v1 import search_pb2 as pb
-from resolute.client.remote.searches import Unanswered
-from resolute.client.states import ExperimentState
+from resolute.client.remote.searches import PendingEvents
+from resolute.client.schema.states import ExperimentState
 from resolute.searcher import (
     Close,
     Create,
@@ -86,10 +86,10 @@ class Script:
     posts: list[tuple[int, list[str]]] = field(default_factory=list)
     cut_at: int = 0
 
-    def poll(self, *, wait: float) -> Unanswered:
+    def poll(self, *, wait: float) -> PendingEvents:
         answered = self.posts[-1][0] if self.posts else 0
         left = tuple(event for event in self.events if event.sequence > answered)
-        return Unanswered(left, {NAME: 0.5}, over=False)
+        return PendingEvents(left, {NAME: 0.5}, over=False)
 
     def post(self, operations: Sequence[pb.Operation], *, answers: int) -> None:
         if answers == self.cut_at:

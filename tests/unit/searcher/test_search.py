@@ -9,8 +9,9 @@ import pytest
 from unit.searcher.harness import Run, drive_in_order
 
 from resolute.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
-from resolute_searcher.actions import CloseTrial, CreateTrial, EndSearch, RunTrial
-from resolute_searcher.events import (
+from resolute_searcher.engine.search import Search, fold
+from resolute_searcher.log.actions import CloseTrial, CreateTrial, EndSearch, RunTrial
+from resolute_searcher.log.events import (
     ExitReason,
     Sealed,
     Started,
@@ -19,9 +20,8 @@ from resolute_searcher.events import (
     TrialExited,
     ValidationCompleted,
 )
-from resolute_searcher.operations import Close, Create, Promote, Shutdown, ValidateAfter
-from resolute_searcher.search import Search, fold
-from resolute_searcher.specs import (
+from resolute_searcher.log.operations import Close, Create, Promote, Shutdown, ValidateAfter
+from resolute_searcher.spec.search import (
     AdaptiveAshaSpec,
     AsyncHalvingSpec,
     GridSpec,

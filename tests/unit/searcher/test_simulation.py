@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 
 import pytest
-from support.searching import adaptive, spec
+from support.services.searcher import adaptive, spec
 
 from resolute.api.searcher.v1 import search_pb2 as pb
 from resolute.errors import InvalidArgumentError
-from resolute_searcher.curves import RecordedCurve, RecordedCurves, SyntheticCurves
-from resolute_searcher.preview import preview
-from resolute_searcher.replay import replay
-from resolute_searcher.search import Entry
+from resolute_searcher.engine.replay import replay
+from resolute_searcher.engine.search import Entry
+from resolute_searcher.planning.curves import RecordedCurve, RecordedCurves, SyntheticCurves
+from resolute_searcher.planning.preview import preview
+from resolute_searcher.planning.simulation import Simulation, simulate
 from resolute_searcher.servicers.planning import synthetic
-from resolute_searcher.simulation import Simulation, simulate
-from resolute_searcher.spec_messages import spec_from
+from resolute_searcher.wire.spec import spec_from
 
 
 def played(message: pb.SearchSpec, *, slots: int = 0) -> Simulation:

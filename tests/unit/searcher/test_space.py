@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resolute.errors import InvalidArgumentError
-from resolute_searcher.faults import Faults
 from resolute_searcher.methods.base import Sampler
 from resolute_searcher.rng import RandomStream
-from resolute_searcher.space import (
+from resolute_searcher.spec.space import (
     Categorical,
     Const,
     DoubleRange,
@@ -21,6 +20,7 @@ from resolute_searcher.space import (
     LogRange,
     Space,
 )
+from resolute_searcher.spec.violations import Violations
 
 DOCUMENTED = Space(
     {
@@ -108,9 +108,9 @@ def test_nested_groups_draw_where_their_name_stands() -> None:  # C.2 rule 3
     ],
 )
 def test_a_wrong_hyperparameter_is_named_with_what_is_wrong(axis: Hyperparameter, complaint: str) -> None:
-    faults = Faults()
-    Space({"x": axis, "fine": Const(None)}).check("hyperparameters", faults)
+    violations = Violations()
+    Space({"x": axis, "fine": Const(None)}).check("hyperparameters", violations)
     with pytest.raises(InvalidArgumentError, match=r"hyperparameters\.x") as caught:
-        faults.raise_any("space")
+        violations.raise_if_any("space")
     assert complaint in str(caught.value)
     assert len(caught.value.violations) == 1

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from support.searching import spec
+from support.services.searcher import spec
 
 from resolute.api.searcher.v1 import search_pb2 as pb
-from resolute.values import to_value
-from resolute_searcher.curves import SyntheticCurves
-from resolute_searcher.events import Started, Suggested, TrialClosed, ValidationCompleted
-from resolute_searcher.external import SAMPLERS
-from resolute_searcher.replay import replay
-from resolute_searcher.search import Entry, Search
-from resolute_searcher.spec_messages import spec_from
-from resolute_searcher.suggest import available, suggest
+from resolute.contracts.values import to_value
+from resolute_searcher.engine.replay import replay
+from resolute_searcher.engine.search import Entry, Search
+from resolute_searcher.log.events import Started, Suggested, TrialClosed, ValidationCompleted
+from resolute_searcher.planning.curves import SyntheticCurves
+from resolute_searcher.runtime.optuna_sampler import available, suggest
+from resolute_searcher.wire.external_methods import SAMPLERS
+from resolute_searcher.wire.spec import spec_from
 
 SPACE = pb.Space(
     hyperparameters={

@@ -8,12 +8,11 @@ from collections.abc import Callable
 import pytest
 from unit.searcher.harness import Run, drive_at_random, drive_in_order
 
-from resolute_searcher.methods.adaptive import AdaptiveMode
+from resolute_searcher.engine.search import Search
+from resolute_searcher.methods.multi_bracket import MultiBracketSearch
 from resolute_searcher.methods.random_search import RandomSearch
-from resolute_searcher.methods.tournament import TournamentSearch
-from resolute_searcher.search import Search
-from resolute_searcher.space import DoubleRange, Space
-from resolute_searcher.specs import (
+from resolute_searcher.spec.adaptive import AdaptiveMode
+from resolute_searcher.spec.search import (
     AdaptiveAshaSpec,
     AsyncHalvingSpec,
     GridSpec,
@@ -22,6 +21,7 @@ from resolute_searcher.specs import (
     SearchSpec,
     SingleSpec,
 )
+from resolute_searcher.spec.space import DoubleRange, Space
 
 
 def search(method: MethodSpec, *, smaller: bool = True, space: Space | None = None, seed: int = 0) -> Search:
@@ -186,7 +186,7 @@ def test_adaptive_asha_splits_five_trials_over_two_brackets(  # C.8 vectors 30, 
 
 def test_a_tournament_runs_its_brackets_side_by_side() -> None:  # C.8 vector 38
     tournament = search(RandomSpec(max_length=300, max_trials=2))
-    tournament._method = TournamentSearch(
+    tournament._method = MultiBracketSearch(
         [
             RandomSearch(max_length=300, max_trials=2, max_concurrent_trials=2),
             RandomSearch(max_length=200, max_trials=3, max_concurrent_trials=2),

@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection
 
 from resolute.errors import ConflictError, NotFoundError, QuotaError
 from resolute_serving.context import Role, User, actor, current_principal
-from resolute_serving.database import Database
+from resolute_serving.database.engine import Database
 
 TABLE = sa.Table(
     "items", sa.MetaData(), sa.Column("id", sa.Integer, primary_key=True), sa.Column("text", sa.Text)

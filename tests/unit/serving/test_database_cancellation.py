@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute.errors import UnavailableError
-from resolute_serving.database import Database
+from resolute_serving.database.engine import Database
 
 TABLE = sa.Table("marks", sa.MetaData(), sa.Column("mark", sa.Text))
 

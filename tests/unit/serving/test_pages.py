@@ -6,7 +6,7 @@ import pytest
 
 from resolute.api.experiments.v1 import experiments_service_pb2 as pb2
 from resolute.errors import InvalidArgumentError
-from resolute_serving.pages import decode_token, encode_token, page_size
+from resolute_serving.pagination import decode_token, encode_token, page_size
 
 
 @pytest.mark.parametrize(("asked", "given"), [(0, 100), (7, 7), (5000, 1000)])

@@ -19,8 +19,8 @@ from resolute.api.logs.v1 import logs_service_pb2 as logs
 from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
 from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
 from resolute.errors import PermissionDeniedError
+from resolute_serving.auth.permissions import PERMISSIONS, authorize
 from resolute_serving.context import Anonymous, Principal, Role, ServiceAccount, TrialRun, User
-from resolute_serving.permissions import PERMISSIONS, authorize
 
 TRIAL = TrialRun(trial_id="t", run=2, experiment_id="e", allocation_id="t.2", workspace="w")
 

@@ -12,14 +12,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.clocks import ManualClock
 
 from resolute.errors import UnauthenticatedError
-from resolute_serving.context import Principal, Role, ServiceAccount, TrialRun, User
-from resolute_serving.tokens import (
+from resolute_serving.auth.tokens import (
     RevokedTokens,
     StaticKeys,
     TokenSigner,
     TokenVerifier,
     load_or_create_key,
 )
+from resolute_serving.context import Principal, Role, ServiceAccount, TrialRun, User
 
 RUN = TrialRun(trial_id="t", run=3, experiment_id="e", allocation_id="t.3", workspace="w")
 

@@ -14,16 +14,16 @@ from resolute import errors
 from resolute.api.logs.v1 import logs_service_pb2 as logs
 from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
 from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
-from resolute.spool.ack import AckFile
-from resolute.spool.batches import RunIdentity, level_of, reports_request
-from resolute.spool.delivery import Answer, LineDelivery, ReportDelivery
-from resolute.spool.format import Line, Row, Schema, Stdtype
-from resolute.spool.lines import LineWriter
+from resolute.contracts.spool_ack import AckFile
+from resolute.contracts.spool_format import Line, Row, Schema, Stdtype
+from resolute.spool.delivery.requests import RunIdentity, level_of, reports_request
+from resolute.spool.delivery.sender import STUCK_AFTER_FAILURES, SpoolSender
+from resolute.spool.delivery.sender_thread import SenderThread
+from resolute.spool.delivery.services import IngestResult, LineDelivery, ReportDelivery
+from resolute.spool.line_splitter import MAX_LINE
+from resolute.spool.line_writer import LineWriter
 from resolute.spool.reader import Chunk, SpoolReader
-from resolute.spool.reports import ReportWriter, append_refusals, read_refusals, refusals_of
-from resolute.spool.sender import HOPELESS_DEFECTS, SpoolSender
-from resolute.spool.splitter import MAX_LINE
-from resolute.spool.thread import SenderThread
+from resolute.spool.report_writer import ReportWriter, append_refusals, read_refusals, refusals_of
 
 IDENTITY = RunIdentity(
     trial_id="trial", run=1, experiment_id="experiment", searcher_metric="loss", time_metric=""
@@ -435,7 +435,7 @@ def test_the_next_batch_is_made_while_the_service_works_on_one(tmp_path: Path) -
     packed = [threading.Event() for _ in range(100)]
 
     class Watched(ReportDelivery):
-        def pack(self, source: str, chunk: Chunk) -> Callable[[], Answer]:
+        def pack(self, source: str, chunk: Chunk) -> Callable[[], IngestResult]:
             packed[sum(event.is_set() for event in packed)].set()
             return super().pack(source, chunk)
 
@@ -537,18 +537,18 @@ def test_a_spool_that_meets_a_defect_does_not_hold_up_the_others(tmp_path: Path)
     sender = SpoolSender(tmp_path, delivery, clock=clock, jitter=lambda: 0.5)
     bad.report("training", 1, {"loss": 1.0})
     good.report("training", 2, {"loss": 2.0})
-    hopeless = []
-    for _ in range(HOPELESS_DEFECTS):
+    stuck = []
+    for _ in range(STUCK_AFTER_FAILURES):
         sender.pump()
         clock.now += 60.0
-        hopeless.append(sender.hopeless)
-    assert hopeless == [False] * (HOPELESS_DEFECTS - 1) + [True]
+        stuck.append(sender.stuck)
+    assert stuck == [False] * (STUCK_AFTER_FAILURES - 1) + [True]
     assert [row[1] for row in receiver.all_rows()] == [2]
 
     broken.clear()
     clock.now += 600.0
     pump_all(sender, clock)
-    assert not sender.hopeless
+    assert not sender.stuck
     assert sorted(row[1] for row in receiver.all_rows()) == [1, 2]
 
 
@@ -561,5 +561,5 @@ def test_a_thread_knows_when_to_wait_is_in_vain(tmp_path: Path) -> None:
     thread = SenderThread(Broken(tmp_path, delivery), name="test-sender", idle_seconds=0.001)
     thread.start()
     assert not thread.drain(timeout=3600.0)
-    assert thread.hopeless
+    assert thread.stuck
     thread.stop()

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolute.spool.splitter import MAX_LINE, LineSplitter
+from resolute.spool.line_splitter import MAX_LINE, LineSplitter
 
 
 def split(*chunks: bytes) -> list[bytes]:

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from resolute.contracts.spool_ack import AckFile
+from resolute.contracts.spool_format import FILE_HEADER, Line, Report, Row, Stdtype
 from resolute.errors import DataLossError, QuotaError
-from resolute.spool.ack import AckFile
-from resolute.spool.format import FILE_HEADER, Line, Report, Row, Stdtype
-from resolute.spool.lines import LineWriter
+from resolute.spool.line_splitter import MAX_LINE
+from resolute.spool.line_writer import LineWriter
 from resolute.spool.reader import Record, SpoolReader
-from resolute.spool.reports import ReportWriter
-from resolute.spool.splitter import MAX_LINE
+from resolute.spool.report_writer import ReportWriter
 
 
 def read_all(path: Path) -> list[Record]:

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pytest
-from support.serving import Running, serving
+from support.services.in_process import Running, serving
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2 as types
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as messages
 from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import CheckpointsServiceStub
+from resolute.contracts.values import MAX_DEPTH, to_value
 from resolute.errors import (
     AlreadyExistsError,
     FailedPreconditionError,
@@ -25,7 +26,6 @@ from resolute.errors import (
     RunSupersededError,
     UnauthenticatedError,
 )
-from resolute.values import MAX_DEPTH, to_value
 from resolute_checkpoints.blueprint import BLUEPRINT
 from resolute_serving.context import Role, TrialRun
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import grpc
-from support.serving import Running, serving
+from support.services.in_process import Running, serving
 from wire.cli.scripted_handlers import Handlers
 from wire.cli.scripted_state import State
 
@@ -29,7 +29,7 @@ from resolute.api.logs.v1 import logs_service_pb2_grpc
 from resolute.api.metrics.v1 import metrics_service_pb2_grpc
 from resolute.api.searcher.v1 import searcher_service_pb2_grpc
 from resolute_serving.context import Role
-from resolute_serving.service import Blueprint
+from resolute_serving.server.service import Blueprint
 
 ResultT = TypeVar("ResultT")
 _MODULES = (

@@ -24,10 +24,10 @@ from resolute.api.experiments.v1 import (
 from resolute.api.logs.v1 import logs_service_pb2
 from resolute.api.metrics.v1 import metrics_service_pb2
 from resolute.api.searcher.v1 import search_pb2, searcher_service_pb2
+from resolute.contracts.values import from_value, to_value
 from resolute.errors import IllegalTransitionError, NotFoundError
-from resolute.values import from_value, to_value
 from resolute_serving.context import actor
-from resolute_serving.pages import decode_token, encode_token, page_size
+from resolute_serving.pagination import decode_token, encode_token, page_size
 
 
 class Handlers:

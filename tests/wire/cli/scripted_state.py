@@ -11,7 +11,7 @@ from resolute.api.checkpoints.v1 import checkpoint_pb2
 from resolute.api.experiments.v1 import experiment_pb2, experiments_service_pb2
 from resolute.api.logs.v1 import logs_service_pb2
 from resolute.api.metrics.v1 import metrics_service_pb2
-from resolute.values import to_value
+from resolute.contracts.values import to_value
 
 TERMINAL = frozenset(
     {

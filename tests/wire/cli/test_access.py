@@ -11,9 +11,9 @@ from support.ports import free_port
 from wire.cli.conftest import CommandLine
 from wire.cli.scripted import ScriptedCluster
 
-from resolute.clock import SYSTEM_CLOCK
+from resolute.contracts.clock import SYSTEM_CLOCK
+from resolute_serving.auth.tokens import TokenSigner
 from resolute_serving.context import Role, User
-from resolute_serving.tokens import TokenSigner
 
 
 def test_without_a_cluster_it_says_how_to_get_one(resolute: CommandLine) -> None:

@@ -13,8 +13,8 @@ from wire.cli.scripted import ScriptedCluster
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2
 from resolute.api.experiments.v1 import experiment_pb2
-from resolute.client import convert
-from resolute.client.places import Places
+from resolute.client.downloads.paths import DownloadPaths
+from resolute.client.schema import convert
 from resolute.errors import UnavailableError
 
 FILES = {"model.pt": b"m" * 5000, "sub/extra.txt": b"extra"}
@@ -173,7 +173,7 @@ def test_a_full_disk_is_named(cluster: ScriptedCluster, resolute: CommandLine, t
     trained(cluster)
     message = cluster.state.checkpoints[0]
     record = convert.checkpoint(message)
-    partial = Places(tmp_path / "here", record).partial(record.files[0])
+    partial = DownloadPaths(tmp_path / "here", record).partial(record.files[0])
     partial.parent.mkdir(parents=True)
     partial.symlink_to("/dev/full")
     outcome = resolute("c", "download", message.checkpoint_id, "-o", "here")

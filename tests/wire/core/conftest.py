@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.core_cluster import Trial, cluster
-from support.s3 import S3Server, s3_server
+from support.clusters.trial_cluster import Trial, cluster
+from support.object_stores.s3 import S3Server, s3_server
 
 
 @pytest.fixture

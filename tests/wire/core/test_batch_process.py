@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from support.core_cluster import Trial
+from support.clusters.trial_cluster import Trial
 from torch.utils.data import TensorDataset
 
 import resolute

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support.core_cluster import Trial
+from support.clusters.trial_cluster import Trial
 
 import resolute
 from resolute import core

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.core_cluster import Trial, cluster
-from support.s3 import S3Server
-from support.servers import KINDS, ObjectServer, object_server
+from support.clusters.trial_cluster import Trial, cluster
+from support.object_stores.s3 import S3Server
+from support.object_stores.servers import KINDS, ObjectServer, object_server
 
 from resolute import core
 from resolute.errors import FailedPreconditionError
 from resolute.trial_errors import CheckpointNotFound
-from resolute_checkpoints.blobs.parts import MULTIPART_BYTES
+from resolute_checkpoints.blobs.buckets.multipart import MULTIPART_BYTES
 
 
 def storage(server: S3Server, bucket: str) -> dict[str, str]:
@@ -118,7 +118,7 @@ def test_the_shards_of_a_model_go_to_the_bucket_and_come_from_there(
     from torch.distributed.checkpoint.state_dict_loader import load
     from torch.distributed.checkpoint.state_dict_saver import save
 
-    from resolute.pytorch.sharded import CheckpointReader, checkpoint_writer
+    from resolute.pytorch.checkpointing.sharded import CheckpointReader, checkpoint_writer
 
     with core.init(checkpoint_storage=storage(server, server.new_bucket())) as context:
         with checkpoint_writer(context.checkpoint, {"steps_completed": 3}) as (writer, checkpoint_id):

@@ -7,16 +7,23 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from support.core_cluster import Trial
-from support.s3 import S3Server
-from support.store_proxy import FINE, Asked, Mood, StoreProxy, Trouble, store_proxy
+from support.clusters.trial_cluster import Trial
+from support.object_stores.proxy import (
+    FINE,
+    Disturbance,
+    ProxyBehaviour,
+    ProxyRequest,
+    StoreProxy,
+    store_proxy,
+)
+from support.object_stores.s3 import S3Server
 
 from resolute import core
-from resolute.client import sources
-from resolute.client.download import download
+from resolute.client.connection.session import Session
+from resolute.client.downloads import sources
+from resolute.client.downloads.checkpoint_files import download
+from resolute.client.downloads.sources import DownloadMode
 from resolute.client.remote.checkpoints import Checkpoints, Presigned
-from resolute.client.session import Session
-from resolute.client.sources import DownloadMode
 from resolute.errors import FailedPreconditionError, NotFoundError, UnavailableError
 
 Storage = str | dict[str, str]
@@ -72,11 +79,11 @@ def files_in(directory: Path) -> dict[str, bytes]:
     }
 
 
-def for_each(name: str, *, times: int, trouble: Trouble) -> Mood:
+def for_each(name: str, *, times: int, trouble: Disturbance) -> ProxyBehaviour:
     """Troubles the first requests for the bytes of one file."""
     left = [times]
 
-    def mood(asked: Asked) -> Trouble:
+    def mood(asked: ProxyRequest) -> Disturbance:
         if asked.method != "GET" or not asked.path.endswith(name) or not left[0]:
             return FINE
         left[0] -= 1
@@ -137,7 +144,7 @@ def test_a_directory_of_another_checkpoint_is_refused_and_stays_as_it_is(
         download(second, tmp_path / "back", registry=registry)
     assert "(metadata.json, model); download into an empty directory" in str(caught.value)
     assert files_in(tmp_path / "back") == {"model": b"1", "same": b"s"}
-    proxy.mood = for_each("model", times=99, trouble=Trouble(status=404))
+    proxy.mood = for_each("model", times=99, trouble=Disturbance(status=404))
     with pytest.raises(NotFoundError, match=r"model of checkpoint .* is gone from its bucket"):
         download(first, tmp_path / "half", registry=registry)
     with pytest.raises(FailedPreconditionError, match=f"an unfinished download of checkpoint {first.uuid}"):
@@ -186,14 +193,14 @@ def test_urls_that_ran_out_are_renewed(
     assert sorted(path for paths in asked[1:] for path in paths) == ["metadata.json", "model", "other"]
 
 
-@pytest.mark.parametrize("trouble", [Trouble(status=503), Trouble(cut=True)])
+@pytest.mark.parametrize("trouble", [Disturbance(status=503), Disturbance(cut=True)])
 def test_a_store_that_is_busy_or_breaks_off_is_tried_again_from_where_it_was(
     bucket: dict[str, str],
     store: Store,
     registry: Checkpoints,
     proxy: StoreProxy,
     tmp_path: Path,
-    trouble: Trouble,
+    trouble: Disturbance,
 ) -> None:
     files = {"model": os.urandom(1 << 20), "other": b"o"}
     checkpoint = registry.get(store(bucket, files))
@@ -213,8 +220,8 @@ def test_a_store_that_stays_away_ends_the_download_and_the_next_goes_on(
 ) -> None:
     files = {f"{place:03}": bytes([place]) * 10 for place in range(100)} | {"model": b"m"}
     checkpoint = registry.get(store(bucket, files))
-    proxy.mood = for_each("model", times=99, trouble=Trouble(status=503))
-    monkeypatch.setattr(sources, "PATIENCE", 0.2)
+    proxy.mood = for_each("model", times=99, trouble=Disturbance(status=503))
+    monkeypatch.setattr(sources, "OUTAGE_TIMEOUT", 0.2)
     with pytest.raises(UnavailableError, match="is busy"):
         download(checkpoint, tmp_path / "back", registry=registry)
     assert not (tmp_path / "back" / "metadata.json").exists()

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from support.core_cluster import Trial
+from support.clusters.trial_cluster import Trial
 
 SCRIPT = Path(__file__).with_name("trainer_that_forks.py")
 

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.core_cluster import Trial
-from support.ranks import results_of
-from support.s3 import S3Server
-from support.store_proxy import StoreProxy, Trouble, store_proxy
+from support.clusters.trial_cluster import Trial
+from support.object_stores.proxy import Disturbance, StoreProxy, store_proxy
+from support.object_stores.s3 import S3Server
+from support.training.rank_threads import rank_results
 
 from resolute import core
 from resolute.core import DistributedContext, DownloadMode
 from resolute.errors import UnavailableError
-from resolute.file_cache import DIRECTORY_VARIABLE, LIMIT_VARIABLE
+from resolute.transfer.cache import DIRECTORY_VARIABLE, LIMIT_VARIABLE
 
 CONTENT = {"a": b"a" * 50_000, "d/b": b"b" * 50_000}
 
@@ -60,7 +60,7 @@ def test_what_was_restored_once_needs_no_store(
     with core.init(checkpoint_storage=storage) as context:
         checkpoint_id = store(context)
         assert is_whole(context, checkpoint_id)
-        proxy.mood = lambda _: Trouble(status=500)
+        proxy.mood = lambda _: Disturbance(status=500)
         assert is_whole(context, checkpoint_id)
         assert [fetched(proxy, name) for name in ("/a", "d/b", "metadata.json")] == [1, 1, 1]
     monkeypatch.delenv(DIRECTORY_VARIABLE)
@@ -89,7 +89,7 @@ def test_processes_of_a_machine_that_want_the_same_fetch_it_once(
 ) -> None:
     with core.init(checkpoint_storage=storage) as context:
         checkpoint_id = store(context)
-    proxy.mood = lambda _: Trouble(pace=500_000)
+    proxy.mood = lambda _: Disturbance(pace=500_000)
 
     def work(dist: DistributedContext) -> None:
         target = tmp_path / f"rank{dist.rank}"
@@ -97,7 +97,7 @@ def test_processes_of_a_machine_that_want_the_same_fetch_it_once(
             context.checkpoint.download(checkpoint_id, target, DownloadMode.NoSharedDownload)
         assert all((target / name).read_bytes() == data for name, data in CONTENT.items())
 
-    results_of(4, work)
+    rank_results(4, work)
     assert (fetched(proxy, "/a"), fetched(proxy, "d/b")) == (1, 1)
 
 

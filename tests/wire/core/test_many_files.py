@@ -8,20 +8,20 @@ import uuid
 from pathlib import Path
 
 import pytest
-from support.core_cluster import Trial
-from support.s3 import S3Server
+from support.clusters.trial_cluster import Trial
+from support.object_stores.s3 import S3Server
 
 from resolute import core
 from resolute.api.checkpoints.v1 import checkpoint_pb2 as types
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as api
 from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import CheckpointsServiceStub
-from resolute.client.download import download
+from resolute.client.connection.session import Session
+from resolute.client.downloads.checkpoint_files import download
+from resolute.client.downloads.sources import DownloadMode
 from resolute.client.remote.checkpoints import Checkpoints
-from resolute.client.session import Session
-from resolute.client.sources import DownloadMode
-from resolute.rpc import manifests
+from resolute.contracts.values import to_value
+from resolute.rpc import checkpoint_files
 from resolute.rpc.channel import open_channel
-from resolute.values import to_value
 
 MANY = 100_000
 SEVERAL = 10_000
@@ -73,14 +73,14 @@ def test_a_hundred_thousand_files_are_committed_listed_and_found_again(trial: Tr
         )
         assert request.ByteSize() > LARGEST_MESSAGE
         for _ in range(2):  # again, as after an answer that was lost
-            manifests.commit(stub, request, deadline=300)
+            checkpoint_files.commit(stub, request, deadline=300)
         listed = stub.ListCheckpoints(api.ListCheckpointsRequest(trial_id=trial.trial_id)).checkpoints
         assert [(each.checkpoint_id, each.file_count) for each in listed] == [
             (checkpoint_id, MANY),
             (small, 2),
         ]
         assert (len(listed[0].files), len(listed[1].files)) == (0, 2)
-        assert list(manifests.files_of(stub, listed[0])) == sorted(files, key=lambda file: file.path)
+        assert list(checkpoint_files.files_of(stub, listed[0])) == sorted(files, key=lambda file: file.path)
         read = api.ReadFileRequest(checkpoint_id=checkpoint_id, path="007/0042")
         assert b"".join(part.data for part in stub.ReadFile(read)) == b"x"
     with core.init() as context:

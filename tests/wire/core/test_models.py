@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import structlog
-from support.core_cluster import Trial, cluster
+from support.clusters.trial_cluster import Trial, cluster
 
 from resolute import core
 from resolute.cli.main import run

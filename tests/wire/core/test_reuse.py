@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from support.core_cluster import Trial
-from support.s3 import S3Server
+from support.clusters.trial_cluster import Trial
+from support.object_stores.s3 import S3Server
 
 from resolute import core
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as api

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 import torch
-from support.core_cluster import Trial, cluster
-from support.trials import LineTrial, local_context, same, weights
+from support.clusters.trial_cluster import Trial, cluster
+from support.training.trials import LineTrial, local_context, same, weights
 
 import resolute
 from resolute import pytorch
 from resolute.api.searcher.v1 import search_pb2 as search
-from resolute.core.samples import MachineSampler
+from resolute.core.system_metrics import MachineSampler
 from resolute.pytorch import Batch, Trainer
-from resolute.pytorch.random_state import seed_all
+from resolute.pytorch.checkpointing.random_state import seed_all
 
 LENGTH = 8
 """What the only operation of the search asks for, in batches."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.platform import Platform, platform
+from support.clusters.all_services import Platform, platform
 
 from resolute import errors
 from resolute.api.experiments.v1 import jobs_service_pb2 as pb2

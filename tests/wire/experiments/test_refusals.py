@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from support.platform import Platform, platform
+from support.clusters.all_services import Platform, platform
 
 from resolute.api.experiments.v1 import experiment_pb2
 from resolute_experiments.store import outbox

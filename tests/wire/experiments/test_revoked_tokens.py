@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 from support.clocks import ManualClock
-from support.serving import Running, serving
+from support.services.in_process import Running, serving
 
 from resolute.api.experiments.v1 import access_service_pb2 as pb2
 from resolute.api.experiments.v1.access_service_pb2_grpc import AccessServiceStub
 from resolute.errors import UnauthenticatedError
 from resolute_experiments.blueprint import BLUEPRINT
+from resolute_serving.auth.keys import FetchedKeys
+from resolute_serving.auth.tokens import TokenVerifier, load_or_create_key
 from resolute_serving.context import Role, User
-from resolute_serving.keys import FetchedKeys
-from resolute_serving.tokens import TokenVerifier, load_or_create_key
 
 HALF_A_MINUTE = 31.0
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from support.clocks import ManualClock
-from support.platform import platform
+from support.clusters.all_services import platform
 
 from resolute.api.experiments.v1 import allocations_service_pb2 as pb2
 from resolute.api.experiments.v1 import allocations_service_pb2_grpc
-from resolute_experiments.conductor import SIGNALS
+from resolute_experiments.lifecycle.controller import SIGNALS
 
 
 @pytest.mark.timeout(60)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.core_cluster import Trial, cluster
+from support.clusters.trial_cluster import Trial, cluster
 
 from resolute.api.searcher.v1 import search_pb2 as search
 

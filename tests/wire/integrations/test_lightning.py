@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.lightning_modules import BATCHES, Line, loader, trainer
-from support.trials import same, weights_of
+from support.training.lightning_modules import BATCHES, Line, loader, trainer
+from support.training.trials import same, weights_of
 
 from resolute import core
 from resolute.lightning import ResoluteCallback, ResoluteLogger

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import lightning_modules, transformers_models
-from support.trials import Recorder
+from support.training import lightning_modules, transformers_models
+from support.training.trials import Recorder
 
 from resolute import core
 from resolute.lightning import ResoluteCallback, ResoluteLogger

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.transformers_models import STEPS, arguments, make_trainer
-from support.trials import same, weights_of
+from support.training.transformers_models import STEPS, arguments, make_trainer
+from support.training.trials import same, weights_of
 from transformers import Trainer, TrainerCallback
 
 from resolute import core, info

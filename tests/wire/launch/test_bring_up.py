@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.control_plane import control_plane, pack
-from support.supervisors import supervised
+from support.clusters.control_plane import control_plane, pack
+from support.clusters.supervisors import supervised
 
-from resolute.run_directory import read_json
+from resolute.contracts.run.directory import read_json
 
 SHARED = "a key that the containers of a run share"
 DUMP = """

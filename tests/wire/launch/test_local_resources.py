@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from faults.victims import Role, processes_of
-from support.control_plane import ControlPlane, control_plane
+from faults.harness.cluster_processes import Role, processes_of
+from support.clusters.control_plane import ControlPlane, control_plane
 
-from resolute.processes import ProcessIdentity
-from resolute.run_directory import RunDirectory, read_json
-from resolute.run_lock import is_locked
-from resolute.spool.format import Line, Stdtype
-from resolute.spool.lines import LineWriter
-from resolute_experiments.resources.base import AllocationSpec, ContainerReport, ContainerState
-from resolute_experiments.resources.local import LocalResourceManager
+from resolute.contracts.processes import ProcessIdentity
+from resolute.contracts.run.directory import RunDirectory, read_json
+from resolute.contracts.run.lock import is_locked
+from resolute.contracts.spool_format import Line, Stdtype
+from resolute.spool.line_writer import LineWriter
+from resolute_experiments.resources.local.manager import LocalResourceManager
+from resolute_experiments.resources.protocol import AllocationSpec, ContainerReport, ContainerState
 
 ALLOCATION = "allocation-1"
 TRAIN = "echo training; while true; do sleep 0.05; done"
@@ -80,7 +80,7 @@ async def seen(plane: ControlPlane, condition: Callable[[], Any]) -> None:
     await asyncio.to_thread(plane.wait_for, condition)
 
 
-async def come_true(condition: Callable[[], Any]) -> None:
+async def wait_until_async(condition: Callable[[], Any]) -> None:
     while not condition():  # noqa: ASYNC110  # nothing tells of what the file system shows
         await asyncio.sleep(0.02)
 
@@ -186,7 +186,7 @@ def test_orphans_of_a_supervisor_that_died_while_nobody_watched_are_ended_too(tm
                 child = identity(run_of(tmp_path).child_file)
                 os.kill(identity(run_of(tmp_path).supervisor_file).pid, signal.SIGKILL)
                 async with managing(tmp_path) as (second, _):
-                    await come_true(lambda: not is_locked(run_of(tmp_path).lock_file))
+                    await wait_until_async(lambda: not is_locked(run_of(tmp_path).lock_file))
                     assert child.is_alive()
                     (report,) = await second.inspect(ALLOCATION)
                     assert report.state is ContainerState.LOST
@@ -314,7 +314,7 @@ def test_a_released_run_leaves_nothing_on_disk(tmp_path: Path) -> None:
                 # Released as soon as the exit was reported, while the supervisor is still about to leave.
                 await seen(plane, lambda: plane.exits)
                 await manager.release(ALLOCATION)
-                await come_true(lambda: not list((tmp_path / "runs").iterdir()))
+                await wait_until_async(lambda: not list((tmp_path / "runs").iterdir()))
                 await manager.release(ALLOCATION)
                 assert await manager.inspect(ALLOCATION) == []
 
@@ -338,7 +338,7 @@ def test_what_a_lost_run_left_undelivered_is_sent_before_it_is_removed(tmp_path:
                 plane.start()
                 async with managing(tmp_path):
                     await seen(plane, lambda: "written in its last moment" in plane.text())
-                    await come_true(lambda: not list((tmp_path / "runs").iterdir()))
+                    await wait_until_async(lambda: not list((tmp_path / "runs").iterdir()))
 
     scenario(body)
 
@@ -357,11 +357,11 @@ def test_what_is_left_is_sent_even_when_its_sender_is_killed(tmp_path: Path) -> 
                 writer.append_lines([Line(1.0, Stdtype.STDOUT, b"written in its last moment")])
                 plane.stop()
                 await manager.release(ALLOCATION)
-                await come_true(lambda: senders(tmp_path))
+                await wait_until_async(lambda: senders(tmp_path))
                 senders(tmp_path)[0].send(signal.SIGKILL)
                 plane.start()
                 await seen(plane, lambda: "written in its last moment" in plane.text())
-                await come_true(lambda: not list((tmp_path / "runs").iterdir()))
+                await wait_until_async(lambda: not list((tmp_path / "runs").iterdir()))
 
     scenario(body)
 
@@ -373,7 +373,7 @@ def test_a_removal_that_was_cut_short_is_finished_by_the_next_manager(tmp_path: 
         (half / "spool").touch()
         (half.parent / "released").touch()
         async with managing(tmp_path):
-            await come_true(lambda: not list((tmp_path / "runs").iterdir()))
+            await wait_until_async(lambda: not list((tmp_path / "runs").iterdir()))
 
     scenario(body)
 

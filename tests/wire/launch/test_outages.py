@@ -8,18 +8,18 @@ import time
 from pathlib import Path
 
 import grpc
-from support.control_plane import ControlPlane, control_plane, make_spec, wait_until
-from support.supervisors import supervised
+from support.clusters.control_plane import ControlPlane, control_plane, make_spec, wait_until
+from support.clusters.supervisors import supervised
 
 from resolute.api.preemption.v1.preemption_service_pb2 import SIGNAL_REASON_TIMEOUT
-from resolute.run_directory import RunDirectory
-from resolute.spool.reports import ReportWriter
+from resolute.contracts.run.directory import RunDirectory
+from resolute.spool.report_writer import ReportWriter
 
 COUNT = "for i in $(seq 200); do echo line $i; sleep 0.01; done"
 
 
 def salvage(run: RunDirectory, *arguments: str) -> int:
-    command = [sys.executable, "-m", "resolute_launch.salvage", str(run.path), *arguments]
+    command = [sys.executable, "-m", "resolute_launch.supervisor.orphan_upload", str(run.path), *arguments]
     return subprocess.run(command, capture_output=True, check=False).returncode
 
 

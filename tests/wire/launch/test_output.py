@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from support.control_plane import control_plane
-from support.supervisors import supervised
+from support.clusters.control_plane import control_plane
+from support.clusters.supervisors import supervised
 
 from resolute.api.logs.v1.logs_service_pb2 import LEVEL_ERROR, LEVEL_INFO, LEVEL_UNSPECIFIED
 

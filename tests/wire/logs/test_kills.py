@@ -7,15 +7,15 @@ import threading
 from pathlib import Path
 
 import pytest
-from support.killable import READER, KillableService, some_run
+from support.services.killable_process import READER, ServiceProcess, some_run
 
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.api.logs.v1.logs_service_pb2_grpc import LogsServiceStub
-from resolute.spool.batches import RunIdentity
-from resolute.spool.delivery import LineDelivery
-from resolute.spool.format import Line, Stdtype
-from resolute.spool.lines import LineWriter
-from resolute.spool.sender import SpoolSender
+from resolute.contracts.spool_format import Line, Stdtype
+from resolute.spool.delivery.requests import RunIdentity
+from resolute.spool.delivery.sender import SpoolSender
+from resolute.spool.delivery.services import LineDelivery
+from resolute.spool.line_writer import LineWriter
 
 LINES = 8000
 KILLS = 3
@@ -29,7 +29,7 @@ def test_kills_lose_no_line_and_double_none(tmp_path: Path) -> None:
     writer = LineWriter(spool)
     writer.append_lines(Line(1.0, Stdtype.STDOUT, f"line {number}".encode()) for number in range(LINES))
     writer.close()
-    with KillableService("logs", tmp_path) as service:
+    with ServiceProcess("logs", tmp_path) as service:
         generator = random.Random(11)
         with service.channel(run) as channel:
             identity = RunIdentity(run.trial_id, 1, run.experiment_id)

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from support.clocks import ManualClock, ManualPauses
-from support.killable import READER, KillableService, some_run
-from support.logging_lines import columns, line
-from support.serving import serving
+from support.clocks import ManualClock, ManualSleep
+from support.services.in_process import serving
+from support.services.killable_process import READER, ServiceProcess, some_run
+from support.services.logs import columns, line
 from support.waiting import until
 
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.api.logs.v1.logs_service_pb2_grpc import LogsServiceStub
 from resolute_logs.service import LogsService
-from resolute_serving.service import Blueprint, Environment
+from resolute_serving.server.service import Blueprint, Environment
 
 HOUR = 3600.0
 RUN = some_run()
@@ -38,7 +38,7 @@ def test_lines_go_within_an_hour_of_their_day(tmp_path: Path) -> None:
     clock = ManualClock()
 
     async def scenario() -> None:
-        pauses = ManualPauses()
+        pauses = ManualSleep()
 
         def create(environment: Environment) -> LogsService:
             return LogsService(environment, retention_days=1.0, sleep=pauses)
@@ -77,14 +77,14 @@ def test_the_variable_of_a_service_that_is_deployed_alone_counts(
     now = time.time()
     request = api.ListLinesRequest(filter=api.Filter(trial_id=RUN.trial_id))
 
-    def left(service: KillableService) -> list[str]:
+    def left(service: ServiceProcess) -> list[str]:
         with service.channel(READER) as channel:
             return [each.message for each in LogsServiceStub(channel).ListLines(request, timeout=10).lines]
 
-    with KillableService("logs", tmp_path) as service, service.channel(RUN) as channel:
+    with ServiceProcess("logs", tmp_path) as service, service.channel(RUN) as channel:
         LogsServiceStub(channel).IngestLines(batch("old", seconds=now - 49 * HOUR), timeout=10)
         LogsServiceStub(channel).IngestLines(batch("young", seconds=now - 47 * HOUR, first=1), timeout=10)
         assert left(service) == ["old", "young"]
     monkeypatch.setenv("RESOLUTE_LOGS_RETENTION_DAYS", "2")
-    with KillableService("logs", tmp_path) as service:
+    with ServiceProcess("logs", tmp_path) as service:
         asyncio.run(until(lambda: left(service) == ["young"]))

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, cast
 
 import grpc
 import pytest
-from support.logging_lines import columns, line
-from support.serving import Running, serving
+from support.services.in_process import Running, serving
+from support.services.logs import columns, line
 
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.api.logs.v1.logs_service_pb2_grpc import LogsServiceStub
+from resolute.contracts.spool_format import Line, Stdtype
 from resolute.errors import InvalidArgumentError, PermissionDeniedError, UnavailableError
 from resolute.rpc.channel import open_channel
-from resolute.spool.batches import RunIdentity
-from resolute.spool.delivery import LineDelivery
-from resolute.spool.format import Line, Stdtype
-from resolute.spool.lines import LineWriter
-from resolute.spool.sender import SpoolSender
+from resolute.spool.delivery.requests import RunIdentity
+from resolute.spool.delivery.sender import SpoolSender
+from resolute.spool.delivery.services import LineDelivery
+from resolute.spool.line_writer import LineWriter
 from resolute_logs.blueprint import BLUEPRINT
 from resolute_serving.context import Role, TrialRun
 

@@ -7,14 +7,14 @@ import threading
 from pathlib import Path
 
 import pytest
-from support.killable import READER, KillableService, some_run
+from support.services.killable_process import READER, ServiceProcess, some_run
 
 from resolute.api.metrics.v1 import metrics_service_pb2 as api
 from resolute.api.metrics.v1.metrics_service_pb2_grpc import MetricsServiceStub
-from resolute.spool.batches import RunIdentity
-from resolute.spool.delivery import ReportDelivery
-from resolute.spool.reports import ReportWriter
-from resolute.spool.sender import SpoolSender
+from resolute.spool.delivery.requests import RunIdentity
+from resolute.spool.delivery.sender import SpoolSender
+from resolute.spool.delivery.services import ReportDelivery
+from resolute.spool.report_writer import ReportWriter
 
 REPORTS = 20_000
 KILLS = 4
@@ -30,7 +30,7 @@ def test_kills_lose_no_report_and_double_none(tmp_path: Path) -> None:
         group = "validation" if step % 10 == 0 else "training"
         writer.report(group, step, {"accuracy": step / REPORTS, "loss": -float(step)})
     writer.close()
-    with KillableService("metrics", tmp_path) as service:
+    with ServiceProcess("metrics", tmp_path) as service:
         generator = random.Random(7)
         identity = RunIdentity(
             run.trial_id, 1, run.experiment_id, searcher_metric="accuracy", smaller_is_better=False
@@ -55,7 +55,7 @@ def test_kills_lose_no_report_and_double_none(tmp_path: Path) -> None:
         _check(service, run.trial_id, run.experiment_id)
 
 
-def _check(service: KillableService, trial_id: str, experiment_id: str) -> None:
+def _check(service: ServiceProcess, trial_id: str, experiment_id: str) -> None:
     with service.channel(READER) as channel:
         stub = MetricsServiceStub(channel)
         for group, steps in (

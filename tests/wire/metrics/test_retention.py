@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from support.clocks import ManualClock, ManualPauses
-from support.killable import READER, KillableService, some_run
-from support.reporting import block
-from support.serving import serving
+from support.clocks import ManualClock, ManualSleep
+from support.services.in_process import serving
+from support.services.killable_process import READER, ServiceProcess, some_run
+from support.services.metrics import block
 from support.waiting import until
 
 from resolute.api.metrics.v1 import metrics_service_pb2 as api
 from resolute.api.metrics.v1.metrics_service_pb2_grpc import MetricsServiceStub
 from resolute_metrics.limits import Limits
 from resolute_metrics.service import MetricsService
-from resolute_serving.service import Blueprint, Environment
+from resolute_serving.server.service import Blueprint, Environment
 
 HOUR = 3600.0
 RUN = some_run()
@@ -43,7 +43,7 @@ def test_points_go_within_an_hour_of_their_day(tmp_path: Path) -> None:
     clock = ManualClock()
 
     async def scenario() -> None:
-        pauses = ManualPauses()
+        pauses = ManualSleep()
 
         def create(environment: Environment) -> MetricsService:
             return MetricsService(environment, limits=Limits(), retention_days=1.0, sleep=pauses)
@@ -71,16 +71,16 @@ def test_points_go_within_an_hour_of_their_day(tmp_path: Path) -> None:
 def test_the_variable_of_a_service_that_is_deployed_alone_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def points(service: KillableService) -> int:
+    def points(service: ServiceProcess) -> int:
         with service.channel(READER) as channel:
             return len(MetricsServiceStub(channel).GetSeries(SERIES, timeout=10).steps)
 
-    with KillableService("metrics", tmp_path) as service, service.channel(RUN) as channel:
+    with ServiceProcess("metrics", tmp_path) as service, service.channel(RUN) as channel:
         MetricsServiceStub(channel).IngestReports(report(time.time() - 25 * HOUR), timeout=10)
         assert points(service) == 1
     monkeypatch.setenv("RESOLUTE_METRICS_RETENTION_DAYS", "2")
-    with KillableService("metrics", tmp_path) as service:
+    with ServiceProcess("metrics", tmp_path) as service:
         assert points(service) == 1
     monkeypatch.setenv("RESOLUTE_METRICS_RETENTION_DAYS", "1")
-    with KillableService("metrics", tmp_path) as service:
+    with ServiceProcess("metrics", tmp_path) as service:
         asyncio.run(until(lambda: points(service) == 0))

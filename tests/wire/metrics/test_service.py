@@ -12,8 +12,8 @@ import grpc
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.ports import free_port
-from support.reporting import block
-from support.serving import Running, serving
+from support.services.in_process import Running, serving
+from support.services.metrics import block
 
 from resolute.api.metrics.v1 import metrics_service_pb2 as api
 from resolute.api.metrics.v1.metrics_service_pb2_grpc import MetricsServiceStub
@@ -24,11 +24,11 @@ from resolute.errors import (
     UnavailableError,
 )
 from resolute.rpc.channel import open_channel
-from resolute.spool.batches import RunIdentity
-from resolute.spool.delivery import Answer, ReportDelivery
+from resolute.spool.delivery.requests import RunIdentity
+from resolute.spool.delivery.sender import SpoolSender
+from resolute.spool.delivery.services import IngestResult, ReportDelivery
 from resolute.spool.reader import Chunk
-from resolute.spool.reports import ReportWriter
-from resolute.spool.sender import SpoolSender
+from resolute.spool.report_writer import ReportWriter
 from resolute_metrics.blueprint import BLUEPRINT
 from resolute_serving.context import Role, TrialRun
 
@@ -155,10 +155,10 @@ def test_errors_keep_their_class_and_facts(tmp_path: Path) -> None:
 class Forgetful(ReportDelivery):
     """Loses every answer."""
 
-    def pack(self, source: str, chunk: Chunk) -> Callable[[], Answer]:
+    def pack(self, source: str, chunk: Chunk) -> Callable[[], IngestResult]:
         send = super().pack(source, chunk)
 
-        def forget() -> Answer:
+        def forget() -> IngestResult:
             send()
             raise UnavailableError("the answer was lost")
 

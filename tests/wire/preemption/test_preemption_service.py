@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pytest
-from support.serving import Running, serving
-from support.signals import SignalSource
+from support.services.in_process import Running, serving
+from support.services.signal_source import SignalSource
 from support.waiting import until
 
 from resolute.api.preemption.v1.preemption_service_pb2 import (
@@ -22,7 +22,7 @@ from resolute.errors import InvalidArgumentError, PermissionDeniedError, Unauthe
 from resolute_preemption.service import PreemptionService
 from resolute_preemption.settings import PreemptionSettings
 from resolute_serving.context import Role, TrialRun
-from resolute_serving.service import Blueprint
+from resolute_serving.server.service import Blueprint
 
 if TYPE_CHECKING:
     from resolute.api.preemption.v1.preemption_service_pb2_grpc import PreemptionServiceAsyncStub
@@ -137,7 +137,7 @@ def test_the_service_starts_before_the_experiments_service(tmp_path: Path) -> No
         ):
             waiting = asyncio.ensure_future(first_signal(client, "a"))
             service = cast("PreemptionService", running.services[0])
-            await until(lambda: service.board.watchers == 1)
+            await until(lambda: service.broadcaster.watchers == 1)
             await experiments.start()
             assert (await waiting).preempt
             await experiments.stop()
@@ -210,16 +210,16 @@ def test_a_signal_is_fast_beside_a_thousand_other_watchers(tmp_path: Path) -> No
             others = [
                 asyncio.ensure_future(first_signal(client, f"other-{number}")) for number in range(1000)
             ]
-            await until(lambda: service.board.watchers == 1000, seconds=30)
+            await until(lambda: service.broadcaster.watchers == 1000, seconds=30)
             latencies = []
             for revision in range(1, 51):
                 waiting = asyncio.ensure_future(first_signal(client, "a", revision - 1))
-                await until(lambda: service.board.watchers == 1001)
+                await until(lambda: service.broadcaster.watchers == 1001)
                 began = time.perf_counter()
                 experiments.publish(Signal(allocation_id="a", revision=revision, preempt=True))
                 await waiting
                 latencies.append(time.perf_counter() - began)
-                await until(lambda: service.board.watchers == 1000)
+                await until(lambda: service.broadcaster.watchers == 1000)
             assert sorted(latencies)[-2] < 0.05
             for number in range(1000):
                 signal = Signal(allocation_id=f"other-{number}", revision=1, preempt=True)

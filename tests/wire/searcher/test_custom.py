@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.searching import Player, run, searcher, spec
+from support.services.searcher import Player, run, searcher, spec
 
 from resolute.api.searcher.v1 import search_pb2 as pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
-from resolute.client.endpoint import Endpoint
-from resolute.client.remote.searches import Searches, Unanswered
-from resolute.client.session import Session
-from resolute.client.states import ExperimentState
+from resolute.client.connection.endpoint import Endpoint
+from resolute.client.connection.session import Session
+from resolute.client.remote.searches import PendingEvents, Searches
+from resolute.client.schema.states import ExperimentState
 from resolute.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from resolute.searcher import (
     Close,
@@ -79,7 +79,7 @@ class Flaky:
     def __init__(self, searches: Searches, kills: set[int]) -> None:
         self.searches, self.kills, self.steps = searches, kills, 0
 
-    def poll(self, *, wait: float) -> Unanswered:
+    def poll(self, *, wait: float) -> PendingEvents:
         return self.searches.poll(SEARCH, wait=min(wait, 0.5))
 
     def post(self, operations: Sequence[pb.Operation], *, answers: int) -> None:

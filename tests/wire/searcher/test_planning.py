@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from support.searching import Player, Searcher, SearchSession, adaptive, run, searcher, spec
+from support.services.searcher import Player, Searcher, SearchSession, adaptive, run, searcher, spec
 
 from resolute.api.searcher.v1 import search_pb2 as pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.cli.search.curves import read_curves
 from resolute.cli.search.plot import draw
 from resolute.cli.search.replay import show
-from resolute.client.endpoint import Endpoint
+from resolute.client.connection.endpoint import Endpoint
+from resolute.client.connection.session import Session
 from resolute.client.remote.searches import Curve, Searches
-from resolute.client.session import Session
+from resolute.contracts.values import to_value
 from resolute.errors import InvalidArgumentError
-from resolute.values import to_value
 
 SEARCH = "5b8e1a62-4b3c-4d0f-9a59-6f0a2f0f6a10"
 T = TypeVar("T")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from resolute.cli.identifiers import CHECKPOINTS
-from resolute.cli.output import Column, Format, print_facts, print_items, print_json
-from resolute.cli.settings import Settings
-from resolute.client.ranking import Validated, validated
-from resolute.client.records import DirectoryStorage, FileRecord
+from resolute.cli.display.output import Column, Format, print_fields, print_items, print_json
+from resolute.cli.options.identifiers import CHECKPOINTS
+from resolute.cli.options.settings import Settings
+from resolute.client.objects.checkpoint_ranking import ValidatedCheckpoint, with_validations
+from resolute.client.schema.records import DirectoryStorage, FileRecord
 from resolute.client.services import Services
-from resolute.sizes import human_size
+from resolute.contracts.sizes import human_size
 
 _FILE_COLUMNS: tuple[Column[FileRecord], ...] = (
     Column("File", lambda file: file.path),
@@ -36,17 +36,17 @@ def describe(settings: Settings, uuids: tuple[str, ...], as_json: bool) -> None:
         _show(item)
 
 
-def _read(services: Services, uuid: str) -> Validated:
+def _read(services: Services, uuid: str) -> ValidatedCheckpoint:
     record = services.checkpoints.get(uuid)
     trials = [services.trials.get(record.trial_uuid)] if record.trial_uuid else []
-    return validated([record], trials, metrics=services.metrics)[0]
+    return with_validations([record], trials, metrics=services.metrics)[0]
 
 
-def _show(item: Validated) -> None:
+def _show(item: ValidatedCheckpoint) -> None:
     record = item.checkpoint
     click.secho(f"Checkpoint {record.uuid}", bold=True)
     directory = record.storage.path if isinstance(record.storage, DirectoryStorage) else ""
-    print_facts(
+    print_fields(
         [
             ("State", record.state),
             ("Experiment", item.trial.experiment_id if item.trial else None),

@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from resolute.cli.checkpoint.fetch import fetch
-from resolute.cli.identifiers import CHECKPOINT
-from resolute.cli.settings import Settings
-from resolute.client.sources import DownloadMode
+from resolute.cli.options.identifiers import CHECKPOINT
+from resolute.cli.options.settings import Settings
+from resolute.client.downloads.sources import DownloadMode
 
 
 @click.command()

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from resolute.cli.transfers import shown
-from resolute.client.download import download
-from resolute.client.records import CheckpointRecord
+from resolute.cli.display.transfer_progress import transfer_progress
+from resolute.client.downloads.checkpoint_files import download
+from resolute.client.downloads.sources import DownloadMode
+from resolute.client.schema.records import CheckpointRecord
 from resolute.client.services import Services
-from resolute.client.sources import DownloadMode
 
 
 def fetch(
@@ -35,6 +35,8 @@ def fetch(
     if quiet:
         click.echo(download(record, target, registry=registry, mode=mode))
     else:
-        with shown(f"checkpoint {record.uuid} is downloaded", total=record.total_size) as progress:
+        with transfer_progress(
+            f"checkpoint {record.uuid} is downloaded", total=record.total_size
+        ) as progress:
             path = download(record, target, registry=registry, mode=mode, progress=progress)
         click.echo(f"checkpoint {record.uuid} (step {record.steps_completed}) is in {path}")

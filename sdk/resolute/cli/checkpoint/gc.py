@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from resolute.cli.identifiers import EXPERIMENT
-from resolute.cli.settings import Settings
+from resolute.cli.options.identifiers import EXPERIMENT
+from resolute.cli.options.settings import Settings
 
 _COUNT = click.IntRange(min=0)
 

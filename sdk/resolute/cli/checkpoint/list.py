@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from resolute.cli.checkpoint.table import print_checkpoints
-from resolute.cli.identifiers import EXPERIMENT, TRIAL
-from resolute.cli.output import Format, format_option
-from resolute.cli.settings import Settings
-from resolute.client.ranking import validated
+from resolute.cli.display.checkpoint_table import print_checkpoints
+from resolute.cli.display.output import Format, format_option
+from resolute.cli.options.identifiers import EXPERIMENT, TRIAL
+from resolute.cli.options.settings import Settings
+from resolute.client.objects.checkpoint_ranking import with_validations
 
 
 @click.command(name="list")
@@ -30,5 +30,5 @@ def list_(settings: Settings, experiment_id: str | None, trial_id: str | None, o
         experiment = services.experiments.get(experiment_id)
         trials = list(services.trials.list(experiment.uuid))
         found = services.checkpoints.of_experiment(experiment.uuid)
-    items = validated(found, trials, metrics=services.metrics)
+    items = with_validations(found, trials, metrics=services.metrics)
     print_checkpoints(items, metric=experiment.searcher_metric, output=output)

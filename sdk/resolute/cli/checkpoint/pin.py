@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from resolute.cli.identifiers import CHECKPOINTS
-from resolute.cli.settings import Settings
+from resolute.cli.options.identifiers import CHECKPOINTS
+from resolute.cli.options.settings import Settings
 
 
 @click.command()

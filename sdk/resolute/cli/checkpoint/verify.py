@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from resolute.cli.identifiers import CHECKPOINTS
-from resolute.cli.settings import Settings
-from resolute.client.sources import DownloadMode
-from resolute.client.verify import verify as read_files
-from resolute.sizes import human_size
+from resolute.cli.options.identifiers import CHECKPOINTS
+from resolute.cli.options.settings import Settings
+from resolute.client.downloads.sources import DownloadMode
+from resolute.client.downloads.verification import verify as read_files
+from resolute.contracts.sizes import human_size
 
 
 @click.command()

@@ -1,1 +1,4 @@
-"""Commands of ``resolute experiment``."""
+"""Commands of `resolute experiment`, each in a module of its name.
+
+What only changes an experiment's state is in `change`.
+"""

@@ -1,4 +1,4 @@
-"""``resolute experiment pause|activate|cancel|kill|archive|unarchive|delete``."""
+"""``resolute experiment pause|activate|cancel|kill|archive|unarchive|delete|move``."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 import click
 
 from resolute.cli.failures import explain
-from resolute.cli.identifiers import EXPERIMENTS
-from resolute.cli.settings import Settings
-from resolute.client.records import ExperimentRecord
+from resolute.cli.options.identifiers import EXPERIMENT, EXPERIMENTS
+from resolute.cli.options.settings import Settings
+from resolute.client.schema.records import ExperimentRecord
 from resolute.errors import AuthError, ResoluteError, UnavailableError
 
 _IDS = click.argument("experiment_ids", metavar="ID[,ID...]", type=EXPERIMENTS)
@@ -120,3 +120,14 @@ def _change(
             click.echo(f"experiment {record.id} {done}")
     if failed:
         ctx.exit(1)
+
+
+@click.command()
+@click.argument("experiment_id", metavar="ID", type=EXPERIMENT)
+@click.argument("workspace")
+@click.argument("project")
+@click.pass_obj
+def move(settings: Settings, experiment_id: str, workspace: str, project: str) -> None:
+    """Move an experiment to PROJECT of WORKSPACE; to another workspace only when it has ended."""
+    settings.services().workspaces.move(experiment_id, workspace=workspace, project=project)
+    click.echo(f"experiment {experiment_id} belongs to {workspace}/{project}")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from resolute.cli.checkpoint.table import print_checkpoints
-from resolute.cli.identifiers import EXPERIMENT
-from resolute.cli.output import Format, format_option
-from resolute.cli.settings import Settings
-from resolute.client.ranking import ranked, validated
+from resolute.cli.display.checkpoint_table import print_checkpoints
+from resolute.cli.display.output import Format, format_option
+from resolute.cli.options.identifiers import EXPERIMENT
+from resolute.cli.options.settings import Settings
+from resolute.client.objects.checkpoint_ranking import ranked, with_validations
 
 
 @click.command(name="list-checkpoints")
@@ -22,7 +22,7 @@ def list_checkpoints(settings: Settings, experiment_id: str, best: int | None, o
     """List the checkpoints of an experiment, newest first; with --best, the best first."""
     services = settings.services()
     experiment = services.experiments.get(experiment_id)
-    items = validated(
+    items = with_validations(
         services.checkpoints.of_experiment(experiment.uuid),
         services.trials.list(experiment.uuid),
         metrics=services.metrics,

@@ -8,18 +8,18 @@ from typing import Any
 
 import click
 
-from resolute.cli.experiment.overview import RankedTrial, ranked_trials
-from resolute.cli.identifiers import EXPERIMENTS
-from resolute.cli.output import Column, Format, format_option, print_items
-from resolute.cli.settings import Settings
-from resolute.client.records import MetricSummary
+from resolute.cli.display.output import Column, Format, format_option, print_items
+from resolute.cli.display.trial_table import TrialWithBest, trials_with_best
+from resolute.cli.options.identifiers import EXPERIMENTS
+from resolute.cli.options.settings import Settings
+from resolute.client.schema.records import MetricSummary
 
 
 @dataclass(frozen=True)
 class _Row:
     """A trial with what it reported last."""
 
-    ranked: RankedTrial
+    ranked: TrialWithBest
     last: dict[str, Any]
     """By ``group.name``."""
 
@@ -36,7 +36,7 @@ def compare(
     """Put the trials of experiments side by side: hyperparameters that differ, and metrics."""
     services = settings.services()
     found = [
-        item for key in experiment_ids for item in ranked_trials(services, services.experiments.get(key))
+        item for key in experiment_ids for item in trials_with_best(services, services.experiments.get(key))
     ]
     summaries = services.metrics.summaries([item.trial.uuid for item in found], group=group)
     wanted = [item for item in summaries if not metrics or item.name in metrics]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 import yaml
 
-from resolute.cli.identifiers import EXPERIMENT
-from resolute.cli.output import print_json
-from resolute.cli.settings import Settings
+from resolute.cli.display.output import print_json
+from resolute.cli.options.identifiers import EXPERIMENT
+from resolute.cli.options.settings import Settings
 
 
 @click.command()

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import click
 
-from resolute.cli.continuing import Choices, continuing_options, go_on
-from resolute.cli.identifiers import EXPERIMENT
+from resolute.cli.options.continuation import ContinuationOptions, confirm_and_continue, continuation_options
+from resolute.cli.options.identifiers import EXPERIMENT
 
 _ID = click.argument("experiment_id", metavar="ID", type=EXPERIMENT)
 
 
 @click.command("continue")
 @_ID
-@continuing_options
+@continuation_options
 @click.pass_context
-def continue_(ctx: click.Context, experiment_id: str, choices: Choices) -> None:
+def continue_(ctx: click.Context, experiment_id: str, choices: ContinuationOptions) -> None:
     """Let an experiment go on as itself, with its trials, their steps and its search.
 
     After a failure or a cancellation, trials that did not complete are tried again from their checkpoints.
     After completion, give it more: --config searcher.max_trials=32, or a longer searcher.max_length.
     """
     title = f"Experiment {experiment_id} goes on as itself:"
-    go_on(
+    confirm_and_continue(
         ctx,
         lambda services: services.continuations.experiment,
         experiment_id,
@@ -33,9 +33,11 @@ def continue_(ctx: click.Context, experiment_id: str, choices: Choices) -> None:
 
 @click.command()
 @_ID
-@continuing_options
+@continuation_options
 @click.pass_context
-def fork(ctx: click.Context, experiment_id: str, choices: Choices) -> None:
+def fork(ctx: click.Context, experiment_id: str, choices: ContinuationOptions) -> None:
     """Create an experiment from the config and the code of another, without its weights."""
     title = f"A new experiment begins like experiment {experiment_id}:"
-    go_on(ctx, lambda services: services.continuations.fork, experiment_id, choices, title=title, new=True)
+    confirm_and_continue(
+        ctx, lambda services: services.continuations.fork, experiment_id, choices, title=title, new=True
+    )

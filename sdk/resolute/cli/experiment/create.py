@@ -8,12 +8,12 @@ from pathlib import Path
 
 import click
 
-from resolute.cli.experiment.ending import exit_by_state
-from resolute.cli.follow import follow
-from resolute.cli.settings import Settings
-from resolute.client.config_file import config_text, parse_config, read_config, with_overrides
-from resolute.client.packing import configured_limit, pack
+from resolute.cli.display.experiment_outcome import exit_by_state
+from resolute.cli.display.follow import follow
+from resolute.cli.options.settings import Settings
 from resolute.client.remote.experiments import Created, Submission
+from resolute.client.submission.config import config_text, parse_config, read_config, with_overrides
+from resolute.client.submission.packing import configured_limit, pack
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +105,7 @@ def _submit(ctx: click.Context, request: _Request, *, follow_it: bool) -> None:
 
 
 def _run_locally(ctx: click.Context, request: _Request) -> None:
-    from resolute.cli.local.run import run_locally
+    from resolute.cli.local_run import run_locally
 
     if request.template:
         raise click.UsageError("--template needs a cluster, which --local does without.")

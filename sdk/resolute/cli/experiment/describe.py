@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import click
 
+from resolute.cli.display.output import Column, Format, format_option, print_fields, print_items, print_json
+from resolute.cli.display.trial_table import TrialWithBest, best_of, columns, trials_with_best
 from resolute.cli.experiment import list as listing
-from resolute.cli.experiment.overview import RankedTrial, best_of, columns, ranked_trials
-from resolute.cli.identifiers import EXPERIMENTS
-from resolute.cli.output import Column, Format, format_option, print_facts, print_items, print_json
-from resolute.cli.settings import Settings
-from resolute.client.records import ExperimentRecord, TrialMetrics
+from resolute.cli.options.identifiers import EXPERIMENTS
+from resolute.cli.options.settings import Settings
+from resolute.client.schema.records import ExperimentRecord, TrialMetrics
 from resolute.client.services import Services
 
 
@@ -20,8 +20,8 @@ class _Description:
     """What is told of one experiment."""
 
     experiment: ExperimentRecord
-    trials: list[RankedTrial]
-    best: RankedTrial | None
+    trials: list[TrialWithBest]
+    best: TrialWithBest | None
     metrics: list[TrialMetrics]
 
 
@@ -58,7 +58,7 @@ def describe(settings: Settings, experiment_ids: tuple[str, ...], metrics: bool,
 
 def _describe(services: Services, key: str, *, metrics: bool) -> _Description:
     experiment = services.experiments.get(key)
-    trials = ranked_trials(services, experiment)
+    trials = trials_with_best(services, experiment)
     reports = (
         [report for item in trials for report in services.metrics.reports(item.trial)] if metrics else []
     )
@@ -71,7 +71,7 @@ def _show(item: _Description) -> None:
     click.secho(f"Experiment {experiment.id}: {experiment.name}", bold=True)
     order = "smaller" if experiment.smaller_is_better else "larger"
     searcher = f"{experiment.searcher_name} by {experiment.searcher_metric} ({order} is better)"
-    print_facts(
+    print_fields(
         [
             ("State", experiment.shown_state),
             ("Failure", experiment.failure),
@@ -98,7 +98,7 @@ def _show(item: _Description) -> None:
     click.echo()
 
 
-def _best_line(item: RankedTrial | None) -> str:
+def _best_line(item: TrialWithBest | None) -> str:
     if item is None or item.best is None:
         return ""
     return f"{item.trial.id}: {item.best.metric} {item.best.value:.6g} at step {item.best.steps}"

@@ -6,11 +6,11 @@ import itertools
 
 import click
 
-from resolute.cli.output import Column, Format, format_option, print_items
-from resolute.cli.settings import Settings
-from resolute.client.records import ExperimentRecord
+from resolute.cli.display.output import Column, Format, format_option, print_items
+from resolute.cli.options.settings import Settings
 from resolute.client.remote.experiments import ExperimentFilter
-from resolute.client.states import ExperimentState
+from resolute.client.schema.records import ExperimentRecord
+from resolute.client.schema.states import ExperimentState
 
 COLUMNS: tuple[Column[ExperimentRecord], ...] = (
     Column("ID", lambda e: e.id, right=True),

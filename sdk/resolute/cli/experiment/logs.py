@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from resolute.cli.identifiers import EXPERIMENT
-from resolute.cli.lines import LogRequest, log_options, print_lines
-from resolute.cli.settings import Settings
-from resolute.client.records import TrialRecord
+from resolute.cli.display.log_lines import LogRequest, log_options, print_lines
+from resolute.cli.options.identifiers import EXPERIMENT
+from resolute.cli.options.settings import Settings
+from resolute.client.schema.records import TrialRecord
 from resolute.client.services import Services
 from resolute.errors import NotFoundError
 

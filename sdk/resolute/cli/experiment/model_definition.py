@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from resolute.cli.identifiers import EXPERIMENT
-from resolute.cli.settings import Settings
-from resolute.client.model_definition import save_model_definition, unpack_model_definition
+from resolute.cli.options.identifiers import EXPERIMENT
+from resolute.cli.options.settings import Settings
+from resolute.client.downloads.model_definition import save_model_definition, unpack_model_definition
 from resolute.errors import FailedPreconditionError
 
 

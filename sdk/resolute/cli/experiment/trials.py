@@ -6,10 +6,10 @@ import itertools
 
 import click
 
-from resolute.cli.experiment.overview import columns, with_best
-from resolute.cli.identifiers import EXPERIMENT
-from resolute.cli.output import Format, format_option, print_items
-from resolute.cli.settings import Settings
+from resolute.cli.display.output import Format, format_option, print_items
+from resolute.cli.display.trial_table import columns, with_best
+from resolute.cli.options.identifiers import EXPERIMENT
+from resolute.cli.options.settings import Settings
 
 
 @click.command(name="list-trials")

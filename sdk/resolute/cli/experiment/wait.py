@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from resolute.cli.experiment.ending import describe_end, exit_by_state
-from resolute.cli.identifiers import EXPERIMENT
+from resolute.cli.display.experiment_outcome import describe_outcome, exit_by_state
 from resolute.cli.main import INTERRUPTED
-from resolute.cli.settings import Settings
-from resolute.client.states import ExperimentState
+from resolute.cli.options.identifiers import EXPERIMENT
+from resolute.cli.options.settings import Settings
+from resolute.client.schema.states import ExperimentState
 
 
 @click.command()
@@ -34,5 +34,5 @@ def wait(ctx: click.Context, experiment_id: str, polling_interval: float) -> Non
         ctx.exit(INTERRUPTED)
     finally:
         watch.cancel()
-    click.echo(describe_end(record))
+    click.echo(describe_outcome(record))
     exit_by_state(ctx, record)

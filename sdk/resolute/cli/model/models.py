@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from resolute.cli.model.texts import parse_metadata, print_version_list
-from resolute.cli.output import Column, Format, format_option, print_facts, print_items, print_json
-from resolute.cli.settings import Settings
-from resolute.client.records import ModelRecord
-from resolute.client.remote.models import ModelFilter, Words
+from resolute.cli.display.output import Column, Format, format_option, print_fields, print_items, print_json
+from resolute.cli.model.common import parse_metadata, print_version_list
+from resolute.cli.options.settings import Settings
+from resolute.client.remote.models import ModelFilter, ModelUpdate
+from resolute.client.schema.records import ModelRecord
 
 _COLUMNS: tuple[Column[ModelRecord], ...] = (
     Column("ID", lambda model: model.id, right=True),
@@ -37,8 +37,8 @@ def create(
     workspace: str,
 ) -> None:
     """Create the model NAME, under which checkpoints can be registered."""
-    words = Words(description=description, labels=labels, metadata_patch=parse_metadata(pairs))
-    model = settings.services().models.create(name, words, workspace=workspace)
+    changes = ModelUpdate(description=description, labels=labels, metadata_patch=parse_metadata(pairs))
+    model = settings.services().models.create(name, changes, workspace=workspace)
     click.echo(f"model {model.name} has the number {model.id}")
 
 
@@ -74,7 +74,7 @@ def describe(settings: Settings, model: str, as_json: bool) -> None:
         print_json({"model": record, "versions": versions})
         return
     click.secho(f"Model {record.name} ({record.id})", bold=True)
-    print_facts(
+    print_fields(
         [
             ("Description", record.description or None),
             ("Workspace", record.workspace),
@@ -110,14 +110,14 @@ def set_(
     workspace: str | None,
 ) -> None:
     """Change what is said of MODEL, a name or a number."""
-    words = Words(
+    changes = ModelUpdate(
         name=name,
         description=description,
         notes=notes,
         labels=labels or None,
         metadata_patch=parse_metadata(pairs) or None,
     )
-    record = settings.services().models.update(model, words, workspace=workspace)
+    record = settings.services().models.update(model, changes, workspace=workspace)
     click.echo(f"model {record.name} is changed")
 
 
@@ -126,7 +126,7 @@ def set_(
 @click.pass_obj
 def archive(settings: Settings, model: str) -> None:
     """Hide MODEL from lists; it takes no versions from then on."""
-    record = settings.services().models.update(model, Words(), archived=True)
+    record = settings.services().models.update(model, ModelUpdate(), archived=True)
     click.echo(f"model {record.name} is archived")
 
 
@@ -135,7 +135,7 @@ def archive(settings: Settings, model: str) -> None:
 @click.pass_obj
 def unarchive(settings: Settings, model: str) -> None:
     """Show MODEL in lists again."""
-    record = settings.services().models.update(model, Words(), archived=False)
+    record = settings.services().models.update(model, ModelUpdate(), archived=False)
     click.echo(f"model {record.name} is not archived")
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 
 from resolute.cli.checkpoint.fetch import fetch
-from resolute.cli.identifiers import CHECKPOINT
-from resolute.cli.model.texts import parse_metadata, print_version_list
-from resolute.cli.output import Format, format_option, print_facts, print_json
-from resolute.cli.settings import Settings
-from resolute.client.remote.models import Words
+from resolute.cli.display.output import Format, format_option, print_fields, print_json
+from resolute.cli.model.common import parse_metadata, print_version_list
+from resolute.cli.options.identifiers import CHECKPOINT
+from resolute.cli.options.settings import Settings
+from resolute.client.remote.models import ModelUpdate
 
 _VERSION = click.IntRange(min=1)
 
@@ -36,10 +36,10 @@ def register_version(
     pairs: tuple[str, ...],
 ) -> None:
     """Make the checkpoint UUID the next version of MODEL. Nothing deletes it from then on."""
-    words = Words(
+    changes = ModelUpdate(
         name=name, description=comment, notes=notes, labels=labels, metadata_patch=parse_metadata(pairs)
     )
-    version = settings.services().models.register(model, uuid, words)
+    version = settings.services().models.register(model, uuid, changes)
     click.echo(f"checkpoint {uuid} is version {version.version} of model {version.model.name}")
 
 
@@ -64,7 +64,7 @@ def describe_version(settings: Settings, model: str, version: int | None, as_jso
         print_json(found)
         return
     click.secho(f"Model {found.model.name}, version {found.version}", bold=True)
-    print_facts(
+    print_fields(
         [
             ("Name", found.name or None),
             ("Comment", found.comment or None),

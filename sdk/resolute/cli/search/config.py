@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from resolute.api.searcher.v1 import search_pb2
-from resolute.cli.settings import Settings
-from resolute.client.config_file import config_text, parse_config, read_config, with_overrides
+from resolute.cli.options.settings import Settings
+from resolute.client.submission.config import config_text, parse_config, read_config, with_overrides
 from resolute.errors import UnimplementedError
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from resolute.client.remote.searches import Simulated, SimulatedRung
+from resolute.client.remote.searches import SimulatedRung, SimulationResult
 
 _FORMATS = (".png", ".svg")
 _MOST_LINES = 2000
@@ -27,11 +27,11 @@ def require(path: Path) -> None:
         raise click.ClickException("Plots need matplotlib; install it with: pip install 'resolute[plot]'")
 
 
-def draw(told: Simulated, path: Path, *, name: str, metric: str, units: str) -> None:
+def draw(result: SimulationResult, path: Path, *, name: str, metric: str, units: str) -> None:
     """Draws a simulated search into a file.
 
     Args:
-        told: The simulation.
+        result: The simulation.
         path: The file; its suffix tells the format.
         name: Name of the search method.
         metric: Name of the metric.
@@ -43,9 +43,9 @@ def draw(told: Simulated, path: Path, *, name: str, metric: str, units: str) -> 
     figure = Figure(figsize=(11, 4.5), layout="constrained")
     FigureCanvasAgg(figure)
     rungs, times = figure.subplots(1, 2)
-    _draw_rungs(rungs, told.rungs, units=units)
-    _draw_trials(times, told, units=units, metric=metric)
-    figure.suptitle(f"{name}: {len(told.trials)} trials, {told.total_units} {units}")
+    _draw_rungs(rungs, result.rungs, units=units)
+    _draw_trials(times, result, units=units, metric=metric)
+    figure.suptitle(f"{name}: {len(result.trials)} trials, {result.total_units} {units}")
     figure.savefig(path, dpi=150)
 
 
@@ -66,19 +66,19 @@ def _draw_rungs(axes: Any, rungs: tuple[SimulatedRung, ...], *, units: str) -> N
         axes.legend()
 
 
-def _draw_trials(axes: Any, told: Simulated, *, units: str, metric: str) -> None:
+def _draw_trials(axes: Any, result: SimulationResult, *, units: str, metric: str) -> None:
     from matplotlib.collections import LineCollection
 
-    step = max(1, math.ceil(len(told.trials) / _MOST_LINES))
-    shown = told.trials[::step]
+    step = max(1, math.ceil(len(result.trials) / _MOST_LINES))
+    shown = result.trials[::step]
     lines = LineCollection(
         [[(trial.start, number * step), (trial.end, number * step)] for number, trial in enumerate(shown)],
         array=[trial.length for trial in shown],
         cmap="viridis",
     )
     axes.add_collection(lines)
-    axes.set_xlim(0, told.duration * 1.02 or 1)
-    axes.set_ylim(-1, len(told.trials))
+    axes.set_xlim(0, result.duration * 1.02 or 1)
+    axes.set_ylim(-1, len(result.trials))
     axes.set_xlabel(f"virtual time ({units})")
     axes.set_ylabel("trial, in order of creation")
     axes.figure.colorbar(lines, ax=axes, label=f"trained to ({units}); decided by {metric}")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
-from resolute.cli.output import Column, Format, format_option, print_items, print_json
+from resolute.cli.display.output import Column, Format, format_option, print_items, print_json
+from resolute.cli.options.settings import Settings
 from resolute.cli.search.config import checked_search, config_options
-from resolute.cli.settings import Settings
 from resolute.client.remote.searches import Plan
 
 

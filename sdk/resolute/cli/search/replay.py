@@ -8,14 +8,14 @@ from typing import Any
 
 import click
 
-from resolute.cli.identifiers import EXPERIMENT
-from resolute.cli.output import Column, Format, format_option, print_facts, print_items, print_json
-from resolute.cli.settings import Settings
-from resolute.client.remote.searches import Replayed
+from resolute.cli.display.output import Column, Format, format_option, print_fields, print_items, print_json
+from resolute.cli.options.identifiers import EXPERIMENT
+from resolute.cli.options.settings import Settings
+from resolute.client.remote.searches import ReplayResult
 
 
 @dataclass(frozen=True)
-class _Place:
+class _RungPosition:
     """A trial on a rung."""
 
     bracket: int
@@ -28,7 +28,7 @@ class _Place:
     """How many of the rung go on."""
 
     @property
-    def goes_on(self) -> bool:
+    def is_promoted(self) -> bool:
         return self.place <= self.best
 
     def __str__(self) -> str:
@@ -38,13 +38,13 @@ class _Place:
         )
 
 
-_COLUMNS: tuple[Column[_Place], ...] = (
+_COLUMNS: tuple[Column[_RungPosition], ...] = (
     Column("Bracket", lambda row: row.bracket, right=True),
     Column("Rung", lambda row: row.rung, right=True),
     Column("Place", lambda row: row.place, right=True),
     Column("Trial", lambda row: row.trial),
     Column("Metric", lambda row: row.metric, right=True),
-    Column("Among best", lambda row: row.goes_on),
+    Column("Among best", lambda row: row.is_promoted),
 )
 
 
@@ -62,37 +62,37 @@ def replay(ctx: click.Context, experiment_id: str, until: int | None, output: Fo
     settings: Settings = ctx.obj
     services = settings.services()
     experiment = services.experiments.get(experiment_id)
-    told = services.searches.replay(experiment.uuid, until=until or 0)
+    result = services.searches.replay(experiment.uuid, until=until or 0)
     if output is Format.JSON:
-        print_json(told)
+        print_json(result)
     elif output is Format.CSV:
-        print_items(_places(told.state), _COLUMNS, output=output)
+        print_items(_rung_positions(result.state), _COLUMNS, output=output)
     else:
-        show(told, in_full=until is not None)
-    if not told.equal:
+        show(result, in_full=until is not None)
+    if not result.equal:
         ctx.exit(1)
 
 
-def show(told: Replayed, *, in_full: bool) -> None:
+def show(result: ReplayResult, *, in_full: bool) -> None:
     """Prints what came of a replay.
 
     Args:
-        told: It.
+        result: It.
         in_full: Print where the search stands, too, not only what came out otherwise.
     """
-    state = told.state
-    if told.equal:
+    state = result.state
+    if result.equal:
         click.echo(f"{state['sequence']} events decided again: every decision came out as recorded")
     else:
-        click.echo(f"event {told.first_difference} comes out otherwise: {told.detail}", err=True)
-    if not in_full and told.equal:
+        click.echo(f"event {result.first_difference} comes out otherwise: {result.detail}", err=True)
+    if not in_full and result.equal:
         return
-    places = list(_places(state))
-    print_facts(
+    places = list(_rung_positions(state))
+    print_fields(
         [
-            ("Event", told.event),
-            ("Decided", "; ".join(told.decisions) or "nothing"),
-            ("Because", "; ".join(_reasons(told.trials, places)) or "of no place on a rung"),
+            ("Event", result.event),
+            ("Decided", "; ".join(result.decisions) or "nothing"),
+            ("Because", "; ".join(_reasons(result.trials, places)) or "of no place on a rung"),
             ("Trials", f"{state['requested']} asked for, {state['closed']} closed"),
             ("Over", state["over"]),
         ]
@@ -102,16 +102,16 @@ def show(told: Replayed, *, in_full: bool) -> None:
         print_items(places, _COLUMNS, output=Format.TABLE, title="Rungs")
 
 
-def _places(state: Mapping[str, Any]) -> Iterator[_Place]:
+def _rung_positions(state: Mapping[str, Any]) -> Iterator[_RungPosition]:
     method = state["method"]
     for bracket, one in enumerate(method.get("brackets", [method]), start=1):
         for number, rung in enumerate(one.get("rungs", []), start=1):
             of, best = len(rung["entries"]), rung["top"]
             for place, (trial, metric, _) in enumerate(rung["entries"], start=1):
-                yield _Place(bracket, number, place, of, trial, metric, best)
+                yield _RungPosition(bracket, number, place, of, trial, metric, best)
 
 
-def _reasons(trials: Sequence[str], places: Sequence[_Place]) -> Iterator[str]:
+def _reasons(trials: Sequence[str], places: Sequence[_RungPosition]) -> Iterator[str]:
     """Tells where those stand that were decided about, on the highest rung that they came to."""
     highest = {place.trial: place for place in places}
     return (str(highest[trial]) for trial in dict.fromkeys(trials) if trial in highest)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from resolute.cli.output import Column, Format, format_option, print_items, print_json
+from resolute.cli.display.output import Column, Format, format_option, print_items, print_json
+from resolute.cli.options.settings import Settings
 from resolute.cli.search.config import checked_search, config_options
 from resolute.cli.search.curves import read_curves
-from resolute.cli.settings import Settings
 from resolute.client.remote.searches import SimulatedRung
 
 _COLUMNS: tuple[Column[SimulatedRung], ...] = (
@@ -61,19 +61,19 @@ def simulate(  # noqa: PLR0913 - one for each option
     changes = (*overrides, *([f"searcher.max_trials={trials}"] if trials else []))
     asked = checked_search(settings, config, overrides=changes, template=template)
     recorded = read_curves(curves) if curves is not None else []
-    told = settings.services().searches.simulate(asked.spec, curves=recorded, slots=slots)
+    result = settings.services().searches.simulate(asked.spec, curves=recorded, slots=slots)
     if plot is not None:
         from resolute.cli.search.plot import draw
 
-        draw(told, plot, name=asked.searcher["name"], metric=asked.searcher["metric"], units=asked.units)
+        draw(result, plot, name=asked.searcher["name"], metric=asked.searcher["metric"], units=asked.units)
     if output is Format.JSON:
-        print_json(told)
+        print_json(result)
         return
-    print_items(told.rungs, _COLUMNS, output=output, title=f"Search: {asked.searcher['name']}")
+    print_items(result.rungs, _COLUMNS, output=output, title=f"Search: {asked.searcher['name']}")
     if output is Format.TABLE:
         click.echo(
-            f"{len(told.trials)} trials, {told.total_units} {asked.units} in total; over after "
-            f"{told.duration:.6g} {asked.units} of time"
+            f"{len(result.trials)} trials, {result.total_units} {asked.units} in total; over after "
+            f"{result.duration:.6g} {asked.units} of time"
         )
         if plot is not None:
             click.echo(f"drawn into {plot}")

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import click
 
-from resolute.cli.continuing import Choices, continuing_options, go_on
-from resolute.cli.identifiers import TRIAL
+from resolute.cli.options.continuation import ContinuationOptions, confirm_and_continue, continuation_options
+from resolute.cli.options.identifiers import TRIAL
 
 
 @click.command("continue")
 @click.argument("trial_id", metavar="ID", type=TRIAL)
-@continuing_options
+@continuation_options
 @click.pass_context
-def continue_(ctx: click.Context, trial_id: str, choices: Choices) -> None:
+def continue_(ctx: click.Context, trial_id: str, choices: ContinuationOptions) -> None:
     """Create an experiment whose one trial starts from the weights of this one.
 
     It has the hyperparameters of the trial, and the other fields of its experiment's config.
     """
     title = f"A new experiment begins from the weights of trial {trial_id}:"
-    go_on(ctx, lambda services: services.continuations.trial, trial_id, choices, title=title, new=True)
+    confirm_and_continue(
+        ctx, lambda services: services.continuations.trial, trial_id, choices, title=title, new=True
+    )

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import click
 
+from resolute.cli.display.output import Column, Format, format_option, print_fields, print_items, print_json
 from resolute.cli.experiment.describe import METRICS_COLUMNS
-from resolute.cli.identifiers import TRIALS
-from resolute.cli.output import Column, Format, format_option, print_facts, print_items, print_json
-from resolute.cli.settings import Settings
-from resolute.client.records import MetricSummary, RunRecord, TrialMetrics, TrialRecord
+from resolute.cli.options.identifiers import TRIALS
+from resolute.cli.options.settings import Settings
+from resolute.client.schema.records import MetricSummary, RunRecord, TrialMetrics, TrialRecord
 from resolute.client.services import Services
 
 
@@ -92,7 +92,7 @@ def _describe(services: Services, key: str, *, metrics: bool, summary: bool) -> 
 def _show(item: _Description) -> None:
     trial = item.trial
     click.secho(f"Trial {trial.id} of experiment {trial.experiment_id}", bold=True)
-    print_facts(
+    print_fields(
         [
             ("State", trial.state),
             ("Explanation", trial.explanation),

@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 
 from resolute.cli.checkpoint.fetch import fetch
-from resolute.cli.identifiers import CHECKPOINT, TRIAL
-from resolute.cli.settings import Settings
-from resolute.client.ordering import CheckpointSortBy, OrderBy
-from resolute.client.ranking import ranked, validated
-from resolute.client.records import CheckpointRecord, TrialRecord
+from resolute.cli.options.identifiers import CHECKPOINT, TRIAL
+from resolute.cli.options.settings import Settings
+from resolute.client.objects.checkpoint_ranking import ranked, with_validations
+from resolute.client.schema.ordering import CheckpointSortBy, OrderBy
+from resolute.client.schema.records import CheckpointRecord, TrialRecord
 from resolute.client.services import Services
 from resolute.errors import NotFoundError
 
@@ -73,7 +73,7 @@ def _first(
     order_by: OrderBy | None,
 ) -> CheckpointRecord:
     experiment = services.experiments.get(trial.experiment_uuid)
-    items = validated(services.checkpoints.of_trial(trial.uuid), [trial], metrics=services.metrics)
+    items = with_validations(services.checkpoints.of_trial(trial.uuid), [trial], metrics=services.metrics)
     if not items:
         raise NotFoundError(f"trial {trial.id} has no checkpoint yet")
     return ranked(items, experiment, sort_by=sort_by, order_by=order_by)[0].checkpoint

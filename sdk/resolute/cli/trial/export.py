@@ -11,10 +11,10 @@ from typing import Any, TextIO
 
 import click
 
-from resolute.cli.identifiers import TRIALS
-from resolute.cli.output import plain
-from resolute.cli.settings import Settings
-from resolute.client.records import TrialMetrics
+from resolute.cli.display.output import to_plain
+from resolute.cli.options.identifiers import TRIALS
+from resolute.cli.options.settings import Settings
+from resolute.client.schema.records import TrialMetrics
 
 _FIXED = ("trial_id", "run", "group", "steps_completed", "time")
 _PREFIX = "metrics."
@@ -65,7 +65,9 @@ def _write_csv(file: TextIO, header: Sequence[str], rows: Iterable[Sequence[Any]
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(header)
     for row in rows:
-        writer.writerow([_json(value) if isinstance(value, (dict, list)) else plain(value) for value in row])
+        writer.writerow(
+            [_json(value) if isinstance(value, (dict, list)) else to_plain(value) for value in row]
+        )
 
 
 def _write_parquet(target: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -89,4 +91,4 @@ def _write_parquet(target: Path, header: Sequence[str], rows: Iterable[Sequence[
 
 
 def _json(value: Any) -> str:
-    return json.dumps(plain(value), ensure_ascii=False)
+    return json.dumps(to_plain(value), ensure_ascii=False)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from resolute.cli.failures import explain
-from resolute.cli.identifiers import TRIALS
-from resolute.cli.settings import Settings
+from resolute.cli.options.identifiers import TRIALS
+from resolute.cli.options.settings import Settings
 from resolute.errors import AuthError, ResoluteError, UnavailableError
 
 

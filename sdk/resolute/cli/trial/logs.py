@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from resolute.cli.identifiers import TRIAL
-from resolute.cli.lines import LogRequest, log_options, print_lines
-from resolute.cli.settings import Settings
+from resolute.cli.display.log_lines import LogRequest, log_options, print_lines
+from resolute.cli.options.identifiers import TRIAL
+from resolute.cli.options.settings import Settings
 
 
 @click.command()

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import click
 
-from resolute.cli.braille import Size, draw
-from resolute.cli.identifiers import TRIAL
-from resolute.cli.output import Column, Format, format_option, print_items
-from resolute.cli.settings import Settings
-from resolute.client.live_series import watch_metric
-from resolute.client.records import MetricSummary, SeriesPoint
+from resolute.cli.display.output import Column, Format, format_option, print_items
+from resolute.cli.display.text_plot import Size, draw
+from resolute.cli.options.identifiers import TRIAL
+from resolute.cli.options.settings import Settings
+from resolute.client.objects.live_metric import watch_metric
+from resolute.client.schema.records import MetricSummary, SeriesPoint
 
 _COLUMNS: tuple[Column[SeriesPoint], ...] = (
     Column("Steps", lambda point: point.steps, right=True),
@@ -54,7 +54,7 @@ def plot(
     services = settings.services()
     trial = services.trials.get(trial_id)
     where = group or _group_of(services.metrics.summaries([trial.uuid]), metric)
-    picture = _Picture(f"{where}.{metric} of trial {trial.id}", height)
+    picture = _LivePlot(f"{where}.{metric} of trial {trial.id}", height)
     if follow:
         _draw_live(picture, watch_metric(services, trial, group=where, name=metric, max_points=points))
         return
@@ -71,7 +71,7 @@ def plot(
 
 
 @dataclass(frozen=True)
-class _Picture:
+class _LivePlot:
     """How a series is drawn."""
 
     title: str
@@ -88,7 +88,7 @@ class _Picture:
         return draw([point.steps for point in points], [point.value for point in points], size=size)
 
 
-def _draw_live(picture: _Picture, series: Iterable[list[SeriesPoint]]) -> None:
+def _draw_live(picture: _LivePlot, series: Iterable[list[SeriesPoint]]) -> None:
     """Draws in place on a terminal; elsewhere only what stands there at the end."""
     from rich.console import Console
     from rich.live import Live

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from resolute.api.experiments.v1 import access_service_pb2 as pb2
 from resolute.api.experiments.v1 import access_service_pb2_grpc
-from resolute.client.accounts import AuditRecord, NewToken, TokenRecord, UserRecord, UserRole
-from resolute.client.convert import moment
-from resolute.client.remote.paging import all_items
-from resolute.client.session import Session
-from resolute.values import from_value
+from resolute.client.connection.paging import all_items
+from resolute.client.connection.session import Session
+from resolute.client.schema.accounts import AuditRecord, NewToken, TokenRecord, UserRecord, UserRole
+from resolute.client.schema.convert import datetime_field
+from resolute.contracts.values import from_value
 
 _ROLES = {
     pb2.USER_ROLE_VIEWER: UserRole.VIEWER,
@@ -38,7 +38,7 @@ class Access:
             QuotaError: Too many attempts.
         """
         response = self._stub.Login(pb2.LoginRequest(username=username, password=password))
-        return NewToken(id="", text=response.token, expire_time=moment(response, "expire_time"))
+        return NewToken(id="", text=response.token, expire_time=datetime_field(response, "expire_time"))
 
     def create_user(self, name: str, role: UserRole) -> UserRecord:
         """Creates a user.
@@ -85,7 +85,7 @@ class Access:
         response = self._stub.CreateToken(
             pb2.CreateTokenRequest(username=username, ttl_seconds=ttl_seconds, description=description)
         )
-        expires = moment(response, "expire_time")
+        expires = datetime_field(response, "expire_time")
         return NewToken(id=response.token_id, text=response.token, expire_time=expires)
 
     def list_tokens(self, username: str = "") -> Iterator[TokenRecord]:
@@ -108,7 +108,7 @@ class Access:
         request = pb2.ListAuditRowsRequest(actor=actor, resource=resource)
         for row in all_items(self._stub.ListAuditRows, request, "rows"):
             yield AuditRecord(
-                time=moment(row, "time"),
+                time=datetime_field(row, "time"),
                 actor=row.actor,
                 action=row.action,
                 resource=row.resource,
@@ -122,7 +122,7 @@ def _user(message: pb2.UserAccount) -> UserRecord:
         role=_ROLES[message.role],
         active=message.active,
         has_password=message.has_password,
-        create_time=moment(message, "create_time"),
+        create_time=datetime_field(message, "create_time"),
     )
 
 
@@ -131,7 +131,7 @@ def _token(message: pb2.TokenRecord) -> TokenRecord:
         id=message.token_id,
         username=message.username,
         description=message.description,
-        create_time=moment(message, "create_time"),
-        expire_time=moment(message, "expire_time"),
+        create_time=datetime_field(message, "create_time"),
+        expire_time=datetime_field(message, "expire_time"),
         revoked=message.revoked,
     )

@@ -11,12 +11,12 @@ from resolute.api.checkpoints.v1 import (
     checkpoints_service_pb2,
     checkpoints_service_pb2_grpc,
 )
-from resolute.client import convert
-from resolute.client.records import BucketStorage, CheckpointRecord, DirectoryStorage
-from resolute.client.remote.paging import all_items
-from resolute.client.session import Session
-from resolute.rpc import manifests, providers
-from resolute.values import to_value
+from resolute.client.connection.paging import all_items
+from resolute.client.connection.session import Session
+from resolute.client.schema import convert
+from resolute.client.schema.records import BucketStorage, CheckpointRecord, DirectoryStorage
+from resolute.contracts.values import to_value
+from resolute.rpc import checkpoint_files, storage_providers
 
 _pb = checkpoints_service_pb2
 _EXAMINATION_DEADLINE = 300.0
@@ -57,7 +57,7 @@ class Checkpoints:
         """
         request = _pb.GetCheckpointRequest(checkpoint_id=convert.checkpoint_id(key))
         found = self._stub.GetCheckpoint(request).checkpoint
-        return convert.checkpoint(found, files=manifests.files_of(self._stub, found))
+        return convert.checkpoint(found, files=checkpoint_files.files_of(self._stub, found))
 
     def pin(self, keys: Sequence[str], *, pinned: bool) -> None:
         """Keeps checkpoints from being deleted by anyone, or lets them go again."""
@@ -102,7 +102,7 @@ class Checkpoints:
                     bucket=storage.bucket,
                     prefix=storage.prefix,
                     endpoint_url=storage.endpoint_url,
-                    provider=providers.of_kind(storage.type),
+                    provider=storage_providers.of_kind(storage.type),
                 )
             )
         response = self._stub.ExamineStorage(

@@ -10,10 +10,10 @@ from resolute.api.experiments.v1 import (
     cluster_service_pb2,
     cluster_service_pb2_grpc,
 )
-from resolute.client import convert
-from resolute.client.records import ClusterRecord, TemplateRecord
-from resolute.client.remote.paging import all_items
-from resolute.client.session import Session
+from resolute.client.connection.paging import all_items
+from resolute.client.connection.session import Session
+from resolute.client.schema import convert
+from resolute.client.schema.records import ClusterRecord, TemplateRecord
 
 _pb = cluster_service_pb2
 

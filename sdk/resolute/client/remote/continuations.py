@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from resolute.api.experiments.v1 import continuation_service_pb2 as pb
 from resolute.api.experiments.v1 import continuation_service_pb2_grpc
-from resolute.client import convert
-from resolute.client.records import ExperimentRecord, TrialRecord
-from resolute.client.session import Session
+from resolute.client.connection.session import Session
+from resolute.client.schema import convert
+from resolute.client.schema.records import ExperimentRecord, TrialRecord
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,15 +16,15 @@ from resolute.api.experiments.v1 import (
     retention_service_pb2_grpc,
 )
 from resolute.api.searcher.v1 import search_pb2
-from resolute.client import convert
-from resolute.client.packing import Archive
-from resolute.client.records import ExperimentRecord, TrialRecord
-from resolute.client.remote.paging import all_items
-from resolute.client.session import Session
-from resolute.client.states import ExperimentState
-from resolute.client.stream import ResumedStream
+from resolute.client.connection.paging import all_items
+from resolute.client.connection.resumed_stream import ResumedStream
+from resolute.client.connection.session import Session
+from resolute.client.schema import convert
+from resolute.client.schema.records import ExperimentRecord, TrialRecord
+from resolute.client.schema.states import ExperimentState
+from resolute.client.submission.packing import Archive
+from resolute.contracts.values import to_mapping
 from resolute.errors import UnavailableError
-from resolute.values import to_mapping
 
 _pb = experiments_service_pb2
 _UPLOAD_BASE = 60.0
@@ -280,6 +280,8 @@ def _parts(
 
 
 _STATES: Mapping[ExperimentState, experiment_pb2.ExperimentState.ValueType] = {
-    convert.named(ExperimentState, experiment_pb2.ExperimentState, number, prefix="EXPERIMENT_STATE_"): number
+    convert.enum_member(
+        ExperimentState, experiment_pb2.ExperimentState, number, prefix="EXPERIMENT_STATE_"
+    ): number
     for number in experiment_pb2.ExperimentState.values()
 }

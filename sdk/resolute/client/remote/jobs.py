@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from resolute.api.experiments.v1 import jobs_service_pb2 as _pb
 from resolute.api.experiments.v1 import jobs_service_pb2_grpc
-from resolute.client import convert
-from resolute.client.records import JobRecord
-from resolute.client.session import Session
+from resolute.client.connection.session import Session
+from resolute.client.schema import convert
+from resolute.client.schema.records import JobRecord
 
 
 class Jobs:

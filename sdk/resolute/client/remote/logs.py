@@ -10,15 +10,15 @@ from datetime import datetime, timezone
 from typing import Any
 
 from resolute.api.logs.v1 import logs_service_pb2, logs_service_pb2_grpc
-from resolute.client import convert
-from resolute.client.records import LineRecord
-from resolute.client.remote.paging import all_items
-from resolute.client.session import Session
-from resolute.client.states import LogLevel
-from resolute.client.stream import ResumedStream
+from resolute.client.connection.paging import all_items
+from resolute.client.connection.resumed_stream import ResumedStream
+from resolute.client.connection.session import Session
+from resolute.client.schema import convert
+from resolute.client.schema.records import LineRecord
+from resolute.client.schema.states import LogLevel
 
 _LEVELS: Mapping[LogLevel, logs_service_pb2.Level.ValueType] = {
-    convert.named(LogLevel, logs_service_pb2.Level, number, prefix="LEVEL_"): number
+    convert.enum_member(LogLevel, logs_service_pb2.Level, number, prefix="LEVEL_"): number
     for number in logs_service_pb2.Level.values()
 }
 

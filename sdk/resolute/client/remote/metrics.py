@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from resolute.api.metrics.v1 import metrics_service_pb2, metrics_service_pb2_grpc
-from resolute.client import convert
-from resolute.client.records import BestRecord, MetricSummary, SeriesPoint, TrialMetrics, TrialRecord
-from resolute.client.remote.paging import all_items
-from resolute.client.session import Session
-from resolute.client.stream import ResumedStream
+from resolute.client.connection.paging import all_items
+from resolute.client.connection.resumed_stream import ResumedStream
+from resolute.client.connection.session import Session
+from resolute.client.schema import convert
+from resolute.client.schema.records import BestRecord, MetricSummary, SeriesPoint, TrialMetrics, TrialRecord
 
 _MOST_TRIALS = 1000
 

@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from resolute.api.checkpoints.v1 import model_pb2, models_service_pb2, models_service_pb2_grpc
-from resolute.client import convert
-from resolute.client.records import ModelRecord, ModelVersionRecord
-from resolute.client.remote.paging import all_items
-from resolute.client.session import Session
-from resolute.values import to_mapping, to_value
+from resolute.client.connection.paging import all_items
+from resolute.client.connection.session import Session
+from resolute.client.schema import convert
+from resolute.client.schema.records import ModelRecord, ModelVersionRecord
+from resolute.contracts.values import to_mapping, to_value
 
 _pb = models_service_pb2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Words:
+class ModelUpdate:
     """What is to be said of a model or a version from now on; None leaves it as it is."""
 
     name: str | None = None
@@ -50,14 +50,14 @@ class Models:
     def __init__(self, session: Session) -> None:
         self._stub = session.stub(models_service_pb2_grpc.ModelsServiceStub)
 
-    def create(self, name: str, words: Words, *, workspace: str = "") -> ModelRecord:
+    def create(self, name: str, changes: ModelUpdate, *, workspace: str = "") -> ModelRecord:
         """Creates a model.
 
         Raises:
             AlreadyExistsError: The name is taken.
         """
         request = _pb.CreateModelRequest(
-            model_id=str(uuid.uuid4()), name=name, workspace=workspace, description=_description(words)
+            model_id=str(uuid.uuid4()), name=name, workspace=workspace, description=_description(changes)
         )
         return _model(self._stub.CreateModel(request).model)
 
@@ -82,14 +82,19 @@ class Models:
             yield _model(message)
 
     def update(
-        self, key: int | str, words: Words, *, workspace: str | None = None, archived: bool | None = None
+        self,
+        key: int | str,
+        changes: ModelUpdate,
+        *,
+        workspace: str | None = None,
+        archived: bool | None = None,
     ) -> ModelRecord:
         """Changes what is said of a model.
 
         Raises:
             NotFoundError: There is none.
         """
-        request = _pb.UpdateModelRequest(model=_key(key), description=_description(words))
+        request = _pb.UpdateModelRequest(model=_key(key), description=_description(changes))
         if workspace is not None:
             request.workspace = workspace
         if archived is not None:
@@ -100,7 +105,7 @@ class Models:
         """Removes a model with its versions; their checkpoints stay."""
         self._stub.DeleteModel(_pb.DeleteModelRequest(model=_key(key)))
 
-    def register(self, key: int | str, checkpoint: str, words: Words) -> ModelVersionRecord:
+    def register(self, key: int | str, checkpoint: str, changes: ModelUpdate) -> ModelVersionRecord:
         """Registers a checkpoint as the next version.
 
         Raises:
@@ -110,7 +115,7 @@ class Models:
             model=_key(key),
             checkpoint_id=convert.checkpoint_id(checkpoint),
             request_id=str(uuid.uuid4()),
-            description=_description(words),
+            description=_description(changes),
         )
         return _version(self._stub.RegisterVersion(request).version)
 
@@ -130,13 +135,15 @@ class Models:
         for message in all_items(self._stub.ListVersions, request, "versions"):
             yield _version(message)
 
-    def update_version(self, key: int | str, version: int, words: Words) -> ModelVersionRecord:
+    def update_version(self, key: int | str, version: int, changes: ModelUpdate) -> ModelVersionRecord:
         """Changes what is said of a version.
 
         Raises:
             NotFoundError: There is none.
         """
-        request = _pb.UpdateVersionRequest(model=_key(key), version=version, description=_description(words))
+        request = _pb.UpdateVersionRequest(
+            model=_key(key), version=version, description=_description(changes)
+        )
         return _version(self._stub.UpdateVersion(request).version)
 
     def delete_version(self, key: int | str, version: int) -> None:
@@ -153,13 +160,13 @@ def _key(key: int | str) -> models_service_pb2.ModelKey:
         return _pb.ModelKey(name=key)
 
 
-def _description(words: Words) -> models_service_pb2.Description:
-    labels = None if words.labels is None else _pb.Description.Labels(values=words.labels)
-    patch = None if words.metadata_patch is None else to_value(dict(words.metadata_patch))
+def _description(changes: ModelUpdate) -> models_service_pb2.Description:
+    labels = None if changes.labels is None else _pb.Description.Labels(values=changes.labels)
+    patch = None if changes.metadata_patch is None else to_value(dict(changes.metadata_patch))
     return _pb.Description(
-        name=words.name,
-        description=words.description,
-        notes=words.notes,
+        name=changes.name,
+        description=changes.description,
+        notes=changes.notes,
         labels=labels,
         metadata_patch=patch,
     )
@@ -178,8 +185,8 @@ def _model(message: model_pb2.Model) -> ModelRecord:
         owner=message.owner,
         archived=message.archived,
         version_count=message.version_count,
-        create_time=convert.moment(message, "create_time"),
-        update_time=convert.moment(message, "update_time"),
+        create_time=convert.datetime_field(message, "create_time"),
+        update_time=convert.datetime_field(message, "update_time"),
     )
 
 
@@ -194,5 +201,5 @@ def _version(message: model_pb2.ModelVersion) -> ModelVersionRecord:
         labels=tuple(message.labels),
         metadata=to_mapping(message.metadata),
         owner=message.owner,
-        create_time=convert.moment(message, "create_time"),
+        create_time=convert.datetime_field(message, "create_time"),
     )

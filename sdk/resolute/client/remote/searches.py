@@ -10,14 +10,14 @@ from typing import Any
 from google.protobuf import text_format
 
 from resolute.api.searcher.v1 import search_pb2, searcher_service_pb2, searcher_service_pb2_grpc
-from resolute.client.session import Session
+from resolute.client.connection.session import Session
 
 _LONG_SECONDS = 300.0  # of calls that calculate
 _POLL_MARGIN_SECONDS = 15.0
 
 
 @dataclass(frozen=True)
-class Ending:
+class PlannedLength:
     """How many trials end at one length."""
 
     length: int
@@ -31,7 +31,7 @@ class Bracket:
     trials: int
     concurrent_trials: int
     """Trials alive at once; zero is no limit."""
-    endings: tuple[Ending, ...]
+    endings: tuple[PlannedLength, ...]
     """Shortest first."""
 
 
@@ -74,7 +74,7 @@ class SimulatedTrial:
 
 
 @dataclass(frozen=True)
-class Simulated:
+class SimulationResult:
     """What came of a simulation; one unit of training takes one unit of virtual time."""
 
     rungs: tuple[SimulatedRung, ...]
@@ -86,7 +86,7 @@ class Simulated:
 
 
 @dataclass(frozen=True)
-class Replayed:
+class ReplayResult:
     """What came of deciding a log again."""
 
     equal: bool
@@ -103,7 +103,7 @@ class Replayed:
 
 
 @dataclass(frozen=True)
-class Unanswered:
+class PendingEvents:
     """What the client of a custom search has to answer."""
 
     events: tuple[search_pb2.Event, ...]
@@ -130,7 +130,7 @@ class Searches:
             Bracket(
                 bracket.trials,
                 bracket.concurrent_trials,
-                tuple(Ending(ending.length, ending.trials) for ending in bracket.endings),
+                tuple(PlannedLength(ending.length, ending.trials) for ending in bracket.endings),
             )
             for bracket in response.brackets
         )
@@ -138,7 +138,7 @@ class Searches:
 
     def simulate(
         self, spec: search_pb2.SearchSpec, *, curves: Sequence[Curve] = (), slots: int = 0
-    ) -> Simulated:
+    ) -> SimulationResult:
         """Plays a search in virtual time, without creating it.
 
         Args:
@@ -150,41 +150,41 @@ class Searches:
             searcher_service_pb2.SimulateSearchRequest.Curve(lengths=curve.lengths, metrics=curve.metrics)
             for curve in curves
         ]
-        told = self._stub.SimulateSearch(
+        result = self._stub.SimulateSearch(
             searcher_service_pb2.SimulateSearchRequest(spec=spec, curves=recorded, slots=slots),
             timeout=_LONG_SECONDS,
         )
         columns = zip(
-            told.trial_brackets,
-            told.trial_lengths,
-            told.trial_metrics,
-            told.trial_starts,
-            told.trial_ends,
+            result.trial_brackets,
+            result.trial_lengths,
+            result.trial_metrics,
+            result.trial_starts,
+            result.trial_ends,
             strict=True,
         )
-        return Simulated(
+        return SimulationResult(
             rungs=tuple(
-                SimulatedRung(rung.bracket, rung.length, rung.reached, rung.ended) for rung in told.rungs
+                SimulatedRung(rung.bracket, rung.length, rung.reached, rung.ended) for rung in result.rungs
             ),
             trials=tuple(SimulatedTrial(*row) for row in columns),
-            total_units=told.total_units,
-            duration=told.duration,
-            events=told.events,
+            total_units=result.total_units,
+            duration=result.duration,
+            events=result.events,
         )
 
-    def poll(self, search_id: str, *, wait: float) -> Unanswered:
+    def poll(self, search_id: str, *, wait: float) -> PendingEvents:
         """Gives the events of a custom search that wait for an answer.
 
         Args:
             search_id: UUID of the search, which is the experiment's.
             wait: Longest wait for an event, in seconds, at most 60.
         """
-        told = self._stub.PollEvents(
+        result = self._stub.PollEvents(
             searcher_service_pb2.PollEventsRequest(search_id=search_id, wait_seconds=wait),
             timeout=wait + _POLL_MARGIN_SECONDS,
         )
-        progress = {one.request_id: one.progress for one in told.progress}
-        return Unanswered(tuple(told.events), progress, told.over)
+        progress = {one.request_id: one.progress for one in result.progress}
+        return PendingEvents(tuple(result.events), progress, result.over)
 
     def post(self, search_id: str, operations: Sequence[search_pb2.Operation], *, answers: int) -> None:
         """Answers events of a custom search.
@@ -200,25 +200,25 @@ class Searches:
             )
         )
 
-    def replay(self, search_id: str, *, until: int = 0) -> Replayed:
+    def replay(self, search_id: str, *, until: int = 0) -> ReplayResult:
         """Decides the log of a search again and compares.
 
         Args:
             search_id: UUID of the search, which is the experiment's.
             until: Last event to replay; 0 for all.
         """
-        told = self._stub.ReplaySearch(
+        result = self._stub.ReplaySearch(
             searcher_service_pb2.ReplaySearchRequest(search_id=search_id, until_sequence=until),
             timeout=_LONG_SECONDS,
         )
-        return Replayed(
-            equal=told.equal,
-            first_difference=told.first_difference,
-            detail=told.detail,
-            event=_line(told.last.event),
-            decisions=tuple(map(_line, told.last.operations)),
-            trials=tuple(filter(None, map(_trial, told.last.operations))),
-            state=json.loads(told.state_json),
+        return ReplayResult(
+            equal=result.equal,
+            first_difference=result.first_difference,
+            detail=result.detail,
+            event=_line(result.last.event),
+            decisions=tuple(map(_line, result.last.operations)),
+            trials=tuple(filter(None, map(_trial, result.last.operations))),
+            state=json.loads(result.state_json),
         )
 
 

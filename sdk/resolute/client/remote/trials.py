@@ -9,17 +9,17 @@ from typing import Any
 from google.protobuf import json_format
 
 from resolute.api.experiments.v1 import experiment_pb2, trials_service_pb2, trials_service_pb2_grpc
-from resolute.client import convert
-from resolute.client.records import TrialRecord
-from resolute.client.remote.paging import all_items
-from resolute.client.session import Session
-from resolute.exit_record import ExitRecord
-from resolute.offline_run import OfflineRun
-from resolute.values import to_value
+from resolute.client.connection.paging import all_items
+from resolute.client.connection.session import Session
+from resolute.client.schema import convert
+from resolute.client.schema.records import TrialRecord
+from resolute.contracts.run.exit_record import ExitRecord
+from resolute.contracts.values import to_value
+from resolute.runtime.offline_run import OfflineRun
 
 
 @dataclass(frozen=True)
-class BegunRun:
+class StartedRun:
     """A run outside of the cluster, as the cluster keeps it."""
 
     trial: TrialRecord
@@ -35,7 +35,7 @@ class BegunRun:
 
 
 @dataclass(frozen=True)
-class Renewal:
+class HeartbeatResponse:
     """The answer to a run that says that it goes on."""
 
     token: str
@@ -74,7 +74,7 @@ class Trials:
         request = trials_service_pb2.KillTrialRequest(trial=convert.trial_key(key))
         return convert.trial(self._stub.KillTrial(request).trial)
 
-    def begin(self, run: OfflineRun) -> BegunRun:
+    def begin(self, run: OfflineRun) -> StartedRun:
         """Keeps a run that goes on, or has ended, outside of the cluster; once, however often called."""
         request = trials_service_pb2.BeginRunRequest(
             request_id=run.run_id,
@@ -87,7 +87,7 @@ class Trials:
         )
         request.started_at.FromMicroseconds(round(run.started_at * 1e6))
         response = self._stub.BeginRun(request)
-        return BegunRun(
+        return StartedRun(
             trial=convert.trial(response.trial),
             run=response.run,
             token=response.token,
@@ -97,11 +97,11 @@ class Trials:
             cluster_id=response.cluster_id,
         )
 
-    def renew(self, trial_uuid: str, run: int) -> Renewal:
+    def renew(self, trial_uuid: str, run: int) -> HeartbeatResponse:
         """Says that a run outside of the cluster goes on."""
         request = trials_service_pb2.RenewRunRequest(trial_id=trial_uuid, run=run)
         response = self._stub.RenewRun(request)
-        return Renewal(response.token, response.ended)
+        return HeartbeatResponse(response.token, response.ended)
 
     def end(self, trial_uuid: str, run: int, ended: ExitRecord) -> None:
         """Says how a run outside of the cluster ended."""

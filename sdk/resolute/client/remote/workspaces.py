@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from resolute.api.experiments.v1 import workspaces_service_pb2 as pb2
 from resolute.api.experiments.v1 import workspaces_service_pb2_grpc
-from resolute.client.accounts import ProjectRecord, QuotaRecord, WorkspaceRecord
-from resolute.client.convert import experiment_key, moment
-from resolute.client.remote.paging import all_items
-from resolute.client.session import Session
+from resolute.client.connection.paging import all_items
+from resolute.client.connection.session import Session
+from resolute.client.schema.accounts import ProjectRecord, QuotaRecord, WorkspaceRecord
+from resolute.client.schema.convert import datetime_field, experiment_key
 
 
 class Workspaces:
@@ -158,7 +158,7 @@ def _workspace(message: pb2.Workspace) -> WorkspaceRecord:
         used=_quota(message.used),
         project_count=message.project_count,
         experiment_count=message.experiment_count,
-        create_time=moment(message, "create_time"),
+        create_time=datetime_field(message, "create_time"),
     )
 
 
@@ -172,5 +172,5 @@ def _project(message: pb2.Project) -> ProjectRecord:
         owner=message.owner,
         archived=message.archived,
         experiment_count=message.experiment_count,
-        create_time=moment(message, "create_time"),
+        create_time=datetime_field(message, "create_time"),
     )

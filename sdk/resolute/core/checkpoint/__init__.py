@@ -1,6 +1,6 @@
 """Checkpoints of a trial."""
 
 from resolute.core.checkpoint.context import CheckpointContext, DummyCheckpointContext
-from resolute.core.checkpoint.restore import DownloadMode
+from resolute.core.checkpoint.downloads import DownloadMode
 
 __all__ = ["CheckpointContext", "DownloadMode", "DummyCheckpointContext"]

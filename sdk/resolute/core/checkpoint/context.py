@@ -13,21 +13,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from resolute.core.checkpoint.agreement import together, together_local
-from resolute.core.checkpoint.background import Background
-from resolute.core.checkpoint.manifest import Selector, copy_plain, list_directory, selected, write_metadata
+from resolute.core.checkpoint.background_worker import BackgroundWorker
+from resolute.core.checkpoint.collective_steps import run_on_all_ranks, run_on_local_ranks
+from resolute.core.checkpoint.downloads import Downloader, DownloadMode
+from resolute.core.checkpoint.files.manifest import (
+    Selector,
+    copy_files,
+    list_directory,
+    selected,
+    write_metadata,
+)
 from resolute.core.checkpoint.registry import CheckpointRegistry, LocalRegistry
-from resolute.core.checkpoint.restore import DownloadMode, Downloads
-from resolute.core.checkpoint.stores import CheckpointStore, OwnStore
-from resolute.core.checkpoint.transfer import Uploads
+from resolute.core.checkpoint.shards import merged_metadata
+from resolute.core.checkpoint.stores.base import CheckpointStore, RecordKeepingStore
+from resolute.core.checkpoint.uploads import Uploader
 from resolute.core.distributed import DistributedContext
-from resolute.core.resources import merged_metadata
-from resolute.file_cache import FileCache
+from resolute.transfer.cache import FileCache
 
 _log = logging.getLogger("resolute.core")
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """Where nothing has to be done."""
 
 
@@ -44,15 +50,15 @@ class CheckpointContext:
         *,
         store: CheckpointStore,
         registry: CheckpointRegistry,
-        flush: Callable[[], None] = _nothing,
-        committed: Callable[[], None] = _nothing,
+        flush: Callable[[], None] = _do_nothing,
+        committed: Callable[[], None] = _do_nothing,
     ) -> None:
         self._dist = dist
         self._registry = registry
         self._store = store
-        self._uploads = Uploads(dist, store=store, registry=registry, flush=flush, committed=committed)
-        self._downloads = Downloads(dist, registry=registry)
-        self._background = Background()
+        self._uploads = Uploader(dist, store=store, registry=registry, flush=flush, committed=committed)
+        self._downloads = Downloader(dist, registry=registry)
+        self._background = BackgroundWorker()
 
     def upload(
         self,
@@ -86,7 +92,7 @@ class CheckpointContext:
         self._check_background(background, shard=shard)
         self._background.wait()
         if background and source is not None:
-            return self._upload_later(source, metadata, selector)
+            return self._upload_in_background(source, metadata, selector)
         if shard:
             return self._uploads.shards(source, metadata, selector)
         self._check_chief("upload")
@@ -239,10 +245,10 @@ class CheckpointContext:
     ) -> Iterator[tuple[Path, str]]:
         checkpoint_id = self._uploads.begin()
         with contextlib.ExitStack() as stack:
-            stack.enter_context(self._uploads.giving_up(checkpoint_id))
+            stack.enter_context(self._uploads.abort_on_error(checkpoint_id))
             place = stack.enter_context(self._place(checkpoint_id))
             yield place.directory, checkpoint_id
-            commit = self._uploads.adopt if place.in_store else self._uploads.copy_in
+            commit = self._uploads.commit_in_place if place.in_store else self._uploads.write_and_commit
             if not background:
                 commit(checkpoint_id, place.directory, metadata)
                 return
@@ -256,51 +262,55 @@ class CheckpointContext:
 
         self._background.begin(finish)
 
-    def _upload_later(
+    def _upload_in_background(
         self, source: Path, metadata: Mapping[str, Any] | None, selector: Selector | None
     ) -> str:
         self._check_chief("upload")
         self._registry.prepare(metadata)
         write_metadata(source, dict(metadata or {}))
         with self._store_alone(metadata, background=True) as (directory, checkpoint_id):
-            copy_plain(source, directory, selected(list_directory(source), selector))
+            copy_files(source, directory, selected(list_directory(source), selector))
         return checkpoint_id
 
     @contextlib.contextmanager
     def _store_shards(self, metadata: Mapping[str, Any] | None) -> Iterator[tuple[Path, str]]:
         is_chief = self._dist.rank == 0
-        checkpoint_id = together(self._dist, lambda: self._uploads.begin() if is_chief else "")[0]
-        guard = self._uploads.giving_up(checkpoint_id) if is_chief else contextlib.nullcontext()
+        checkpoint_id = run_on_all_ranks(self._dist, lambda: self._uploads.begin() if is_chief else "")[0]
+        guard = self._uploads.abort_on_error(checkpoint_id) if is_chief else contextlib.nullcontext()
         with guard, self._place(checkpoint_id) as place:
             try:
                 yield place.directory, checkpoint_id
             except Exception as failure:  # noqa: BLE001 - raised again, once the others know
-                self._fail_together(failure)
+                self._fail_on_all_ranks(failure)
             if place.in_store:
-                self._adopt_together(checkpoint_id, place.directory, metadata)
+                self._commit_shards_in_place(checkpoint_id, place.directory, metadata)
             else:
                 self._uploads.shards(place.directory, metadata, None, checkpoint_id=checkpoint_id)
 
-    def _fail_together(self, failure: Exception) -> NoReturn:
+    def _fail_on_all_ranks(self, failure: Exception) -> NoReturn:
         """Raises a failure of this rank, after telling the others, who would wait for it otherwise."""
 
         def fail() -> NoReturn:
             raise failure
 
-        together(self._dist, fail)
+        run_on_all_ranks(self._dist, fail)
         raise failure
 
-    def _adopt_together(
+    def _commit_shards_in_place(
         self, checkpoint_id: str, directory: Path, metadata: Mapping[str, Any] | None
     ) -> None:
         def flush() -> Mapping[str, Any] | None:
             self._uploads.flush()
             return metadata
 
-        merged = merged_metadata(together(self._dist, flush))
-        together(
+        merged = merged_metadata(run_on_all_ranks(self._dist, flush))
+        run_on_all_ranks(
             self._dist,
-            lambda: self._uploads.adopt(checkpoint_id, directory, merged) if self._dist.rank == 0 else None,
+            lambda: (
+                self._uploads.commit_in_place(checkpoint_id, directory, merged)
+                if self._dist.rank == 0
+                else None
+            ),
         )
 
     @contextlib.contextmanager
@@ -322,7 +332,7 @@ class CheckpointContext:
                 yield Path(temporary)
             return
         is_local_chief = self._dist.local_rank == 0
-        made = together_local(
+        made = run_on_local_ranks(
             self._dist, lambda: tempfile.mkdtemp(prefix="resolute-checkpoint-") if is_local_chief else ""
         )
         directory = Path(made[0])
@@ -353,5 +363,7 @@ class DummyCheckpointContext(CheckpointContext):
         cache: What this machine keeps of files that were fetched; None where nobody wants that.
     """
 
-    def __init__(self, dist: DistributedContext, store: OwnStore, *, cache: FileCache | None = None) -> None:
+    def __init__(
+        self, dist: DistributedContext, store: RecordKeepingStore, *, cache: FileCache | None = None
+    ) -> None:
         super().__init__(dist, store=store, registry=LocalRegistry(store, cache=cache))

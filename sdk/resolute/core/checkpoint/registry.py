@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from resolute.core.checkpoint.cached import CachedStore
-from resolute.core.checkpoint.manifest import METADATA_FILE, FileEntry
-from resolute.core.checkpoint.records import Record
-from resolute.core.checkpoint.stores import CheckpointStore, OwnStore
+from resolute.core.checkpoint.files.manifest import METADATA_FILE, FileEntry
+from resolute.core.checkpoint.files.record import Record
+from resolute.core.checkpoint.stores.base import CheckpointStore, RecordKeepingStore
+from resolute.core.checkpoint.stores.cached import CachedStore
 from resolute.errors import ResoluteError
-from resolute.file_cache import FileCache
+from resolute.transfer.cache import FileCache
 from resolute.trial_errors import CheckpointNotFound
 
 _log = logging.getLogger("resolute.core")
 
 
 @dataclass(frozen=True, slots=True)
-class Registered:
+class RegisteredCheckpoint:
     """A checkpoint that counts."""
 
     store: CheckpointStore
@@ -45,7 +45,7 @@ class CheckpointRegistry(Protocol):
     def abort(self, checkpoint_id: str) -> None:
         """Gives up a checkpoint that was begun. Never fails."""
 
-    def find(self, checkpoint_id: str) -> Registered:
+    def find(self, checkpoint_id: str) -> RegisteredCheckpoint:
         """Returns a checkpoint that counts; ``CheckpointNotFound`` if there is none."""
 
     def metadata(self, checkpoint_id: str) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class LocalRegistry:
         cache: What this machine keeps of files that were fetched; None where nobody wants that.
     """
 
-    def __init__(self, store: OwnStore, *, cache: FileCache | None = None) -> None:
+    def __init__(self, store: RecordKeepingStore, *, cache: FileCache | None = None) -> None:
         self._store = store
         self._readable = store if cache is None else CachedStore(store, cache)
 
@@ -73,12 +73,12 @@ class LocalRegistry:
 
     def begin(self, checkpoint_id: str) -> None:
         """Keeps a record that counts for nothing; a store that cannot be used says so before any work."""
-        self._store.keep_record(checkpoint_id, Record().written())
+        self._store.write_record(checkpoint_id, Record().written())
 
     def commit(self, checkpoint_id: str, *, files: Sequence[FileEntry], metadata: Mapping[str, Any]) -> None:
         """Keeps the record that makes it count."""
         record = Record(finished=True, files=tuple(files), metadata=metadata)
-        self._store.keep_record(checkpoint_id, record.written())
+        self._store.write_record(checkpoint_id, record.written())
 
     def abort(self, checkpoint_id: str) -> None:
         """Removes what was written; what cannot be removed is still no checkpoint.
@@ -98,14 +98,14 @@ class LocalRegistry:
                 failure,
             )
 
-    def find(self, checkpoint_id: str) -> Registered:
+    def find(self, checkpoint_id: str) -> RegisteredCheckpoint:
         """Returns a checkpoint that was finished.
 
         Raises:
             CheckpointNotFound: It was not, or somebody else put it into a bucket.
         """
         record = self._record(checkpoint_id)
-        return Registered(self._readable, None if record is None else record.files)
+        return RegisteredCheckpoint(self._readable, None if record is None else record.files)
 
     def metadata(self, checkpoint_id: str) -> dict[str, Any]:
         """Returns the metadata of a checkpoint.
@@ -131,9 +131,9 @@ class LocalRegistry:
 
     def _remove(self, checkpoint_id: str) -> None:
         # However this is cut short, what is left counts for nothing, and the next call goes on.
-        self._store.keep_record(checkpoint_id, Record().written())
+        self._store.write_record(checkpoint_id, Record().written())
         self._store.delete(checkpoint_id)
-        self._store.drop_record(checkpoint_id)
+        self._store.delete_record(checkpoint_id)
 
     def _counts(self, checkpoint_id: str) -> bool:
         content = self._store.record(checkpoint_id)
@@ -143,7 +143,7 @@ class LocalRegistry:
         """Returns the record of a finished checkpoint; None of one that counts without."""
         content = self._store.record(checkpoint_id)
         if content is None:
-            if self._store.takes_unrecorded:
+            if self._store.accepts_unrecorded:
                 return None
             raise CheckpointNotFound(
                 f"there is no checkpoint {checkpoint_id} that a script wrote off cluster; one of a cluster "

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
 
-from resolute.core.checkpoint.object_store import ObjectStore
-from resolute.core.checkpoint.stores import DirectoryStore, OwnStore
+from resolute.core.checkpoint.stores.base import DirectoryStore, RecordKeepingStore
+from resolute.core.checkpoint.stores.object_store import ObjectStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ def default_storage() -> DirectoryStorage:
     return DirectoryStorage(Path(data).expanduser().absolute() / "resolute" / "checkpoints")
 
 
-def open_store(storage: Storage) -> OwnStore:
+def open_store(storage: Storage) -> RecordKeepingStore:
     """Returns the store of a storage, as a script reaches it that no cluster runs.
 
     Raises:
@@ -168,6 +168,6 @@ def open_store(storage: Storage) -> OwnStore:
     """
     if isinstance(storage, DirectoryStorage):
         return DirectoryStore(storage.path)
-    from resolute.core.checkpoint.objects.opening import open_objects
+    from resolute.object_stores.factory import open_client
 
-    return ObjectStore(open_objects(storage), prefix=storage.prefix)
+    return ObjectStore(open_client(storage), prefix=storage.prefix)

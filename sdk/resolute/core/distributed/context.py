@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from resolute.core.distributed import topology as launched
-from resolute.core.distributed.collective import Alone, Collective
+from resolute.core.distributed.group.interface import ProcessGroup, SingleProcessGroup
 from resolute.core.distributed.settings import DEFAULT_PUB_PORT, DEFAULT_PULL_PORT, CollectiveSettings
 from resolute.core.distributed.topology import HorovodRanks, Topology
 
@@ -92,8 +92,8 @@ class DistributedContext:
             start_timeout=settings.start_timeout if start_timeout is None else start_timeout,
             timeout=settings.timeout if timeout is None else timeout,
         )
-        self._job: Collective = Alone()
-        self._machine: Collective = Alone()
+        self._job: ProcessGroup = SingleProcessGroup()
+        self._machine: ProcessGroup = SingleProcessGroup()
         self._close: Callable[[], object] = self._job.close
         if place.size > 1:
             self._connect(place, chief_host, port, settings, force_tcp=force_tcp)
@@ -102,7 +102,7 @@ class DistributedContext:
         self, place: Topology, chief_host: str, port: int, settings: CollectiveSettings, *, force_tcp: bool
     ) -> None:
         # A job of one process needs none of this, and starts faster without.
-        from resolute.core.distributed.network import Network
+        from resolute.core.distributed.group.network import Network
 
         network = Network(
             place, chief_host=chief_host, pull_port=port, settings=settings, force_tcp=force_tcp
@@ -121,7 +121,7 @@ class DistributedContext:
             hvd: The module, after ``hvd.init()``.
             chief_ip: As for the class; default ``DET_CHIEF_IP``.
         """
-        return cls._launched(launched.from_horovod(hvd), chief_ip)
+        return cls._from_launcher(launched.from_horovod(hvd), chief_ip)
 
     @classmethod
     def from_deepspeed(cls, chief_ip: str | None = None) -> "Self":
@@ -133,7 +133,7 @@ class DistributedContext:
         Raises:
             LaunchVariablesError: The script was not launched by DeepSpeed (also a `KeyError`).
         """
-        return cls._launched(launched.from_deepspeed(os.environ), chief_ip)
+        return cls._from_launcher(launched.from_deepspeed(os.environ), chief_ip)
 
     @classmethod
     def from_torch_distributed(cls, chief_ip: str | None = None) -> "Self":
@@ -145,7 +145,7 @@ class DistributedContext:
         Raises:
             LaunchVariablesError: The script was not launched by torchrun (also a `KeyError`).
         """
-        return cls._launched(launched.from_torch_distributed(os.environ), chief_ip)
+        return cls._from_launcher(launched.from_torch_distributed(os.environ), chief_ip)
 
     @classmethod
     def from_tf_config(cls) -> "tuple[Self, Any]":
@@ -165,10 +165,12 @@ class DistributedContext:
         strategy = tensorflow.choose_strategy(found)
         if found is None:
             return cls(), strategy
-        return cls._launched(found.topology, os.environ.get(CHIEF_IP_VARIABLE) or found.chief_host), strategy
+        return cls._from_launcher(
+            found.topology, os.environ.get(CHIEF_IP_VARIABLE) or found.chief_host
+        ), strategy
 
     @classmethod
-    def _launched(cls, place: Topology, chief_ip: str | None) -> "Self":
+    def _from_launcher(cls, place: Topology, chief_ip: str | None) -> "Self":
         return cls(
             **dataclasses.asdict(place),
             chief_ip=chief_ip or os.environ.get(CHIEF_IP_VARIABLE),

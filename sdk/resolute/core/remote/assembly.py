@@ -8,19 +8,19 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from resolute.connection import Connection
+from resolute.contracts.run.directory import Flags, RunDirectory
 from resolute.core.checkpoint import CheckpointContext
 from resolute.core.checkpoint.storage import BucketStorage, DirectoryStorage, Storage
 from resolute.core.context import Parts
 from resolute.core.distributed import DistributedContext
 from resolute.core.preempt import PreemptContext, PreemptMode
 from resolute.core.profiler import ProfilerContext
-from resolute.core.remote.links import open_remote_store
+from resolute.core.remote.operations import RemoteOperations
+from resolute.core.remote.presigned_urls import open_remote_store
 from resolute.core.remote.registry import RemoteRegistry, parse_connection_storage, storage_of, to_message
-from resolute.core.remote.search import RemoteOperations
 from resolute.core.remote.session import Session
-from resolute.core.remote.trial import RemoteTrialRecord, UnmanagedTrialRecord
-from resolute.core.samples import MachineSampler
+from resolute.core.remote.trial_record import RemoteTrialRecord, UnmanagedTrialRecord
+from resolute.core.reporting.train import TrainContext
 from resolute.core.searcher import (
     DummySearcherContext,
     LocalOperations,
@@ -29,16 +29,16 @@ from resolute.core.searcher import (
     max_length_of,
     units_of,
 )
+from resolute.core.system_metrics import MachineSampler
 from resolute.core.tensorboard import AutoTensorboard, ManualTensorboard, Tensorboard, TensorboardMode
-from resolute.core.tensorboard.copies import Copies
+from resolute.core.tensorboard.event_thread import EventThread
 from resolute.core.tensorboard.events import EventFile, SpoolTail
-from resolute.core.tensorboard.thread import EventThread
-from resolute.core.train import TrainContext
+from resolute.core.tensorboard.file_copier import Copies
 from resolute.errors import FailedPreconditionError
-from resolute.experiment_config import ExperimentConfig
 from resolute.info import ClusterInfo
-from resolute.run_directory import Flags, RunDirectory
-from resolute.spool.reports import ReportWriter, limit_from_environment
+from resolute.runtime.connection import Connection
+from resolute.runtime.experiment_config import ExperimentConfig
+from resolute.spool.report_writer import ReportWriter, limit_from_environment
 
 _log = logging.getLogger("resolute.core")
 
@@ -65,7 +65,7 @@ def assemble(
     Raises:
         FailedPreconditionError: The process was not started by a supervisor.
     """
-    connection, run_directory = _surroundings(info, run_directory or RunDirectory.from_environment())
+    connection, run_directory = _run_environment(info, run_directory or RunDirectory.from_environment())
     session = _open_session(info, connection)
     flags = Flags.create(run_directory.flags_file)
     reports = ReportWriter(
@@ -105,7 +105,9 @@ def assemble(
     )
 
 
-def _surroundings(info: ClusterInfo, run_directory: RunDirectory | None) -> tuple[Connection, RunDirectory]:
+def _run_environment(
+    info: ClusterInfo, run_directory: RunDirectory | None
+) -> tuple[Connection, RunDirectory]:
     if info.connection is None or run_directory is None:
         raise FailedPreconditionError(
             "this process looks like part of a trial but does not say how to reach the cluster: "

@@ -12,15 +12,15 @@ from google.protobuf import json_format
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2 as checkpoint
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints
-from resolute.core.checkpoint.manifest import FileEntry
-from resolute.core.checkpoint.registry import Registered
+from resolute.contracts.values import to_mapping, to_value
+from resolute.core.checkpoint.files.manifest import FileEntry
+from resolute.core.checkpoint.registry import RegisteredCheckpoint
 from resolute.core.checkpoint.storage import BucketStorage, DirectoryStorage, Storage
-from resolute.core.remote.links import open_remote_store
+from resolute.core.remote.presigned_urls import open_remote_store
 from resolute.core.remote.session import Session
 from resolute.errors import NotFoundError, ResoluteError, UnimplementedError
-from resolute.rpc import manifests, providers
+from resolute.rpc import checkpoint_files, storage_providers
 from resolute.trial_errors import CheckpointNotFound
-from resolute.values import to_mapping, to_value
 
 _COMMIT_DEADLINE = 300.0
 """Seconds for the service to look at every file."""
@@ -101,7 +101,7 @@ class RemoteRegistry:
             ],
         )
         self._session.patiently(
-            lambda: manifests.commit(self._session.checkpoints, request, deadline=_COMMIT_DEADLINE),
+            lambda: checkpoint_files.commit(self._session.checkpoints, request, deadline=_COMMIT_DEADLINE),
             purpose="committing a checkpoint",
         )
 
@@ -115,7 +115,7 @@ class RemoteRegistry:
         except ResoluteError as failure:
             _log.info("checkpoint %s is left unfinished: %s", checkpoint_id, failure)
 
-    def find(self, checkpoint_id: str) -> Registered:
+    def find(self, checkpoint_id: str) -> RegisteredCheckpoint:
         """Returns a committed checkpoint.
 
         Raises:
@@ -123,10 +123,11 @@ class RemoteRegistry:
         """
         found = self._get(checkpoint_id)
         listed = self._session.patiently(
-            lambda: manifests.files_of(self._session.checkpoints, found), purpose="asking for a checkpoint"
+            lambda: checkpoint_files.files_of(self._session.checkpoints, found),
+            purpose="asking for a checkpoint",
         )
         files = tuple(FileEntry(file.path, file.size, file.digest) for file in listed)
-        return Registered(open_remote_store(storage_of(found.storage), self._session), files)
+        return RegisteredCheckpoint(open_remote_store(storage_of(found.storage), self._session), files)
 
     def metadata(self, checkpoint_id: str) -> dict[str, Any]:
         """Returns the metadata of a committed checkpoint.
@@ -172,7 +173,7 @@ def to_message(storage: Storage) -> checkpoint.Storage:
             bucket=storage.bucket,
             prefix=storage.prefix,
             endpoint_url=storage.endpoint_url,
-            provider=providers.of_kind(storage.kind),
+            provider=storage_providers.of_kind(storage.kind),
         )
     )
 
@@ -186,7 +187,7 @@ def storage_of(message: checkpoint.Storage) -> Storage:
     place = message.WhichOneof("kind")
     if place == "directory":
         return DirectoryStorage(Path(message.directory.path))
-    kind = providers.kind_of(message.bucket.provider)
+    kind = storage_providers.kind_of(message.bucket.provider)
     if place == "bucket" and kind:
         bucket = message.bucket
         return BucketStorage(kind, bucket.bucket, prefix=bucket.prefix, endpoint_url=bucket.endpoint_url)

@@ -17,11 +17,11 @@ from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import Checkpoints
 from resolute.api.experiments.v1.trials_service_pb2_grpc import TrialsServiceStub
 from resolute.api.metrics.v1.metrics_service_pb2_grpc import MetricsServiceStub
 from resolute.api.searcher.v1.searcher_service_pb2_grpc import SearcherServiceStub
-from resolute.clock import SYSTEM_CLOCK, Clock
-from resolute.connection import Connection
+from resolute.contracts.clock import SYSTEM_CLOCK, Clock
+from resolute.contracts.run.directory import read_token
 from resolute.errors import ForkedProcessError, UnauthenticatedError, UnavailableError
 from resolute.rpc.channel import open_channel
-from resolute.run_directory import read_token
+from resolute.runtime.connection import Connection
 
 PATIENCE_VARIABLE = "RESOLUTE_PATIENCE_SECONDS"
 """Names, in the environment, how long a call waits for services that are away."""
@@ -136,7 +136,7 @@ class Session:
     @functools.cached_property
     def _channel(self) -> grpc.Channel:
         self.check_process()
-        _leave_inherited_objects_alone()
+        _freeze_gc_in_forked_children()
         return open_channel(
             self.connection.address,
             token=self._token,
@@ -149,7 +149,7 @@ class Session:
 
 
 @functools.cache
-def _leave_inherited_objects_alone() -> None:
+def _freeze_gc_in_forked_children() -> None:
     """Keeps the garbage collector of forked children away from what they inherit.
 
     Children must never touch gRPC, and collecting an old call of the parent's would be touching it.

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from resolute.core.tensorboard.copies import Copies
-from resolute.core.tensorboard.thread import EventThread
+from resolute.core.tensorboard.event_thread import EventThread
+from resolute.core.tensorboard.file_copier import Copies
 
 PathSelector = Callable[[Path], bool]
 """Says of a file whether it is copied."""

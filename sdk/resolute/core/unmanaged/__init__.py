@@ -1,1 +1,4 @@
-"""Runs outside of the cluster that are live there: a process beside the script sends what it reports."""
+"""Trials of scripts that no cluster runs (`core_v2`): the context, what the script configures.
+
+The sidecar process that sends spools and heartbeats, the copy of the output, and the exit of the script.
+"""

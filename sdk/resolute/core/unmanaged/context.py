@@ -12,28 +12,28 @@ from types import TracebackType
 from typing import Any
 
 from resolute.client import Determined
-from resolute.client.remote.trials import BegunRun
+from resolute.client.connection.session import Session
+from resolute.client.remote.trials import StartedRun
+from resolute.client.schema.states import CheckpointState
 from resolute.client.services import Services
-from resolute.client.session import Session
-from resolute.client.states import CheckpointState
-from resolute.clock import SYSTEM_CLOCK
-from resolute.connection import Connection
+from resolute.contracts.clock import SYSTEM_CLOCK
+from resolute.contracts.processes import ProcessIdentity
+from resolute.contracts.run.directory import RunDirectory, write_atomically
 from resolute.core.checkpoint.storage import Storage
 from resolute.core.context import Context, Parts
 from resolute.core.distributed import DistributedContext
-from resolute.core.offline import OFFLINE_DIRECTORY
 from resolute.core.preempt import PreemptMode
 from resolute.core.remote.assembly import assemble
+from resolute.core.reporting.offline import OFFLINE_DIRECTORY
 from resolute.core.tensorboard import TensorboardMode
-from resolute.core.unmanaged.companion import Order
 from resolute.core.unmanaged.config import DefaultConfig, UnmanagedConfig
-from resolute.core.unmanaged.ending import Ending
-from resolute.core.unmanaged.output import OutputCopy
+from resolute.core.unmanaged.output_tee import OutputTee
+from resolute.core.unmanaged.script_exit import ScriptExit
+from resolute.core.unmanaged.sidecar import SidecarConfig
 from resolute.info import TRIAL, ClusterInfo, TrialInfo
-from resolute.offline_run import OfflineRun
-from resolute.processes import ProcessIdentity
-from resolute.run_directory import RunDirectory, write_atomically
-from resolute.spool.batches import RunIdentity
+from resolute.runtime.connection import Connection
+from resolute.runtime.offline_run import OfflineRun
+from resolute.spool.delivery.requests import RunIdentity
 
 _PATIENCE = 3600.0
 
@@ -49,15 +49,15 @@ class _Begun:
 class UnmanagedContext(Context):
     """A context that says how its run ended."""
 
-    def __init__(self, parts: Parts, *, info: ClusterInfo, ending: Ending | None) -> None:
+    def __init__(self, parts: Parts, *, info: ClusterInfo, ending: ScriptExit | None) -> None:
         super().__init__(parts, info=info)
-        self._ending = ending
+        self._script_exit = ending
 
     def start(self) -> None:
         """Begins to watch, also for how the script ends."""
         super().start()
-        if self._ending is not None:
-            self._ending.hook.install()
+        if self._script_exit is not None:
+            self._script_exit.hook.install()
 
     def close(
         self,
@@ -71,10 +71,10 @@ class UnmanagedContext(Context):
         try:
             super().close(exc_type, exc_val, exc_tb)
         finally:
-            if self._ending is not None:
+            if self._script_exit is not None:
                 if exc_val is not None:
-                    self._ending.hook.note(exc_val)
-                self._ending.finish()
+                    self._script_exit.hook.record_error(exc_val)
+                self._script_exit.finish()
 
 
 def begin(
@@ -92,7 +92,7 @@ def begin(
     Raises:
         ResoluteError: The cluster cannot be reached, or does not take the run.
     """
-    ending: Ending | None = None
+    ending: ScriptExit | None = None
     begun: _Begun | None = None
     if distributed.rank == 0:
         begun, ending = _begin(defaults, unmanaged, client)
@@ -107,7 +107,7 @@ def begin(
         tensorboard_mode=tensorboard_mode,
         run_directory=run,
     )
-    output = OutputCopy(run.spool, rank=distributed.rank, size=distributed.size)
+    output = OutputTee(run.spool, rank=distributed.rank, size=distributed.size)
     output.install()
     parts = replace(parts, closers=(output.close, *parts.closers))
     return UnmanagedContext(parts, info=begun.info, ending=ending)
@@ -115,7 +115,7 @@ def begin(
 
 def _begin(
     defaults: DefaultConfig, unmanaged: UnmanagedConfig, client: Determined | None
-) -> tuple[_Begun, Ending]:
+) -> tuple[_Begun, ScriptExit]:
     if client is not None:
         return _begin_with(client.services, defaults, unmanaged)
     with Session.find() as session:
@@ -124,7 +124,7 @@ def _begin(
 
 def _begin_with(
     services: Services, defaults: DefaultConfig, unmanaged: UnmanagedConfig
-) -> tuple[_Begun, Ending]:
+) -> tuple[_Begun, ScriptExit]:
     run = OfflineRun.create(
         _parent_directory(),
         run_id=str(uuid.uuid4()),
@@ -142,17 +142,17 @@ def _begin_with(
     info = _info(services, begun, files, run)
     certificate = services.session.endpoint.root_certificate
     trainer = ProcessIdentity.of(os.getpid())
-    Order(
+    SidecarConfig(
         address=services.session.endpoint.address,
         root_certificate="" if certificate is None else certificate.decode(),
         identity=_identity(begun),
         trainer={} if trainer is None else trainer.to_json(),
         patience=_PATIENCE,
     ).write(files)
-    return _Begun(info, run.directory), Ending(files, _start_companion(files))
+    return _Begun(info, run.directory), ScriptExit(files, _start_sidecar(files))
 
 
-def _identity(begun: BegunRun) -> dict[str, Any]:
+def _identity(begun: StartedRun) -> dict[str, Any]:
     identity = RunIdentity(
         begun.trial.uuid,
         begun.run,
@@ -164,7 +164,7 @@ def _identity(begun: BegunRun) -> dict[str, Any]:
     return {name: getattr(identity, name) for name in RunIdentity.__slots__}
 
 
-def _info(services: Services, begun: BegunRun, files: RunDirectory, run: OfflineRun) -> ClusterInfo:
+def _info(services: Services, begun: StartedRun, files: RunDirectory, run: OfflineRun) -> ClusterInfo:
     trial, endpoint = begun.trial, services.session.endpoint
     certificate = files.path / "master.pem"
     if endpoint.root_certificate is not None:
@@ -211,11 +211,11 @@ def _info(services: Services, begun: BegunRun, files: RunDirectory, run: Offline
     )
 
 
-def _start_companion(files: RunDirectory) -> subprocess.Popen[bytes]:
+def _start_sidecar(files: RunDirectory) -> subprocess.Popen[bytes]:
     # A session of its own: Ctrl-C ends the script and not what it has reported.
     with (files.path / "companion.log").open("wb") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", "resolute.core.unmanaged.companion", str(files.path)],
+            [sys.executable, "-m", "resolute.core.unmanaged.sidecar", str(files.path)],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -9,7 +9,7 @@
 Importing this does not import DeepSpeed, so that it works for looking at trials where it is not installed.
 """
 
-from resolute.pytorch.deepspeed.configuring import overwrite_deepspeed_config
+from resolute.pytorch.deepspeed.config import overwrite_deepspeed_config
 from resolute.pytorch.deepspeed.context import DeepSpeedTrialContext
 from resolute.pytorch.deepspeed.initialization import init
 from resolute.pytorch.deepspeed.model_parallel import (

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from resolute.pytorch.batches import Batches
-from resolute.pytorch.callbacks import Callbacks
 from resolute.pytorch.deepspeed.context import DeepSpeedTrialContext
 from resolute.pytorch.deepspeed.trial import DeepSpeedTrial
-from resolute.pytorch.metrics import Metrics, TrainingMetrics
-from resolute.pytorch.validation import reduced
+from resolute.pytorch.metrics.aggregation import Metrics, TrainingMetrics
+from resolute.pytorch.training.batches import Batches
+from resolute.pytorch.training.validation import reduced
+from resolute.pytorch.trial.callbacks import Callbacks
 
 _NOTHING: dict[str, Any] = {}
 """The metrics of a rank that has none to report."""
 
 
-class EngineBatches:
+class EngineBatchTrainer:
     """Trains batches, each of all its micro batches.
 
     Args:
@@ -64,7 +64,7 @@ class EngineBatches:
             self._batches.close()
 
 
-class EngineEvaluation:
+class EngineEvaluator:
     """Evaluates.
 
     Args:

@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 
-from resolute.pytorch.callbacks import Callbacks
+from resolute.pytorch.checkpointing.rank_state import RankState
 from resolute.pytorch.deepspeed.context import DeepSpeedTrialContext
 from resolute.pytorch.deepspeed.trial import DeepSpeedTrial
-from resolute.pytorch.metrics import TrainingMetrics
-from resolute.pytorch.rank_state import RankState
+from resolute.pytorch.metrics.aggregation import TrainingMetrics
+from resolute.pytorch.trial.callbacks import Callbacks
 from resolute.trial_errors import InvalidCheckpointException
 
 
@@ -55,7 +55,7 @@ class EngineContents:
         self._trial.save(self._context, directory)
         self._callbacks.end_write(str(directory))
 
-    def load(self, directory: Path, *, goes_on: bool) -> None:
+    def load(self, directory: Path, *, resumes: bool) -> None:
         """Takes up what was written.
 
         Raises:
@@ -73,7 +73,7 @@ class EngineContents:
                 f"{failure or 'DeepSpeed cannot load it'}"
             ) from failure
         self._callbacks.restore(own.get("callbacks", {}))
-        self._own.restore(own, goes_on=goes_on)
+        self._own.restore(own, resumes=resumes)
 
     def _read(self, directory: Path) -> dict[str, Any]:
         """Reads this rank's file; the chief's where there were fewer ranks."""

@@ -13,11 +13,11 @@ from resolute.pytorch.deepspeed.model_parallel import (
     make_data_parallel_mpu,
     make_deepspeed_mpu,
 )
-from resolute.pytorch.trial_context import TrialContext
+from resolute.pytorch.trial.base_context import TrialContext
 from resolute.trial_errors import InvalidExperimentException
 
 _log = logging.getLogger("resolute.pytorch.deepspeed")
-_WITHOUT_EFFECT = {
+_IGNORED_OPTIMIZATIONS = {
     "average_aggregated_gradients": True,
     "gradient_compression": False,
     "tensor_fusion_threshold": 64,
@@ -190,6 +190,6 @@ class DeepSpeedTrialContext(TrialContext):
                 f"optimizations.aggregation_frequency is {frequency}: for a DeepSpeedTrial, leave it out and "
                 "set gradient_accumulation_steps in DeepSpeed's config"
             )
-        for name, default in _WITHOUT_EFFECT.items():
+        for name, default in _IGNORED_OPTIMIZATIONS.items():
             if optimizations.get(name, default) != default:
                 _log.warning("optimizations.%s has no effect on a DeepSpeedTrial", name)

@@ -13,13 +13,13 @@ from resolute.core import DistributedContext
 from resolute.info import ClusterInfo
 from resolute.pytorch.deepspeed.context import DeepSpeedTrialContext
 from resolute.pytorch.deepspeed.library import import_deepspeed
-from resolute.pytorch.initialization import begun, check_alone
+from resolute.pytorch.training.initialization import check_single_slot, open_core_context
 
 _MANUAL = "DET_MANUAL_INIT_DISTRIBUTED"
 _CHIEF_IP = "DET_CHIEF_IP"
-_LAUNCHED = ("LOCAL_SIZE", "LOCAL_WORLD_SIZE")
+_LAUNCHER_VARIABLES = ("LOCAL_SIZE", "LOCAL_WORLD_SIZE")
 """One of them is set by whatever launches ranks: the deepspeed launcher, torchrun."""
-_ALONE = {
+_SINGLE_RANK_ENVIRONMENT = {
     "RANK": "0",
     "LOCAL_RANK": "0",
     "WORLD_SIZE": "1",
@@ -59,25 +59,25 @@ def init(
         InvalidExperimentException: The config asks for what DeepSpeed's config should.
     """
 
-    def meet(info: ClusterInfo | None) -> DistributedContext | None:
-        started = any(name in os.environ for name in _LAUNCHED)
+    def join_ranks(info: ClusterInfo | None) -> DistributedContext | None:
+        started = any(name in os.environ for name in _LAUNCHER_VARIABLES)
         if info is not None and not started:
-            check_alone(info, layer="deepspeed")
+            check_single_slot(info, layer="deepspeed")
         _set_up_communication()
         if info is None and distributed is not None:
             return distributed
-        return _launched() if started else None
+        return _join_launched_ranks() if started else None
 
-    with begun(meet, exp_conf=exp_conf) as beginning:
+    with open_core_context(join_ranks, exp_conf=exp_conf) as arguments:
         yield DeepSpeedTrialContext(
-            beginning.core_context,
-            trial_seed=beginning.trial_seed,
+            arguments.core_context,
+            trial_seed=arguments.trial_seed,
             hparams=hparams,
-            slots_per_trial=beginning.core_context.distributed.size,
+            slots_per_trial=arguments.core_context.distributed.size,
             num_gpus=torch.cuda.device_count(),
-            exp_conf=beginning.exp_conf,
-            steps_completed=beginning.steps_completed,
-            debug_enabled=beginning.debug_enabled,
+            exp_conf=arguments.exp_conf,
+            steps_completed=arguments.steps_completed,
+            debug_enabled=arguments.debug_enabled,
             enable_tensorboard_logging=enable_tensorboard_logging,
         )
 
@@ -87,12 +87,12 @@ def _set_up_communication() -> None:
     library = import_deepspeed()
     if os.environ.get(_MANUAL):
         return
-    for name, value in _ALONE.items():
+    for name, value in _SINGLE_RANK_ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     library.init_distributed(auto_mpi_discovery=False)
 
 
-def _launched() -> DistributedContext:
+def _join_launched_ranks() -> DistributedContext:
     """The ranks that a launcher has started."""
     chief = os.environ.get(_CHIEF_IP) or os.environ.get("MASTER_ADDR")
     if "LOCAL_WORLD_SIZE" in os.environ:

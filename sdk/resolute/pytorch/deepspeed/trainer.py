@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from resolute.pytorch.deepspeed.assembly import EngineAssembly
+from resolute.pytorch.deepspeed.components import EngineComponentFactory
 from resolute.pytorch.deepspeed.context import DeepSpeedTrialContext
 from resolute.pytorch.deepspeed.trial import DeepSpeedTrial
-from resolute.pytorch.trainer import Trainer as PyTorchTrainer
+from resolute.pytorch.training.trainer import Trainer as PyTorchTrainer
 
 
 class Trainer(PyTorchTrainer):
@@ -28,4 +28,4 @@ class Trainer(PyTorchTrainer):
                 f"a {type(trial).__name__} is no trial: its class must be derived from "
                 "resolute.pytorch.deepspeed.DeepSpeedTrial"
             )
-        self._begin(trial, context, EngineAssembly(trial, context))
+        self._set_up(trial, context, EngineComponentFactory(trial, context))

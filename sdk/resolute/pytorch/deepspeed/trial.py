@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
-from resolute.pytorch.callbacks import PyTorchCallback
-from resolute.pytorch.data import DataLoader
+from resolute.pytorch.data.loader import DataLoader
 from resolute.pytorch.deepspeed.context import DeepSpeedTrialContext
+from resolute.pytorch.trial.callbacks import PyTorchCallback
 from resolute.trial_errors import InvalidCheckpointException
 
 

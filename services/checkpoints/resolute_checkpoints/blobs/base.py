@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO, Protocol
 
-from resolute_checkpoints.checkpoint import File
+from resolute_checkpoints.domain.checkpoint import File
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from typing import BinaryIO
 
 from resolute.errors import DataLossError, FailedPreconditionError, InvalidArgumentError, UnavailableError
 from resolute_checkpoints.blobs.base import Fault, FinishedUpload, OpenUpload, Upload
-from resolute_checkpoints.blobs.failures import typed_failures
-from resolute_checkpoints.checkpoint import File
+from resolute_checkpoints.blobs.os_errors import file_system_errors
+from resolute_checkpoints.domain.checkpoint import File
 
 _ATTEMPTS = 3
 _NOT_EMPTY = frozenset({errno.ENOTEMPTY, errno.EEXIST})
@@ -60,7 +60,7 @@ class DirectoryStore:
 
     def faults(self, checkpoint_id: str, files: Sequence[File]) -> Sequence[Fault]:
         """Names the files that are missing, lead out of the checkpoint, or have another size."""
-        with typed_failures(self._root):
+        with file_system_errors(self._root):
             self._require_root()
             inspection = _Inspection(self._base(checkpoint_id))
             found = (inspection.fault(file) for file in files)
@@ -68,7 +68,7 @@ class DirectoryStore:
 
     def open(self, checkpoint_id: str, path: str, *, offset: int) -> BinaryIO:
         """Opens one file at an offset."""
-        with typed_failures(self._root):
+        with file_system_errors(self._root):
             self._require_root()
             base = self._base(checkpoint_id)
             real = os.path.realpath(base / path)
@@ -91,7 +91,7 @@ class DirectoryStore:
 
     def remove(self, checkpoint_id: str, *, committed: bool, kept: Collection[str] = ()) -> None:
         """Removes the checkpoint's directory. Nothing has to be kept: shared bytes are links in each."""
-        with typed_failures(self._root):
+        with file_system_errors(self._root):
             if not committed and not self._root.is_dir():
                 return
             self._require_root()
@@ -103,7 +103,7 @@ class DirectoryStore:
 
     def remove_files(self, checkpoint_id: str, paths: Sequence[str]) -> None:
         """Removes some files, then the directories among the paths that are empty."""
-        with typed_failures(self._root):
+        with file_system_errors(self._root):
             self._require_root()
             base = self._base(checkpoint_id)
             # Longer paths first: a directory is empty only after what is in it is gone.

@@ -1,1 +1,4 @@
-"""Handlers of the contract, one module a gRPC service."""
+"""The gRPC handlers, one module a service.
+
+And the conversion of their messages to and from values of the domain.
+"""

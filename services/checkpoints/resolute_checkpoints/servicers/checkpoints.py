@@ -8,20 +8,21 @@ from typing import Any
 
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as messages
 from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import CheckpointsServiceServicer
+from resolute.contracts.values import to_mapping
 from resolute.errors import InvalidArgumentError, PermissionDeniedError, Violation
-from resolute.values import to_mapping
-from resolute_checkpoints import access, convert
-from resolute_checkpoints.checkpoint import READABLE
-from resolute_checkpoints.deletion import Deletions
-from resolute_checkpoints.examination import Examiner
-from resolute_checkpoints.expiry import Expiry
-from resolute_checkpoints.identifiers import parse_optional_uuid, parse_uuid
-from resolute_checkpoints.manifest import MAX_FILES
-from resolute_checkpoints.reading import Reading
-from resolute_checkpoints.registry import Registry
-from resolute_checkpoints.reuse import Reuse
+from resolute_checkpoints import access
+from resolute_checkpoints.blobs.examination import Examiner
+from resolute_checkpoints.domain.checkpoint import READABLE
+from resolute_checkpoints.domain.manifest import MAX_FILES
+from resolute_checkpoints.registry.checkpoints import Registry
+from resolute_checkpoints.registry.downloads import Reading
+from resolute_checkpoints.registry.reuse import Reuse
+from resolute_checkpoints.retention.deletion import Deletions
+from resolute_checkpoints.retention.enforcement import RetentionEnforcer
+from resolute_checkpoints.servicers import checkpoint_messages
+from resolute_checkpoints.servicers.identifiers import parse_optional_uuid, parse_uuid
 from resolute_checkpoints.store.records import Position, Query
-from resolute_serving import pages
+from resolute_serving import pagination
 from resolute_serving.context import TrialRun, current_principal
 
 _FILE_PAGE = 10_000
@@ -46,7 +47,7 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         reuse: Reuse,
         reading: Reading,
         deletions: Deletions,
-        expiry: Expiry,
+        expiry: RetentionEnforcer,
         examiner: Examiner,
     ) -> None:
         self._registry = registry
@@ -62,8 +63,8 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         """Begins a checkpoint."""
         principal = current_principal.get()
         workspace = principal.workspace if isinstance(principal, TrialRun) else ""
-        checkpoint = await self._registry.begin(convert.to_begin(request, workspace=workspace))
-        return messages.BeginCheckpointResponse(checkpoint=convert.from_checkpoint(checkpoint))
+        checkpoint = await self._registry.begin(checkpoint_messages.to_begin(request, workspace=workspace))
+        return messages.BeginCheckpointResponse(checkpoint=checkpoint_messages.from_checkpoint(checkpoint))
 
     async def ReuseFiles(
         self, request: messages.ReuseFilesRequest, context: Any
@@ -71,7 +72,7 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         """Finds files that need not be sent."""
         found = await self._reuse.find(
             parse_uuid(request.checkpoint_id, field="checkpoint_id"),
-            convert.to_files(request.files, limit=convert.MAX_REUSED),
+            checkpoint_messages.to_files(request.files, limit=checkpoint_messages.MAX_REUSED),
             principal=current_principal.get(),
         )
         return messages.ReuseFilesResponse(
@@ -90,7 +91,7 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         """Gives URLs to put files to."""
         uploads = await self._registry.upload_urls(
             parse_uuid(request.checkpoint_id, field="checkpoint_id"),
-            convert.to_files(request.files),
+            checkpoint_messages.to_files(request.files),
             principal=current_principal.get(),
         )
         return messages.PresignUploadsResponse(
@@ -110,9 +111,9 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         self, request: messages.CommitCheckpointRequest, context: Any
     ) -> messages.CommitCheckpointResponse:
         """Makes a checkpoint visible."""
-        commit = convert.to_commit(request)
+        commit = checkpoint_messages.to_commit(request)
         checkpoint = await self._registry.commit(commit, principal=current_principal.get())
-        return messages.CommitCheckpointResponse(checkpoint=convert.from_checkpoint(checkpoint))
+        return messages.CommitCheckpointResponse(checkpoint=checkpoint_messages.from_checkpoint(checkpoint))
 
     async def CommitCheckpointInPieces(
         self, request_iterator: AsyncIterator[messages.CommitCheckpointInPiecesRequest], context: Any
@@ -127,9 +128,11 @@ class CheckpointsServicer(CheckpointsServiceServicer):
                 whole.multiparts.extend(request.piece.multiparts)
             if len(whole.files) > MAX_FILES:
                 break
-        commit = convert.to_commit(whole or messages.CommitCheckpointRequest())
+        commit = checkpoint_messages.to_commit(whole or messages.CommitCheckpointRequest())
         checkpoint = await self._registry.commit(commit, principal=current_principal.get())
-        return messages.CommitCheckpointInPiecesResponse(checkpoint=convert.from_checkpoint(checkpoint))
+        return messages.CommitCheckpointInPiecesResponse(
+            checkpoint=checkpoint_messages.from_checkpoint(checkpoint)
+        )
 
     async def AbortCheckpoint(
         self, request: messages.AbortCheckpointRequest, context: Any
@@ -145,7 +148,7 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         """Gives a checkpoint."""
         checkpoint_id = parse_uuid(request.checkpoint_id, field="checkpoint_id")
         checkpoint = await self._registry.get(checkpoint_id, principal=current_principal.get())
-        return messages.GetCheckpointResponse(checkpoint=convert.from_checkpoint(checkpoint))
+        return messages.GetCheckpointResponse(checkpoint=checkpoint_messages.from_checkpoint(checkpoint))
 
     async def ListCheckpoints(
         self, request: messages.ListCheckpointsRequest, context: Any
@@ -154,14 +157,14 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         page = await self._registry.page(
             _query(request),
             after=_position(request),
-            size=pages.page_size(request.page_size),
+            size=pagination.page_size(request.page_size),
         )
         following = page.following
         return messages.ListCheckpointsResponse(
-            checkpoints=[convert.from_checkpoint(checkpoint) for checkpoint in page.checkpoints],
+            checkpoints=[checkpoint_messages.from_checkpoint(checkpoint) for checkpoint in page.checkpoints],
             next_page_token=""
             if following is None
-            else pages.encode_token(request, [following.list_time, following.checkpoint_id]),
+            else pagination.encode_token(request, [following.list_time, following.checkpoint_id]),
         )
 
     async def ListFiles(self, request: messages.ListFilesRequest, context: Any) -> messages.ListFilesResponse:
@@ -169,20 +172,20 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         page = await self._registry.file_page(
             parse_uuid(request.checkpoint_id, field="checkpoint_id"),
             after=_file_position(request),
-            size=pages.page_size(request.page_size, default=_FILE_PAGE, most=_FILE_PAGE),
+            size=pagination.page_size(request.page_size, default=_FILE_PAGE, most=_FILE_PAGE),
             principal=current_principal.get(),
         )
         following = page.following
         return messages.ListFilesResponse(
-            files=[convert.from_file(file) for file in page.files],
-            next_page_token="" if following is None else pages.encode_token(request, following),
+            files=[checkpoint_messages.from_file(file) for file in page.files],
+            next_page_token="" if following is None else pagination.encode_token(request, following),
         )
 
     async def PresignDownloads(
         self, request: messages.PresignDownloadsRequest, context: Any
     ) -> messages.PresignDownloadsResponse:
         """Gives URLs to get files from."""
-        convert.require_few(request.paths, field="paths")
+        checkpoint_messages.require_count(request.paths, field="paths")
         downloads = await self._reading.download_urls(
             parse_uuid(request.checkpoint_id, field="checkpoint_id"),
             list(request.paths),
@@ -190,7 +193,7 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         )
         return messages.PresignDownloadsResponse(
             downloads=[
-                messages.PresignDownloadsResponse.Download(file=convert.from_file(file), url=url)
+                messages.PresignDownloadsResponse.Download(file=checkpoint_messages.from_file(file), url=url)
                 for file, url in downloads
             ]
         )
@@ -219,7 +222,7 @@ class CheckpointsServicer(CheckpointsServiceServicer):
             to_mapping(request.patch),
             principal=current_principal.get(),
         )
-        return messages.UpdateMetadataResponse(checkpoint=convert.from_checkpoint(checkpoint))
+        return messages.UpdateMetadataResponse(checkpoint=checkpoint_messages.from_checkpoint(checkpoint))
 
     async def PinCheckpoints(
         self, request: messages.PinCheckpointsRequest, context: Any
@@ -241,13 +244,15 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         """Raises the floor of a trial."""
         trial_id = parse_uuid(request.trial_id, field="trial_id")
         latest = await self._registry.seal(trial_id, min_run=request.min_run)
-        return messages.SealResponse(latest=None if latest is None else convert.from_checkpoint(latest))
+        return messages.SealResponse(
+            latest=None if latest is None else checkpoint_messages.from_checkpoint(latest)
+        )
 
     async def ExamineStorage(
         self, request: messages.ExamineStorageRequest, context: Any
     ) -> messages.ExamineStorageResponse:
         """Tries a store out."""
-        findings = await self._examiner.examine(convert.to_storage(request.storage))
+        findings = await self._examiner.examine(checkpoint_messages.to_storage(request.storage))
         return messages.ExamineStorageResponse(
             findings=[
                 messages.ExamineStorageResponse.Finding(
@@ -267,7 +272,7 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         self, request: messages.ApplyRetentionRequest, context: Any
     ) -> messages.ApplyRetentionResponse:
         """Deletes what a policy does not keep."""
-        wish = convert.to_wish(request)
+        wish = checkpoint_messages.to_retention_request(request)
         deleted = await (self._expiry.preview(wish) if request.preview else self._expiry.apply(wish))
         return messages.ApplyRetentionResponse(deleted_checkpoint_ids=deleted)
 
@@ -280,17 +285,17 @@ class CheckpointsServicer(CheckpointsServiceServicer):
 
 
 def _ids(texts: Sequence[str]) -> list[str]:
-    convert.require_few(texts, field="checkpoint_ids")
+    checkpoint_messages.require_count(texts, field="checkpoint_ids")
     return [parse_uuid(text, field="checkpoint_ids") for text in texts]
 
 
 def _file_position(request: messages.ListFilesRequest) -> int:
-    decoded = pages.decode_token(request)
+    decoded = pagination.decode_token(request)
     return decoded if isinstance(decoded, int) else -1
 
 
 def _position(request: messages.ListCheckpointsRequest) -> Position | None:
-    decoded = pages.decode_token(request)
+    decoded = pagination.decode_token(request)
     if decoded is None:
         return None
     try:
@@ -307,9 +312,9 @@ def _query(request: messages.ListCheckpointsRequest) -> Query:
     if bool(trial_id) == bool(experiment_id):
         message = "trial_id and experiment_id: set exactly one of them"
         raise InvalidArgumentError(message, violations=[Violation("trial_id", message)])
-    states = convert.to_states(request.states) or READABLE
+    states = checkpoint_messages.to_states(request.states) or READABLE
     hidden = [state for state in states if not state.was_committed]
-    if hidden and not access.sees_uploads(current_principal.get(), trial_id):
+    if hidden and not access.can_see_uploads(current_principal.get(), trial_id):
         raise PermissionDeniedError(
             f"checkpoints that are {hidden[0].value} are for the trial that writes them; list other states"
         )

@@ -6,11 +6,11 @@ from typing import Any
 
 from resolute.api.checkpoints.v1 import models_service_pb2 as messages
 from resolute.api.checkpoints.v1.models_service_pb2_grpc import ModelsServiceServicer
-from resolute_checkpoints import model_messages as convert
-from resolute_checkpoints.identifiers import parse_uuid
-from resolute_checkpoints.model import DEFAULT_WORKSPACE, ModelQuery, check_name
-from resolute_checkpoints.models import Models
-from resolute_serving import pages
+from resolute_checkpoints.domain.model import DEFAULT_WORKSPACE, ModelQuery, check_name
+from resolute_checkpoints.registry.models import Models
+from resolute_checkpoints.servicers import model_messages as convert
+from resolute_checkpoints.servicers.identifiers import parse_uuid
+from resolute_serving import pagination
 
 
 class ModelsServicer(ModelsServiceServicer):
@@ -51,12 +51,14 @@ class ModelsServicer(ModelsServiceServicer):
             workspaces=tuple(request.workspaces),
             include_archived=request.include_archived,
         )
-        size = pages.page_size(request.page_size)
-        after = str(pages.decode_token(request) or "")
+        size = pagination.page_size(request.page_size)
+        after = str(pagination.decode_token(request) or "")
         found = await self._models.page(query, after=after, size=size + 1)
         return messages.ListModelsResponse(
             models=[convert.from_model(model) for model in found[:size]],
-            next_page_token=pages.encode_token(request, found[size - 1].name) if len(found) > size else "",
+            next_page_token=pagination.encode_token(request, found[size - 1].name)
+            if len(found) > size
+            else "",
         )
 
     async def UpdateModel(
@@ -101,8 +103,8 @@ class ModelsServicer(ModelsServiceServicer):
         self, request: messages.ListVersionsRequest, context: Any
     ) -> messages.ListVersionsResponse:
         """Lists versions."""
-        size = pages.page_size(request.page_size)
-        before = pages.decode_token(request)
+        size = pagination.page_size(request.page_size)
+        before = pagination.decode_token(request)
         found = await self._models.versions(
             convert.to_key(request.model),
             before=before if isinstance(before, int) else None,
@@ -111,7 +113,7 @@ class ModelsServicer(ModelsServiceServicer):
         more = len(found) > size
         return messages.ListVersionsResponse(
             versions=[convert.from_version(version) for version in found[:size]],
-            next_page_token=pages.encode_token(request, found[size - 1].version) if more else "",
+            next_page_token=pagination.encode_token(request, found[size - 1].version) if more else "",
         )
 
     async def UpdateVersion(

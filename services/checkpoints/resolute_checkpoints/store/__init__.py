@@ -1,1 +1,4 @@
-"""Reads and writes of the registry's tables; every function works inside its caller's transaction."""
+"""The tables of the registry, their reads and their writes.
+
+Every function works inside its caller's transaction.
+"""

@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from resolute_checkpoints.schema import audit
+from resolute_checkpoints.store.schema import audit
 
 
 def record(

@@ -10,12 +10,12 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from resolute.errors import NotFoundError
-from resolute_checkpoints import metadata as metadata_rules
-from resolute_checkpoints.checkpoint import Checkpoint
-from resolute_checkpoints.model import Description, Model, ModelKey, ModelQuery, ModelVersion
-from resolute_checkpoints.schema import model_versions, models
+from resolute_checkpoints.domain import metadata as metadata_rules
+from resolute_checkpoints.domain.checkpoint import Checkpoint
+from resolute_checkpoints.domain.model import Description, Model, ModelKey, ModelQuery, ModelVersion
 from resolute_checkpoints.store import rows
 from resolute_checkpoints.store.inserts import insert_if_absent
+from resolute_checkpoints.store.schema import model_versions, models
 
 _COUNT = (
     sa.select(sa.func.count())
@@ -110,7 +110,7 @@ def insert_version(connection: Connection, version: ModelVersion, *, request_id:
     )
 
 
-def take_number(connection: Connection, model: Model) -> int:
+def next_version_number(connection: Connection, model: Model) -> int:
     """Gives the number of the next version; none is given twice."""
     key = models.c.model_id == model.model_id
     number: int = connection.execute(
@@ -165,7 +165,7 @@ def delete_version(connection: Connection, version: ModelVersion) -> None:
     connection.execute(sa.delete(model_versions).where(_is_version(version)))
 
 
-def described(description: Description, *, metadata: Any, text_column: str) -> dict[str, Any]:
+def changed_columns(description: Description, *, metadata: Any, text_column: str) -> dict[str, Any]:
     """The columns that a description changes.
 
     Args:

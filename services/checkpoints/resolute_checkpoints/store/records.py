@@ -10,14 +10,14 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute.errors import NotFoundError
-from resolute_checkpoints import manifest as manifest_rules
-from resolute_checkpoints import metadata as metadata_rules
-from resolute_checkpoints.checkpoint import READABLE, Checkpoint, File, State
-from resolute_checkpoints.manifest import Manifest
-from resolute_checkpoints.retention import Candidate
-from resolute_checkpoints.schema import checkpoints, files
-from resolute_checkpoints.store import keeping, rows
+from resolute_checkpoints.domain import manifest as manifest_rules
+from resolute_checkpoints.domain import metadata as metadata_rules
+from resolute_checkpoints.domain.checkpoint import READABLE, Checkpoint, File, State
+from resolute_checkpoints.domain.manifest import Manifest
+from resolute_checkpoints.retention.policy import Candidate
+from resolute_checkpoints.store import pins, rows
 from resolute_checkpoints.store.inserts import insert_if_absent
+from resolute_checkpoints.store.schema import checkpoints, files
 
 PAGE_BYTES = 2 * 1024 * 1024
 """About how large a page may get; clients take messages of 4 MiB."""
@@ -164,7 +164,7 @@ def candidates(connection: Connection, experiment_id: str) -> list[Candidate]:
         checkpoints.c.trial_id,
         checkpoints.c.steps_completed,
         checkpoints.c.commit_time,
-        sa.or_(checkpoints.c.pinned, keeping.is_registered()),
+        sa.or_(checkpoints.c.pinned, pins.is_registered()),
     )
     query = sa.select(*columns).where(
         checkpoints.c.experiment_id == experiment_id,

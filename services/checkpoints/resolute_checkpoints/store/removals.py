@@ -12,12 +12,12 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from resolute_checkpoints import manifest as manifest_rules
 from resolute_checkpoints.blobs.base import OpenUpload
-from resolute_checkpoints.checkpoint import Checkpoint, Home, State, Storage
-from resolute_checkpoints.schema import checkpoints, files, trials
-from resolute_checkpoints.store import authority, keeping, sharing, uploads
+from resolute_checkpoints.domain import manifest as manifest_rules
+from resolute_checkpoints.domain.checkpoint import Checkpoint, Home, State, Storage
+from resolute_checkpoints.store import fencing, pins, shared_files, uploads
 from resolute_checkpoints.store.rows import batches, decode_storage
+from resolute_checkpoints.store.schema import checkpoints, files, trials
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,8 +27,8 @@ class Removal:
     checkpoint_id: str
     storage: Storage
     whole: bool
-    """Whether everything under the checkpoint's name goes, but for what is lent."""
-    lent: frozenset[str]
+    """Whether everything under the checkpoint's name goes, but for what is paths_in_use."""
+    paths_in_use: frozenset[str]
     """Paths under the checkpoint's name whose bytes other checkpoints need."""
     objects: tuple[Home, ...]
     """Single files that go, and that nobody needs."""
@@ -42,7 +42,7 @@ class Removal:
     """Failures before this attempt."""
 
 
-def doom(connection: Connection, checkpoint_id: str, *, state: State, now: float) -> None:
+def mark_for_removal(connection: Connection, checkpoint_id: str, *, state: State, now: float) -> None:
     """Marks a whole checkpoint for removal.
 
     Args:
@@ -58,7 +58,9 @@ def doom(connection: Connection, checkpoint_id: str, *, state: State, now: float
     )
 
 
-def doom_files(connection: Connection, checkpoint: Checkpoint, paths: Sequence[str], *, now: float) -> None:
+def mark_files_for_removal(
+    connection: Connection, checkpoint: Checkpoint, paths: Sequence[str], *, now: float
+) -> None:
     """Takes files out of a committed checkpoint and marks them for removal."""
     doomed = set(paths)
     key = files.c.checkpoint_id == checkpoint.checkpoint_id
@@ -83,25 +85,25 @@ def doom_files(connection: Connection, checkpoint: Checkpoint, paths: Sequence[s
     )
 
 
-def doom_uploads(connection: Connection, checkpoint_id: str, *, now: float) -> None:
+def mark_uploads_for_removal(connection: Connection, checkpoint_id: str, *, now: float) -> None:
     """Marks what is left of uploads that a commit has no use for."""
     key = checkpoints.c.checkpoint_id == checkpoint_id
     connection.execute(sa.update(checkpoints).where(key).values(**_due(now)))
 
 
-def doom_experiment(connection: Connection, experiment_id: str, *, now: float) -> None:
+def mark_experiment_for_removal(connection: Connection, experiment_id: str, *, now: float) -> None:
     """Marks everything of an experiment for removal, uploads under way and given up ones too.
 
     What is pinned or a version of a model stays, and can be read without its experiment.
     """
-    kept = sa.or_(checkpoints.c.pinned, keeping.is_registered())
+    kept = sa.or_(checkpoints.c.pinned, pins.is_registered())
     key = sa.and_(checkpoints.c.experiment_id == experiment_id, sa.not_(kept))
     deleted = checkpoints.c.state == State.DELETED.value
     connection.execute(sa.delete(checkpoints).where(key, deleted))
     connection.execute(sa.update(checkpoints).where(key).values(state=State.DELETING.value, **_due(now)))
 
 
-def doom_abandoned(
+def abort_abandoned(
     connection: Connection, *, now: float, begun_before: float, orphans_before: float
 ) -> list[str]:
     """Gives up uploads whose runs are over, and old ones that belong to no trial.
@@ -125,7 +127,7 @@ def doom_abandoned(
     )
     found = list(connection.execute(query).scalars())
     for checkpoint_id in found:
-        doom(connection, checkpoint_id, state=State.ABORTED, now=now)
+        mark_for_removal(connection, checkpoint_id, state=State.ABORTED, now=now)
     return found
 
 
@@ -171,7 +173,7 @@ def settle(connection: Connection, removal: Removal) -> None:
     connection.execute(sa.delete(files).where(gone))
     uploads.forget(connection, removal.checkpoint_id)
     state = State(row.state)
-    if state is State.DELETING and authority.is_buried(connection, row.experiment_id):
+    if state is State.DELETING and fencing.is_experiment_deleted(connection, row.experiment_id):
         connection.execute(sa.delete(checkpoints).where(key))
         return
     values: dict[str, Any] = {"removal_time": None, "removal_attempts": 0}
@@ -218,7 +220,7 @@ def _claim(
 ) -> list[Removal]:
     # Experiments come before checkpoints wherever both are locked.
     experiments = {row.experiment_id for row in connection.execute(query)}
-    authority.lock_experiments(connection, experiments)
+    fencing.lock_experiments(connection, experiments)
     claimed = []
     for row in connection.execute(query.with_for_update(skip_locked=skip_locked)).all():
         connection.execute(
@@ -227,14 +229,16 @@ def _claim(
             .values(removal_time=until, removal_claim=row.removal_claim + 1)
         )
         whole = State(row.state) in {State.ABORTED, State.DELETING}
-        homes = sharing.homes_in(connection, row.checkpoint_id, doomed=not whole)
+        homes = shared_files.homes_in(connection, row.checkpoint_id, doomed=not whole)
         claimed.append(
             Removal(
                 checkpoint_id=row.checkpoint_id,
                 storage=decode_storage(row.storage),
                 whole=whole,
-                lent=sharing.lent(connection, row.checkpoint_id) if whole else frozenset(),
-                objects=sharing.unneeded(connection, homes),
+                paths_in_use=shared_files.paths_in_use(connection, row.checkpoint_id)
+                if whole
+                else frozenset(),
+                objects=shared_files.unreferenced(connection, homes),
                 uploads=uploads.left(connection, row.checkpoint_id),
                 committed=row.commit_time is not None,
                 claim=row.removal_claim + 1,

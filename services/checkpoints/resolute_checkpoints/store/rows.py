@@ -11,8 +11,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from resolute_checkpoints import metadata as metadata_rules
-from resolute_checkpoints.checkpoint import (
+from resolute_checkpoints.domain import metadata as metadata_rules
+from resolute_checkpoints.domain.checkpoint import (
     BucketStorage,
     Checkpoint,
     DirectoryStorage,
@@ -23,7 +23,7 @@ from resolute_checkpoints.checkpoint import (
     State,
     Storage,
 )
-from resolute_checkpoints.schema import checkpoints, files
+from resolute_checkpoints.store.schema import checkpoints, files
 
 _BATCH = 500
 _BUCKETS: Mapping[str, Provider] = {

@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute_checkpoints.blobs.base import OpenUpload
-from resolute_checkpoints.schema import uploads
 from resolute_checkpoints.store.rows import batches
+from resolute_checkpoints.store.schema import uploads
 
 
 def note(connection: Connection, checkpoint_id: str, begun: Sequence[OpenUpload]) -> None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from resolute_embedded.doctor.databases import examine_databases
+from resolute_embedded.doctor.databases import check_databases
 from resolute_embedded.doctor.findings import Finding, Verdict
-from resolute_embedded.doctor.home import examine_home
-from resolute_embedded.doctor.machine import examine_machine
-from resolute_embedded.doctor.serving import examine_serving
-from resolute_embedded.state import State
+from resolute_embedded.doctor.home import check_home
+from resolute_embedded.doctor.machine import check_machine
+from resolute_embedded.doctor.serving import check_services
+from resolute_embedded.state_directory import StateDirectory
 
-__all__ = ["Finding", "Verdict", "examine"]
+__all__ = ["Finding", "Verdict", "run_checks"]
 
 
-def examine(state: State) -> Iterator[Finding]:
+def run_checks(state: StateDirectory) -> Iterator[Finding]:
     """Looks at everything that a cluster of this machine lives on; changes nothing that lasts.
 
     Args:
@@ -23,7 +23,7 @@ def examine(state: State) -> Iterator[Finding]:
     Yields:
         What was found, good and bad, each as soon as it is known.
     """
-    yield from examine_machine(state)
-    yield from examine_home(state)
-    yield from examine_databases(state)
-    yield from examine_serving(state)
+    yield from check_machine(state)
+    yield from check_home(state)
+    yield from check_databases(state)
+    yield from check_services(state)

@@ -11,17 +11,17 @@ from pathlib import Path
 from resolute.errors import FailedPreconditionError
 from resolute_embedded.blueprints import BLUEPRINTS
 from resolute_embedded.doctor.findings import Finding, fault, good, warning
-from resolute_embedded.state import State
-from resolute_serving import migrations
-from resolute_serving.database import create_engine
-from resolute_serving.service import Blueprint
+from resolute_embedded.state_directory import StateDirectory
+from resolute_serving.database import migrations
+from resolute_serving.database.engine import create_engine
+from resolute_serving.server.service import Blueprint
 
 _CLOCK_TOLERANCE = 60.0
 _LARGE_LOG = 1 << 30
 _RESTORE = "stop the cluster and restore a backup: `resolute restore`"
 
 
-def examine_databases(state: State) -> Iterator[Finding]:
+def check_databases(state: StateDirectory) -> Iterator[Finding]:
     """Looks at the database of every service."""
     for blueprint in BLUEPRINTS:
         path = state.databases / f"{blueprint.name}.sqlite"
@@ -53,7 +53,7 @@ def _damage(path: Path) -> str:
     return "" if result == "ok" else f"{path} is damaged: {result}"
 
 
-def _schema(subject: str, blueprint: Blueprint, state: State) -> Finding:
+def _schema(subject: str, blueprint: Blueprint, state: StateDirectory) -> Finding:
     engine = create_engine(state.database_url(blueprint.name), name=blueprint.name, writes=False)
     try:
         migrations.check(engine, package=blueprint.package)
@@ -66,7 +66,7 @@ def _schema(subject: str, blueprint: Blueprint, state: State) -> Finding:
     return good(subject, "whole, and of the newest schema")
 
 
-def _clock(state: State) -> Iterator[Finding]:
+def _clock(state: StateDirectory) -> Iterator[Finding]:
     path = state.databases / "experiments.sqlite"
     if not path.exists():
         return

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from resolute_embedded.doctor.findings import Finding, fault, good, warning
-from resolute_embedded.state import State
+from resolute_embedded.state_directory import StateDirectory
 
 _OTHERS = 0o077
 """Permission bits of group and world."""
 
 
-def examine_home(state: State) -> Iterator[Finding]:
+def check_home(state: StateDirectory) -> Iterator[Finding]:
     """Looks at the home directory and at the directory of checkpoints."""
     path = state.home.path
     if not path.exists():
@@ -68,7 +68,7 @@ def _writable(subject: str, path: Path) -> Finding:
     return good(subject, f"a file in {path} was written, read and removed")
 
 
-def _secrets(state: State) -> Finding:
+def _secrets(state: StateDirectory) -> Finding:
     open_ones = [
         str(path)
         for path in (state.home.token_file, state.data / "signing-key.pem")
@@ -83,7 +83,7 @@ def _secrets(state: State) -> Finding:
     return good("secrets", "token and signing key can be read by you alone")
 
 
-def _leftovers(state: State) -> Finding:
+def _leftovers(state: StateDirectory) -> Finding:
     found = sorted(path.name for path in state.home.path.glob(".*.tmp"))
     if found:
         return warning(

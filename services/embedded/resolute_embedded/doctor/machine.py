@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from resolute_embedded.doctor.findings import Finding, fault, good, warning
-from resolute_embedded.state import State
+from resolute_embedded.state_directory import StateDirectory
 
 _PACKAGES = ("resolute", "grpcio", "protobuf", "sqlalchemy", "alembic", "pydantic")
 _OLDEST_PYTHON = (3, 10)
@@ -23,7 +23,7 @@ _NO_SPACE = 256 << 20
 _FEW_FILES = 1024
 
 
-def examine_machine(state: State) -> Iterator[Finding]:
+def check_machine(state: StateDirectory) -> Iterator[Finding]:
     """Looks at versions, free space and limits."""
     yield _versions()
     yield _sqlite()

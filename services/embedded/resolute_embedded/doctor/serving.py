@@ -8,20 +8,20 @@ from collections.abc import Iterator
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from resolute.client.home import LocalCluster
+from resolute.client.connection.home import LocalCluster
+from resolute.contracts.processes import ProcessIdentity
+from resolute.contracts.run.directory import RunDirectory
+from resolute.contracts.run.lock import is_locked
 from resolute.errors import FailedPreconditionError, ResoluteError
-from resolute.processes import ProcessIdentity
 from resolute.rpc.channel import open_channel
-from resolute.run_directory import RunDirectory
-from resolute.run_lock import is_locked
 from resolute_embedded.doctor.findings import Finding, fault, good, warning
-from resolute_embedded.state import State
+from resolute_embedded.state_directory import StateDirectory
 from resolute_experiments.resources.slots import detect_slots
 
 _ANSWER_SECONDS = 10.0
 
 
-def examine_serving(state: State) -> Iterator[Finding]:
+def check_services(state: StateDirectory) -> Iterator[Finding]:
     """Looks at the lock, the port, the services, the slots and the run directories."""
     served = state.lock.is_held()
     try:
@@ -39,7 +39,7 @@ def examine_serving(state: State) -> Iterator[Finding]:
     yield _runs(state, served=served)
 
 
-def _lock(state: State, endpoint: LocalCluster | None, *, served: bool) -> Finding:
+def _lock(state: StateDirectory, endpoint: LocalCluster | None, *, served: bool) -> Finding:
     if not served:
         return good("lock", f"no cluster serves {state.home.path}")
     if endpoint is None:
@@ -91,7 +91,7 @@ def _port(port: int) -> Finding:
     return good("port", f"{port} is free")
 
 
-def _runs(state: State, *, served: bool) -> Finding:
+def _runs(state: StateDirectory, *, served: bool) -> Finding:
     folders = sorted(state.runs.glob("*/*/launch.json")) if state.runs.is_dir() else []
     alive = [folder for folder in folders if is_locked(RunDirectory(folder.parent).lock_file)]
     detail = f"{len(folders)} run directories, {len(alive)} with a living supervisor"

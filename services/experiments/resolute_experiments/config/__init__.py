@@ -4,16 +4,16 @@
 lists all that is wrong.
 """
 
-from resolute_experiments.config.effects import (
+from resolute_experiments.config.experiment import ExperimentConfig
+from resolute_experiments.config.ineffective_fields import (
     LOCAL_PROCESSES,
     ConfigWarning,
     Ineffective,
     ineffective_fields,
 )
-from resolute_experiments.config.entrypoint import is_trial_class, runs_trial_class
-from resolute_experiments.config.errors import ConfigError, Fault
-from resolute_experiments.config.experiment import ExperimentConfig
-from resolute_experiments.config.hyperparameters import (
+from resolute_experiments.config.loading.parse import Layer, parse_config
+from resolute_experiments.config.sections.entrypoint import is_trial_class, runs_trial_class
+from resolute_experiments.config.sections.hyperparameters import (
     Categorical,
     Const,
     DoubleRange,
@@ -21,9 +21,8 @@ from resolute_experiments.config.hyperparameters import (
     IntRange,
     LogRange,
 )
-from resolute_experiments.config.length import Length
-from resolute_experiments.config.parse import Layer, parse_config
-from resolute_experiments.config.searcher import (
+from resolute_experiments.config.sections.length import Length
+from resolute_experiments.config.sections.searcher import (
     AdaptiveAshaSearcher,
     AsyncHalvingSearcher,
     CustomSearcher,
@@ -31,14 +30,15 @@ from resolute_experiments.config.searcher import (
     RandomSearcher,
     SingleSearcher,
 )
-from resolute_experiments.config.storage import (
+from resolute_experiments.config.sections.storage import (
     AzureStorage,
     DirectoryStorage,
     GcsStorage,
     S3Storage,
     SharedFsStorage,
 )
-from resolute_experiments.config.testmode import to_test_mode
+from resolute_experiments.config.test_mode import to_test_mode
+from resolute_experiments.config.validation.errors import ConfigError, Fault
 
 __all__ = [
     "LOCAL_PROCESSES",

@@ -7,17 +7,18 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from resolute_experiments.config.batch_systems import Pbs, Slurm
-from resolute_experiments.config.entrypoint import Entrypoint
-from resolute_experiments.config.environment import Environment
-from resolute_experiments.config.hyperparameters import Hyperparameters
-from resolute_experiments.config.length import Length, Period
-from resolute_experiments.config.log_policies import LogPolicies
-from resolute_experiments.config.mounts import BindMounts
-from resolute_experiments.config.optimizations import Optimizations, Profiling
-from resolute_experiments.config.resources import Resources
-from resolute_experiments.config.searcher import Searcher
-from resolute_experiments.config.section import (
+from resolute_experiments.config.sections.batch_systems import Pbs, Slurm
+from resolute_experiments.config.sections.entrypoint import Entrypoint
+from resolute_experiments.config.sections.environment import Environment
+from resolute_experiments.config.sections.hyperparameters import Hyperparameters
+from resolute_experiments.config.sections.length import Length, Period
+from resolute_experiments.config.sections.log_policies import LogPolicies
+from resolute_experiments.config.sections.mounts import BindMounts
+from resolute_experiments.config.sections.optimizations import Optimizations, Profiling
+from resolute_experiments.config.sections.resources import Resources
+from resolute_experiments.config.sections.searcher import Searcher
+from resolute_experiments.config.sections.storage import CheckpointStorage
+from resolute_experiments.config.validation.section import (
     Count,
     Flag,
     Int,
@@ -29,7 +30,6 @@ from resolute_experiments.config.section import (
     SmallCount,
     Text,
 )
-from resolute_experiments.config.storage import CheckpointStorage
 
 MASK = "********"
 """What stands for a secret in a redacted config."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from resolute.errors import InvalidArgumentError
-from resolute_experiments.resources.base import Slot, SlotKind
+from resolute_experiments.resources.protocol import Slot, SlotKind
 
 VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
 """Names the GPUs that this process may use, and with it all that it starts."""
@@ -36,7 +36,7 @@ def detect_slots(wanted: int | None = None) -> tuple[Slot, ...]:
     return tuple(Slot(number, SlotKind.CPU) for number in range(wanted or cores))
 
 
-def share_out(slots: Sequence[Slot], nodes: int) -> tuple[Slot, ...]:
+def assign_to_nodes(slots: Sequence[Slot], nodes: int) -> tuple[Slot, ...]:
     """Spreads slots over as many nodes, each of them a row of neighbours.
 
     Raises:

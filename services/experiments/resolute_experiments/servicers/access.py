@@ -13,6 +13,7 @@ from sqlalchemy.engine import Connection
 
 from resolute.api.experiments.v1 import access_service_pb2 as pb2
 from resolute.api.experiments.v1 import access_service_pb2_grpc
+from resolute.contracts.values import to_value
 from resolute.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
@@ -20,16 +21,15 @@ from resolute.errors import (
     UnauthenticatedError,
     Violation,
 )
-from resolute.values import to_value
-from resolute_experiments.core import Core
-from resolute_experiments.messages import timestamp
-from resolute_experiments.passwords import Attempts, hash_password, matches
+from resolute_experiments.context import ServiceContext
+from resolute_experiments.passwords import LoginThrottle, hash_password, matches
+from resolute_experiments.servicers.messages import timestamp
 from resolute_experiments.store import access, tokens, users
 from resolute_experiments.store.tokens import IssuedToken
 from resolute_experiments.store.users import Account
+from resolute_serving.auth.tokens import RevokedTokens, TokenSigner, public_bytes
 from resolute_serving.context import Role, ServiceAccount, User, current_principal
-from resolute_serving.pages import decode_token, encode_token, page_size
-from resolute_serving.tokens import RevokedTokens, TokenSigner, public_bytes
+from resolute_serving.pagination import decode_token, encode_token, page_size
 
 _DEFAULT_TTL = 30 * 86_400
 _LONGEST_TTL = 365 * 86_400
@@ -61,11 +61,11 @@ class AccessServicer(access_service_pb2_grpc.AccessServiceServicer):
         ended: Where the verifier of this process reads which tokens were ended early.
     """
 
-    def __init__(self, core: Core, signer: TokenSigner, ended: RevokedTokens) -> None:
+    def __init__(self, core: ServiceContext, signer: TokenSigner, ended: RevokedTokens) -> None:
         self._core = core
         self._signer = signer
         self._ended = ended
-        self._attempts = Attempts(core.clock)
+        self._attempts = LoginThrottle(core.clock)
 
     async def GetVerificationKeys(
         self, request: pb2.GetVerificationKeysRequest, context: Any

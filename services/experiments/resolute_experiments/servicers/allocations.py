@@ -11,20 +11,19 @@ from resolute.api.experiments.v1 import allocations_service_pb2 as pb2
 from resolute.api.experiments.v1 import allocations_service_pb2_grpc
 from resolute.api.preemption.v1 import preemption_service_pb2
 from resolute.errors import RunSupersededError
-from resolute_experiments import signals
-from resolute_experiments.conductor import SIGNALS
-from resolute_experiments.core import Core
-from resolute_experiments.ending import note_container_end
-from resolute_experiments.launchspec import Terms, launch_spec
-from resolute_experiments.leases import Leases
-from resolute_experiments.messages import signal_message
+from resolute_experiments.context import ServiceContext
+from resolute_experiments.exits.recording import record_container_exit
+from resolute_experiments.lifecycle.controller import SIGNALS
 from resolute_experiments.moment import Moment
-from resolute_experiments.moves import move_trial
-from resolute_experiments.signals import Reason
+from resolute_experiments.resources.leases import Leases
+from resolute_experiments.servicers.messages import signal_message
+from resolute_experiments.specs.launch import LaunchParameters, launch_spec
 from resolute_experiments.states import TrialEvent, TrialState
 from resolute_experiments.store import experiments, runs, trials
+from resolute_experiments.transitions import signals, transition_trial
+from resolute_experiments.transitions.signals import SignalReason
+from resolute_serving.auth.tokens import TokenSigner
 from resolute_serving.context import TrialRun
-from resolute_serving.tokens import TokenSigner
 
 _HEARTBEAT_SECONDS = 15.0
 _RECHECK_SECONDS = 1.0
@@ -45,7 +44,9 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
         token_ttl: Seconds that a trial's token is valid; it outlives an outage of this service.
     """
 
-    def __init__(self, core: Core, *, signer: TokenSigner, leases: Leases, token_ttl: float) -> None:
+    def __init__(
+        self, core: ServiceContext, *, signer: TokenSigner, leases: Leases, token_ttl: float
+    ) -> None:
         self._core = core
         self._signer = signer
         self._leases = leases
@@ -65,7 +66,7 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
                 container_rank=request.container_rank,
                 trial=trials.get(connection, trial_id=run.trial_id),
                 experiment=experiments.get(connection, experiment_id=run.experiment_id),
-                terms=Terms(
+                terms=LaunchParameters(
                     cluster_id=self._core.cluster_id,
                     lease_ttl=self._leases.ttl,
                     preemption_timeout=run.grace(self._core.preemption_timeout),
@@ -146,12 +147,12 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
         """Preempts an allocation from within."""
         moment = self._core.moment()
         name = preemption_service_pb2.SignalReason.Name(request.reason).removeprefix("SIGNAL_REASON_")
-        reason = Reason.MACHINE if name == "UNSPECIFIED" else Reason(name)
+        reason = SignalReason.MACHINE if name == "UNSPECIFIED" else SignalReason(name)
 
         def work(connection: Connection) -> runs.Run:
             run = _living_run(connection, request.allocation_id)
             trial = trials.get(connection, trial_id=run.trial_id)
-            move_trial(connection, trial, TrialEvent.PREEMPT, moment, reason=reason)
+            transition_trial(connection, trial, TrialEvent.PREEMPT, moment, reason=reason)
             return runs.get(connection, request.allocation_id)
 
         run = await self._core.database.write(work)
@@ -167,7 +168,7 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
             run = runs.get(connection, request.allocation_id)
             container = runs.container(connection, request.allocation_id, request.container_rank)
             if not container.over:
-                note_container_end(
+                record_container_exit(
                     connection,
                     run,
                     request.container_rank,
@@ -231,7 +232,9 @@ def _lease_facts(
 def _note_pid(connection: Connection, allocation_id: str, rank: int, pid: int, moment: Moment) -> None:
     run = _living_run(connection, allocation_id)
     runs.update_container(connection, allocation_id, rank, pid=pid)
-    move_trial(connection, trials.get(connection, trial_id=run.trial_id), TrialEvent.HEAR_OF, moment)
+    transition_trial(
+        connection, trials.get(connection, trial_id=run.trial_id), TrialEvent.CONFIRM_RUNNING, moment
+    )
 
 
 def _rendezvous(present: list[runs.Container], missing: list[int]) -> pb2.RendezvousResponse:

@@ -9,14 +9,14 @@ from sqlalchemy.engine import Connection
 import resolute
 from resolute.api.experiments.v1 import cluster_service_pb2 as pb2
 from resolute.api.experiments.v1 import cluster_service_pb2_grpc
+from resolute.contracts.values import to_value
 from resolute.errors import InvalidArgumentError
-from resolute.values import to_value
-from resolute_experiments.core import Core
-from resolute_experiments.fleet import Fleet
+from resolute_experiments.admission.submissions import check_template
+from resolute_experiments.context import ServiceContext
+from resolute_experiments.resources.fleet import Fleet
 from resolute_experiments.store import access, runs, trials
 from resolute_experiments.store.access import Template
-from resolute_experiments.submission import check_template
-from resolute_serving.pages import decode_token, encode_token, page_size
+from resolute_serving.pagination import decode_token, encode_token, page_size
 
 _NAME_LENGTH = 200
 
@@ -29,7 +29,7 @@ class ClusterServicer(cluster_service_pb2_grpc.ClusterServiceServicer):
         fleet: The machines.
     """
 
-    def __init__(self, core: Core, fleet: Fleet) -> None:
+    def __init__(self, core: ServiceContext, fleet: Fleet) -> None:
         self._core = core
         self._fleet = fleet
 
@@ -37,7 +37,7 @@ class ClusterServicer(cluster_service_pb2_grpc.ClusterServiceServicer):
         """Gives identity, version, slots and what they do."""
 
         def work(connection: Connection) -> pb2.GetClusterResponse:
-            holders = {slot: run for run in runs.unsettled(connection) for slot in run.slot_ids}
+            holders = {slot: run for run in runs.unfinalized(connection) for slot in run.slot_ids}
             numbers = {
                 run.trial_id: trials.get(connection, trial_id=run.trial_id).number for run in holders.values()
             }

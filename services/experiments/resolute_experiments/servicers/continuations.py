@@ -10,18 +10,18 @@ from sqlalchemy.engine import Connection
 from resolute.api.experiments.v1 import continuation_service_pb2 as pb2
 from resolute.api.experiments.v1 import continuation_service_pb2_grpc, experiment_pb2
 from resolute.errors import AlreadyExistsError, ConflictError, FailedPreconditionError
-from resolute_experiments import continuation, derivation
-from resolute_experiments.conductor import SCHEDULE, SIGNALS
+from resolute_experiments.admission.storage_quotas import StorageQuota
+from resolute_experiments.admission.submissions import Submission, Submissions
 from resolute_experiments.config import Layer
-from resolute_experiments.core import Core
-from resolute_experiments.messages import experiment_message, trial_message
+from resolute_experiments.context import ServiceContext
+from resolute_experiments.continuation import derived_configs, planning
+from resolute_experiments.lifecycle.controller import SCHEDULE, SIGNALS
+from resolute_experiments.servicers.messages import experiment_message, trial_message
+from resolute_experiments.specs.storage import without_secrets
 from resolute_experiments.states import ENDED_EXPERIMENTS
-from resolute_experiments.storagequota import StorageQuota
-from resolute_experiments.storagespec import without_secrets
 from resolute_experiments.store import continuations, experiments, trials
 from resolute_experiments.store.experiments import Experiment
-from resolute_experiments.submission import Submission, Submissions
-from resolute_serving.intake import parse_uuid
+from resolute_serving.ingestion import parse_uuid
 
 
 class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServicer):
@@ -36,7 +36,7 @@ class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServ
 
     def __init__(
         self,
-        core: Core,
+        core: ServiceContext,
         *,
         submissions: Submissions,
         storage_quota: StorageQuota,
@@ -65,11 +65,11 @@ class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServ
                 return _repeated(connection, experiment, known)
             if experiment.config != before.config:
                 raise ConflictError(f"{experiment.label} changed meanwhile; look at it and repeat")
-            found = continuation.plan(
+            found = planning.plan(
                 experiment, config or experiment.config, trials.of_experiment(connection, experiment.id)
             )
             if not request.validate_only:
-                continuation.begin(connection, experiment, found, request_id=request_id, moment=moment)
+                planning.begin(connection, experiment, found, request_id=request_id, moment=moment)
             return pb2.ContinueExperimentResponse(
                 experiment=_read(connection, experiment.id), continuation=_kept(experiment, found, warnings)
             )
@@ -97,7 +97,7 @@ class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServ
                 f"`resolute experiment fork {experiment.number}` begins one from its config",
                 resource=trial.label,
             )
-        base = derivation.continued(experiment, trial)
+        base = derived_configs.continued(experiment, trial)
         created, warnings = await self._derive(request, experiment, base)
         kept = pb2.ContinuedTrial(trial=_as_it_is(trial, experiment), keeps_weights=True)
         return pb2.ContinueTrialResponse(
@@ -109,7 +109,7 @@ class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServ
     ) -> pb2.ForkExperimentResponse:
         """Creates an experiment from the config and the code of another."""
         experiment = await self._core.database.read(lambda c: self._core.experiment(c, request.experiment))
-        created, warnings = await self._derive(request, experiment, derivation.forked(experiment))
+        created, warnings = await self._derive(request, experiment, derived_configs.forked(experiment))
         return pb2.ForkExperimentResponse(
             experiment=created, continuation=pb2.Continuation(warnings=warnings)
         )
@@ -153,7 +153,7 @@ def _as_it_is(trial: trials.Trial, experiment: Experiment) -> experiment_pb2.Tri
     return trial_message(trial, experiment, explanation=trial.explanation)
 
 
-def _kept(experiment: Experiment, found: continuation.Plan, warnings: tuple[str, ...]) -> pb2.Continuation:
+def _kept(experiment: Experiment, found: planning.Plan, warnings: tuple[str, ...]) -> pb2.Continuation:
     return pb2.Continuation(
         trials=[
             pb2.ContinuedTrial(

@@ -10,19 +10,20 @@ from sqlalchemy.engine import Connection
 
 from resolute.api.experiments.v1 import experiment_pb2, experiments_service_pb2_grpc
 from resolute.api.experiments.v1 import experiments_service_pb2 as pb2
+from resolute.contracts.values import to_value
 from resolute.errors import InvalidArgumentError
-from resolute.values import to_value
-from resolute_experiments import definition, lifecycle
-from resolute_experiments.conductor import SCHEDULE, SIGNALS
-from resolute_experiments.core import Core
-from resolute_experiments.messages import experiment_message, trial_message
+from resolute_experiments.admission import model_definition
+from resolute_experiments.admission.submissions import Submission, Submissions
+from resolute_experiments.context import ServiceContext
+from resolute_experiments.lifecycle import commands
+from resolute_experiments.lifecycle.controller import SCHEDULE, SIGNALS
 from resolute_experiments.moment import Moment
-from resolute_experiments.searchspec import search_spec
+from resolute_experiments.servicers.messages import experiment_message, trial_message
+from resolute_experiments.specs.search import search_spec
 from resolute_experiments.states import ExperimentState
 from resolute_experiments.store import experiments, trials
 from resolute_experiments.store.experiments import Experiment, Filter
-from resolute_experiments.submission import Submission, Submissions
-from resolute_serving.pages import decode_token, encode_token, page_size
+from resolute_serving.pagination import decode_token, encode_token, page_size
 
 _HEARTBEAT_SECONDS = 15.0
 _RECHECK_SECONDS = 1.0
@@ -37,7 +38,9 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
         adopt: Begins to lead an experiment.
     """
 
-    def __init__(self, core: Core, *, submissions: Submissions, adopt: Callable[[str], None]) -> None:
+    def __init__(
+        self, core: ServiceContext, *, submissions: Submissions, adopt: Callable[[str], None]
+    ) -> None:
         self._core = core
         self._submissions = submissions
         self._adopt = adopt
@@ -45,7 +48,7 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
     async def CreateExperiment(self, request_iterator: Any, context: Any) -> pb2.CreateExperimentResponse:
         """Creates an experiment from a header and the chunks that follow it."""
         header: pb2.CreateExperimentRequest.Header | None = None
-        archive = definition.Archive()
+        archive = model_definition.Archive()
         async for request in request_iterator:
             if request.HasField("header"):
                 if header is not None:
@@ -124,28 +127,28 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
         self, request: pb2.PauseExperimentRequest, context: Any
     ) -> pb2.PauseExperimentResponse:
         """Asks running trials to checkpoint and exit."""
-        changed = await self._change(request.experiment, lifecycle.pause)
+        changed = await self._change(request.experiment, commands.pause)
         return pb2.PauseExperimentResponse(experiment=changed)
 
     async def ActivateExperiment(
         self, request: pb2.ActivateExperimentRequest, context: Any
     ) -> pb2.ActivateExperimentResponse:
         """Lets a paused experiment go on."""
-        changed = await self._change(request.experiment, lifecycle.activate)
+        changed = await self._change(request.experiment, commands.activate)
         return pb2.ActivateExperimentResponse(experiment=changed)
 
     async def CancelExperiment(
         self, request: pb2.CancelExperimentRequest, context: Any
     ) -> pb2.CancelExperimentResponse:
         """Ends an experiment after its trials had the chance to checkpoint."""
-        changed = await self._change(request.experiment, lifecycle.cancel)
+        changed = await self._change(request.experiment, commands.cancel)
         return pb2.CancelExperimentResponse(experiment=changed)
 
     async def KillExperiment(
         self, request: pb2.KillExperimentRequest, context: Any
     ) -> pb2.KillExperimentResponse:
         """Ends an experiment at once."""
-        changed = await self._change(request.experiment, lifecycle.kill)
+        changed = await self._change(request.experiment, commands.kill)
         self._adopt(changed.experiment_id)
         return pb2.KillExperimentResponse(experiment=changed)
 
@@ -155,7 +158,7 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
         """Hides an ended experiment from lists, or shows it again."""
 
         def work(connection: Connection, experiment: Experiment, moment: Moment) -> None:
-            lifecycle.archive(connection, experiment, archived=request.archived, moment=moment)
+            commands.archive(connection, experiment, archived=request.archived, moment=moment)
 
         return pb2.ArchiveExperimentResponse(experiment=await self._change(request.experiment, work))
 
@@ -163,7 +166,7 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
         self, request: pb2.DeleteExperimentRequest, context: Any
     ) -> pb2.DeleteExperimentResponse:
         """Removes an ended experiment with all it has."""
-        message = await self._change(request.experiment, lifecycle.begin_deletion)
+        message = await self._change(request.experiment, commands.begin_deletion)
         self._adopt(message.experiment_id)
         return pb2.DeleteExperimentResponse(experiment=message)
 

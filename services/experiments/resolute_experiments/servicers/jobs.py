@@ -8,10 +8,10 @@ from sqlalchemy.engine import Connection
 
 from resolute.api.experiments.v1 import experiment_pb2, jobs_service_pb2_grpc
 from resolute.api.experiments.v1 import jobs_service_pb2 as pb2
-from resolute_experiments import jobs
-from resolute_experiments.conductor import SCHEDULE
-from resolute_experiments.core import Core
-from resolute_experiments.jobs import Change, Job
+from resolute_experiments.context import ServiceContext
+from resolute_experiments.lifecycle.controller import SCHEDULE
+from resolute_experiments.scheduling import jobs
+from resolute_experiments.scheduling.jobs import Change, Job
 
 
 class JobsServicer(jobs_service_pb2_grpc.JobsServiceServicer):
@@ -21,12 +21,12 @@ class JobsServicer(jobs_service_pb2_grpc.JobsServiceServicer):
         core: What all handlers of this service share.
     """
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: ServiceContext) -> None:
         self._core = core
 
     async def ListJobs(self, request: pb2.ListJobsRequest, context: Any) -> pb2.ListJobsResponse:
         """Lists live experiments, next first."""
-        found = await self._core.database.read(jobs.in_order)
+        found = await self._core.database.read(jobs.ordered_jobs)
         return pb2.ListJobsResponse(jobs=[self._message(job) for job in found])
 
     async def UpdateJob(self, request: pb2.UpdateJobRequest, context: Any) -> pb2.UpdateJobResponse:
@@ -47,7 +47,7 @@ class JobsServicer(jobs_service_pb2_grpc.JobsServiceServicer):
         return pb2.UpdateJobResponse(job=self._message(job))
 
     def _message(self, job: Job) -> pb2.Job:
-        waits = self._core.waiting.why_first(job.experiment_id) if job.queued else ""
+        waits = self._core.waiting.first_wait_reason(job.experiment_id) if job.queued else ""
         return pb2.Job(
             experiment_id=job.experiment_id,
             experiment_number=job.number,

@@ -7,9 +7,9 @@ from typing import Any
 from resolute.api.experiments.v1 import retention_service_pb2 as pb2
 from resolute.api.experiments.v1 import retention_service_pb2_grpc
 from resolute.errors import FailedPreconditionError
-from resolute_experiments import retention
 from resolute_experiments.clients import Clients
-from resolute_experiments.core import Core
+from resolute_experiments.context import ServiceContext
+from resolute_experiments.retention import garbage_collection
 from resolute_experiments.states import ENDED_EXPERIMENTS
 
 
@@ -22,7 +22,9 @@ class RetentionServicer(retention_service_pb2_grpc.RetentionServiceServicer):
         unreported: Names the allocations of which reports have not all arrived.
     """
 
-    def __init__(self, core: Core, *, clients: Clients, unreported: retention.Unreported) -> None:
+    def __init__(
+        self, core: ServiceContext, *, clients: Clients, unreported: garbage_collection.Unreported
+    ) -> None:
         self._core = core
         self._clients = clients
         self._unreported = unreported
@@ -38,11 +40,15 @@ class RetentionServicer(retention_service_pb2_grpc.RetentionServiceServicer):
                 "ask for a preview",
                 resource=experiment.label,
             )
-        named = {field.name: count for field, count in request.ListFields() if field.name in retention.POLICY}
-        deleted = await retention.collect(
+        named = {
+            field.name: count
+            for field, count in request.ListFields()
+            if field.name in garbage_collection.POLICY
+        }
+        deleted = await garbage_collection.collect(
             experiment,
             policy=named,
-            late=await retention.late_trials(
+            late=await garbage_collection.trials_awaiting_reports(
                 experiment, unreported=self._unreported, database=self._core.database
             ),
             preview=request.preview,

@@ -10,25 +10,26 @@ from sqlalchemy.engine import Connection
 
 from resolute.api.experiments.v1 import experiment_pb2, trials_service_pb2_grpc
 from resolute.api.experiments.v1 import trials_service_pb2 as pb2
+from resolute.contracts.values import to_mapping, to_value
 from resolute.errors import InvalidArgumentError
-from resolute.values import to_mapping, to_value
-from resolute_experiments import lifecycle, unmanaged
-from resolute_experiments.conductor import SCHEDULE, SIGNALS
+from resolute_experiments.admission.storage_quotas import StorageQuota
 from resolute_experiments.config import ConfigError
-from resolute_experiments.core import Core
-from resolute_experiments.heartbeats import Heartbeats
-from resolute_experiments.messages import trial_message
-from resolute_experiments.signals import allocation_id
+from resolute_experiments.context import ServiceContext
+from resolute_experiments.lifecycle import commands
+from resolute_experiments.lifecycle.controller import SCHEDULE, SIGNALS
+from resolute_experiments.servicers.messages import trial_message
+from resolute_experiments.specs.storage import storage
 from resolute_experiments.states import RunOutcome
-from resolute_experiments.storagequota import StorageQuota
-from resolute_experiments.storagespec import storage
 from resolute_experiments.store import experiments, runs, trials
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.runs import Run
+from resolute_experiments.transitions.signals import allocation_id
+from resolute_experiments.unmanaged import tracking
+from resolute_experiments.unmanaged.heartbeats import HeartbeatMonitor
+from resolute_serving.auth.tokens import TokenSigner
 from resolute_serving.context import TrialRun
-from resolute_serving.intake import invalid, parse_uuid
-from resolute_serving.pages import decode_token, encode_token, page_size
-from resolute_serving.tokens import TokenSigner
+from resolute_serving.ingestion import invalid, parse_uuid
+from resolute_serving.pagination import decode_token, encode_token, page_size
 
 _STATUS_LENGTH = 200
 _FAILURE_LENGTH = 10_000
@@ -54,11 +55,11 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
 
     def __init__(
         self,
-        core: Core,
+        core: ServiceContext,
         *,
         signer: TokenSigner,
         cluster_defaults: dict[str, Any],
-        heartbeats: Heartbeats,
+        heartbeats: HeartbeatMonitor,
         storage_quota: StorageQuota,
         token_ttl: float,
     ) -> None:
@@ -100,7 +101,7 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
 
         def work(connection: Connection) -> experiment_pb2.Trial:
             trial = self._core.trial(connection, request.trial)
-            lifecycle.kill_trial(connection, trial, moment)
+            commands.kill_trial(connection, trial, moment)
             return self._whole(connection, trials.get(connection, trial_id=trial.id))
 
         message = await self._core.database.write(work)
@@ -130,13 +131,13 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
 
     async def BeginRun(self, request: pb2.BeginRunRequest, context: Any) -> pb2.BeginRunResponse:
         """Keeps a run that goes on, or has ended, outside of the cluster."""
-        beginning = self._beginning(request)
+        beginning = self._run_start(request)
         moment = self._core.moment()
-        if await self._core.database.read(lambda c: unmanaged.is_new(c, beginning)):
+        if await self._core.database.read(lambda c: tracking.is_new(c, beginning)):
             await self._storage_quota.admit(beginning.workspace)
 
         def work(connection: Connection) -> tuple[Run, Experiment, experiment_pb2.Trial]:
-            run = unmanaged.begin(connection, beginning, moment=moment)
+            run = tracking.begin(connection, beginning, moment=moment)
             experiment = experiments.get(connection, experiment_id=run.experiment_id)
             return run, experiment, self._whole(connection, trials.get(connection, trial_id=run.trial_id))
 
@@ -158,7 +159,7 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         moment = self._core.moment()
 
         def work(connection: Connection) -> tuple[bool, Run, Experiment]:
-            ended = unmanaged.renew(connection, request.trial_id, request.run, moment=moment)
+            ended = tracking.renew(connection, request.trial_id, request.run, moment=moment)
             run = runs.get(connection, allocation_id(request.trial_id, request.run))
             return ended, run, experiments.get(connection, experiment_id=run.experiment_id)
 
@@ -178,7 +179,7 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
             moment = replace(moment, now=ended_at)
 
         def work(connection: Connection) -> experiment_pb2.Trial:
-            unmanaged.end(
+            tracking.end(
                 connection,
                 request.trial_id,
                 request.run,
@@ -192,20 +193,20 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         self._heartbeats.ended(message.experiment_id)
         return pb2.EndRunResponse(trial=message)
 
-    def _beginning(self, request: pb2.BeginRunRequest) -> unmanaged.Beginning:
+    def _run_start(self, request: pb2.BeginRunRequest) -> tracking.RunStart:
         for field in ("external_experiment_id", "external_trial_id"):
-            if len(getattr(request, field)) > unmanaged.MAX_EXTERNAL_ID:
-                raise invalid(field, f"{field} is longer than {unmanaged.MAX_EXTERNAL_ID} characters")
+            if len(getattr(request, field)) > tracking.MAX_EXTERNAL_ID:
+                raise invalid(field, f"{field} is longer than {tracking.MAX_EXTERNAL_ID} characters")
         if request.external_trial_id and not request.external_experiment_id:
             raise invalid(
                 "external_trial_id", "an external_trial_id names a trial only with external_experiment_id"
             )
         fields = to_mapping(request.config)
         try:
-            config = unmanaged.whole_config(request.name, fields, cluster_defaults=self._cluster_defaults)
+            config = tracking.whole_config(request.name, fields, cluster_defaults=self._cluster_defaults)
         except ConfigError as error:
             raise InvalidArgumentError(f"the experiment {request.name!r} is not valid: {error}") from error
-        return unmanaged.Beginning(
+        return tracking.RunStart(
             request_id=parse_uuid(request.request_id, field="request_id"),
             name=request.name,
             config=config,

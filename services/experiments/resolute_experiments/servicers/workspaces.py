@@ -10,15 +10,15 @@ from sqlalchemy.engine import Connection
 from resolute.api.experiments.v1 import workspaces_service_pb2 as pb2
 from resolute.api.experiments.v1 import workspaces_service_pb2_grpc
 from resolute.errors import FailedPreconditionError, InvalidArgumentError, Violation
-from resolute_experiments.core import Core
-from resolute_experiments.messages import timestamp
+from resolute_experiments.admission.storage_quotas import StorageQuota
+from resolute_experiments.context import ServiceContext
+from resolute_experiments.servicers.messages import timestamp
 from resolute_experiments.states import ENDED_EXPERIMENTS
-from resolute_experiments.storagequota import StorageQuota
 from resolute_experiments.store import access, experiments, projects, workspaces
 from resolute_experiments.store.projects import Project
 from resolute_experiments.store.workspaces import Quota, Workspace
 from resolute_serving.context import actor
-from resolute_serving.pages import decode_token, encode_token, page_size
+from resolute_serving.pagination import decode_token, encode_token, page_size
 
 _NAME_LENGTH = 80
 
@@ -33,7 +33,7 @@ class WorkspacesServicer(workspaces_service_pb2_grpc.WorkspacesServiceServicer):
         storage_quota: Knows what checkpoints take.
     """
 
-    def __init__(self, core: Core, storage_quota: StorageQuota) -> None:
+    def __init__(self, core: ServiceContext, storage_quota: StorageQuota) -> None:
         self._core = core
         self._storage_quota = storage_quota
 

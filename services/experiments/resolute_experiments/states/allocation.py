@@ -11,9 +11,9 @@ class AllocationState(Enum):
     """Life of an allocation. It is kept as marks of its run: asked, acknowledged, killed, settled."""
 
     GRANTED = "GRANTED"
-    LEAVING = "LEAVING"
-    ASKED = "ASKED"
-    AGREED = "AGREED"
+    EXITING = "EXITING"
+    SIGNALED = "SIGNALED"
+    ACKNOWLEDGED = "ACKNOWLEDGED"
     KILLED = "KILLED"
     FREED = "FREED"
 
@@ -32,32 +32,39 @@ class AllocationEffect(Enum):
 
     RAISE_PREEMPTION = "its signal goes up with a deadline: checkpoint and exit"
     RAISE_KILL = "its signal goes up: its processes end now"
-    NOTE_AGREEMENT = "the exit that follows counts as agreed"
-    GIVE_BACK = "its slots are given back, its outcome is written"
+    RECORD_ACKNOWLEDGMENT = "the exit that follows counts as agreed"
+    RELEASE_SLOTS = "its slots are given back, its outcome is written"
 
 
 _S, _E, _F = AllocationState, AllocationEvent, AllocationEffect
-_HELD = (_S.GRANTED, _S.LEAVING, _S.ASKED, _S.AGREED, _S.KILLED)
+_HELD = (_S.GRANTED, _S.EXITING, _S.SIGNALED, _S.ACKNOWLEDGED, _S.KILLED)
 
 ALLOCATIONS: Table[AllocationState, AllocationEvent, AllocationEffect] = Table(
     [
-        Row(event=_E.PREEMPT, before=(_S.GRANTED,), after=_S.ASKED, effects=(_F.RAISE_PREEMPTION,)),
-        Row(event=_E.PREEMPT, before=(_S.LEAVING,), after=_S.AGREED, effects=(_F.RAISE_PREEMPTION,)),
+        Row(event=_E.PREEMPT, before=(_S.GRANTED,), after=_S.SIGNALED, effects=(_F.RAISE_PREEMPTION,)),
+        Row(event=_E.PREEMPT, before=(_S.EXITING,), after=_S.ACKNOWLEDGED, effects=(_F.RAISE_PREEMPTION,)),
         # Whoever was asked already keeps its deadline.
-        Row(event=_E.PREEMPT, before=(_S.ASKED, _S.AGREED, _S.KILLED)),
+        Row(event=_E.PREEMPT, before=(_S.SIGNALED, _S.ACKNOWLEDGED, _S.KILLED)),
         # Also unasked: a script that has no operation left exits by itself and says so.
-        Row(event=_E.ACKNOWLEDGE, before=(_S.GRANTED,), after=_S.LEAVING, effects=(_F.NOTE_AGREEMENT,)),
-        Row(event=_E.ACKNOWLEDGE, before=(_S.ASKED,), after=_S.AGREED, effects=(_F.NOTE_AGREEMENT,)),
-        Row(event=_E.ACKNOWLEDGE, before=(_S.LEAVING, _S.AGREED)),
-        Row(event=_E.ACKNOWLEDGE, before=(_S.KILLED,), effects=(_F.NOTE_AGREEMENT,)),
+        Row(
+            event=_E.ACKNOWLEDGE, before=(_S.GRANTED,), after=_S.EXITING, effects=(_F.RECORD_ACKNOWLEDGMENT,)
+        ),
+        Row(
+            event=_E.ACKNOWLEDGE,
+            before=(_S.SIGNALED,),
+            after=_S.ACKNOWLEDGED,
+            effects=(_F.RECORD_ACKNOWLEDGMENT,),
+        ),
+        Row(event=_E.ACKNOWLEDGE, before=(_S.EXITING, _S.ACKNOWLEDGED)),
+        Row(event=_E.ACKNOWLEDGE, before=(_S.KILLED,), effects=(_F.RECORD_ACKNOWLEDGMENT,)),
         Row(
             event=_E.KILL,
-            before=(_S.GRANTED, _S.LEAVING, _S.ASKED, _S.AGREED),
+            before=(_S.GRANTED, _S.EXITING, _S.SIGNALED, _S.ACKNOWLEDGED),
             after=_S.KILLED,
             effects=(_F.RAISE_KILL,),
         ),
         Row(event=_E.KILL, before=(_S.KILLED,)),
-        Row(event=_E.FREE, before=_HELD, after=_S.FREED, effects=(_F.GIVE_BACK,)),
+        Row(event=_E.FREE, before=_HELD, after=_S.FREED, effects=(_F.RELEASE_SLOTS,)),
     ],
     remedies=dict.fromkeys(_E, "its run is over; the next one has an allocation of its own"),
 )

@@ -41,10 +41,10 @@ class ExperimentEvent(Enum):
     DELETE = "DELETED"
     FILES_DELETED = "fully DELETED"
     DELETION_FAILED = "DELETE_FAILED"
-    OUTSIDE_RUN_BEGAN = "ACTIVE outside of the cluster"
-    OUTSIDE_RUNS_COMPLETED = "COMPLETED outside of the cluster"
-    OUTSIDE_RUNS_FAILED = "ERROR outside of the cluster"
-    OUTSIDE_RUNS_KILLED = "KILLED outside of the cluster"
+    UNMANAGED_RUN_STARTED = "ACTIVE outside of the cluster"
+    UNMANAGED_RUNS_COMPLETED = "COMPLETED outside of the cluster"
+    UNMANAGED_RUNS_FAILED = "ERROR outside of the cluster"
+    UNMANAGED_RUNS_KILLED = "KILLED outside of the cluster"
 
 
 class ExperimentEffect(Enum):
@@ -58,7 +58,7 @@ class ExperimentEffect(Enum):
     KILL_TRIALS = "KILL for each trial"
     ADMIT = "quotas are asked as for a new one"
     END = "the time of its end is noted, of a completed one the progress is 1"
-    RETURN = "its end and its failure are forgotten, it is not archived"
+    CLEAR_END = "its end and its failure are forgotten, it is not archived"
     REMOVE_CODE = "its code is removed, its row stays as a tombstone"
 
 
@@ -78,14 +78,14 @@ EXPERIMENTS: Table[ExperimentState, ExperimentEvent, ExperimentEffect] = Table(
             effects=(_F.RECORD, _F.ACTIVATE_TRIALS),
         ),
         Row(event=_E.ACTIVATE, before=(_S.ACTIVE,)),
-        Row(event=_E.CONTINUE, before=_ENDED, after=_S.ACTIVE, effects=(_F.ADMIT, _F.RETURN)),
+        Row(event=_E.CONTINUE, before=_ENDED, after=_S.ACTIVE, effects=(_F.ADMIT, _F.CLEAR_END)),
         Row(
             event=_E.CONTINUE,
             before=(_S.PAUSED,),
             after=_S.ACTIVE,
-            effects=(_F.RETURN, _F.ACTIVATE_TRIALS),
+            effects=(_F.CLEAR_END, _F.ACTIVATE_TRIALS),
         ),
-        Row(event=_E.CONTINUE, before=(_S.ACTIVE,), effects=(_F.RETURN,)),
+        Row(event=_E.CONTINUE, before=(_S.ACTIVE,), effects=(_F.CLEAR_END,)),
         Row(
             event=_E.CANCEL,
             before=_GOING,
@@ -132,18 +132,18 @@ EXPERIMENTS: Table[ExperimentState, ExperimentEvent, ExperimentEffect] = Table(
         Row(event=_E.FILES_DELETED, before=(_S.DELETING,), after=_S.DELETED, effects=(_F.REMOVE_CODE,)),
         Row(event=_E.DELETION_FAILED, before=(_S.DELETING,), after=_S.DELETE_FAILED),
         Row(
-            event=_E.OUTSIDE_RUN_BEGAN,
+            event=_E.UNMANAGED_RUN_STARTED,
             before=(_S.ACTIVE, *_ENDED),
             after=_S.ACTIVE,
-            effects=(_F.RETURN,),
+            effects=(_F.CLEAR_END,),
         ),
         # A run that counted as lost may tell its end after the others have ended.
         *rows_for(
-            {_E.OUTSIDE_RUNS_COMPLETED: _S.COMPLETED, _E.OUTSIDE_RUNS_FAILED: _S.ERROR},
+            {_E.UNMANAGED_RUNS_COMPLETED: _S.COMPLETED, _E.UNMANAGED_RUNS_FAILED: _S.ERROR},
             before=(_S.ACTIVE, *_ENDED),
             effects=(_F.END,),
         ),
-        Row(event=_E.OUTSIDE_RUNS_KILLED, before=(_S.ACTIVE,), after=_S.CANCELED, effects=(_F.END,)),
+        Row(event=_E.UNMANAGED_RUNS_KILLED, before=(_S.ACTIVE,), after=_S.CANCELED, effects=(_F.END,)),
     ],
     remedies={
         _E.PAUSE: "only an ACTIVE experiment can be paused",
@@ -154,7 +154,7 @@ EXPERIMENTS: Table[ExperimentState, ExperimentEvent, ExperimentEffect] = Table(
         _E.ARCHIVE: "wait until it has ended, or cancel it first",
         _E.UNARCHIVE: "wait until it has ended, or cancel it first",
         _E.DELETE: "wait until it has ended, or cancel it first",
-        _E.OUTSIDE_RUN_BEGAN: "it was deleted; use another external id",
+        _E.UNMANAGED_RUN_STARTED: "it was deleted; use another external id",
     },
 )
 """Where each event leads an experiment from each state, and what it does besides."""

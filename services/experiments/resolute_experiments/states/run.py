@@ -28,19 +28,19 @@ class RunEvent(Enum):
     LOSE = "LOST"
     KILL = "KILLED"
     INVALIDATE = "INVALID_HP"
-    OUTSIDE_HEARD_OF = "under way outside of the cluster"
-    OUTSIDE_COMPLETED = "COMPLETED outside of the cluster"
-    OUTSIDE_FAILED = "FAILED outside of the cluster"
-    OUTSIDE_INVALID = "INVALID_HP outside of the cluster"
-    OUTSIDE_LOST = "LOST outside of the cluster"
-    OUTSIDE_KILLED = "KILLED outside of the cluster"
+    UNMANAGED_RENEWED = "under way outside of the cluster"
+    UNMANAGED_COMPLETED = "COMPLETED outside of the cluster"
+    UNMANAGED_FAILED = "FAILED outside of the cluster"
+    UNMANAGED_INVALID = "INVALID_HP outside of the cluster"
+    UNMANAGED_LOST = "LOST outside of the cluster"
+    UNMANAGED_KILLED = "KILLED outside of the cluster"
 
 
 class RunEffect(Enum):
     """What an event of a run does besides; the value is what people read."""
 
-    SETTLE = "FREE for its allocation; its trial hears how it ended"
-    RETURN = "its end is forgotten; its trial and its experiment go on"
+    FINALIZE = "FREE for its allocation; its trial hears how it ended"
+    CLEAR_END = "its end is forgotten; its trial and its experiment go on"
 
 
 _S, _E, _F = RunOutcome, RunEvent, RunEffect
@@ -58,33 +58,33 @@ RUNS: Table[RunOutcome, RunEvent, RunEffect] = Table(
                 _E.INVALIDATE: _S.INVALID_HP,
             },
             before=(_S.UNSPECIFIED,),
-            effects=(_F.SETTLE,),
+            effects=(_F.FINALIZE,),
         ),
-        Row(event=_E.OUTSIDE_HEARD_OF, before=(_S.LOST,), after=_S.UNSPECIFIED, effects=(_F.RETURN,)),
-        Row(event=_E.OUTSIDE_HEARD_OF, before=(_S.UNSPECIFIED, *_ENDED_OUTSIDE)),
+        Row(event=_E.UNMANAGED_RENEWED, before=(_S.LOST,), after=_S.UNSPECIFIED, effects=(_F.CLEAR_END,)),
+        Row(event=_E.UNMANAGED_RENEWED, before=(_S.UNSPECIFIED, *_ENDED_OUTSIDE)),
         # A run outside of the cluster that only fell silent may tell later how it ended.
         *rows_for(
             {
-                _E.OUTSIDE_COMPLETED: _S.COMPLETED,
-                _E.OUTSIDE_FAILED: _S.FAILED,
-                _E.OUTSIDE_INVALID: _S.INVALID_HP,
+                _E.UNMANAGED_COMPLETED: _S.COMPLETED,
+                _E.UNMANAGED_FAILED: _S.FAILED,
+                _E.UNMANAGED_INVALID: _S.INVALID_HP,
             },
             before=(_S.UNSPECIFIED, _S.LOST),
-            effects=(_F.SETTLE,),
+            effects=(_F.FINALIZE,),
         ),
         *rows_for(
-            {_E.OUTSIDE_LOST: _S.LOST, _E.OUTSIDE_KILLED: _S.KILLED},
+            {_E.UNMANAGED_LOST: _S.LOST, _E.UNMANAGED_KILLED: _S.KILLED},
             before=(_S.UNSPECIFIED,),
-            effects=(_F.SETTLE,),
+            effects=(_F.FINALIZE,),
         ),
         # What has ended stays so, however often it is said again.
         *(
             Row(event=event, before=_ENDED_OUTSIDE)
-            for event in (_E.OUTSIDE_COMPLETED, _E.OUTSIDE_FAILED, _E.OUTSIDE_INVALID)
+            for event in (_E.UNMANAGED_COMPLETED, _E.UNMANAGED_FAILED, _E.UNMANAGED_INVALID)
         ),
         *(
             Row(event=event, before=(_S.LOST, *_ENDED_OUTSIDE))
-            for event in (_E.OUTSIDE_LOST, _E.OUTSIDE_KILLED)
+            for event in (_E.UNMANAGED_LOST, _E.UNMANAGED_KILLED)
         ),
     ]
 )

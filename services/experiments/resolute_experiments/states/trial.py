@@ -27,31 +27,31 @@ class TrialEvent(Enum):
     PAUSE = "PAUSED"
     ACTIVATE = "QUEUED"
     PLACE = "STARTING"
-    HEAR_OF = "RUNNING"
+    CONFIRM_RUNNING = "RUNNING"
     PREEMPT = "preempted"
     CONTAINERS_ENDED = "STOPPING"
-    WORK = "given work"
+    ASSIGN_OPERATION = "given work"
     CLOSE = "closed"
     STOP = "COMPLETED by its search"
     CANCEL = "CANCELED"
     KILL = "KILLED"
-    GIVE_UP = "ERROR for want of a machine"
+    FAIL_UNSCHEDULABLE = "ERROR for want of a machine"
     REOPEN = "QUEUED again"
-    REOPEN_AT_REST = "WAITING again"
+    REOPEN_IDLE = "WAITING again"
     RUN_FINISHED = "COMPLETED"
-    RUN_QUIT = "COMPLETED by itself"
+    RUN_EXITED_EARLY = "COMPLETED by itself"
     RUN_INVALID = "COMPLETED for its hyperparameters"
     RUN_INVALID_AT_INIT = "COMPLETED for its hyperparameters, at once"
     RUN_CANCELED = "CANCELED after a run"
-    RUN_RESTS = "WAITING"
+    RUN_IDLE = "WAITING"
     RUN_RESUMES = "QUEUED after a run"
     RUN_RETRIED = "QUEUED after a failure"
     RUN_FAILED = "ERROR"
     RUN_FAILED_BY_POLICY = "ERROR by a log policy"
-    OUTSIDE_RUN_BEGAN = "RUNNING outside of the cluster"
-    OUTSIDE_RUN_COMPLETED = "COMPLETED outside of the cluster"
-    OUTSIDE_RUN_FAILED = "ERROR outside of the cluster"
-    OUTSIDE_RUN_KILLED = "KILLED outside of the cluster"
+    UNMANAGED_RUN_STARTED = "RUNNING outside of the cluster"
+    UNMANAGED_RUN_COMPLETED = "COMPLETED outside of the cluster"
+    UNMANAGED_RUN_FAILED = "ERROR outside of the cluster"
+    UNMANAGED_RUN_KILLED = "KILLED outside of the cluster"
 
 
 class TrialEffect(Enum):
@@ -64,16 +64,16 @@ class TrialEffect(Enum):
     MARK_KILLED = "it is marked as killed by a person"
     MARK_CLOSED = "it is marked as closed by its search"
     COUNT_RESTART = "one restart more"
-    JUDGE_ANEW = "the end of its run is judged anew, if it is being judged"
-    NEW_LIFE = "restarts and marks begin anew"
-    RETURN = "the time of its end is forgotten"
+    REEVALUATE_EXIT = "the end of its run is judged anew, if it is being judged"
+    RESET_RESTARTS = "restarts and marks begin anew"
+    CLEAR_END = "the time of its end is forgotten"
     END = "the time of its end is noted, its logs close"
-    TELL_CLOSED = "the search hears that it is closed"
-    TELL_ERRORED = "the search hears ERRORED"
-    TELL_STOPPED = "the search hears USER_REQUESTED_STOP"
-    TELL_CANCELED = "the search hears USER_CANCELED"
-    TELL_INVALID = "the search hears INVALID_HP"
-    TELL_INVALID_AT_INIT = "the search hears INIT_INVALID_HP"
+    NOTIFY_CLOSED = "the search hears that it is closed"
+    NOTIFY_ERRORED = "the search hears ERRORED"
+    NOTIFY_STOPPED = "the search hears USER_REQUESTED_STOP"
+    NOTIFY_CANCELED = "the search hears USER_CANCELED"
+    NOTIFY_INVALID = "the search hears INVALID_HP"
+    NOTIFY_INVALID_AT_INIT = "the search hears INIT_INVALID_HP"
 
 
 _S, _E, _F = TrialState, TrialEvent, TrialEffect
@@ -90,20 +90,20 @@ TRIALS: Table[TrialState, TrialEvent, TrialEffect] = Table(
         # Those that were asked to leave do so first, and queue again then.
         Row(event=_E.ACTIVATE, before=(_S.QUEUED, _S.WAITING, *_ALLOCATED)),
         Row(event=_E.PLACE, before=(_S.QUEUED,), after=_S.STARTING, effects=(_F.BEGIN_RUN,)),
-        Row(event=_E.HEAR_OF, before=(_S.STARTING,), after=_S.RUNNING),
-        Row(event=_E.HEAR_OF, before=(_S.RUNNING, _S.STOPPING)),
+        Row(event=_E.CONFIRM_RUNNING, before=(_S.STARTING,), after=_S.RUNNING),
+        Row(event=_E.CONFIRM_RUNNING, before=(_S.RUNNING, _S.STOPPING)),
         Row(event=_E.PREEMPT, before=_ALLOCATED, after=_S.STOPPING, effects=(_F.SIGNAL,)),
         Row(event=_E.CONTAINERS_ENDED, before=_ALLOCATED, after=_S.STOPPING),
-        Row(event=_E.WORK, before=(_S.WAITING,), after=_S.QUEUED, effects=(_F.ENQUEUE,)),
+        Row(event=_E.ASSIGN_OPERATION, before=(_S.WAITING,), after=_S.QUEUED, effects=(_F.ENQUEUE,)),
         # Whoever runs asks for its work itself, or has just ended for want of any.
-        Row(event=_E.WORK, before=_ALLOCATED, effects=(_F.JUDGE_ANEW,)),
+        Row(event=_E.ASSIGN_OPERATION, before=_ALLOCATED, effects=(_F.REEVALUATE_EXIT,)),
         # Whoever has ended was closed before it heard of more.
-        Row(event=_E.WORK, before=(_S.QUEUED, _S.PAUSED, *_ENDED)),
+        Row(event=_E.ASSIGN_OPERATION, before=(_S.QUEUED, _S.PAUSED, *_ENDED)),
         Row(
             event=_E.CLOSE,
             before=(_S.WAITING,),
             after=_S.COMPLETED,
-            effects=(_F.MARK_CLOSED, _F.TELL_CLOSED, _F.END),
+            effects=(_F.MARK_CLOSED, _F.NOTIFY_CLOSED, _F.END),
         ),
         Row(
             event=_E.CLOSE,
@@ -114,7 +114,7 @@ TRIALS: Table[TrialState, TrialEvent, TrialEffect] = Table(
             event=_E.STOP,
             before=_IDLE,
             after=_S.COMPLETED,
-            effects=(_F.MARK_CLOSED, _F.TELL_CLOSED, _F.END),
+            effects=(_F.MARK_CLOSED, _F.NOTIFY_CLOSED, _F.END),
         ),
         Row(
             event=_E.STOP,
@@ -123,46 +123,51 @@ TRIALS: Table[TrialState, TrialEvent, TrialEffect] = Table(
             effects=(_F.MARK_CLOSED, _F.SIGNAL),
         ),
         Row(event=_E.STOP, before=_ENDED),
-        Row(event=_E.CANCEL, before=_IDLE, after=_S.CANCELED, effects=(_F.TELL_CANCELED, _F.END)),
+        Row(event=_E.CANCEL, before=_IDLE, after=_S.CANCELED, effects=(_F.NOTIFY_CANCELED, _F.END)),
         Row(event=_E.CANCEL, before=_ALLOCATED, after=_S.STOPPING, effects=(_F.SIGNAL,)),
-        Row(event=_E.KILL, before=_IDLE, after=_S.CANCELED, effects=(_F.TELL_CANCELED, _F.END)),
+        Row(event=_E.KILL, before=_IDLE, after=_S.CANCELED, effects=(_F.NOTIFY_CANCELED, _F.END)),
         Row(event=_E.KILL, before=_ALLOCATED, after=_S.STOPPING, effects=(_F.MARK_KILLED, _F.KILL)),
-        Row(event=_E.GIVE_UP, before=(_S.QUEUED,), after=_S.ERROR, effects=(_F.TELL_ERRORED, _F.END)),
-        Row(event=_E.REOPEN, before=_ENDED, after=_S.QUEUED, effects=(_F.NEW_LIFE, _F.ENQUEUE)),
-        Row(event=_E.REOPEN_AT_REST, before=_ENDED, after=_S.WAITING, effects=(_F.NEW_LIFE,)),
+        Row(
+            event=_E.FAIL_UNSCHEDULABLE,
+            before=(_S.QUEUED,),
+            after=_S.ERROR,
+            effects=(_F.NOTIFY_ERRORED, _F.END),
+        ),
+        Row(event=_E.REOPEN, before=_ENDED, after=_S.QUEUED, effects=(_F.RESET_RESTARTS, _F.ENQUEUE)),
+        Row(event=_E.REOPEN_IDLE, before=_ENDED, after=_S.WAITING, effects=(_F.RESET_RESTARTS,)),
         *(
             Row(event=event, before=_ALLOCATED, after=after, effects=effects)
             for event, after, effects in (
-                (_E.RUN_FINISHED, _S.COMPLETED, (_F.TELL_CLOSED, _F.END)),
-                (_E.RUN_QUIT, _S.COMPLETED, (_F.TELL_STOPPED, _F.END)),
-                (_E.RUN_INVALID, _S.COMPLETED, (_F.TELL_INVALID, _F.END)),
-                (_E.RUN_INVALID_AT_INIT, _S.COMPLETED, (_F.TELL_INVALID_AT_INIT, _F.END)),
-                (_E.RUN_CANCELED, _S.CANCELED, (_F.TELL_CANCELED, _F.END)),
-                (_E.RUN_RESTS, _S.WAITING, ()),
+                (_E.RUN_FINISHED, _S.COMPLETED, (_F.NOTIFY_CLOSED, _F.END)),
+                (_E.RUN_EXITED_EARLY, _S.COMPLETED, (_F.NOTIFY_STOPPED, _F.END)),
+                (_E.RUN_INVALID, _S.COMPLETED, (_F.NOTIFY_INVALID, _F.END)),
+                (_E.RUN_INVALID_AT_INIT, _S.COMPLETED, (_F.NOTIFY_INVALID_AT_INIT, _F.END)),
+                (_E.RUN_CANCELED, _S.CANCELED, (_F.NOTIFY_CANCELED, _F.END)),
+                (_E.RUN_IDLE, _S.WAITING, ()),
                 (_E.RUN_RESUMES, _S.QUEUED, (_F.ENQUEUE,)),
                 (_E.RUN_RETRIED, _S.QUEUED, (_F.COUNT_RESTART, _F.ENQUEUE)),
-                (_E.RUN_FAILED, _S.ERROR, (_F.COUNT_RESTART, _F.TELL_ERRORED, _F.END)),
-                (_E.RUN_FAILED_BY_POLICY, _S.ERROR, (_F.TELL_ERRORED, _F.END)),
+                (_E.RUN_FAILED, _S.ERROR, (_F.COUNT_RESTART, _F.NOTIFY_ERRORED, _F.END)),
+                (_E.RUN_FAILED_BY_POLICY, _S.ERROR, (_F.NOTIFY_ERRORED, _F.END)),
             )
         ),
         Row(
-            event=_E.OUTSIDE_RUN_BEGAN,
+            event=_E.UNMANAGED_RUN_STARTED,
             before=(_S.RUNNING, *_ENDED),
             after=_S.RUNNING,
-            effects=(_F.RETURN,),
+            effects=(_F.CLEAR_END,),
         ),
         # From ERROR: a run that counted as lost tells its end.
         *rows_for(
-            {_E.OUTSIDE_RUN_COMPLETED: _S.COMPLETED, _E.OUTSIDE_RUN_FAILED: _S.ERROR},
+            {_E.UNMANAGED_RUN_COMPLETED: _S.COMPLETED, _E.UNMANAGED_RUN_FAILED: _S.ERROR},
             before=(_S.RUNNING, _S.ERROR),
             effects=(_F.END,),
         ),
-        Row(event=_E.OUTSIDE_RUN_KILLED, before=(_S.RUNNING,), after=_S.CANCELED, effects=(_F.END,)),
+        Row(event=_E.UNMANAGED_RUN_KILLED, before=(_S.RUNNING,), after=_S.CANCELED, effects=(_F.END,)),
     ],
     remedies={
         _E.KILL: "it has ended already",
         _E.REOPEN: "only a trial that has ended can go on again",
-        _E.REOPEN_AT_REST: "only a trial that has ended can go on again",
+        _E.REOPEN_IDLE: "only a trial that has ended can go on again",
     },
 )
 """Where each event leads a trial from each state, and what it does besides."""

@@ -1,1 +1,4 @@
-"""Rows of the experiments service as typed values, and the statements that read and write them."""
+"""The tables of this service (`schema`), their rows as typed values.
+
+And the statements that read and write them. No rules live here.
+"""

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute.errors import NotFoundError
-from resolute_experiments.schema import audit, templates
+from resolute_experiments.store.schema import audit, templates
 from resolute_serving.context import actor
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from resolute_experiments.schema import continuations
 from resolute_experiments.states import ExperimentState
+from resolute_experiments.store.schema import continuations
 
 
 @dataclass(frozen=True, kw_only=True)

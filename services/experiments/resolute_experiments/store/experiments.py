@@ -10,9 +10,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute.errors import NotFoundError
-from resolute_experiments.scheduling import DEFAULT_PRIORITY, Share
-from resolute_experiments.schema import definition_chunks, experiments, outbox, trials
+from resolute_experiments.scheduling.policy import DEFAULT_PRIORITY, Share
 from resolute_experiments.states import ENDED_EXPERIMENTS, LIVE_EXPERIMENTS, ExperimentState
+from resolute_experiments.store.schema import definition_chunks, experiments, outbox, trials
 
 CHUNK_BYTES = 512 * 1024
 """Bytes of a model definition in one row and in one message."""
@@ -64,7 +64,7 @@ class Experiment:
 
 
 @dataclass(frozen=True)
-class Standing:
+class SchedulingRank:
     """What counts of an experiment when others want its slots."""
 
     priority: int
@@ -148,14 +148,14 @@ def live(connection: Connection) -> list[Experiment]:
     return [_from_row(row) for row in rows]
 
 
-def owing_retention(connection: Connection) -> list[Experiment]:
+def with_owed_retention(connection: Connection) -> list[Experiment]:
     """Reads every ended experiment whose policy is to be applied once more, oldest first."""
     states = [state.value for state in ENDED_EXPERIMENTS]
     query = sa.select(experiments).where(experiments.c.retention_owed, experiments.c.state.in_(states))
     return [_from_row(row) for row in connection.execute(query.order_by(experiments.c.number))]
 
 
-def settle_retention(connection: Connection, experiment: Experiment) -> None:
+def clear_owed_retention(connection: Connection, experiment: Experiment) -> None:
     """Notes that a policy was applied, unless the experiment has changed since: it may owe anew."""
     connection.execute(
         sa.update(experiments)
@@ -164,11 +164,11 @@ def settle_retention(connection: Connection, experiment: Experiment) -> None:
     )
 
 
-def standings(connection: Connection, ids: Collection[str]) -> dict[str, Standing]:
+def scheduling_ranks(connection: Connection, ids: Collection[str]) -> dict[str, SchedulingRank]:
     """Reads what counts of some experiments when others want their slots, by UUID."""
     query = sa.select(experiments.c.id, experiments.c.priority, experiments.c.workspace)
     found = connection.execute(query.where(experiments.c.id.in_(ids)))
-    return {row.id: Standing(row.priority, row.workspace) for row in found}
+    return {row.id: SchedulingRank(row.priority, row.workspace) for row in found}
 
 
 def page(connection: Connection, wanted: Filter, *, before: int | None, limit: int) -> list[Experiment]:

@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from resolute_experiments.schema import outbox
+from resolute_experiments.store.schema import outbox
 
 
 class Kind(Enum):

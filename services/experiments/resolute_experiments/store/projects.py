@@ -8,8 +8,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute.errors import AlreadyExistsError, NotFoundError
-from resolute_experiments.schema import projects
 from resolute_experiments.store import workspaces
+from resolute_experiments.store.schema import projects
 
 
 @dataclass(frozen=True, kw_only=True)

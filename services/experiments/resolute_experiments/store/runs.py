@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute.errors import NotFoundError
-from resolute_experiments.schema import containers, runs
 from resolute_experiments.states import AllocationState, RunOutcome
+from resolute_experiments.store.schema import containers, runs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,8 +57,8 @@ class Run:
         if self.kill:
             return AllocationState.KILLED
         if self.preempt:
-            return AllocationState.AGREED if self.acknowledged else AllocationState.ASKED
-        return AllocationState.LEAVING if self.acknowledged else AllocationState.GRANTED
+            return AllocationState.ACKNOWLEDGED if self.acknowledged else AllocationState.SIGNALED
+        return AllocationState.EXITING if self.acknowledged else AllocationState.GRANTED
 
     def grace(self, usual: float) -> float:
         """Seconds between its signal and the hard end of its processes: its config's, else the usual."""
@@ -165,7 +165,7 @@ def by_request(connection: Connection, request_id: str) -> Run | None:
     return None if row is None else _from_row(row)
 
 
-def unsettled(connection: Connection, *, experiment_id: str = "") -> list[Run]:
+def unfinalized(connection: Connection, *, experiment_id: str = "") -> list[Run]:
     """Reads every run on this cluster that was not settled, oldest first; all, or of one experiment."""
     condition: sa.ColumnElement[bool] = runs.c.request_id.is_(None)
     if experiment_id:

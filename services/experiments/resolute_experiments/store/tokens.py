@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute.errors import NotFoundError
-from resolute_experiments.schema import tokens
+from resolute_experiments.store.schema import tokens
 
 
 @dataclass(frozen=True, kw_only=True)

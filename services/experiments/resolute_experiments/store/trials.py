@@ -10,11 +10,11 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute.errors import NotFoundError
-from resolute_experiments.placement import Demand
-from resolute_experiments.scheduling import Request, Share
-from resolute_experiments.schema import experiments, trials, workspaces
+from resolute_experiments.scheduling.placement import Demand
+from resolute_experiments.scheduling.policy import Request, Share
 from resolute_experiments.states import ENDED_TRIALS, ExperimentState, TrialState
 from resolute_experiments.store import experiments as experiment_store
+from resolute_experiments.store.schema import experiments, trials, workspaces
 
 _BATCH = 500
 """Parameters of one statement."""

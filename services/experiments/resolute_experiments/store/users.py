@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError
-from resolute_experiments.schema import users
+from resolute_experiments.store.schema import users
 from resolute_serving.context import Role, User
 
 

@@ -8,8 +8,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError
-from resolute_experiments.schema import experiments, projects, runs, workspaces
 from resolute_experiments.states import LIVE_EXPERIMENTS, RunOutcome
+from resolute_experiments.store.schema import experiments, projects, runs, workspaces
 
 UNCATEGORIZED = "Uncategorized"
 """The workspace, and the project in it, of experiments that name none."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 from uuid import UUID
 
-from resolute_searcher.events import MethodEvent
-from resolute_searcher.operations import Create, MethodOperation
+from resolute_searcher.log.events import MethodEvent
+from resolute_searcher.log.operations import Create, MethodOperation
 from resolute_searcher.rng import RandomStream
-from resolute_searcher.space import Json, Space
+from resolute_searcher.spec.space import Json, Space
 
-Fact: TypeAlias = tuple[int, int, float] | tuple[int, None, str]
+Observation: TypeAlias = tuple[int, int, float] | tuple[int, None, str]
 """A metric at a length, or an end, of the trial of a suggestion."""
 
 _TRIAL_SEEDS = 1 << 31
@@ -87,7 +87,7 @@ class SearchMethod(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SuggestionRequest:
     """What a search wants to be told from outside: hyperparameters for its next trial.
 
     It says all that the answer may rest on, so that equal questions have equal answers, wherever and whenever
@@ -96,7 +96,7 @@ class Question:
     Attributes:
         number: Which of the search's suggestions it is, from 1.
         seed: Seed of the random numbers behind the answer.
-        chooser: Who is to answer, and how; as the method understands it.
+        sampler_config: Who is to answer, and how; as the method understands it.
         smaller_is_better: Whether smaller metrics are better.
         earlier: Hyperparameters and notes of the earlier suggestions, in order.
         facts: What is known of their trials, in order: position of the suggestion from 0, length and metric;
@@ -105,10 +105,10 @@ class Question:
 
     number: int
     seed: int
-    chooser: dict[str, Json]
+    sampler_config: dict[str, Json]
     smaller_is_better: bool
     earlier: tuple[tuple[dict[str, Json], Json], ...]
-    facts: tuple[Fact, ...]
+    facts: tuple[Observation, ...]
 
 
 @runtime_checkable
@@ -119,7 +119,7 @@ class ModelMethod(Protocol):
     def asks(self) -> bool:
         """Whether it waits for a choice."""
 
-    def question(self) -> Question | None:
+    def question(self) -> SuggestionRequest | None:
         """Gives the choice that it waits for; None when it waits for none."""
 
 

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from resolute_searcher.events import Extended, MethodEvent, Retried, Started, TrialClosed, TrialExited
+from resolute_searcher.log.events import Extended, MethodEvent, Retried, Started, TrialClosed, TrialExited
+from resolute_searcher.log.operations import Close, Create, MethodOperation, ValidateAfter
 from resolute_searcher.methods.base import Sampler
-from resolute_searcher.methods.lengthening import Lengthening
-from resolute_searcher.operations import Close, Create, MethodOperation, ValidateAfter
-from resolute_searcher.space import (
+from resolute_searcher.methods.length_extension import LengthExtension
+from resolute_searcher.spec.space import (
     Categorical,
     Const,
     DoubleRange,
@@ -37,34 +37,34 @@ class GridSearch:
     def __init__(self, space: Space, *, max_length: int | None, max_concurrent_trials: int) -> None:
         self._grid = Grid(space)
         self._max_length = max_length
-        self._at_start = min(self._grid.size, max_concurrent_trials or self._grid.size)
+        self._initial_trials = min(self._grid.size, max_concurrent_trials or self._grid.size)
         self._created = 0
         self._finished = 0
         self._open: dict[str, None] = {}
-        self._lengthening = Lengthening()
+        self._length_extension = LengthExtension()
 
     def absorb(self, event: MethodEvent) -> None:
         """Counts ends."""
         match event:
             case TrialExited(request_id):
-                self._lengthening.leave(request_id)
+                self._length_extension.leave(request_id)
             case TrialClosed(request_id) if request_id in self._open:
                 del self._open[request_id]
                 self._finished += 1
-                self._lengthening.end(request_id)
+                self._length_extension.end(request_id)
             case Retried(request_id):
                 self._open[request_id] = None
                 self._finished -= 1
-                self._lengthening.come_back(request_id)
+                self._length_extension.retry(request_id)
             case Extended(_, max_length):
                 self._max_length = max_length
-                self._lengthening.lengthen()
+                self._length_extension.extend()
 
     def decide(self, event: MethodEvent, sampler: Sampler) -> Iterator[MethodOperation]:
         """Fills the concurrency at the start; afterwards each end makes room for the next point."""
         match event:
             case Started():
-                for _ in range(self._at_start):
+                for _ in range(self._initial_trials):
                     yield from self._trial(sampler)
             case TrialClosed():
                 yield from self._next(sampler)
@@ -72,7 +72,7 @@ class GridSearch:
                 # An extension may have come after it left.
                 yield ValidateAfter(request_id, self._max_length)
             case Extended():
-                while len(self._open) < self._at_start and self._lengthening.waits:
+                while len(self._open) < self._initial_trials and self._length_extension.waits:
                     yield from self._next(sampler)
 
     def apply(self, operation: MethodOperation) -> None:
@@ -80,7 +80,7 @@ class GridSearch:
         if isinstance(operation, Create):
             self._created += 1
             self._open[operation.request_id] = None
-        elif isinstance(operation, ValidateAfter) and self._lengthening.began(operation.request_id):
+        elif isinstance(operation, ValidateAfter) and self._length_extension.dequeue(operation.request_id):
             self._open[operation.request_id] = None
             self._finished -= 1
 
@@ -96,18 +96,18 @@ class GridSearch:
             "created": self._created,
             "finished": self._finished,
             "open": list(self._open),
-        } | self._lengthening.snapshot()
+        } | self._length_extension.snapshot()
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Takes over the counts and the open trials."""
         self._created = state["created"]
         self._finished = state["finished"]
         self._open = dict.fromkeys(state["open"])
-        self._lengthening.restore(state)
+        self._length_extension.restore(state)
 
     def _next(self, sampler: Sampler) -> Iterator[MethodOperation]:
-        if self._lengthening.waits and self._max_length is not None:
-            yield from self._lengthening.next(self._max_length)
+        if self._length_extension.waits and self._max_length is not None:
+            yield from self._length_extension.next(self._max_length)
         elif self._created < self._grid.size:
             yield from self._trial(sampler)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from resolute_searcher.events import Extended, MethodEvent, Retried, Started, TrialClosed, TrialExited
+from resolute_searcher.log.events import Extended, MethodEvent, Retried, Started, TrialClosed, TrialExited
+from resolute_searcher.log.operations import Close, Create, MethodOperation, ValidateAfter
 from resolute_searcher.methods.base import Sampler
-from resolute_searcher.methods.lengthening import Lengthening
-from resolute_searcher.operations import Close, Create, MethodOperation, ValidateAfter
+from resolute_searcher.methods.length_extension import LengthExtension
 
 
 class RandomSearch:
@@ -31,13 +31,13 @@ class RandomSearch:
     ) -> None:
         self._max_length = max_length
         self._max_trials = max_trials
-        self._at_start = min(max_trials, max_concurrent_trials or max_trials)
+        self._initial_trials = min(max_trials, max_concurrent_trials or max_trials)
         self._replace_invalid = replace_invalid
         self._counted = 0
         self._finished = 0
         self._open: dict[str, None] = {}
         self._concurrency = max_concurrent_trials
-        self._lengthening = Lengthening()
+        self._length_extension = LengthExtension()
 
     def absorb(self, event: MethodEvent) -> None:
         """Counts ends."""
@@ -47,27 +47,27 @@ class RandomSearch:
                 if self._replace_invalid:
                     self._counted -= 1
             case TrialExited(request_id):
-                self._lengthening.leave(request_id)
+                self._length_extension.leave(request_id)
             case TrialClosed(request_id) if request_id in self._open:
                 del self._open[request_id]
                 self._finished += 1
-                self._lengthening.end(request_id)
+                self._length_extension.end(request_id)
             case Retried(request_id):
                 self._open[request_id] = None
                 self._finished -= 1
-                self._lengthening.come_back(request_id)
+                self._length_extension.retry(request_id)
             case Extended(max_trials, max_length):
                 self._max_trials = max_trials or self._max_trials
-                self._at_start = min(self._max_trials, self._concurrency or self._max_trials)
+                self._initial_trials = min(self._max_trials, self._concurrency or self._max_trials)
                 if max_length is not None:
                     self._max_length = max_length
-                    self._lengthening.lengthen()
+                    self._length_extension.extend()
 
     def decide(self, event: MethodEvent, sampler: Sampler) -> Iterator[MethodOperation]:
         """Fills the concurrency at the start; afterwards each end makes room for one more."""
         match event:
             case Started():
-                for _ in range(self._at_start):
+                for _ in range(self._initial_trials):
                     yield from self._trial(sampler)
             case TrialClosed():
                 yield from self._next(sampler)
@@ -75,7 +75,7 @@ class RandomSearch:
                 # An extension may have come after it left.
                 yield ValidateAfter(request_id, self._max_length)
             case Extended():
-                while len(self._open) < self._at_start and self._has_more:
+                while len(self._open) < self._initial_trials and self._has_more:
                     yield from self._next(sampler)
 
     def apply(self, operation: MethodOperation) -> None:
@@ -83,7 +83,7 @@ class RandomSearch:
         if isinstance(operation, Create):
             self._counted += 1
             self._open[operation.request_id] = None
-        elif isinstance(operation, ValidateAfter) and self._lengthening.began(operation.request_id):
+        elif isinstance(operation, ValidateAfter) and self._length_extension.dequeue(operation.request_id):
             self._open[operation.request_id] = None
             self._finished -= 1
 
@@ -99,22 +99,22 @@ class RandomSearch:
             "counted": self._counted,
             "finished": self._finished,
             "open": list(self._open),
-        } | self._lengthening.snapshot()
+        } | self._length_extension.snapshot()
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Takes over the counts and the open trials."""
         self._counted = state["counted"]
         self._finished = state["finished"]
         self._open = dict.fromkeys(state["open"])
-        self._lengthening.restore(state)
+        self._length_extension.restore(state)
 
     @property
     def _has_more(self) -> bool:
-        return self._lengthening.waits or self._counted < self._max_trials
+        return self._length_extension.waits or self._counted < self._max_trials
 
     def _next(self, sampler: Sampler) -> Iterator[MethodOperation]:
-        if self._lengthening.waits and self._max_length is not None:
-            yield from self._lengthening.next(self._max_length)
+        if self._length_extension.waits and self._max_length is not None:
+            yield from self._length_extension.next(self._max_length)
         elif self._counted < self._max_trials:
             yield from self._trial(sampler)
 

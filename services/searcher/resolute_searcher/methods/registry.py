@@ -8,25 +8,25 @@ from functools import lru_cache
 from importlib.metadata import entry_points
 
 from resolute.errors import FailedPreconditionError
-from resolute_searcher.methods.adaptive import split_trials
-from resolute_searcher.methods.asha import AsyncHalvingSearch
-from resolute_searcher.methods.asha_stopping import StoppingHalvingSearch
-from resolute_searcher.methods.asha_timed import TimedHalvingSearch
 from resolute_searcher.methods.base import SearchMethod
+from resolute_searcher.methods.custom import CustomSearch
 from resolute_searcher.methods.grid import GridSearch
-from resolute_searcher.methods.halving import Halving
-from resolute_searcher.methods.model import ModelSearch
-from resolute_searcher.methods.posted import PostedSearch
+from resolute_searcher.methods.model_based import ModelSearch
+from resolute_searcher.methods.multi_bracket import MultiBracketSearch
 from resolute_searcher.methods.random_search import RandomSearch
-from resolute_searcher.methods.tournament import TournamentSearch
-from resolute_searcher.specs import (
+from resolute_searcher.methods.successive_halving.asha_promotion import AsyncHalvingSearch
+from resolute_searcher.methods.successive_halving.asha_stopping import StoppingHalvingSearch
+from resolute_searcher.methods.successive_halving.asha_time_driven import TimedHalvingSearch
+from resolute_searcher.spec.adaptive import split_trials
+from resolute_searcher.spec.halving import Halving
+from resolute_searcher.spec.search import (
     AdaptiveAshaSpec,
     AsyncHalvingSpec,
+    CustomSpec,
     GridSpec,
     MethodSpec,
     ModelSpec,
     PluginSpec,
-    PostedSpec,
     RandomSpec,
     SearchSpec,
     SingleSpec,
@@ -129,11 +129,11 @@ def _adaptive_asha(spec: SearchSpec) -> SearchMethod:
         rungs = [bracket.num_rungs for bracket in brackets]
         return split_trials(max_trials, divisor=brackets[0].divisor, rungs=rungs)
 
-    return TournamentSearch([build(bracket) for bracket in brackets], split=split)
+    return MultiBracketSearch([build(bracket) for bracket in brackets], split=split)
 
 
-def _posted(_: SearchSpec) -> SearchMethod:
-    return PostedSearch()
+def _custom(_: SearchSpec) -> SearchMethod:
+    return CustomSearch()
 
 
 def _model(spec: SearchSpec) -> SearchMethod:
@@ -141,7 +141,7 @@ def _model(spec: SearchSpec) -> SearchMethod:
     assert isinstance(method, ModelSpec)
     return ModelSearch(
         method.bracket(smaller_is_better=spec.smaller_is_better),
-        chooser={"sampler": method.sampler, "settings": dict(method.settings)},
+        sampler_config={"sampler": method.sampler, "settings": dict(method.settings)},
         seed=spec.seed,
     )
 
@@ -160,6 +160,6 @@ _KINDS: dict[type[MethodSpec], MethodKind] = {
     GridSpec: MethodKind("grid", 1, _grid, extends=_LENGTH),
     AsyncHalvingSpec: MethodKind("async_halving", 1, _async_halving, extends=_BOTH),
     AdaptiveAshaSpec: MethodKind("adaptive_asha", 1, _adaptive_asha, extends=_BOTH),
-    PostedSpec: MethodKind("custom", 1, _posted, driven=True),
+    CustomSpec: MethodKind("custom", 1, _custom, driven=True),
     ModelSpec: MethodKind("optuna", 1, _model, extends=_BOTH),
 }

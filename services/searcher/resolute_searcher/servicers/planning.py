@@ -6,26 +6,26 @@ from typing import Any
 
 from resolute.api.searcher.v1 import search_pb2 as pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
-from resolute_searcher.curves import RecordedCurve, RecordedCurves, SyntheticCurves
-from resolute_searcher.names import wrong
-from resolute_searcher.preview import preview
-from resolute_searcher.servicers.calls import Calls
-from resolute_searcher.simulation import Simulation, simulate
-from resolute_searcher.spec_messages import spec_from
-from resolute_searcher.specs import SearchSpec
+from resolute_searcher.identifiers import invalid_field
+from resolute_searcher.planning.curves import RecordedCurve, RecordedCurves, SyntheticCurves
+from resolute_searcher.planning.preview import preview
+from resolute_searcher.planning.simulation import Simulation, simulate
+from resolute_searcher.servicers.base import BaseCalls
+from resolute_searcher.spec.search import SearchSpec
+from resolute_searcher.wire.spec import spec_from
 
 MAX_SIMULATED_TRIALS = 50_000
 """Most trials of a simulation over the network; the library has no limit."""
 
 
-class PlanningCalls(Calls):
+class PlanningCalls(BaseCalls):
     """Answers the calls about searches that do not exist."""
 
     async def PreviewSearch(
         self, request: service_pb.PreviewSearchRequest, context: Any
     ) -> service_pb.PreviewSearchResponse:
         """Tells what a spec would run."""
-        told = preview(spec_from(request.spec))
+        result = preview(spec_from(request.spec))
         brackets = [
             service_pb.PreviewSearchResponse.Bracket(
                 trials=bracket.trials,
@@ -35,9 +35,9 @@ class PlanningCalls(Calls):
                     for length, trials in bracket.endings
                 ],
             )
-            for bracket in told.brackets
+            for bracket in result.brackets
         ]
-        return service_pb.PreviewSearchResponse(brackets=brackets, total_units=told.total_units)
+        return service_pb.PreviewSearchResponse(brackets=brackets, total_units=result.total_units)
 
     async def SimulateSearch(
         self, request: service_pb.SimulateSearchRequest, context: Any
@@ -46,19 +46,19 @@ class PlanningCalls(Calls):
         spec = spec_from(request.spec)
         trials = sum(bracket.trials for bracket in preview(spec).brackets)
         if trials > MAX_SIMULATED_TRIALS:
-            raise wrong(
+            raise invalid_field(
                 "spec", f"has {trials} trials; up to {MAX_SIMULATED_TRIALS} can be simulated over the network"
             )
         if request.slots < 0:
-            raise wrong("slots", f"must not be below 0 as {request.slots} is")
+            raise invalid_field("slots", f"must not be below 0 as {request.slots} is")
         curves = [RecordedCurve(tuple(curve.lengths), tuple(curve.metrics)) for curve in request.curves]
         for number, curve in enumerate(curves):
             curve.check(f"curves[{number}]")
         message = request.spec.SerializeToString()
-        return _response(await self.workers.run(play, message, curves, request.slots))
+        return _response(await self.process_pool.run(run_simulation, message, curves, request.slots))
 
 
-def play(message: bytes, recorded: list[RecordedCurve], slots: int) -> Simulation:
+def run_simulation(message: bytes, recorded: list[RecordedCurve], slots: int) -> Simulation:
     """Plays a spec; a function of its own so that another process can find it.
 
     Args:
@@ -81,21 +81,21 @@ def synthetic(spec: SearchSpec) -> SyntheticCurves:
     )
 
 
-def _response(told: Simulation) -> service_pb.SimulateSearchResponse:
+def _response(result: Simulation) -> service_pb.SimulateSearchResponse:
     rungs = [
         service_pb.SimulateSearchResponse.Rung(
             bracket=rung.bracket, length=rung.length, reached=rung.reached, ended=rung.ended
         )
-        for rung in told.rungs
+        for rung in result.rungs
     ]
     return service_pb.SimulateSearchResponse(
         rungs=rungs,
-        total_units=told.total_units,
-        duration=told.duration,
-        events=told.events,
-        trial_brackets=[trial.bracket for trial in told.trials],
-        trial_lengths=[trial.length for trial in told.trials],
-        trial_metrics=[trial.metric for trial in told.trials],
-        trial_starts=[trial.start for trial in told.trials],
-        trial_ends=[trial.end for trial in told.trials],
+        total_units=result.total_units,
+        duration=result.duration,
+        events=result.events,
+        trial_brackets=[trial.bracket for trial in result.trials],
+        trial_lengths=[trial.length for trial in result.trials],
+        trial_metrics=[trial.metric for trial in result.trials],
+        trial_starts=[trial.start for trial in result.trials],
+        trial_ends=[trial.end for trial in result.trials],
     )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from resolute.api.searcher.v1.searcher_service_pb2_grpc import SearcherServiceServicer
-from resolute_searcher.servicers.driving import DrivingCalls
+from resolute_searcher.servicers.custom_searches import CustomSearchCalls
 from resolute_searcher.servicers.planning import PlanningCalls
-from resolute_searcher.servicers.renewal import RenewalCalls
+from resolute_searcher.servicers.resume import ResumeCalls
 from resolute_searcher.servicers.trials import TrialCalls
 
 
-class SearcherServicer(RenewalCalls, TrialCalls, DrivingCalls, PlanningCalls, SearcherServiceServicer):
+class SearcherServicer(ResumeCalls, TrialCalls, CustomSearchCalls, PlanningCalls, SearcherServiceServicer):
     """Answers all calls."""

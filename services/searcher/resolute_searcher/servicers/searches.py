@@ -11,23 +11,23 @@ from sqlalchemy.engine import Connection
 from resolute.api.searcher.v1 import search_pb2 as pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.errors import FailedPreconditionError, UnavailableError
-from resolute_searcher.names import canonical_uuid
-from resolute_searcher.replay import Replay, replay
-from resolute_searcher.servicers.calls import Calls
-from resolute_searcher.spec_messages import spec_from
-from resolute_searcher.specs import ModelSpec
-from resolute_searcher.store import log, rows
-from resolute_searcher.store.rows import SearchRow
-from resolute_searcher.suggest import available
-from resolute_serving.pages import decode_token, encode_token, page_size
+from resolute_searcher.engine.replay import Replay, replay
+from resolute_searcher.identifiers import canonical_uuid
+from resolute_searcher.runtime.optuna_sampler import available
+from resolute_searcher.servicers.base import BaseCalls
+from resolute_searcher.spec.search import ModelSpec
+from resolute_searcher.store import log, search_rows
+from resolute_searcher.store.search_rows import SearchRow
+from resolute_searcher.wire.spec import spec_from
+from resolute_serving.pagination import decode_token, encode_token, page_size
 
-_MOST_BYTES = 2 * 1024 * 1024
-_ACTIONS_AT_ONCE = 500
+_MAX_BYTES = 2 * 1024 * 1024
+_ACTION_BATCH = 500
 HEARTBEAT_SECONDS = 300.0
 """How often a quiet stream of actions shows that it lives; pings notice a dead connection sooner."""
 
 
-class SearchCalls(Calls):
+class SearchCalls(BaseCalls):
     """Answers the calls about whole searches."""
 
     async def CreateSearch(
@@ -57,7 +57,7 @@ class SearchCalls(Calls):
         """Sends the actions beyond a position as they come, up to the shutdown."""
         search_id = canonical_uuid(request.search_id, field="search_id")
         after = request.after_sequence
-        await self._awaken(search_id)
+        await self._load(search_id)
         with self.watchers.watch(search_id) as watcher:
             in_log = True
             while True:
@@ -82,7 +82,7 @@ class SearchCalls(Calls):
     ) -> service_pb.AcknowledgeActionsResponse:
         """Notes that actions up to a position were applied for good."""
         search_id = canonical_uuid(request.search_id, field="search_id")
-        await self.storage.write(lambda c: rows.acknowledge(c, search_id, request.sequence))
+        await self.storage.write(lambda c: search_rows.acknowledge(c, search_id, request.sequence))
         return service_pb.AcknowledgeActionsResponse()
 
     async def ListEvents(
@@ -93,12 +93,12 @@ class SearchCalls(Calls):
         size = page_size(request.page_size)
         after = decode_token(request) or 0
         logged = await self.storage.read(
-            lambda c: log.read_logged(c, search_id, after=after, limit=size, most_bytes=_MOST_BYTES)
+            lambda c: log.read_logged(c, search_id, after=after, limit=size, max_bytes=_MAX_BYTES)
         )
         token = ""
         if logged:
             last = logged[-1].event.sequence
-            row = await self.storage.read(lambda c: rows.read_search(c, search_id))
+            row = await self.storage.read(lambda c: search_rows.read_search(c, search_id))
             token = encode_token(request, last) if last < row.last_sequence else ""
         return service_pb.ListEventsResponse(entries=logged, next_page_token=token)
 
@@ -110,11 +110,11 @@ class SearchCalls(Calls):
         until = request.until_sequence
 
         def work(connection: Connection) -> tuple[Replay, list[service_pb.LoggedEvent]]:
-            row = rows.read_search(connection, search_id)
+            row = search_rows.read_search(connection, search_id)
             entries = (recorded.entry for recorded in log.read_log(connection, search_id))
-            told = replay(spec_from(row.spec), (e for e in entries if not until or e.sequence <= until))
-            before = told.state["sequence"] - 1
-            return told, log.read_logged(connection, search_id, after=before, limit=1, most_bytes=_MOST_BYTES)
+            result = replay(spec_from(row.spec), (e for e in entries if not until or e.sequence <= until))
+            before = result.state["sequence"] - 1
+            return result, log.read_logged(connection, search_id, after=before, limit=1, max_bytes=_MAX_BYTES)
 
         outcome, last = await self.storage.read(work)
         return service_pb.ReplaySearchResponse(
@@ -134,24 +134,22 @@ class SearchCalls(Calls):
 
     async def _actions(self, search_id: str, after: int) -> list[pb.Action]:
         return await self.storage.read(
-            lambda c: log.read_actions(
-                c, search_id, after=after, limit=_ACTIONS_AT_ONCE, most_bytes=_MOST_BYTES
-            )
+            lambda c: log.read_actions(c, search_id, after=after, limit=_ACTION_BATCH, max_bytes=_MAX_BYTES)
         )
 
-    async def _awaken(self, search_id: str) -> None:
+    async def _load(self, search_id: str) -> None:
         """Lets a search that waits for a suggestion be in memory, where that is seen and answered."""
-        row = await self.storage.read(lambda c: rows.read_search(c, search_id))
+        row = await self.storage.read(lambda c: search_rows.read_search(c, search_id))
         if not row.over and row.spec.HasField("external"):
             await self.searches.change(search_id, lambda _: None)
 
     async def _is_last(self, search_id: str, action: int) -> bool:
-        row = await self.storage.read(lambda c: rows.read_search(c, search_id))
+        row = await self.storage.read(lambda c: search_rows.read_search(c, search_id))
         return row.last_action == action
 
     async def describe(self, search_id: str) -> pb.Search:
         """Tells what is known of a search."""
-        row = await self.storage.read(lambda c: rows.read_search(c, search_id))
+        row = await self.storage.read(lambda c: search_rows.read_search(c, search_id))
         # A search that is over has nothing more to say than its row: its log may be long.
         progress = (
             1.0

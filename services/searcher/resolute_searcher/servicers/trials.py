@@ -7,7 +7,9 @@ from typing import Any
 from resolute.api.searcher.v1 import search_pb2 as pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.errors import InvalidArgumentError, RunSupersededError, Violation
-from resolute_searcher.events import (
+from resolute_searcher.engine.search import Search
+from resolute_searcher.identifiers import canonical_uuid, invalid_field
+from resolute_searcher.log.events import (
     Sealed,
     TrialClosed,
     TrialCreated,
@@ -15,16 +17,14 @@ from resolute_searcher.events import (
     ValidationCompleted,
     ValidationReported,
 )
-from resolute_searcher.live import Change
-from resolute_searcher.messages import event_from
-from resolute_searcher.names import canonical_uuid, wrong
-from resolute_searcher.search import Search
-from resolute_searcher.servicers.calls import Calls
+from resolute_searcher.runtime.live_searches import Change
+from resolute_searcher.servicers.base import BaseCalls
 from resolute_searcher.store import trials
 from resolute_searcher.store.log import OWN_EVENT_PREFIX
+from resolute_searcher.wire.log import event_from
 
 
-class TrialCalls(Calls):
+class TrialCalls(BaseCalls):
     """Answers the calls about single trials."""
 
     async def ReportEvents(
@@ -32,7 +32,7 @@ class TrialCalls(Calls):
     ) -> service_pb.ReportEventsResponse:
         """Takes that trials were created, closed, or exited, which ends them, too."""
         search_id = canonical_uuid(request.search_id, field="search_id")
-        events = [_reported(position, event) for position, event in enumerate(request.events)]
+        events = [_read_event(position, event) for position, event in enumerate(request.events)]
 
         def act(change: Change) -> int:
             for event_id, event in events:
@@ -49,12 +49,12 @@ class TrialCalls(Calls):
         self, request: service_pb.GetOperationRequest, context: Any
     ) -> service_pb.GetOperationResponse:
         """Gives a trial's current operation."""
-        search_id, request_id = await self.owners.find(request.trial_id)
+        search_id, request_id = await self.trial_index.find(request.trial_id)
 
         def act(change: Change) -> pb.TrialOperation:
             if request.run:
                 authorize(change.search, request_id, request.run)
-            return standing(change.search, request_id)
+            return operation_status(change.search, request_id)
 
         operation = await self.searches.change(search_id, act)
         return service_pb.GetOperationResponse(operation=operation)
@@ -63,14 +63,14 @@ class TrialCalls(Calls):
         self, request: service_pb.CompleteOperationRequest, context: Any
     ) -> service_pb.CompleteOperationResponse:
         """Completes a trial's current operation."""
-        search_id, request_id = await self.owners.find(request.trial_id)
+        search_id, request_id = await self.trial_index.find(request.trial_id)
         if not request.HasField("metric"):
-            raise wrong("metric", "must be the number that the validation gave; NaN if it gave none")
+            raise invalid_field("metric", "must be the number that the validation gave; NaN if it gave none")
 
         def act(change: Change) -> pb.TrialOperation:
             authorize(change.search, request_id, request.run)
             change.record(ValidationCompleted(request_id, request.metric, request.length))
-            return standing(change.search, request_id)
+            return operation_status(change.search, request_id)
 
         operation = await self.searches.change(search_id, act)
         return service_pb.CompleteOperationResponse(operation=operation)
@@ -79,7 +79,7 @@ class TrialCalls(Calls):
         self, request: service_pb.ReportProgressRequest, context: Any
     ) -> service_pb.ReportProgressResponse:
         """Notes how far a trial is."""
-        search_id, request_id = await self.owners.find(request.trial_id)
+        search_id, request_id = await self.trial_index.find(request.trial_id)
 
         def act(change: Change) -> float:
             authorize(change.search, request_id, request.run)
@@ -94,13 +94,13 @@ class TrialCalls(Calls):
         self, request: service_pb.ReportValidationsRequest, context: Any
     ) -> service_pb.ReportValidationsResponse:
         """Takes validations of a time-driven search; tells whether the trial must stop."""
-        search_id, request_id = await self.owners.find(request.trial_id)
+        search_id, request_id = await self.trial_index.find(request.trial_id)
         if not request.source:
-            raise wrong("source", "must name the spool that the reports come from")
+            raise invalid_field("source", "must name the spool that the reports come from")
 
         def act(change: Change) -> bool:
             authorize(change.search, request_id, request.run)
-            for report in _validations(change.search, request_id, request):
+            for report in _read_validations(change.search, request_id, request):
                 change.record(report)
             return change.search.trial(request_id).closing
 
@@ -108,13 +108,13 @@ class TrialCalls(Calls):
 
     async def Seal(self, request: service_pb.SealRequest, context: Any) -> service_pb.SealResponse:
         """Raises the smallest run that has authority; tells where the trial stands at that instant."""
-        search_id, request_id = await self.owners.find(request.trial_id)
+        search_id, request_id = await self.trial_index.find(request.trial_id)
         if request.min_run < 1:
-            raise wrong("min_run", f"must be a run, from 1, not {request.min_run}")
+            raise invalid_field("min_run", f"must be a run, from 1, not {request.min_run}")
 
         def act(change: Change) -> pb.TrialOperation:
             change.record(Sealed(request_id, request.min_run))
-            return standing(change.search, request_id)
+            return operation_status(change.search, request_id)
 
         return service_pb.SealResponse(operation=await self.searches.change(search_id, act))
 
@@ -123,7 +123,7 @@ def authorize(search: Search, request_id: str, run: int) -> None:
     """Refuses runs that were superseded."""
     floor = search.trial(request_id).min_run
     if run < 1:
-        raise wrong("run", f"must be the run that speaks, from 1, not {run}")
+        raise invalid_field("run", f"must be the run that speaks, from 1, not {run}")
     if run < floor:
         raise RunSupersededError(
             f"run {run} of the trial was superseded: only run {floor} and later ones may speak for it",
@@ -131,7 +131,7 @@ def authorize(search: Search, request_id: str, run: int) -> None:
         )
 
 
-def standing(search: Search, request_id: str) -> pb.TrialOperation:
+def operation_status(search: Search, request_id: str) -> pb.TrialOperation:
     """Tells where a trial stands."""
     trial = search.trial(request_id)
     return pb.TrialOperation(
@@ -142,32 +142,34 @@ def standing(search: Search, request_id: str) -> pb.TrialOperation:
     )
 
 
-def _reported(position: int, message: pb.Event) -> tuple[str, TrialCreated | TrialClosed | TrialExited]:
+def _read_event(position: int, message: pb.Event) -> tuple[str, TrialCreated | TrialClosed | TrialExited]:
     event = event_from(message)
     if not isinstance(event, TrialCreated | TrialClosed | TrialExited):
-        raise wrong(f"events[{position}]", "must be trial_created, trial_closed or trial_exited")
+        raise invalid_field(f"events[{position}]", "must be trial_created, trial_closed or trial_exited")
     if not message.event_id:
-        raise wrong(f"events[{position}].event_id", "must identify the event across retries")
+        raise invalid_field(f"events[{position}].event_id", "must identify the event across retries")
     if message.event_id.startswith(OWN_EVENT_PREFIX):
-        raise wrong(f"events[{position}].event_id", f"must not begin with {OWN_EVENT_PREFIX!r}")
+        raise invalid_field(f"events[{position}].event_id", f"must not begin with {OWN_EVENT_PREFIX!r}")
     return message.event_id, event
 
 
-def _validations(
+def _read_validations(
     search: Search, request_id: str, request: service_pb.ReportValidationsRequest
 ) -> list[ValidationReported]:
     """Reads reports: all of them, or none if one lacks what the search needs."""
-    faults: list[Violation] = []
+    violations: list[Violation] = []
     for position, report in enumerate(request.validations):
         needed = [("metric", search.spec.metric), ("time", search.spec.time_metric or "its time metric")]
         for field, name in needed:
             if not report.HasField(field):  # type: ignore[arg-type]
                 description = f"validation {report.sequence} lacks {name!r}, by which the search decides"
-                faults.append(Violation(field=f"validations[{position}].{field}", description=description))
-    if faults:
+                violations.append(
+                    Violation(field=f"validations[{position}].{field}", description=description)
+                )
+    if violations:
         raise InvalidArgumentError(
-            f"trial {request.trial_id}: {faults[0].description}; report it with every validation",
-            violations=faults,
+            f"trial {request.trial_id}: {violations[0].description}; report it with every validation",
+            violations=violations,
         )
     return [
         ValidationReported(

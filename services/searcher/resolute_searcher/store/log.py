@@ -15,20 +15,20 @@ from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.errors import (
     ConflictError,
 )
-from resolute_searcher.messages import entry_from, entry_to
-from resolute_searcher.names import trial_id
-from resolute_searcher.operations import Create
-from resolute_searcher.schema import entries, searches, trials
-from resolute_searcher.search import Entry, Search
-from resolute_searcher.store.prepared import Prepared, insert_many
-from resolute_searcher.store.rows import no_search, read_search
+from resolute_searcher.engine.search import Entry, Search
+from resolute_searcher.identifiers import trial_id
+from resolute_searcher.log.operations import Create
+from resolute_searcher.store.prepared_statements import PreparedStatement, insert_many
+from resolute_searcher.store.schema import entries, searches, trials
+from resolute_searcher.store.search_rows import read_search, search_not_found
+from resolute_searcher.wire.log import entry_from, entry_to
 
 OWN_EVENT_PREFIX = "#"
 """How identifiers begin that the log gives to events that came without one."""
 _BATCH = 1000
 
 
-class EventTakenError(Exception):
+class DuplicateEventError(Exception):
     """An event with an identifier is in the log already.
 
     Args:
@@ -41,7 +41,7 @@ class EventTakenError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class LoggedEntry:
     """An entry as it was read from a log.
 
     Attributes:
@@ -54,7 +54,7 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True)
-class Append:
+class NewEntry:
     """An entry on its way into the log, with the counts after it.
 
     Attributes:
@@ -80,7 +80,7 @@ class Append:
     over: bool
 
     @classmethod
-    def of(cls, search: Search, entry: Entry, *, previous: str, event_id: str, now: float) -> Append:
+    def of(cls, search: Search, entry: Entry, *, previous: str, event_id: str, now: float) -> NewEntry:
         """Takes the counts of a search that is where the entry left it."""
         return cls(
             entry=entry,
@@ -96,7 +96,7 @@ class Append:
 
 
 @dataclass(frozen=True, slots=True)
-class Appended:
+class AppendResult:
     """What a batch of entries brought.
 
     Attributes:
@@ -108,7 +108,7 @@ class Appended:
     trials: list[str]
 
 
-def append(connection: Connection, search_id: str, batch: Sequence[Append]) -> Appended:
+def append(connection: Connection, search_id: str, batch: Sequence[NewEntry]) -> AppendResult:
     """Appends entries, if they are the next ones; all or none.
 
     Args:
@@ -119,10 +119,10 @@ def append(connection: Connection, search_id: str, batch: Sequence[Append]) -> A
     Raises:
         ConflictError: The log does not end with the entry that the first was decided upon: another writer was
             first, or that entry was never written.
-        EventTakenError: An event is in the log.
+        DuplicateEventError: An event is in the log.
     """
     last = batch[-1]
-    moved = _ADVANCE.execute(
+    moved = _MOVE_TIP.execute(
         connection,
         {
             "which": search_id,
@@ -138,8 +138,8 @@ def append(connection: Connection, search_id: str, batch: Sequence[Append]) -> A
     if moved.rowcount != 1:
         raise ConflictError(f"search {search_id} went on meanwhile; read it again")
     for new in batch:
-        if new.event_id and is_taken(connection, search_id, new.event_id):
-            raise EventTakenError(new.event_id)
+        if new.event_id and has_event(connection, search_id, new.event_id):
+            raise DuplicateEventError(new.event_id)
     messages = [_message(search_id, new) for new in batch]
     rows = [_entry_row(search_id, new, message) for new, message in zip(batch, messages, strict=True)]
     insert_many(connection, entries, rows)
@@ -152,20 +152,20 @@ def append(connection: Connection, search_id: str, batch: Sequence[Append]) -> A
     if created:
         insert_many(connection, trials, [_trial_row(search_id, request_id) for request_id in created])
     actions = [action for message in messages for action in message.actions]
-    return Appended(actions=actions, trials=created)
+    return AppendResult(actions=actions, trials=created)
 
 
-def is_taken(connection: Connection, search_id: str, event_id: str) -> bool:
+def has_event(connection: Connection, search_id: str, event_id: str) -> bool:
     """Tells whether an event is in the log."""
-    return _TAKEN.execute(connection, {"which": search_id, "event": event_id}).first() is not None
+    return _FIND_EVENT.execute(connection, {"which": search_id, "event": event_id}).first() is not None
 
 
-def _message(search_id: str, new: Append) -> service_pb.LoggedEvent:
+def _message(search_id: str, new: NewEntry) -> service_pb.LoggedEvent:
     event_id = new.event_id or f"{OWN_EVENT_PREFIX}{new.entry.sequence}"
     return entry_to(new.entry, search_id=search_id, event_id=event_id, time=new.now)
 
 
-def _entry_row(search_id: str, new: Append, message: service_pb.LoggedEvent) -> dict[str, Any]:
+def _entry_row(search_id: str, new: NewEntry, message: service_pb.LoggedEvent) -> dict[str, Any]:
     entry = new.entry
     return {
         "search_id": search_id,
@@ -189,7 +189,7 @@ def _trial_row(search_id: str, request_id: str) -> dict[str, Any]:
     }
 
 
-def read_log(connection: Connection, search_id: str, *, after: int = 0) -> Iterator[Recorded]:
+def read_log(connection: Connection, search_id: str, *, after: int = 0) -> Iterator[LoggedEntry]:
     """Yields the entries of a log beyond a position, in order."""
     while True:
         rows = connection.execute(
@@ -203,13 +203,13 @@ def read_log(connection: Connection, search_id: str, *, after: int = 0) -> Itera
         for row in rows:
             message = service_pb.LoggedEvent.FromString(row.entry)
             entry = entry_from(message, search_id=search_id, last_action=row.last_action, draws=row.draws)
-            yield Recorded(entry=entry, tip=row.tip)
+            yield LoggedEntry(entry=entry, tip=row.tip)
         if len(rows) < _BATCH:
             return
         after = rows[-1].sequence
 
 
-def catch_up(connection: Connection, search_id: str, *, after: int, tip: str) -> list[Recorded]:
+def catch_up(connection: Connection, search_id: str, *, after: int, tip: str) -> list[LoggedEntry]:
     """Reads what other writers appended.
 
     Args:
@@ -228,7 +228,7 @@ def catch_up(connection: Connection, search_id: str, *, after: int, tip: str) ->
         )
     ).one_or_none()
     if row is None or row.deleted_at is not None:
-        raise no_search(search_id)
+        raise search_not_found(search_id)
     if row.tip == tip or row.last_sequence < after:
         return []
     here = connection.execute(
@@ -240,7 +240,7 @@ def catch_up(connection: Connection, search_id: str, *, after: int, tip: str) ->
 
 
 def read_logged(
-    connection: Connection, search_id: str, *, after: int, limit: int, most_bytes: int
+    connection: Connection, search_id: str, *, after: int, limit: int, max_bytes: int
 ) -> list[service_pb.LoggedEvent]:
     """Reads entries as messages: at least one if there is any, then until a limit is reached.
 
@@ -254,11 +254,11 @@ def read_logged(
         .order_by(entries.c.sequence)
         .limit(limit)
     )
-    return _until_full(rows.scalars(), most_bytes)
+    return _within_bytes(rows.scalars(), max_bytes)
 
 
 def read_actions(
-    connection: Connection, search_id: str, *, after: int, limit: int, most_bytes: int
+    connection: Connection, search_id: str, *, after: int, limit: int, max_bytes: int
 ) -> list[pb.Action]:
     """Reads actions beyond a position, in order: whole entries, at least one if there is any.
 
@@ -272,12 +272,12 @@ def read_actions(
         .order_by(entries.c.last_action)
         .limit(limit)
     )
-    logged = _until_full(rows.scalars(), most_bytes)
+    logged = _within_bytes(rows.scalars(), max_bytes)
     return [action for entry in logged for action in entry.actions if action.sequence > after]
 
 
 # They run for every event.
-_ADVANCE = Prepared(
+_MOVE_TIP = PreparedStatement(
     sa.update(searches)
     .where(
         searches.c.search_id == sa.bindparam("which"),
@@ -293,7 +293,7 @@ _ADVANCE = Prepared(
         over=sa.bindparam("over"),
     )
 )
-_TAKEN = Prepared(
+_FIND_EVENT = PreparedStatement(
     sa.select(entries.c.sequence).where(
         entries.c.search_id == sa.bindparam("which"),
         entries.c.event_id == sa.bindparam("event"),
@@ -333,14 +333,14 @@ def unacknowledged(connection: Connection) -> tuple[int, float | None]:
     return count, min(times, default=None)
 
 
-def _until_full(
-    blobs: Iterator[bytes] | sa.ScalarResult[bytes], most_bytes: int
+def _within_bytes(
+    blobs: Iterator[bytes] | sa.ScalarResult[bytes], max_bytes: int
 ) -> list[service_pb.LoggedEvent]:
     logged: list[service_pb.LoggedEvent] = []
     size = 0
     for blob in blobs:
         size += len(blob)
-        if logged and size > most_bytes:
+        if logged and size > max_bytes:
             break
         logged.append(service_pb.LoggedEvent.FromString(blob))
     return logged

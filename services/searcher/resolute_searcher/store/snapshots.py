@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from resolute_searcher.schema import entries, searches, snapshots
+from resolute_searcher.store.schema import entries, searches, snapshots
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Snapshot:
     """A snapshot.
 
     Attributes:
@@ -28,7 +28,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Raw:
+class StoredEntry:
     """An entry of a log as it is stored; what `entry_from` needs.
 
     Attributes:
@@ -46,19 +46,19 @@ class Raw:
     draws: int
 
 
-def read_snapshot(connection: Connection, search_id: str, code: str) -> Kept | None:
+def read_snapshot(connection: Connection, search_id: str, code: str) -> Snapshot | None:
     """Gives the snapshot of a search, if it is of this code and of the log that is there."""
-    if kept_until(connection, search_id, code) == 0:
+    if snapshot_sequence(connection, search_id, code) == 0:
         return None
     state = connection.execute(
         sa.select(snapshots.c.sequence, snapshots.c.tip, snapshots.c.state).where(
             snapshots.c.search_id == search_id
         )
     ).one()
-    return Kept(sequence=state.sequence, tip=state.tip, code=code, state=state.state)
+    return Snapshot(sequence=state.sequence, tip=state.tip, code=code, state=state.state)
 
 
-def kept_until(connection: Connection, search_id: str, code: str) -> int:
+def snapshot_sequence(connection: Connection, search_id: str, code: str) -> int:
     """Gives the position of the snapshot of a search; 0 when there is none that `read_snapshot` gives."""
     found = connection.execute(
         sa.select(snapshots.c.sequence)
@@ -75,7 +75,9 @@ def kept_until(connection: Connection, search_id: str, code: str) -> int:
     return found or 0
 
 
-def read_raw(connection: Connection, search_id: str, *, after: int, limit: int) -> list[Raw]:
+def read_stored_entries(
+    connection: Connection, search_id: str, *, after: int, limit: int
+) -> list[StoredEntry]:
     """Reads entries beyond a position as they are stored, in order."""
     rows = connection.execute(
         sa.select(entries.c.sequence, entries.c.tip, entries.c.entry, entries.c.last_action, entries.c.draws)
@@ -83,12 +85,12 @@ def read_raw(connection: Connection, search_id: str, *, after: int, limit: int) 
         .order_by(entries.c.sequence)
         .limit(limit)
     )
-    return [Raw(row.sequence, row.tip, row.entry, row.last_action, row.draws) for row in rows]
+    return [StoredEntry(row.sequence, row.tip, row.entry, row.last_action, row.draws) for row in rows]
 
 
-def write_snapshot(connection: Connection, search_id: str, kept: Kept) -> None:
+def write_snapshot(connection: Connection, search_id: str, kept: Snapshot) -> None:
     """Puts a snapshot in the place of the one before; a search that was deleted gets none."""
-    forget_snapshot(connection, search_id)
+    delete_snapshot(connection, search_id)
     live = sa.select(searches.c.search_id).where(
         searches.c.search_id == search_id, searches.c.deleted_at.is_(None)
     )
@@ -106,6 +108,6 @@ def write_snapshot(connection: Connection, search_id: str, kept: Kept) -> None:
     )
 
 
-def forget_snapshot(connection: Connection, search_id: str) -> None:
+def delete_snapshot(connection: Connection, search_id: str) -> None:
     """Removes the snapshot of a search, if it has one."""
     connection.execute(sa.delete(snapshots).where(snapshots.c.search_id == search_id))

@@ -8,7 +8,7 @@ from sqlalchemy.engine import Connection
 from resolute.errors import (
     NotFoundError,
 )
-from resolute_searcher.schema import trials
+from resolute_searcher.store.schema import trials
 
 
 def find_trial(connection: Connection, trial: str) -> tuple[str, str]:

@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from resolute.core.distributed import CollectiveError, DistributedContext, member
+from resolute.core.distributed import CollectiveError, DistributedContext
+from resolute.core.distributed.group import hub_client
 
 VICTIM = int(os.environ.get("VICTIM", "-1"))
 
@@ -139,7 +140,7 @@ def start_and_die() -> None:
     """The victim dies after it said hello, before all have come."""
     if int(os.environ["RANK"]) == VICTIM:
         # Called when the hub says who is missing, so it has this rank.
-        setattr(member, "_members", lambda *_: os.kill(os.getpid(), signal.SIGKILL))  # noqa: B010
+        setattr(hub_client, "_members", lambda *_: os.kill(os.getpid(), signal.SIGKILL))  # noqa: B010
     report(told(lambda: connect().rank))
 
 

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from resolute.core.distributed import MalformedFrameError
-from resolute.core.distributed.bundle import Bundle, unbundle
-from resolute.core.distributed.payload import LARGE, view
+from resolute.core.distributed.transport.bundle import Bundle, unbundle
+from resolute.core.distributed.transport.payload import LARGE, view
 
 # A frame as its filling and how often that is repeated: what Hypothesis shows of it stays short.
 FRAMES = st.tuples(st.binary(min_size=1, max_size=1), st.integers(0, 20) | st.just(LARGE))

@@ -19,9 +19,9 @@ from resolute.core.distributed import (
     DistributedContext,
     DummyDistributedContext,
     PeerClosedError,
-    hub,
 )
-from resolute.core.distributed.star import Star
+from resolute.core.distributed.group import hub
+from resolute.core.distributed.group.hub_group import HubGroup
 
 SHAPES = [(1, 1), (2, 2), (2, 1), (4, 4), (4, 2), (4, 1)]
 MEGABYTE = 1024 * 1024
@@ -169,7 +169,7 @@ def test_a_serial_out_of_order_stops_everybody(threads: Threads) -> None:
     def work(context: DistributedContext) -> None:
         context.allgather(None)
         if context.rank == 1:
-            assert isinstance(context._job, Star)
+            assert isinstance(context._job, HubGroup)
             context._job.member._serial += 1
         context.allgather(None)
 
@@ -304,7 +304,7 @@ def test_two_threads_in_one_context_are_refused(threads: Threads, monkeypatch: p
                     if "another thread" in str(error):
                         refused.set()
 
-        assert isinstance(context._job, Star)
+        assert isinstance(context._job, HubGroup)
         helper = threading.Thread(target=second)
         member = context._job.member
         original = member._contribute
@@ -363,7 +363,7 @@ def test_an_address_that_cannot_be_one_is_refused() -> None:
 def test_a_port_that_another_job_uses_is_named_with_the_remedy(
     threads: Threads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hub, "_PORT_PATIENCE", 0.1)
+    monkeypatch.setattr(hub, "_BIND_TIMEOUT", 0.1)
 
     def work(context: DistributedContext) -> None:
         if context.rank == 0:

@@ -11,14 +11,15 @@ from typing import Any
 import pytest
 import zmq
 
-from resolute.core.distributed import CollectiveAuthError, CollectiveError, member
-from resolute.core.distributed.hub import Hub
-from resolute.core.distributed.member import Member
-from resolute.core.distributed.payload import dump, load
-from resolute.core.distributed.rollcall import Hello
-from resolute.core.distributed.roster import Roster
-from resolute.core.distributed.terms import Terms
-from resolute.core.distributed.wire import Codec, Kind, Message, Op, pack_fields, unpack_fields
+from resolute.core.distributed import CollectiveAuthError, CollectiveError
+from resolute.core.distributed.group import hub_client
+from resolute.core.distributed.group.handshake import Hello
+from resolute.core.distributed.group.hub import Hub
+from resolute.core.distributed.group.hub_client import HubClient
+from resolute.core.distributed.group.membership import Membership
+from resolute.core.distributed.group.parameters import GroupParameters
+from resolute.core.distributed.transport.messages import Codec, Kind, Message, Op, pack_fields, unpack_fields
+from resolute.core.distributed.transport.payload import dump, load
 
 Context = zmq.Context[zmq.Socket[bytes]]
 
@@ -31,18 +32,18 @@ class House:
     opened: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     def open(self, *, key: bytes | None = None, job: str = "7.1", start_timeout: float = 10.0) -> str:
-        hub = Hub(self.context, self.terms(key=key, job=job), start_timeout=start_timeout)
+        hub = Hub(self.context, self.parameters(key=key, job=job), start_timeout=start_timeout)
         url = hub.bind("tcp://127.0.0.1:*")
         hub.bind("inproc://hub")
         hub.start("hub under test")
         self.opened.callback(hub.stop)
         return url
 
-    def terms(self, *, key: bytes | None = None, job: str = "7.1", size: int = 2) -> Terms:
-        return Terms(Roster(range(size)), Codec(key), job)
+    def parameters(self, *, key: bytes | None = None, job: str = "7.1", size: int = 2) -> GroupParameters:
+        return GroupParameters(Membership(range(size)), Codec(key), job)
 
-    def member(self, url: str, index: int, **terms: Any) -> Member:
-        one = Member(self.context, url, self.terms(**terms), index=index)
+    def member(self, url: str, index: int, **parameters: Any) -> HubClient:
+        one = HubClient(self.context, url, self.parameters(**parameters), index=index)
         self.opened.callback(one.close)
         return one
 
@@ -56,7 +57,7 @@ class House:
 
 @pytest.fixture
 def house(monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
-    monkeypatch.setattr(member, "_REFUSAL_PATIENCE", 0.2)
+    monkeypatch.setattr(hub_client, "_REFUSAL_TIMEOUT", 0.2)
     house = House()
     yield house
     house.opened.close()
@@ -82,14 +83,14 @@ def together(*calls: Callable[[], Any]) -> list[Any]:
     return outcomes
 
 
-def exchange(*members: Member) -> list[list[Any]]:
+def exchange(*members: HubClient) -> list[list[Any]]:
     """An allgather of the members' indices: what each gets from the others."""
     got = together(*(lambda m=m: m.run(Op.ALLGATHER, dump(m.index)) for m in members))
     return [[load(part.encoding, part.frames, private=False) for part in parts.values()] for parts in got]
 
 
-def meet(house: House, url: str, **terms: Any) -> tuple[Member, Member]:
-    chief, worker = house.member("inproc://hub", 0, **terms), house.member(url, 1, **terms)
+def meet(house: House, url: str, **parameters: Any) -> tuple[HubClient, HubClient]:
+    chief, worker = house.member("inproc://hub", 0, **parameters), house.member(url, 1, **parameters)
     assert together(lambda: chief.join(10), lambda: worker.join(10)) == [None, None]
     return chief, worker
 
@@ -141,7 +142,7 @@ def test_a_second_process_that_comes_before_the_start_is_refused(house: House) -
 
 
 def test_the_same_process_may_say_hello_again(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(member, "_HELLO_INTERVAL", 0.01)
+    monkeypatch.setattr(hub_client, "_HELLO_INTERVAL", 0.01)
     url = house.open()
     worker = house.member(url, 1)
     chief = house.member("inproc://hub", 0)
@@ -249,7 +250,7 @@ def test_a_hub_that_fails_tells_its_members(house: House, monkeypatch: pytest.Mo
     def fail(*_: Any, **__: Any) -> None:
         raise MemoryError("out of memory")
 
-    monkeypatch.setattr("resolute.core.distributed.rounds.Rounds.contribute", fail)
+    monkeypatch.setattr("resolute.core.distributed.group.collectives.PendingCollectives.contribute", fail)
     outcomes = together(lambda: chief.run(Op.GATHER, dump(0)), lambda: worker.run(Op.GATHER, dump(1)))
 
     for error in outcomes:

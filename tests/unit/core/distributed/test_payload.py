@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from resolute.core.distributed.payload import LARGE, Encoding, dump, load, view
+from resolute.core.distributed.transport.payload import LARGE, Encoding, dump, load, view
 
 
 def test_small_values_are_one_frame() -> None:

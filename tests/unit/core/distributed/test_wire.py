@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from resolute.core.distributed import CollectiveAuthError, CollectiveError, MalformedFrameError
-from resolute.core.distributed.payload import Encoding, Frame, view
-from resolute.core.distributed.wire import Codec, Kind, Message, Op, pack_fields, unpack_fields
+from resolute.core.distributed.transport.messages import Codec, Kind, Message, Op, pack_fields, unpack_fields
+from resolute.core.distributed.transport.payload import Encoding, Frame, view
 
 PLAIN = Codec(None)
 SIGNING = Codec(b"secret")

@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 from resolute_experiments.config import Layer, parse_config
-from resolute_experiments.config.defaults import SEEDS, pet_name
+from resolute_experiments.config.loading.defaults import SEEDS, pet_name
 
 
 def nameless(good: dict[str, Any]) -> dict[str, Any]:

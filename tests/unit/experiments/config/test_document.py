@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from resolute_experiments.config.document import MAX_DEPTH, read_document
-from resolute_experiments.config.errors import ConfigError
+from resolute_experiments.config.loading.document import MAX_DEPTH, read_document
+from resolute_experiments.config.validation.errors import ConfigError
 
 
 def read(text: str | bytes) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import pytest
 from unit.experiments.config.conftest import Accept, Refuse
 
 from resolute_experiments.config import Categorical, Const, DoubleRange, IntRange, LogRange
-from resolute_experiments.config.hyperparameters import leaves
+from resolute_experiments.config.sections.hyperparameters import leaves
 
 GRID = {"name": "grid", "metric": "loss", "max_length": 1}
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolute_experiments.config.merge import merge
+from resolute_experiments.config.loading.merge import merge
 
 SCALARS = st.one_of(st.booleans(), st.integers(-3, 3), st.sampled_from(["a", "b"]))
 NAMES = st.sampled_from(["x", "y", "z"])

@@ -5,7 +5,7 @@ from typing import Any
 from unit.experiments.config.conftest import Accept
 
 from resolute_experiments.config import Const, Length, SingleSearcher, parse_config, to_test_mode
-from resolute_experiments.config.hyperparameters import leaves
+from resolute_experiments.config.sections.hyperparameters import leaves
 
 SPACE = {
     "c": 3,

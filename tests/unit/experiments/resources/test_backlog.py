@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from resolute.clock import SYSTEM_CLOCK
-from resolute.spool.ack import AckFile
-from resolute.spool.format import Line, Stdtype
-from resolute.spool.lines import LineWriter
-from resolute_experiments.resources.backlog import Backlog, waits
+from resolute.contracts.clock import SYSTEM_CLOCK
+from resolute.contracts.spool_ack import AckFile
+from resolute.contracts.spool_format import Line, Stdtype
+from resolute.spool.line_writer import LineWriter
+from resolute_experiments.resources.local.spool_backlog import Backlog, waits
 
 
 def test_time_counts_while_nothing_arrives(tmp_path: Path) -> None:

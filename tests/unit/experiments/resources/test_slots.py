@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from resolute.errors import InvalidArgumentError
-from resolute_experiments.resources.base import SlotKind
+from resolute_experiments.resources.protocol import SlotKind
 from resolute_experiments.resources.slots import detect_slots, list_gpus, usable_gpus
 
 LISTING = """GPU 0: NVIDIA H200 (UUID: GPU-aaaaaaaa-0000-1111-2222-333333333333)

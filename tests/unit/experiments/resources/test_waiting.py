@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from resolute.processes import ProcessIdentity
-from resolute_experiments.resources import waiting
-from resolute_experiments.resources.waiting import until_ended
+from resolute.contracts.processes import ProcessIdentity
+from resolute_experiments.resources.local import process_exit
+from resolute_experiments.resources.local.process_exit import wait_for_exit
 
 
 def open_descriptors() -> int:
@@ -20,7 +20,7 @@ def open_descriptors() -> int:
 def test_the_end_of_a_process_is_seen_at_once() -> None:
     async def scenario() -> None:
         process = await asyncio.create_subprocess_exec("sleep", "60")
-        waiter = asyncio.create_task(until_ended(ProcessIdentity.of(process.pid)))
+        waiter = asyncio.create_task(wait_for_exit(ProcessIdentity.of(process.pid)))
         await asyncio.sleep(0)
         assert not waiter.done()
         process.kill()
@@ -33,7 +33,7 @@ def test_the_end_of_a_process_is_seen_at_once() -> None:
 def test_a_wait_that_is_given_up_leaves_nothing_open() -> None:
     async def scenario() -> None:
         before = open_descriptors()
-        waiter = asyncio.create_task(until_ended(ProcessIdentity.of(os.getpid())))
+        waiter = asyncio.create_task(wait_for_exit(ProcessIdentity.of(os.getpid())))
         await asyncio.sleep(0)
         waiter.cancel()
         await asyncio.gather(waiter, return_exceptions=True)
@@ -44,7 +44,7 @@ def test_a_wait_that_is_given_up_leaves_nothing_open() -> None:
 
 @pytest.mark.parametrize("who", ["nobody", "a dead one", "a stranger with its id", "someone without pidfds"])
 def test_where_an_end_cannot_be_known_it_waits_a_moment(who: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(process_exit, "POLL_SECONDS", 0.01)
     mine = ProcessIdentity.of(os.getpid())
     assert mine is not None
     process: ProcessIdentity | None = mine
@@ -58,4 +58,4 @@ def test_where_an_end_cannot_be_known_it_waits_a_moment(who: str, monkeypatch: p
         process = replace(mine, start_time=mine.start_time + 1)
     else:
         monkeypatch.delattr(os, "pidfd_open")
-    asyncio.run(asyncio.wait_for(until_ended(process), 5))
+    asyncio.run(asyncio.wait_for(wait_for_exit(process), 5))

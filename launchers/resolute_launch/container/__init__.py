@@ -1,0 +1,4 @@
+"""What a container of a run is made of: the task and what the trial is told about it.
+
+The model definition, the environment, the process of the entrypoint, and the collection of its output.
+"""

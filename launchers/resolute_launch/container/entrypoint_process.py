@@ -1,0 +1,152 @@
+"""A trial's processes: one shell that sources the startup hook, waits at a gate, and becomes the entrypoint.
+
+The shell stands at the gate until its identity is on disk and the rendezvous is complete. If the supervisor
+dies before, the gate's pipe closes and the shell ends: no entrypoint runs that could not be found again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from resolute.contracts.processes import ProcessIdentity, ProcessTree
+from resolute.contracts.run.directory import ENVIRONMENT_VARIABLE, RunDirectory, write_atomically, write_json
+from resolute.contracts.run.external_resources import SCRATCH_PREFIX
+
+HOOK = "startup-hook.sh"
+"""File of a model definition that is sourced before the entrypoint."""
+END_SECONDS = 30.0
+"""How long the kernel may take to end processes that were killed."""
+
+
+def find_shell() -> str:
+    """Returns the shell that hooks are written for: bash, or sh where there is none."""
+    return shutil.which("bash") or "/bin/sh"
+
+
+def barrier_file(run: RunDirectory) -> Path:
+    """A named pipe that tells when the hook is done."""
+    return run.path / "gate"
+
+
+def create_scratch_directory(run: RunDirectory) -> Path:
+    """Makes the directory for temporary files of a run's processes; it goes with them.
+
+    It lies where this machine has its temporary files, under a short name: what programs put there may be
+    sockets, whose paths hold a hundred letters, of which a run directory alone may take all.
+    """
+    scratch = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX))
+    run.record_external_resource(scratch)
+    return scratch
+
+
+def process_tree_of(run: RunDirectory, leader: ProcessIdentity | None) -> ProcessTree:
+    """All processes that came of a run."""
+    return ProcessTree(leader=leader, variable=f"{ENVIRONMENT_VARIABLE}={run.path}".encode())
+
+
+class EntrypointProcess:
+    """The entrypoint's processes, in a session of their own.
+
+    Args:
+        process: The shell.
+        run: Its run directory.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], run: RunDirectory) -> None:
+        self._process = process
+        self._run = run
+        self._identity = ProcessIdentity.of(process.pid)
+
+    @classmethod
+    def start(
+        cls, run: RunDirectory, *, environment: Mapping[str, str], stdout: int, stderr: int
+    ) -> EntrypointProcess:
+        """Starts the shell, which runs the hook at once, and puts its identity on disk.
+
+        Args:
+            run: Its run directory.
+            environment: All of its environment.
+            stdout: Descriptor that takes its output.
+            stderr: Descriptor that takes its errors.
+        """
+        process = subprocess.Popen(
+            [find_shell(), "-c", _script(run), "entrypoint"],
+            cwd=run.work,
+            env=dict(environment),
+            stdin=subprocess.PIPE,
+            stdout=stdout,
+            stderr=stderr,
+            start_new_session=True,
+        )
+        child = cls(process, run)
+        identity = child._identity.to_json() if child._identity else {"pid": process.pid}
+        write_json(run.child_file, identity | {"pgid": process.pid}, sync=True)
+        return child
+
+    @property
+    def pid(self) -> int:
+        """Process id of the shell, and later of the entrypoint; also of its group and session."""
+        return self._process.pid
+
+    def release(self, argv: Sequence[str], environment: Mapping[str, str]) -> None:
+        """Lets the shell become the entrypoint.
+
+        Args:
+            argv: What to run.
+            environment: Variables that were not known when the shell was started.
+        """
+        exports = [f"export {name}={shlex.quote(value)}" for name, value in environment.items()]
+        lines = [*exports, f"exec {shlex.join(argv)} </dev/null", ""]
+        write_atomically(_release_file(self._run), "\n".join(lines))
+        assert self._process.stdin is not None
+        # If it ended at the gate, whoever waits for it sees how.
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(b"go\n")
+            self._process.stdin.close()
+
+    def wait_without_reaping(self) -> None:
+        """Waits until the shell has ended, and leaves its process id taken."""
+        os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+
+    def signal_group(self, number: signal.Signals) -> None:
+        """Sends a signal to the process group. Only before ``reap``: later its id may mean another."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+    def kill_process_tree(self) -> None:
+        """Kills everything that came of the shell and is still there."""
+        process_tree_of(self._run, self._identity).end(timeout=END_SECONDS)
+
+    def reap(self) -> int:
+        """Takes the exit status of the shell, which has ended.
+
+        Returns:
+            Its exit code; 128 + n when signal n ended it.
+        """
+        if self._process.stdin is not None and not self._process.stdin.closed:
+            self._process.stdin.close()
+        code = self._process.wait()
+        return 128 - code if code < 0 else code
+
+
+def _release_file(run: RunDirectory) -> Path:
+    return run.path / "release.sh"
+
+
+def _script(run: RunDirectory) -> str:
+    gate, release = (shlex.quote(str(path)) for path in (barrier_file(run), _release_file(run)))
+    # Opened for both directions, the gate's pipe does not wait for a supervisor that may be dead.
+    return f"""set -e
+if [ -f ./{HOOK} ]; then . ./{HOOK} </dev/null; fi
+echo open 1<>{gate}
+IFS= read -r _ || exit 1
+. {release}
+"""

@@ -1,0 +1,95 @@
+"""What the processes of a trial are told of it: the documented info, and how to reach the services."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from google.protobuf.json_format import MessageToDict
+
+from resolute.contracts.run.launch_order import LaunchOrder
+from resolute.contracts.values import to_mapping
+from resolute.info import TRIAL, ClusterInfo, RendezvousInfo, ResourcesInfo, TrialInfo
+from resolute.runtime.connection import Connection
+from resolute.spool.delivery.requests import RunIdentity
+from resolute_launch.container.task import Task
+
+
+def cluster_info(task: Task, *, rendezvous: RendezvousInfo | None) -> ClusterInfo:
+    """Puts together everything that ``get_cluster_info`` gives to the trial.
+
+    Args:
+        task: The run's task.
+        rendezvous: Who takes part; None before that is known.
+    """
+    spec, order = task.spec, task.order
+    return ClusterInfo(
+        master_url=f"http://{order.master}",
+        cluster_id=spec.cluster_id,
+        agent_id=order.agent_id,
+        slot_ids=order.slot_ids,
+        task_id=f"trial-{spec.trial_id}",
+        allocation_id=spec.allocation_id,
+        session_token=task.run.read_token() or order.token,
+        task_type=TRIAL,
+        latest_checkpoint=spec.latest_checkpoint_id or None,
+        trial_info=_trial_info(task),
+        rendezvous_info=rendezvous,
+        resources_info=ResourcesInfo(order.devices if order.slot_kind == "gpu" else ()),
+        connection=_connection(task),
+    )
+
+
+def run_identity(task: Task) -> RunIdentity:
+    """Whose reports and lines the run directory holds."""
+    spec, searcher = task.spec, _searcher(task.config)
+    return RunIdentity(
+        trial_id=spec.trial_id,
+        run=spec.run,
+        experiment_id=spec.experiment_id,
+        searcher_metric=str(searcher.get("metric") or ""),
+        smaller_is_better=bool(searcher.get("smaller_is_better", True)),
+        time_metric=str(searcher.get("time_metric") or "") if spec.time_driven else "",
+        container="" if task.alone else str(task.order.container_rank),
+        agent=task.order.agent_id,
+    )
+
+
+def rendezvous_alone(order: LaunchOrder) -> RendezvousInfo:
+    """The rendezvous of a container that has no peers."""
+    return RendezvousInfo([order.bind_address], 0, [len(order.slot_ids)])
+
+
+def _trial_info(task: Task) -> TrialInfo:
+    spec = task.spec
+    return TrialInfo(
+        trial_id=spec.trial_number,
+        experiment_id=spec.experiment_number,
+        trial_seed=spec.trial_seed,
+        hparams=to_mapping(spec.hparams),
+        config=dict(task.config),
+        steps_completed=spec.steps_completed,
+        trial_run_id=spec.run,
+        debug=bool(task.config.get("debug", False)),
+    )
+
+
+def _connection(task: Task) -> Connection:
+    spec, searcher = task.spec, _searcher(task.config)
+    return Connection(
+        address=task.order.master,
+        experiment_id=spec.experiment_id,
+        trial_id=spec.trial_id,
+        run=spec.run,
+        token_path=str(task.run.token_file),
+        storage=MessageToDict(spec.storage, preserving_proto_field_name=True),
+        searcher_metric=str(searcher.get("metric") or ""),
+        smaller_is_better=bool(searcher.get("smaller_is_better", True)),
+        time_driven=spec.time_driven,
+        trace_id=spec.trace_id,
+    )
+
+
+def _searcher(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    section = config.get("searcher")
+    return section if isinstance(section, Mapping) else {}

@@ -1,0 +1,114 @@
+"""The control plane as a supervisor needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol, cast
+
+import grpc
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from resolute.api.experiments.v1 import allocations_service_pb2 as pb2
+from resolute.api.experiments.v1.allocations_service_pb2_grpc import AllocationsServiceStub
+from resolute.api.experiments.v1.experiments_service_pb2 import ExperimentKey, GetModelDefinitionRequest
+from resolute.api.experiments.v1.experiments_service_pb2_grpc import ExperimentsServiceStub
+from resolute.api.preemption.v1.preemption_service_pb2 import (
+    Signal,
+    SignalReason,
+    WatchSignalRequest,
+    WatchSignalResponse,
+)
+from resolute.api.preemption.v1.preemption_service_pb2_grpc import PreemptionServiceStub
+from resolute.contracts.run.exit_record import ExitRecord
+from resolute.contracts.run.launch_order import LaunchOrder
+
+CONTROL_DEADLINE = 10.0
+FETCH_DEADLINE = 600.0
+RENDEZVOUS_DEADLINE = 5.0
+"""Short, because a run that is killed at the gate waits for it; the call is made again and again."""
+
+
+class SignalStream(Protocol):
+    """A watch that can be ended."""
+
+    def __iter__(self) -> Iterator[WatchSignalResponse]: ...
+
+    def cancel(self) -> None:
+        """Ends it; whoever iterates it gets an error."""
+
+
+class ControlPlane:
+    """The calls of one container, with their deadlines.
+
+    Args:
+        channel: A channel of ``resolute.rpc``.
+        order: Whose calls they are.
+    """
+
+    def __init__(self, channel: grpc.Channel, order: LaunchOrder) -> None:
+        self._allocation = order.allocation_id
+        self._rank = order.container_rank
+        self._allocations = AllocationsServiceStub(channel)
+        self._experiments = ExperimentsServiceStub(channel)
+        self._preemption = PreemptionServiceStub(channel)
+
+    def launch_spec(self) -> pb2.LaunchSpec:
+        """Asks what is to be run."""
+        request = pb2.GetLaunchSpecRequest(allocation_id=self._allocation, container_rank=self._rank)
+        return self._allocations.GetLaunchSpec(request, timeout=CONTROL_DEADLINE).spec
+
+    def model_definition(self, experiment_id: str) -> Iterator[bytes]:
+        """Asks for the archive of the code, in pieces."""
+        request = GetModelDefinitionRequest(experiment=ExperimentKey(experiment_id=experiment_id))
+        for response in self._experiments.GetModelDefinition(request, timeout=FETCH_DEADLINE):
+            yield response.chunk
+
+    def rendezvous(self, *, address: str, slot_count: int, ports: Sequence[int]) -> pb2.RendezvousResponse:
+        """Announces this container and waits a while for the others."""
+        request = pb2.RendezvousRequest(
+            allocation_id=self._allocation,
+            container_rank=self._rank,
+            address=address,
+            slot_count=slot_count,
+            ports=ports,
+        )
+        return self._allocations.Rendezvous(request, timeout=RENDEZVOUS_DEADLINE)
+
+    def renew_lease(self, *, pid: int) -> pb2.RenewLeaseResponse:
+        """Says that the run lives."""
+        request = pb2.RenewLeaseRequest(allocation_id=self._allocation, container_rank=self._rank, pid=pid)
+        return self._allocations.RenewLease(request, timeout=CONTROL_DEADLINE)
+
+    def acknowledge_signal(self, revision: int) -> None:
+        """Says that the trial will exit because of the signal."""
+        request = pb2.AcknowledgeSignalRequest(allocation_id=self._allocation, revision=revision)
+        self._allocations.AcknowledgeSignal(request, timeout=CONTROL_DEADLINE)
+
+    def request_preemption(self, reason: SignalReason.ValueType) -> Signal:
+        """Asks that the whole allocation be preempted."""
+        request = pb2.RequestPreemptionRequest(allocation_id=self._allocation, reason=reason)
+        return self._allocations.RequestPreemption(request, timeout=CONTROL_DEADLINE).signal
+
+    def report_exit(self, record: ExitRecord) -> None:
+        """Says how this container's part ended."""
+        end_time = Timestamp()
+        end_time.FromMicroseconds(round(record.end_time * 1e6))
+        request = pb2.ReportExitRequest(
+            allocation_id=self._allocation,
+            container_rank=self._rank,
+            exit_code=record.exit_code,
+            acknowledged=record.acknowledged,
+            early_exit_reason=pb2.EarlyExitReason.Value(
+                f"EARLY_EXIT_REASON_{record.early_exit_reason or 'UNSPECIFIED'}"
+            ),
+            failure=record.failure,
+            failed_before_entrypoint=record.failed_before_entrypoint,
+            end_time=end_time,
+        )
+        self._allocations.ReportExit(request, timeout=CONTROL_DEADLINE)
+
+    def watch_signal(self, *, after_revision: int) -> SignalStream:
+        """Follows the signal."""
+        request = WatchSignalRequest(allocation_id=self._allocation, after_revision=after_revision)
+        stream: Iterable[WatchSignalResponse] = self._preemption.WatchSignal(request)
+        return cast("SignalStream", stream)

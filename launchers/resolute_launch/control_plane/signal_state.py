@@ -1,0 +1,111 @@
+"""The signal as the trial sees it: what the server says, or what this machine decided by itself."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+from resolute.api.preemption.v1.preemption_service_pb2 import Signal, SignalReason
+from resolute.contracts.clock import Clock
+from resolute.contracts.run.directory import Flags
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    """What the run has been told."""
+
+    preempt: bool = False
+    """Whether it must checkpoint and exit."""
+    kill: bool = False
+    """Whether it must end at once."""
+    reason: SignalReason.ValueType = SignalReason.SIGNAL_REASON_UNSPECIFIED
+    """Why."""
+
+    @property
+    def reason_name(self) -> str:
+        """Why, in a word."""
+        return SignalReason.Name(self.reason).removeprefix("SIGNAL_REASON_").lower()
+
+
+class SignalState:
+    """Merges the signals and shows the result to the trial. Safe to use from several threads.
+
+    The time at which processes are ended is counted from when the signal was first seen here, so that neither
+    a late delivery nor a wrong clock takes the trial's time to checkpoint away.
+
+    Args:
+        flags: Memory shared with the trial.
+        clock: Tells when a signal was seen.
+        preemption_timeout: Seconds between a signal and the end of the processes.
+    """
+
+    def __init__(self, flags: Flags, *, clock: Clock, preemption_timeout: float) -> None:
+        self._flags = flags
+        self._clock = clock
+        self._timeout = preemption_timeout
+        self._lock = threading.Lock()
+        self._server = Signal()
+        self._local = SignalReason.SIGNAL_REASON_UNSPECIFIED
+        self._deadline = 0.0
+
+    @property
+    def revision(self) -> int:
+        """Revision of the latest signal from the server."""
+        return self._server.revision
+
+    @property
+    def acknowledged_revision(self) -> int | None:
+        """Revision that the trial acknowledged; None when it has not, or has said it without any signal."""
+        return self._flags.acknowledged_revision if self._flags.acknowledged else None
+
+    @property
+    def directive(self) -> Directive:
+        """What the run has been told so far."""
+        with self._lock:
+            return self._merged()
+
+    def update(self, signal: Signal) -> bool:
+        """Takes a signal from the server; one that is older than the last changes nothing.
+
+        Returns:
+            Whether the directive changed.
+        """
+        with self._lock:
+            if signal.revision <= self._server.revision:
+                return False
+            before = self._merged()
+            self._server.CopyFrom(signal)
+            return self._show(before)
+
+    def preempt_locally(self, reason: SignalReason.ValueType) -> bool:
+        """Preempts without having been told to: the machine goes away, or nobody is there to tell.
+
+        Returns:
+            Whether the directive changed.
+        """
+        with self._lock:
+            before = self._merged()
+            self._local = reason
+            return self._show(before)
+
+    def _merged(self) -> Directive:
+        local = self._local != SignalReason.SIGNAL_REASON_UNSPECIFIED
+        told = self._server.preempt or self._server.kill
+        return Directive(
+            preempt=self._server.preempt or local,
+            kill=self._server.kill,
+            reason=self._server.reason if told else self._local,
+        )
+
+    def _show(self, before: Directive) -> bool:
+        now = self._merged()
+        if now.preempt and not self._deadline:
+            self._deadline = self._clock.time() + self._timeout
+        self._flags.set_signal(
+            revision=self._server.revision,
+            preempt=now.preempt,
+            kill=now.kill,
+            reason=now.reason,
+            deadline=self._deadline if now.preempt else 0.0,
+        )
+        return now != before

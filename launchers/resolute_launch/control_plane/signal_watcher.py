@@ -1,0 +1,67 @@
+"""Follows the signal of an allocation, so that it arrives at once rather than with the next renewal."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable
+
+from resolute.errors import ResoluteError
+from resolute_launch.control_plane.client import ControlPlane, SignalStream
+from resolute_launch.control_plane.outage_timeout import backoff_intervals
+from resolute_launch.control_plane.signal_state import SignalState
+
+_log = logging.getLogger("resolute.supervisor")
+
+
+class SignalWatcher:
+    """A thread around one stream, which is opened again from the last revision whenever it breaks.
+
+    Args:
+        control: The control plane.
+        signal_state: Takes the signals.
+        notify: Called in the thread when the directive changed.
+    """
+
+    def __init__(
+        self, control: ControlPlane, signal_state: SignalState, *, notify: Callable[[], None]
+    ) -> None:
+        self._control = control
+        self._signal_state = signal_state
+        self._notify = notify
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._stream: SignalStream | None = None
+        self._thread = threading.Thread(target=self._watch, name="signal-watch", daemon=True)
+
+    def start(self) -> None:
+        """Begins to follow."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the stream and the thread."""
+        with self._lock:
+            self._stop.set()
+            if self._stream is not None:
+                self._stream.cancel()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        waits = backoff_intervals()
+        while not self._stop.is_set():
+            before = self._signal_state.revision
+            with contextlib.suppress(ResoluteError):
+                self._follow()
+            if self._signal_state.revision > before:
+                waits = backoff_intervals()
+            self._stop.wait(next(waits))
+
+    def _follow(self) -> None:
+        with self._lock:
+            if self._stop.is_set():
+                return
+            self._stream = self._control.watch_signal(after_revision=self._signal_state.revision)
+        for response in self._stream:
+            if response.HasField("signal") and self._signal_state.update(response.signal):
+                self._notify()

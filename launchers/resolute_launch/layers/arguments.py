@@ -1,0 +1,169 @@
+"""The words behind a layer's name: ``[[OVERRIDES...] --] (--trial TRIAL)|(SCRIPT...)``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from resolute_launch.exec.entrypoint import HARNESS, is_trial_class
+
+AUTOHOROVOD = "--autohorovod"
+_TRIAL = "--trial"
+_HELP = ("-h", "--help")
+_RequestT_co = TypeVar("_RequestT_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What somebody wants to be launched."""
+
+    script: tuple[str, ...]
+    """Program and arguments of each worker."""
+    overrides: tuple[str, ...] = ()
+    """Words for the framework's own launcher; they stand behind the layer's, so that they win."""
+    auto: bool = False
+    """Whether one worker on one machine is to be started without any launcher."""
+
+
+class ArgumentParser(Protocol[_RequestT_co]):
+    """How one layer is spoken to, and what becomes of the words."""
+
+    @property
+    def name(self) -> str:
+        """Its name, as in an entrypoint."""
+
+    @property
+    def usage(self) -> str:
+        """The usage line."""
+
+    @property
+    def help(self) -> str:
+        """What ``--help`` prints."""
+
+    def parse(self, words: Sequence[str]) -> _RequestT_co:
+        """Reads the command line.
+
+        Raises:
+            UsageError: It cannot be understood, or help was asked for.
+        """
+
+
+class UsageError(Exception):
+    """The words cannot be understood.
+
+    Args:
+        message: What is wrong, printed below the usage; empty when only help was asked for.
+        exit_code: Exit code of the layer.
+    """
+
+    def __init__(self, message: str, *, exit_code: int = 1) -> None:
+        super().__init__(message)
+        self.message = message
+        self.exit_code = exit_code
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchArgumentParser:
+    """How one layer is spoken to."""
+
+    name: str
+    """Its name, as after ``determined.launch.``."""
+    overrides: str
+    """Placeholder for the words of the framework's launcher."""
+    about: str
+    """One sentence for its help."""
+    hidden_auto: bool = False
+    """Whether a flag may say that one worker wants no launcher."""
+    bare_trial: bool = False
+    """Whether ``module:Class`` alone stands for ``--trial module:Class``."""
+
+    @property
+    def usage(self) -> str:
+        """The usage line."""
+        return f"usage: {self.name} [[{self.overrides}...] --] (--trial TRIAL)|(SCRIPT...)"
+
+    @property
+    def help(self) -> str:
+        """What ``--help`` prints."""
+        return (
+            f"{self.usage}\n\n{self.about}\n\n"
+            f"  {self.overrides}  arguments of the launcher underneath, up to --; they win over the layer's\n"
+            "  --trial TRIAL  a Trial class, as file:Class\n"
+            "  SCRIPT...  what each worker runs, with its arguments"
+        )
+
+    def parse(self, words: Sequence[str], *, python: str = sys.executable) -> Request:
+        """Reads the command line.
+
+        Args:
+            words: The arguments of the layer. What stands before the first ``--`` is the launcher's.
+            python: Interpreter for Trial classes and for scripts that are named by their file alone.
+
+        Raises:
+            UsageError: There is nothing to run or too much, or help was asked for.
+        """
+        overrides, rest = _split(words)
+        if not overrides:
+            raise_for_help(rest)
+        auto = self.hidden_auto and rest[:1] == (AUTOHOROVOD,)
+        if auto:
+            rest = rest[1:]
+        trial, script = _trial_of(rest)
+        if trial is None and self.bare_trial and len(script) == 1 and is_trial_class(script[0]):
+            trial, script = script[0], ()
+        if trial is not None:
+            if script:
+                raise UsageError(f"error: extra arguments to --trial: {list(script)}")
+            return Request(script=(python, "-m", HARNESS, trial), overrides=overrides, auto=auto)
+        command = command_of(script, python=python, remedy=f"{self.overrides} must end with --")
+        return Request(script=command, overrides=overrides, auto=auto)
+
+
+def raise_for_help(words: Sequence[str]) -> None:
+    """Stops at words that ask for help.
+
+    Raises:
+        UsageError: They do.
+    """
+    if words and words[0] in _HELP:
+        raise UsageError("", exit_code=0)
+
+
+def command_of(script: Sequence[str], *, python: str, remedy: str) -> tuple[str, ...]:
+    """What each worker runs.
+
+    Args:
+        script: SCRIPT and its arguments, as they stand in the command line.
+        python: Interpreter of scripts that are named by their file alone.
+        remedy: What to do about an option that stands in place of the script.
+
+    Raises:
+        UsageError: There is no script.
+    """
+    if not script:
+        raise UsageError("error: empty script is not allowed")
+    if script[0].startswith("-"):
+        raise UsageError(f"error: unrecognized arguments: {script[0]} ({remedy})", exit_code=2)
+    # A file of Python is rarely executable, and then only by luck for the interpreter of this machine.
+    prefix = (python,) if script[0].endswith(".py") else ()
+    return (*prefix, *script)
+
+
+def _split(words: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    if "--" not in words:
+        return (), tuple(words)
+    at = words.index("--")
+    return tuple(words[:at]), tuple(words[at + 1 :])
+
+
+def _trial_of(words: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
+    if not words:
+        return None, ()
+    if words[0] == _TRIAL:
+        if len(words) < 2:
+            raise UsageError("error: argument --trial: expected one argument", exit_code=2)
+        return words[1], words[2:]
+    name, equals, trial = words[0].partition("=")
+    return (trial, words[1:]) if name == _TRIAL and equals else (None, words)

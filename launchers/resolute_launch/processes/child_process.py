@@ -1,0 +1,92 @@
+"""Starts processes that are led by this one: in a session of their own, and gone when it is gone."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+
+FORWARDED_SIGNALS = (
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGWINCH,
+    signal.SIGQUIT,
+)
+"""Signals that a led process gets from its leader."""
+_PR_SET_PDEATHSIG = 1
+
+
+def start_child(
+    argv: Sequence[str],
+    *,
+    environ: Mapping[str, str] | None = None,
+    parent_death_signal: signal.Signals,
+    pipes: bool = False,
+) -> subprocess.Popen[bytes]:
+    """Starts a process in a session of its own, so that signals reach it by the hand of this process only.
+
+    This process must have no other thread yet: between fork and exec, code runs that another thread's lock
+    could stop for ever.
+
+    Args:
+        argv: Program and arguments.
+        environ: Its environment; None for this process's own.
+        parent_death_signal: What it gets if this process is killed and can pass nothing on any more (Linux).
+        pipes: Whether to read its output.
+
+    Raises:
+        OSError: It cannot be started.
+    """
+    stream = subprocess.PIPE if pipes else None
+    return subprocess.Popen(
+        argv,
+        env=environ,
+        stdout=stream,
+        stderr=stream,
+        start_new_session=True,
+        preexec_fn=_parent_death_hook(parent_death_signal),  # noqa: PLW1509  # the caller has one thread
+    )
+
+
+class SignalForwarder:
+    """Passes on to a process what this one is sent, from before it is started to the end of this one."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._early: list[int] = []
+        for number in FORWARDED_SIGNALS:
+            signal.signal(number, self._take)
+
+    def attach(self, process: subprocess.Popen[bytes]) -> None:
+        """Names the process; it gets what came before."""
+        self._process = process
+        for number in self._early:
+            process.send_signal(number)
+
+    def _take(self, number: int, _frame: object) -> None:
+        if self._process is None:
+            self._early.append(number)
+        else:
+            self._process.send_signal(number)
+
+
+def _parent_death_hook(number: signal.Signals) -> Callable[[], None] | None:
+    try:
+        # Found before the fork: afterwards, nothing that takes a lock is safe.
+        prctl = ctypes.CDLL(None).prctl
+    except (AttributeError, OSError):
+        return None
+    leader = os.getpid()
+
+    def request_death_signal() -> None:
+        prctl(_PR_SET_PDEATHSIG, int(number))
+        # It may have died before it could be watched.
+        if os.getppid() != leader:
+            os.kill(os.getpid(), number)
+
+    return request_death_signal

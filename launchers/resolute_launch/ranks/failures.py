@@ -1,0 +1,119 @@
+"""What is said of a run that failed: the last words of the rank that failed first."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from resolute.contracts.run.directory import RunDirectory, read_json, write_json
+from resolute.contracts.run.external_resources import remove
+from resolute.contracts.spool_format import Line, Stdtype
+
+KEPT_LINES = 40
+"""Lines of each rank's last words."""
+_KEPT_RANKS = 1024
+_LONGEST = 16_000
+_RANK = re.compile(rb"\[rank=(\d+)\] ?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankFailure:
+    """A rank's process that did not end well, as ``wrap_rank`` saw it."""
+
+    rank: int
+    """Rank."""
+    exit_code: int
+    """Its exit code; 128 + n when signal n ended it."""
+    time: float
+    """Unix time of its end."""
+    said: str = ""
+    """What it said last on standard error."""
+    attempt: int = 0
+    """How often its launcher had started the ranks again before."""
+
+
+def record_rank_failure(run: RunDirectory, failure: RankFailure) -> None:
+    """Leaves word that a rank failed, for the supervisor to find who was first."""
+    folder = _folder(run)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    kept = replace(failure, said=failure.said[-_LONGEST:])
+    write_json(folder / f"rank{failure.rank}.json", asdict(kept))
+
+
+def clear_rank_failures(run: RunDirectory) -> None:
+    """Removes what was left of an earlier launch of the same run, or of one that came through after all."""
+    remove(_folder(run))
+
+
+def first_rank_failure(run: RunDirectory) -> RankFailure | None:
+    """Returns the rank that failed first in the latest attempt, if any left word."""
+    failures = []
+    for path in _folder(run).glob("rank*.json"):
+        content = read_json(path)
+        if content is not None:
+            failures.append(RankFailure(**content))
+    return min(failures, key=lambda failure: (-failure.attempt, failure.time), default=None)
+
+
+def _folder(run: RunDirectory) -> Path:
+    return run.path / "failures"
+
+
+class OutputTail:
+    """The latest lines of each rank; of ranks that say nothing of themselves, together."""
+
+    def __init__(self) -> None:
+        self._errors: dict[int | None, deque[bytes]] = {}
+        self._output: deque[bytes] = deque(maxlen=KEPT_LINES)
+
+    def add(self, lines: Iterable[Line]) -> None:
+        """Takes lines as they come."""
+        for line in lines:
+            if line.stdtype is not Stdtype.STDERR:
+                self._output.append(line.text)
+                continue
+            match = _RANK.match(line.text)
+            rank = int(match[1]) if match else None
+            kept = self._errors.get(rank)
+            if kept is None:
+                if len(self._errors) >= _KEPT_RANKS:
+                    continue
+                kept = self._errors[rank] = deque(maxlen=KEPT_LINES)
+            kept.append(line.text[match.end() :] if match else line.text)
+
+    def of(self, rank: int | None) -> str:
+        """Returns what a rank said last on standard error; if nothing, what was said on standard output."""
+        kept = self._errors.get(rank) or self._errors.get(None) or self._output
+        text = b"\n".join(kept).decode("utf-8", "replace").strip()
+        return text if len(text) <= _LONGEST else "…" + text[-_LONGEST:]
+
+
+def describe(exit_code: int, words: OutputTail, first: RankFailure | None) -> str:
+    """Tells people how a run failed.
+
+    Args:
+        exit_code: Exit code of the entrypoint.
+        words: What was said last.
+        first: The rank that failed first, if known.
+    """
+    if first is None:
+        title, rank = f"the entrypoint {describe_exit(exit_code)}", None
+    else:
+        title, rank = f"rank {first.rank} {describe_exit(first.exit_code)}", first.rank
+    said = words.of(rank)
+    return f"{title}\n{said}" if said else title
+
+
+def describe_exit(exit_code: int) -> str:
+    """Says how a process ended: the end of a sentence about it."""
+    if exit_code == 128 + signal.SIGKILL:
+        return "was killed (SIGKILL); if nobody did that, the machine may have run out of memory"
+    if exit_code > 128 and exit_code - 128 in set(signal.Signals):
+        return f"was ended by {signal.Signals(exit_code - 128).name}"
+    if exit_code == 127:
+        return "could not be started: command not found (exit code 127)"
+    return f"ended with exit code {exit_code}"

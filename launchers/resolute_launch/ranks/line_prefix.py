@@ -1,0 +1,41 @@
+"""Says at the beginning of each line of output which rank it comes from."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from resolute.spool.line_splitter import MAX_LINE, cut
+
+
+class Prefixer:
+    """Puts the rank before each piece of output that ends in a newline or a carriage return.
+
+    A newline that comes later than the carriage return before it is a piece too: where several ranks write to
+    one pipe, it could not be told otherwise whose line it ends.
+
+    Args:
+        rank: The rank.
+        kept: How many of the latest pieces to remember.
+    """
+
+    def __init__(self, rank: int, *, kept: int = 0) -> None:
+        self.latest: deque[bytes] = deque(maxlen=kept)
+        self._prefix = b"[rank=%d] " % rank
+        self._rest = b""
+
+    def feed(self, data: bytes) -> bytes:
+        """Takes the next bytes and returns what is whole, prefixes added."""
+        data = self._rest + data
+        pieces = data.splitlines(keepends=True)
+        self._rest = pieces.pop() if pieces and pieces[-1][-1:] not in b"\r\n" else b""
+        while len(self._rest) > MAX_LINE:
+            piece, self._rest = cut(self._rest)
+            pieces.append(piece + b"\n")
+        self.latest.extend(pieces)
+        return b"".join(self._prefix + piece for piece in pieces)
+
+    def finish(self) -> bytes:
+        """Returns what is left when the output has ended."""
+        rest, self._rest = self._rest, b""
+        self.latest.append(rest)
+        return self._prefix + rest + b"\n" if rest else b""

@@ -1,0 +1,138 @@
+"""Runs the process of one rank: ``python -m resolute_launch.wrap_rank RANK SCRIPT...``.
+
+Each line of its output begins with ``[rank=N]``, so that lines of all ranks can go into one log. RANK is a
+number, or a comma-separated list of environment variables of which the first that is set holds it. Signals
+are passed on, and the exit code is the script's own. What the script leaves running in its process group is
+ended with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from resolute.contracts.clock import SYSTEM_CLOCK, Clock
+from resolute.contracts.run.directory import RunDirectory
+from resolute_launch import environment_variables
+from resolute_launch.processes.child_process import SignalForwarder, start_child
+from resolute_launch.ranks.environment_file import load_environment_file
+from resolute_launch.ranks.failures import KEPT_LINES, RankFailure, record_rank_failure
+from resolute_launch.ranks.line_prefix import Prefixer
+from resolute_launch.ranks.output import RankOutput, Target
+from resolute_launch.ranks.secrets import RankSecrets
+from resolute_launch.redaction import StreamRedactor
+
+_ATTEMPT = "TORCHELASTIC_RESTART_COUNT"
+
+
+def find_rank(text: str, environ: Mapping[str, str]) -> int | None:
+    """Returns the rank that a RANK argument stands for, or None if no variable of it holds one."""
+    for part in text.split(","):
+        value = part if part.isdecimal() else environ.get(part, "")
+        if value.isdecimal():
+            return int(value)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How the script ended."""
+
+    exit_code: int
+    """128 + n when signal n ended it."""
+    time: float
+    """Unix time of it."""
+    said: str = ""
+    """What it said last on standard error."""
+
+
+def run(rank: int, command: Sequence[str], *, redirect: bool, clock: Clock = SYSTEM_CLOCK) -> End:
+    """Runs a command as one rank.
+
+    Args:
+        rank: Its rank.
+        command: Program and arguments.
+        redirect: Whether output goes straight into the log of the run, past launchers that would rewrite it.
+        clock: Tells when it ended.
+    """
+    forwarder = SignalForwarder()
+    try:
+        # Launchers signal this process, its group, or all of its descendants: the script hears of it once.
+        process = start_child(command, parent_death_signal=signal.SIGKILL, pipes=True)
+    except OSError as failure:
+        sys.stderr.write(f"[rank={rank}] cannot run {command[0]!r}: {failure.strerror}\n")
+        return End(127, clock.time())
+    forwarder.attach(process)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    secrets = RankSecrets(os.environ, RunDirectory.from_environment())
+    errors = Prefixer(rank, kept=KEPT_LINES)
+    out = Target(
+        _descriptor(environment_variables.STDOUT, 1, redirect), Prefixer(rank), StreamRedactor(secrets.known)
+    )
+    err = Target(
+        _descriptor(environment_variables.STDERR, 2, redirect), errors, StreamRedactor(secrets.known)
+    )
+    targets = {process.stdout.fileno(): out, process.stderr.fileno(): err}
+    ended_at = RankOutput(process, targets, secrets=secrets, clock=clock).copy()
+    code = process.wait()
+    said = b"".join(errors.latest).decode("utf-8", "replace").strip()
+    return End(128 - code if code < 0 else code, ended_at, said)
+
+
+def _descriptor(variable: str, standard: int, redirect: bool) -> int:
+    path = os.environ.get(variable)
+    if not redirect or not path:
+        return standard
+    try:
+        # Without waiting: a pipe that nobody reads belongs to a run that is over.
+        descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return standard
+    os.set_blocking(descriptor, True)
+    return descriptor
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line.
+
+    Returns:
+        The exit code of the script, or 1 when no variable holds a rank.
+    """
+    parser = argparse.ArgumentParser(prog="resolute_launch.wrap_rank", description=__doc__)
+    parser.add_argument(
+        "--no-redirect-stdio", action="store_true", help="leave the output to the launcher above"
+    )
+    parser.add_argument("rank", metavar="RANK", help="a number, or names of variables: A,B,C")
+    parser.add_argument("script", metavar="SCRIPT...", nargs=argparse.REMAINDER, help="what to run")
+    options = parser.parse_args(arguments)
+    command = options.script[1:] if options.script[:1] == ["--"] else options.script
+    if not command:
+        parser.error("empty script is not allowed")
+    load_environment_file(os.environ)
+    rank = find_rank(options.rank, os.environ)
+    if rank is None:
+        sys.stderr.write(f"none of the variables {options.rank} is set to a rank\n")
+        return 1
+    end = run(rank, command, redirect=not options.no_redirect_stdio)
+    directory = RunDirectory.from_environment()
+    if end.exit_code and directory is not None:
+        record_rank_failure(
+            directory,
+            RankFailure(
+                rank=rank,
+                exit_code=end.exit_code,
+                time=end.time,
+                said=end.said,
+                attempt=int(os.environ.get(_ATTEMPT, "0")),
+            ),
+        )
+    return end.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""Keeps the secrets of a run out of its log: whoever prints the environment prints them too."""
+
+from __future__ import annotations
+
+from collections import deque
+
+MASK = b"***"
+"""Stands for a secret."""
+_RENEWALS = 8
+"""Renewed tokens that are remembered: nobody prints one that is minutes old."""
+
+
+class Secrets:
+    """What a run knows and nobody may read in its log. It may grow while text is masked in another thread.
+
+    Args:
+        lasting: The first secrets.
+    """
+
+    def __init__(self, *lasting: str) -> None:
+        self._lasting: tuple[bytes, ...] = ()
+        self._renewed: deque[bytes] = deque(maxlen=_RENEWALS)
+        self._all: tuple[bytes, ...] = ()
+        for secret in lasting:
+            self.add(secret)
+
+    def add(self, secret: str) -> None:
+        """Adds a secret that stays one; an empty one is none."""
+        encoded = secret.encode()
+        if encoded and encoded not in self._lasting:
+            self._lasting = (*self._lasting, encoded)
+            self._all = (*self._lasting, *self._renewed)
+
+    def renew(self, token: str) -> None:
+        """Adds a renewed token, of which there are many in a long run: the latest are remembered."""
+        encoded = token.encode()
+        if encoded and encoded not in self._all:
+            self._renewed.append(encoded)
+            self._all = (*self._lasting, *self._renewed)
+
+    def mask(self, text: bytes) -> bytes:
+        """Returns a text with every secret in it replaced."""
+        for secret in self._all:
+            if secret in text:
+                text = text.replace(secret, MASK)
+        return text
+
+    def partial_secret_length(self, text: bytes) -> int:
+        """Returns how many bytes at the end of a text may be the beginning of a secret."""
+        return max((_overlap(text, secret) for secret in self._all), default=0)
+
+
+class StreamRedactor:
+    """One stream of output on its way past its secrets, which may come in parts and in lines of any length.
+
+    Whatever cuts lines comes after this: half a secret is one too, and cannot be found any more.
+
+    Args:
+        secrets: What is masked.
+    """
+
+    def __init__(self, secrets: Secrets) -> None:
+        self._secrets = secrets
+        self._held = b""
+
+    def feed(self, data: bytes) -> bytes:
+        """Takes the next bytes and returns what can be shown: what may be a secret's beginning waits."""
+        text = self._secrets.mask(self._held + data)
+        shown = len(text) - self._secrets.partial_secret_length(text)
+        self._held = text[shown:]
+        return text[:shown]
+
+    def finish(self) -> bytes:
+        """Returns what is left when the stream has ended."""
+        rest, self._held = self._held, b""
+        return rest
+
+
+def _overlap(text: bytes, secret: bytes) -> int:
+    """The length of the longest end of a text that the secret begins with."""
+    at = text.find(secret[:1], max(len(text) - len(secret) + 1, 0))
+    while at >= 0:
+        if secret.startswith(text[at:]):
+            return len(text) - at
+        at = text.find(secret[:1], at + 1)
+    return 0

@@ -1,0 +1,262 @@
+"""One run, from its spec to its exit record."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Mapping, Sequence
+
+from resolute.contracts.clock import Clock
+from resolute.contracts.run.directory import Flags
+from resolute.contracts.run.exit_record import ExitRecord
+from resolute.contracts.spool_format import Line, Stdtype
+from resolute.errors import ResoluteError
+from resolute.spool.delivery.shipping import SpoolShipper
+from resolute.spool.line_writer import LineWriter
+from resolute.spool.report_writer import refusals_of
+from resolute_launch.container import model_definition
+from resolute_launch.container.entrypoint_process import (
+    EntrypointProcess,
+    barrier_file,
+    create_scratch_directory,
+)
+from resolute_launch.container.environment import task_environment
+from resolute_launch.container.output import OutputCollector
+from resolute_launch.container.task import ControlPlaneConnection, Task
+from resolute_launch.container.task_info import cluster_info, rendezvous_alone, run_identity
+from resolute_launch.control_plane.outage_timeout import call_through_outages
+from resolute_launch.control_plane.signal_state import SignalState
+from resolute_launch.control_plane.signal_watcher import SignalWatcher
+from resolute_launch.exec import entrypoint
+from resolute_launch.processes.shutdown_sequence import ShutdownStep
+from resolute_launch.processes.signal_handlers import SignalHandlers
+from resolute_launch.redaction import Secrets
+from resolute_launch.supervisor import exit_summary
+from resolute_launch.supervisor.exit_summary import Observations
+from resolute_launch.supervisor.lease import LeaseRenewer
+from resolute_launch.supervisor.start_barrier import StartBarrier
+from resolute_launch.supervisor.termination_policy import TerminationPolicy
+
+DRAIN_SECONDS = 30.0
+"""How long spools are drained when the machine goes away."""
+_TICK_SECONDS = 0.25
+_LINGER_SECONDS = 0.5
+_PIPE_SECONDS = 5.0
+_log = logging.getLogger("resolute.supervisor")
+
+
+class RunExecutor:
+    """The supervisor's work for one run, once it knows what the run is.
+
+    Args:
+        task: The run's task.
+        connection: The way to the control plane.
+        signal_handlers: Requests to leave, from the machine.
+        environ: What the supervisor was started with.
+        clock: Tells the time.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        connection: ControlPlaneConnection,
+        *,
+        signal_handlers: SignalHandlers,
+        environ: Mapping[str, str],
+        clock: Clock,
+    ) -> None:
+        self._task, self._run, self._connection = task, task.run, connection
+        self._signal_handlers, self._environ, self._clock = signal_handlers, environ, clock
+        self._wake = threading.Event()
+        self._ended = threading.Event()
+        self._seen = Observations()
+        self._flags = Flags.create(task.run.flags_file)
+        notify = self._wake.set
+        signal_state = SignalState(
+            self._flags, clock=clock, preemption_timeout=task.spec.preemption_timeout_seconds
+        )
+        secrets = Secrets(task.order.token, task.run.read_token())
+        self._start_barrier = StartBarrier(
+            task, control=connection.control, seen=self._seen, notify=notify, secrets=secrets, clock=clock
+        )
+        self._writer = LineWriter(task.run.spool, clock=clock)
+        self._output = OutputCollector(
+            task.run,
+            self._writer,
+            clock=clock,
+            barrier=barrier_file(task.run),
+            secrets=secrets,
+            opened=self._start_barrier.open,
+        )
+        self._shipping = SpoolShipper(connection.channel, task.run.spool, run_identity(task), clock=clock)
+        self._lease = LeaseRenewer(
+            task, connection, signal_state=signal_state, secrets=secrets, notify=notify
+        )
+        self._signal_watcher = SignalWatcher(connection.control, signal_state, notify=notify)
+        self._termination_policy = TerminationPolicy(
+            task=task,
+            seen=self._seen,
+            signal_state=signal_state,
+            lease=self._lease,
+            patience=connection.patience,
+            signal_handlers=signal_handlers,
+            say=self._output.say,
+            clock=clock,
+        )
+        self._shutdown_sequence = self._termination_policy.shutdown_sequence
+
+    def execute(self) -> ExitRecord:
+        """Brings the run up, stands by it to its end, and ships what it left.
+
+        Returns:
+            How it ended; on disk already, if the disk took it.
+        """
+        self._signal_handlers.subscribe(self._wake.set)
+        self._lease.start()
+        self._signal_watcher.start()
+        self._shipping.start()
+        try:
+            record = self._execute()
+            self._write_exit_record(record)
+            self._drain()
+            self._run.remove_external_resources()
+            return record
+        finally:
+            self._start_barrier.close()
+            self._signal_watcher.stop()
+
+    def close(self) -> None:
+        """Ends what was kept until the exit was reported."""
+        self._lease.stop()
+        self._shipping.stop()
+
+    def _execute(self) -> ExitRecord:
+        try:
+            command = entrypoint.plan(
+                self._task.config.get("entrypoint"),
+                python=self._task.order.python,
+                distributed=self._task.distributed,
+            )
+            self._fetch()
+            child = self._start_child()
+        except InterruptedError:
+            pass
+        except (ResoluteError, OSError) as failure:
+            self._seen.start_failure = str(failure)
+            self._output.say(f"ERROR: {failure}")
+        else:
+            self._wait_for_end(child, command.argv)
+            return self._clean_up(child)
+        self._output.stop()
+        return exit_summary.never_started(self._seen, clock=self._clock)
+
+    def _fetch(self) -> None:
+        spec = self._task.spec
+
+        def once() -> None:
+            model_definition.fetch(
+                self._run,
+                sha256=spec.model_definition_sha256,
+                chunks=lambda: self._connection.control.model_definition(spec.experiment_id),
+                interrupted=self._interrupted,
+            )
+
+        call_through_outages(
+            once, patience=self._connection.patience, stop=threading.Event(), purpose="fetching the code"
+        )
+        if self._interrupted():
+            raise InterruptedError
+
+    def _interrupted(self) -> bool:
+        self._termination_policy.look()
+        return self._seen.start_cancelled
+
+    def _start_child(self) -> EntrypointProcess:
+        rendezvous = rendezvous_alone(self._task.order) if self._task.alone else None
+        info = cluster_info(self._task, rendezvous=rendezvous)
+        info.write(self._run.info)
+        environment = task_environment(
+            self._environ, task=self._task, info=info, scratch=create_scratch_directory(self._run)
+        )
+        child = EntrypointProcess.start(
+            self._run,
+            environment=environment,
+            stdout=self._output.stdout.writer,
+            stderr=self._output.stderr.writer,
+        )
+        self._output.start()
+        return child
+
+    def _wait_for_end(self, child: EntrypointProcess, argv: Sequence[str]) -> None:
+        waiter = threading.Thread(target=self._wait_for, args=(child,), name="child-wait", daemon=True)
+        waiter.start()
+        while not self._ended.is_set():
+            self._termination_policy.look()
+            if self._start_barrier.try_release(child, argv):
+                self._lease.entrypoint_runs(child.pid)
+            self._shut_down(child)
+            self._wake.wait(min(_TICK_SECONDS, self._shutdown_sequence.seconds_until_due()))
+            self._wake.clear()
+        waiter.join()
+
+    def _wait_for(self, child: EntrypointProcess) -> None:
+        child.wait_without_reaping()
+        self._ended.set()
+        self._wake.set()
+
+    def _shut_down(self, child: EntrypointProcess) -> None:
+        if self._seen.start_failure:
+            self._shutdown_sequence.kill_in(0)
+        step = self._shutdown_sequence.due()
+        if step is ShutdownStep.NONE or self._ended.is_set():
+            return
+        if self._seen.released:
+            self._seen.force("it did not exit in time after it was asked to, and was ended")
+        child.signal_group(signal.SIGTERM if step is ShutdownStep.TERMINATE else signal.SIGKILL)
+
+    def _clean_up(self, child: EntrypointProcess) -> ExitRecord:
+        # What was started with `>(...)` gets a moment to write its last lines.
+        self._output.finish(_LINGER_SECONDS)
+        child.kill_process_tree()
+        self._output.finish(_PIPE_SECONDS)
+        self._output.stop()
+        return exit_summary.ended(
+            child.reap(),
+            self._seen,
+            run=self._run,
+            flags=self._flags,
+            words=self._output.output_tail,
+            clock=self._clock,
+        )
+
+    def _write_exit_record(self, record: ExitRecord) -> None:
+        """Puts the end on disk before anyone is told. A full disk must not keep it from being told at all."""
+        try:
+            record.write(self._run.exit_file)
+            self._writer.close()
+        except (ResoluteError, OSError) as failure:
+            _log.error("what the run ends with could not be written: %s", failure)
+
+    def _drain(self) -> None:
+        """Waits until what the run left has arrived, and then says what of it is not kept."""
+        limit = DRAIN_SECONDS if self._signal_handlers.count else self._connection.patience.seconds
+        deadline = self._clock.monotonic() + limit
+
+        def give_up() -> bool:
+            return self._connection.patience.exhausted or self._clock.monotonic() >= deadline
+
+        if self._shipping.drain(give_up=give_up) and self._log_refused_reports():
+            self._shipping.drain(give_up=give_up)
+
+    def _log_refused_reports(self) -> bool:
+        """Adds to the log which reports were refused: a script that has ended cannot be told any more."""
+        refusals = list(refusals_of(self._run.spool))
+        if not refusals:
+            return False
+        now = self._clock.time()
+        texts = (f"ERROR: a report is not kept: {refusal}" for refusal in refusals)
+        writer = LineWriter(self._run.spool, clock=self._clock)
+        writer.append_lines([Line(now, Stdtype.PLATFORM, text.encode()) for text in texts])
+        writer.close()
+        return True

@@ -1,0 +1,201 @@
+"""The process beside a trial: brings it up, keeps its lease, ships what it leaves, and reports how it ended.
+
+Run as ``python -m resolute_launch.supervisor RUN_DIR``. It holds the lock of the run directory for as long as
+it lives, and outlives the control plane: while that is away the trial goes on, as long as patience lasts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from resolute.api.experiments.v1.allocations_service_pb2 import LaunchSpec
+from resolute.contracts.clock import SYSTEM_CLOCK, Clock
+from resolute.contracts.processes import ProcessIdentity
+from resolute.contracts.run.directory import RunDirectory, read_json, write_atomically, write_json
+from resolute.contracts.run.exit_record import ExitRecord
+from resolute.contracts.run.launch_order import LaunchOrder
+from resolute.contracts.run.lock import RunLock
+from resolute.errors import AbortedError, ConflictError, NotFoundError, ResoluteError
+from resolute.rpc.channel import open_channel
+from resolute_launch import compat_path
+from resolute_launch.container.entrypoint_process import END_SECONDS, process_tree_of
+from resolute_launch.container.task import ControlPlaneConnection, Task
+from resolute_launch.control_plane.client import ControlPlane
+from resolute_launch.control_plane.outage_timeout import OutageTimeout, call_through_outages
+from resolute_launch.processes.signal_handlers import SignalHandlers
+from resolute_launch.supervisor.executor import RunExecutor
+from resolute_launch.supervisor.exit_summary import Observations, never_started
+
+EXIT_REFUSED = 75
+"""Exit code when the run has a supervisor already, or has ended."""
+SPEC_FILE = "launch_spec.pb"
+"""File of the run directory that keeps the spec, for whoever has to ship what is left."""
+_log = logging.getLogger("resolute.supervisor")
+
+
+class Supervisor:
+    """The work for one run directory.
+
+    Args:
+        run: The run directory; its lock is held.
+        order: What the resource manager wants.
+        environ: What this process was started with.
+        clock: Tells the time.
+    """
+
+    def __init__(
+        self, run: RunDirectory, order: LaunchOrder, *, environ: Mapping[str, str], clock: Clock
+    ) -> None:
+        self._run = run
+        self._order = order
+        self._environ = environ
+        self._clock = clock
+        self._stop = threading.Event()
+        self._outage_timeout = OutageTimeout(order.lease_patience_seconds, clock=clock)
+
+    def supervise(self) -> None:
+        """Leads the run to its end and reports that."""
+        signal_handlers = SignalHandlers()
+        signal_handlers.subscribe(self._stop.set)
+        try:
+            with self._connection(trace_id="") as connection:
+                spec = self._ask_for_spec(connection, signal_handlers)
+            if spec is not None:
+                with self._connection(trace_id=spec.trace_id) as connection:
+                    self._execute(spec, connection, signal_handlers)
+        finally:
+            signal_handlers.close()
+
+    @contextmanager
+    def _connection(self, *, trace_id: str) -> Iterator[ControlPlaneConnection]:
+        channel = open_channel(self._order.master, token=self._run.read_token, trace_id=trace_id)
+        try:
+            yield ControlPlaneConnection(channel, ControlPlane(channel, self._order), self._outage_timeout)
+        finally:
+            channel.close()
+
+    def _ask_for_spec(
+        self, connection: ControlPlaneConnection, signal_handlers: SignalHandlers
+    ) -> LaunchSpec | None:
+        """Returns what is to be run; None when the run ended for want of it."""
+        try:
+            spec = call_through_outages(
+                connection.control.launch_spec,
+                patience=connection.patience,
+                stop=self._stop,
+                purpose="asking for work",
+            )
+        except ResoluteError as failure:
+            _log.error("there is nothing to run: %s", failure)
+            seen = Observations(preempted=signal_handlers.count > 0)
+            if not seen.preempted:
+                seen.start_failure = f"the run could not be started: {failure}"
+            record = never_started(seen, clock=self._clock)
+            record.write(self._run.exit_file)
+            self._report(connection, record)
+            return None
+        write_atomically(self._run.path / SPEC_FILE, spec.SerializeToString(), mode=0o600)
+        return spec
+
+    def _execute(
+        self, spec: LaunchSpec, connection: ControlPlaneConnection, signal_handlers: SignalHandlers
+    ) -> None:
+        live = RunExecutor(
+            Task(spec, self._order, self._run),
+            connection,
+            signal_handlers=signal_handlers,
+            environ=self._environ,
+            clock=self._clock,
+        )
+        try:
+            self._report(connection, live.execute())
+        finally:
+            live.close()
+
+    def _report(self, connection: ControlPlaneConnection, record: ExitRecord) -> None:
+        _log.info("the run ended: %s", record)
+        try:
+            call_through_outages(
+                lambda: connection.control.report_exit(record),
+                patience=connection.patience,
+                stop=self._stop,
+                purpose="reporting the exit",
+            )
+        except (AbortedError, NotFoundError) as failure:
+            _log.info("nobody wants to know how the run ended: %s", failure)
+        except ResoluteError as failure:
+            _log.warning("the exit could not be reported, %s tells of it: %s", self._run.exit_file, failure)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one supervisor to its end.
+
+    Returns:
+        0, or ``EXIT_REFUSED`` when this run is not to be started.
+    """
+    parser = argparse.ArgumentParser(prog="resolute_launch.supervisor", description=__doc__)
+    parser.add_argument("run_dir", help="directory with launch.json")
+    parser.add_argument("--lock-fd", type=int, help="descriptor that holds the lock of the directory already")
+    options = parser.parse_args(arguments)
+    run = RunDirectory(os.path.abspath(options.run_dir))  # noqa: PTH100  # resolves no links, unlike pathlib
+    try:
+        lock = _take_lock(run, options.lock_fd)
+    except ConflictError as refusal:
+        sys.stderr.write(f"{refusal}\n")
+        return EXIT_REFUSED
+    try:
+        _run_once(run)
+    finally:
+        lock.release()
+    return 0
+
+
+def _take_lock(run: RunDirectory, descriptor: int | None) -> RunLock:
+    if descriptor is None:
+        lock = RunLock.acquire(run.lock_file)
+    else:
+        lock = RunLock.inherit(descriptor, run.lock_file)
+    if run.exit_file.exists() or run.child_file.exists():
+        lock.release()
+        raise ConflictError(f"the run of {run.path} was started before; a run is started once")
+    return lock
+
+
+def _run_once(run: RunDirectory) -> None:
+    order = LaunchOrder.read(run.launch_file)
+    order = replace(order, compat_path=order.compat_path or str(compat_path()))
+    start_log(order.log_level)
+    run.prepare()
+    identity = ProcessIdentity.of(os.getpid())
+    write_json(run.supervisor_file, identity.to_json() if identity else {"pid": os.getpid()}, sync=True)
+    if not run.read_token():
+        write_atomically(run.token_file, order.token, mode=0o600)
+    try:
+        Supervisor(run, order, environ=os.environ, clock=SYSTEM_CLOCK).supervise()
+    except Exception as failure:
+        _log.exception("the supervisor failed")
+        process_tree_of(run, ProcessIdentity.from_json(read_json(run.child_file))).end(timeout=END_SECONDS)
+        if not run.exit_file.exists():
+            text = f"the supervisor of the run failed ({failure}); {run.path} holds its log"
+            ExitRecord(exit_code=1, failure=text, end_time=SYSTEM_CLOCK.time()).write(run.exit_file)
+        raise
+
+
+def start_log(level: str) -> None:
+    """Writes the log of this process to its standard error."""
+    logging.basicConfig(
+        level=level.upper(),
+        format="%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s",
+        stream=sys.stderr,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,110 @@
+"""What others want of a run: the server, the machine, the trial itself. All of it becomes deadlines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from resolute.api.preemption.v1.preemption_service_pb2 import SignalReason
+from resolute.contracts.clock import Clock
+from resolute_launch.container.task import Task
+from resolute_launch.control_plane.outage_timeout import OutageTimeout
+from resolute_launch.control_plane.signal_state import Directive, SignalState
+from resolute_launch.processes.shutdown_sequence import ShutdownSequence
+from resolute_launch.processes.signal_handlers import SignalHandlers
+from resolute_launch.supervisor.exit_summary import Observations
+from resolute_launch.supervisor.lease import LeaseRenewer
+
+EARLY_EXIT_SECONDS = 10.0
+"""How long code may go on that said that it ends early."""
+
+
+class TerminationPolicy:
+    """Looks at everyone who may ask for the end of a run. Looking twice at the same changes nothing.
+
+    Args:
+        task: The run's task.
+        seen: Takes what was seen.
+        signal_state: The signal.
+        lease: The lease; passes on what this machine decides.
+        patience: With the control plane.
+        signal_handlers: Requests to leave, from the machine.
+        say: Tells people, in the log of the trial.
+        clock: Measures deadlines.
+    """
+
+    def __init__(
+        self,
+        *,
+        task: Task,
+        seen: Observations,
+        signal_state: SignalState,
+        lease: LeaseRenewer,
+        patience: OutageTimeout,
+        signal_handlers: SignalHandlers,
+        say: Callable[[str], None],
+        clock: Clock,
+    ) -> None:
+        self._task, self._seen, self._log_line = task, seen, say
+        self._signal_state, self._lease = signal_state, lease
+        self._outage_timeout, self._signal_handlers = patience, signal_handlers
+        self.shutdown_sequence = ShutdownSequence(clock, grace=task.term_grace_seconds)
+        """When the processes are made to end."""
+        self._directive = Directive()
+        self._termination_requests_seen = 0
+        self._acknowledged = False
+        self._left_early = False
+
+    def look(self) -> None:
+        """Notes what has changed."""
+        self._check_lease()
+        self._check_machine()
+        if self._outage_timeout.exhausted and not self._seen.preempted:
+            self._log_line(f"WARNING: the control plane has been away for {self._outage_timeout.seconds:g} s")
+            self._preempt(SignalReason.SIGNAL_REASON_TIMEOUT)
+        directive = self._signal_state.directive
+        if directive != self._directive:
+            self._directive = directive
+            self._apply(directive)
+        self._check_trial()
+
+    def _check_lease(self) -> None:
+        if self._lease.lost:
+            self._seen.force(f"the run lost its allocation: {self._lease.lost}")
+            self.shutdown_sequence.terminate_in(0)
+
+    def _check_machine(self) -> None:
+        count = self._signal_handlers.count
+        if count > self._termination_requests_seen:
+            self._termination_requests_seen = count
+            self._preempt(SignalReason.SIGNAL_REASON_MACHINE)
+        if count > 1:
+            self._seen.force("the machine asked more than once for its end")
+            self.shutdown_sequence.terminate_in(0)
+
+    def _check_trial(self) -> None:
+        revision = self._signal_state.acknowledged_revision
+        if revision is not None and self._seen.preempted and not self._acknowledged:
+            self._acknowledged = True
+            self._lease.acknowledge(revision)
+        if not self._left_early and self._task.run.early_exit_file.exists():
+            self._left_early = True
+            self.shutdown_sequence.kill_in(EARLY_EXIT_SECONDS)
+
+    def _preempt(self, reason: SignalReason.ValueType) -> None:
+        self._signal_state.preempt_locally(reason)
+        self._lease.request_preemption(reason)
+
+    def _apply(self, directive: Directive) -> None:
+        if directive.kill:
+            self._seen.force("it was killed on request")
+            self._log_line("the run is killed on request")
+            self.shutdown_sequence.kill_in(0)
+        elif directive.preempt and not self._seen.preempted:
+            self._seen.preempted = True
+            # At the gate there is nothing to save.
+            seconds = self._task.spec.preemption_timeout_seconds if self._seen.released else 0.0
+            self._log_line(
+                f"the run is asked to checkpoint and exit (reason: {directive.reason_name}); "
+                f"its processes are ended if they have not exited after {seconds:g} s"
+            )
+            self.shutdown_sequence.terminate_in(seconds)

@@ -1,0 +1,47 @@
+"""``resolute user login|logout|whoami``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import click
+
+from resolute.cli.accounts.passwords import ask, password_option
+from resolute.cli.options.settings import Settings
+from resolute.client.connection import credentials
+
+
+@click.command()
+@click.argument("name")
+@password_option
+@click.pass_obj
+def login(settings: Settings, name: str, piped: bool) -> None:
+    """Let later commands of this home act as the user NAME."""
+    from resolute.client.connection.session import Session
+    from resolute.client.remote.access import Access
+
+    endpoint = settings.services().session.endpoint
+    password = ask(f"Password of {name}", piped=piped)
+    # Without the token that is at hand: one that has ended must not be in the way of the next.
+    with Session(replace(endpoint, token=lambda: "")) as session:
+        token = Access(session).login(name, password)
+    credentials.keep(endpoint.credential_file, token.text)
+    click.echo(f"logged in at {endpoint.address} as {name}")
+
+
+@click.command()
+@click.pass_obj
+def logout(settings: Settings) -> None:
+    """Forget the token that a login got."""
+    endpoint = settings.services().session.endpoint
+    if credentials.forget(endpoint.credential_file):
+        click.echo(f"logged out at {endpoint.address}")
+    else:
+        click.echo(f"nobody is logged in at {endpoint.address}")
+
+
+@click.command()
+@click.pass_obj
+def whoami(settings: Settings) -> None:
+    """Print whom commands act as."""
+    click.echo(settings.services().cluster.current_user())

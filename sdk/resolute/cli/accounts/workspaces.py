@@ -1,0 +1,124 @@
+"""``resolute workspace list|create|describe|archive|unarchive|set-quota|delete``."""
+
+from __future__ import annotations
+
+import click
+
+from resolute.cli.display.output import Column, Format, format_option, print_fields, print_items, print_json
+from resolute.cli.options.settings import Settings
+from resolute.client.schema.accounts import WorkspaceRecord
+from resolute.contracts.sizes import human_size
+
+_NAME = click.argument("name")
+_MIB = 1024 * 1024
+
+
+def _of(used: int, bound: int) -> str:
+    return f"{used} of {bound}" if bound else str(used)
+
+
+_COLUMNS: tuple[Column[WorkspaceRecord], ...] = (
+    Column("ID", lambda workspace: workspace.id, right=True),
+    Column("Name", lambda workspace: workspace.name),
+    Column("Owner", lambda workspace: workspace.owner),
+    Column("Projects", lambda workspace: workspace.project_count, right=True),
+    Column("Experiments", lambda workspace: workspace.experiment_count, right=True),
+    Column("Live", lambda each: _of(each.used.live_experiments, each.quota.live_experiments), right=True),
+    Column("Slots", lambda each: _of(each.used.slots, each.quota.slots), right=True),
+    Column("Archived", lambda workspace: workspace.archived),
+)
+
+
+@click.command(name="list")
+@format_option
+@click.pass_obj
+def list_(settings: Settings, output: Format) -> None:
+    """List workspaces with what they use."""
+    print_items(settings.services().workspaces.list(), _COLUMNS, output=output)
+
+
+@click.command()
+@_NAME
+@click.pass_obj
+def create(settings: Settings, name: str) -> None:
+    """Create the workspace NAME."""
+    workspace = settings.services().workspaces.create(name)
+    click.echo(f"workspace {workspace.name} is created with number {workspace.id}")
+
+
+@click.command()
+@_NAME
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@click.pass_obj
+def describe(settings: Settings, name: str, as_json: bool) -> None:
+    """Show the workspace NAME with its projects."""
+    services = settings.services()
+    workspace = services.workspaces.get(name)
+    projects = list(services.workspaces.list_projects(name))
+    if as_json:
+        print_json({"workspace": workspace, "projects": projects})
+        return
+    facts = [(column.name, column.value(workspace)) for column in _COLUMNS]
+    names = ", ".join(project.name for project in projects)
+    stored, room = human_size(workspace.used.storage_bytes), workspace.quota.storage_bytes
+    facts.append(("Checkpoints", f"{stored} of {human_size(room)}" if room else stored))
+    print_fields([*facts, ("Created", workspace.create_time), ("Projects", names)])
+
+
+@click.command()
+@_NAME
+@click.pass_obj
+def archive(settings: Settings, name: str) -> None:
+    """Let the workspace NAME take no more experiments."""
+    settings.services().workspaces.archive(name, archived=True)
+    click.echo(f"workspace {name} is archived")
+
+
+@click.command()
+@_NAME
+@click.pass_obj
+def unarchive(settings: Settings, name: str) -> None:
+    """Let the workspace NAME take experiments again."""
+    settings.services().workspaces.archive(name, archived=False)
+    click.echo(f"workspace {name} is open")
+
+
+@click.command()
+@_NAME
+@click.option(
+    "--experiments", type=click.IntRange(0), help="Experiments that have not ended; 0 for no bound."
+)
+@click.option("--slots", type=click.IntRange(0), help="Slots in use at the same time; 0 for no bound.")
+@click.option(
+    "--storage", type=click.IntRange(0), metavar="MIB", help="MiB that checkpoints take; 0 for no bound."
+)
+@click.pass_obj
+def set_quota(
+    settings: Settings, name: str, experiments: int | None, slots: int | None, storage: int | None
+) -> None:
+    """Bound what the experiments of the workspace NAME use together; what is not named stays."""
+    if experiments is None and slots is None and storage is None:
+        raise click.UsageError("Name a bound: --experiments, --slots, --storage, or several.")
+    calls = settings.services().workspaces
+    now = calls.get(name).quota
+    changed = calls.set_quota(
+        name,
+        live_experiments=now.live_experiments if experiments is None else experiments,
+        slots=now.slots if slots is None else slots,
+        storage_bytes=now.storage_bytes if storage is None else storage * _MIB,
+    )
+    shown = [str(bound or "any") for bound in (changed.quota.live_experiments, changed.quota.slots)]
+    room = human_size(changed.quota.storage_bytes) if changed.quota.storage_bytes else "any storage"
+    click.echo(f"workspace {name} may use {shown[0]} live experiments, {shown[1]} slots, {room}")
+
+
+@click.command()
+@_NAME
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def delete(settings: Settings, name: str, yes: bool) -> None:
+    """Remove the workspace NAME, which must hold no experiments."""
+    if not yes:
+        click.confirm(f"Remove workspace {name} with its projects?", abort=True, err=True)
+    settings.services().workspaces.delete(name)
+    click.echo(f"workspace {name} is removed")

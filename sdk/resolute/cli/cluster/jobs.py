@@ -1,0 +1,50 @@
+"""``resolute job list|update``."""
+
+from __future__ import annotations
+
+import click
+
+from resolute.cli.display.output import Column, Format, format_option, print_items
+from resolute.cli.options.identifiers import EXPERIMENT
+from resolute.cli.options.settings import Settings
+from resolute.client.schema.records import JobRecord
+
+_COLUMNS: tuple[Column[JobRecord], ...] = (
+    Column("Experiment", lambda job: job.experiment_id, right=True),
+    Column("Name", lambda job: job.name),
+    Column("Owner", lambda job: job.owner),
+    Column("State", lambda job: job.state),
+    Column("Priority", lambda job: job.priority, right=True),
+    Column("Weight", lambda job: job.weight, right=True),
+    Column("Max slots", lambda job: job.max_slots, right=True),
+    Column("Holds", lambda job: job.held_slots, right=True),
+    Column("Waiting", lambda job: job.queued_trials, right=True),
+    Column("Why it waits", lambda job: job.explanation),
+)
+
+
+@click.command(name="list")
+@format_option
+@click.pass_obj
+def list_(settings: Settings, output: Format) -> None:
+    """List experiments that have not ended, in the order in which they get slots."""
+    print_items(settings.services().jobs.list(), _COLUMNS, output=output)
+
+
+@click.command()
+@click.argument("experiment_id", metavar="ID", type=EXPERIMENT)
+@click.option("--priority", type=click.IntRange(1, 99), help="Urgency from 1 (most) to 99.")
+@click.option("--weight", type=click.FloatRange(min=0, min_open=True), help="Share among equal priorities.")
+@click.option("--max-slots", type=click.IntRange(min=0), help="Most slots to hold; 0 for no limit.")
+@click.pass_obj
+def update(
+    settings: Settings, experiment_id: str, priority: int | None, weight: float | None, max_slots: int | None
+) -> None:
+    """Change the place of experiment ID in the queue. Less urgent trials may have to make room for it."""
+    if priority is None and weight is None and max_slots is None:
+        raise click.UsageError("nothing is to change; give --priority, --weight or --max-slots")
+    job = settings.services().jobs.update(
+        experiment_id, priority=priority, weight=weight, max_slots=max_slots
+    )
+    limit = "" if job.max_slots is None else f", at most {job.max_slots} slots"
+    click.echo(f"experiment {job.experiment_id} has priority {job.priority}, weight {job.weight:g}{limit}")

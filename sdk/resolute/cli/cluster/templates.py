@@ -1,0 +1,54 @@
+"""``resolute template set|list|describe|remove``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import yaml
+
+from resolute.cli.display.output import Column, Format, format_option, print_items
+from resolute.cli.options.settings import Settings
+from resolute.client.schema.records import TemplateRecord
+from resolute.client.submission.config import read_config
+
+_COLUMNS: tuple[Column[TemplateRecord], ...] = (
+    Column("Name", lambda template: template.name),
+    Column("Fields", lambda template: sorted(template.config)),
+)
+
+
+@click.command(name="set")
+@click.argument("name")
+@click.argument("config", type=click.Path(path_type=Path))
+@click.pass_obj
+def set_(settings: Settings, name: str, config: Path) -> None:
+    """Write the template NAME from the YAML file CONFIG; one of the same name is replaced."""
+    settings.services().cluster.set_template(name, read_config(config))
+    click.echo(f"template {name} is set")
+
+
+@click.command(name="list")
+@format_option
+@click.pass_obj
+def list_(settings: Settings, output: Format) -> None:
+    """List templates."""
+    print_items(settings.services().cluster.list_templates(), _COLUMNS, output=output)
+
+
+@click.command()
+@click.argument("name")
+@click.pass_obj
+def describe(settings: Settings, name: str) -> None:
+    """Print the template NAME as YAML."""
+    template = settings.services().cluster.get_template(name)
+    click.echo(yaml.safe_dump(template.config, allow_unicode=True), nl=False)
+
+
+@click.command()
+@click.argument("name")
+@click.pass_obj
+def remove(settings: Settings, name: str) -> None:
+    """Remove the template NAME."""
+    settings.services().cluster.delete_template(name)
+    click.echo(f"template {name} is removed")

@@ -1,0 +1,19 @@
+"""What an experiment's end means to whoever started the command."""
+
+from __future__ import annotations
+
+import click
+
+from resolute.client.schema.records import ExperimentRecord
+from resolute.client.schema.states import ExperimentState
+
+
+def exit_by_state(ctx: click.Context, experiment: ExperimentRecord) -> None:
+    """Exits with 0 if the experiment completed, else with 1."""
+    ctx.exit(0 if experiment.state is ExperimentState.COMPLETED else 1)
+
+
+def describe_outcome(experiment: ExperimentRecord) -> str:
+    """Writes how an experiment ended."""
+    text = f"experiment {experiment.id} {experiment.state.value}"
+    return f"{text}: {experiment.failure}" if experiment.failure else text

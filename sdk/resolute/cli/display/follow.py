@@ -1,0 +1,220 @@
+"""Following an experiment: the first trial's log, and how far everything is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, suppress
+from typing import Protocol
+
+import click
+
+from resolute.cli.display.experiment_outcome import describe_outcome
+from resolute.cli.display.experiment_progress import Progress
+from resolute.cli.display.log_lines import format_line
+from resolute.cli.display.output import format_value
+from resolute.cli.display.trial_table import best_of, trials_with_best
+from resolute.cli.interrupts import Interrupts
+from resolute.client.connection.merged_stream import CancellableStream, MergedStream, StreamEnded
+from resolute.client.remote.experiments import Change
+from resolute.client.schema.records import ExperimentRecord, LineRecord
+from resolute.client.services import Services
+from resolute.contracts.clock import SYSTEM_CLOCK, Clock
+from resolute.errors import UnavailableError
+
+_POLL_SECONDS = 0.25
+_BEST_SECONDS = 3.0
+_PLAIN_SECONDS = 5.0
+_LAST_LINES_SECONDS = 15.0
+
+
+class Display(Protocol):
+    """Where lines and progress are shown."""
+
+    def line(self, text: str) -> None:
+        """Shows a line for good."""
+
+    def progress(self, text: str) -> None:
+        """Shows how far it is, in place of what was shown before."""
+
+
+def follow(
+    services: Services, experiment: ExperimentRecord, *, clock: Clock = SYSTEM_CLOCK
+) -> ExperimentRecord:
+    """Shows the first trial's log and the progress until the experiment ends.
+
+    Args:
+        services: The cluster.
+        experiment: The experiment as it was submitted.
+        clock: Measures how often progress is shown.
+
+    Returns:
+        The experiment at its end.
+
+    Raises:
+        click.exceptions.Exit: Ctrl-C was pressed; the experiment goes on.
+    """
+    with ExitStack() as stack:
+        display = stack.enter_context(_display(clock))
+        feed = stack.enter_context(MergedStream())
+        interrupts = stack.enter_context(Interrupts())
+        following = _Follower(services, experiment, feed=feed, display=display, clock=clock)
+        try:
+            following.run(interrupts)
+        except KeyboardInterrupt:
+            stack.close()
+            _detach(experiment)
+    _summarize(services, following.state.experiment, is_search=following.state.is_search)
+    return following.state.experiment
+
+
+class _Follower:
+    """The state of following: what ended, what comes next."""
+
+    def __init__(
+        self,
+        services: Services,
+        experiment: ExperimentRecord,
+        *,
+        feed: MergedStream,
+        display: Display,
+        clock: Clock,
+    ) -> None:
+        self._services = services
+        self._feed = feed
+        self._display = display
+        self._clock = clock
+        self.state = Progress(experiment)
+        self._watch: CancellableStream = services.experiments.watch(experiment.uuid, include_trials=True)
+        self._log: CancellableStream | None = None
+        self._watch_ended_at: float | None = None
+        self._log_ended = False
+        self._best_at = float("-inf")
+
+    def run(self, interrupts: Interrupts) -> None:
+        """Shows everything until the experiment ends and its log has been shown."""
+        self._feed.add(self._watch, name="watch-experiment")
+        while not self._is_over():
+            interrupts.check()
+            item = self._feed.next(timeout=_POLL_SECONDS)
+            if isinstance(item, LineRecord):
+                self._display.line(format_line(item))
+            elif isinstance(item, Change):
+                self._apply(item)
+            elif isinstance(item, StreamEnded):
+                self._end(item)
+            self._refresh_best()
+            self._display.progress(self.state.line())
+        self._refresh_best(final=True)
+
+    def _is_over(self) -> bool:
+        if self._watch_ended_at is None:
+            return False
+        if self._log is None or self._log_ended:
+            return True
+        # The last lines of a killed trial may never come: nobody is left to send them.
+        return self._clock.monotonic() - self._watch_ended_at > _LAST_LINES_SECONDS
+
+    def _apply(self, change: Change) -> None:
+        self.state.apply(change)
+        first = self.state.first_trial
+        if self._log is None and first is not None:
+            self._display.line(f"following trial {first.id}")
+            services, uuid = self._services, first.uuid
+            self._log = services.logs.follow(
+                uuid, finished=lambda: services.trials.get(uuid).state.is_terminal
+            )
+            self._feed.add(self._log, name="follow-log")
+
+    def _end(self, ended: StreamEnded) -> None:
+        if ended.source is self._watch:
+            if ended.error is not None:
+                raise ended.error
+            self._watch_ended_at = self._clock.monotonic()
+        else:
+            # Without its log an experiment can still be followed.
+            self._log_ended = True
+            if ended.error is not None:
+                click.echo(f"warning: the log cannot be followed: {ended.error}", err=True)
+
+    def _refresh_best(self, *, final: bool = False) -> None:
+        now = self._clock.monotonic()
+        if not final and (not self.state.trials or now - self._best_at < _BEST_SECONDS):
+            return
+        self._best_at = now
+        # What the metrics service cannot tell now, it can tell the next time.
+        with suppress(UnavailableError):
+            self.state.best = self._services.metrics.best(self.state.experiment.uuid).experiment
+
+
+def _detach(experiment: ExperimentRecord) -> None:
+    click.echo(
+        f"detached; experiment {experiment.id} goes on. "
+        f"To follow it again: resolute e logs -f {experiment.id}; to end it: resolute e kill {experiment.id}",
+        err=True,
+    )
+    raise click.exceptions.Exit(130)
+
+
+def _summarize(services: Services, experiment: ExperimentRecord, *, is_search: bool) -> None:
+    click.echo(describe_outcome(experiment))
+    if not is_search:
+        return
+    best = best_of(trials_with_best(services, experiment), smaller_is_better=experiment.smaller_is_better)
+    if best is not None and best.best is not None:
+        click.echo(
+            f"best trial {best.trial.id}: {best.best.metric} {best.best.value:.6g} at step {best.best.steps} "
+            f"with {format_value(best.trial.hparams)}"
+        )
+
+
+def _display(clock: Clock) -> AbstractContextManager[Display]:
+    return _LiveDisplay() if sys.stdout.isatty() else _PlainDisplay(clock)
+
+
+class _PlainDisplay(AbstractContextManager["Display"]):
+    """Lines to stdout, and progress to stderr now and then: nobody sees a line being replaced."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._shown = ""
+        self._shown_at = float("-inf")
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def line(self, text: str) -> None:
+        click.echo(text)
+
+    def progress(self, text: str) -> None:
+        now = self._clock.monotonic()
+        if text != self._shown and now - self._shown_at >= _PLAIN_SECONDS:
+            self._shown, self._shown_at = text, now
+            click.echo(text, err=True)
+
+
+class _LiveDisplay(AbstractContextManager["Display"]):
+    """Lines that scroll by above one that stays."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.status import Status
+
+        self._console = Console(highlight=False)
+        self._status = Status("", console=self._console)
+        self._print: Callable[..., None] = self._console.print
+
+    def __enter__(self) -> Display:
+        self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._status.stop()
+
+    def line(self, text: str) -> None:
+        self._print(text, markup=False, soft_wrap=True)
+
+    def progress(self, text: str) -> None:
+        from rich.text import Text
+
+        self._status.update(Text(text))

@@ -1,0 +1,175 @@
+"""Log lines on the command line: which are wanted, and how they are shown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from resolute.cli.display.output import to_plain
+from resolute.client.remote.logs import LineFilter
+from resolute.client.schema.records import LineRecord, TrialRecord
+from resolute.client.schema.states import LogLevel
+from resolute.client.services import Services
+from resolute.errors import NotFoundError
+
+if TYPE_CHECKING:
+    _TimeType = click.ParamType[datetime]
+else:  # generic only in newer releases of click
+    _TimeType = click.ParamType
+
+
+class Timestamp(_TimeType):
+    """A time in ISO 8601; without a zone it is local."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        """Parses the text."""
+        if isinstance(value, datetime):
+            return value
+        try:
+            return datetime.fromisoformat(str(value).strip().replace("Z", "+00:00"))
+        except ValueError:
+            self.fail(f"{value!r} is not a time such as 2030-01-31T12:00:00Z.", param, ctx)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogRequest:
+    """Which lines are wanted, and how."""
+
+    follow: bool
+    head: int | None
+    tail: int | None
+    as_json: bool
+    allocation_id: str | None
+    wanted: LineFilter
+
+
+_COUNT = click.IntRange(min=0)
+_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
+    click.option("-f", "--follow", is_flag=True, help="Go on until the trial has ended."),
+    click.option("--head", type=_COUNT, metavar="N", help="Only the oldest N lines."),
+    click.option("--tail", type=_COUNT, metavar="N", help="Only the newest N lines."),
+    click.option("--rank-id", "ranks", type=int, multiple=True, metavar="RANK", help="Only of this rank."),
+    click.option("--run", "runs", type=int, multiple=True, metavar="RUN", help="Only of this run."),
+    click.option("--allocation-id", metavar="ID", help="Only of this allocation."),
+    click.option("--agent-id", "agents", multiple=True, metavar="ID", help="Only of this machine."),
+    click.option("--container-id", "containers", multiple=True, metavar="ID", help="Only of this container."),
+    click.option("--timestamp-after", "since", type=Timestamp(), help="Only since this time."),
+    click.option("--timestamp-before", "until", type=Timestamp(), help="Only before this time."),
+    click.option(
+        "--level",
+        type=click.Choice([level.value for level in LogLevel][1:], case_sensitive=False),
+        help="Only of at least this severity.",
+    ),
+    click.option("--source", "origins", multiple=True, metavar="NAME", help="Only from this part: task, ..."),
+    click.option("--stdtype", "stdtypes", multiple=True, type=click.Choice(["stdout", "stderr"])),
+    click.option("--search", "text", default="", metavar="TEXT", help="Only with this text in them."),
+    click.option("--regex", default="", metavar="PATTERN", help="Only where this expression (RE2) is found."),
+    click.option("--json", "as_json", is_flag=True, help="Print each line as JSON."),
+)
+
+
+def log_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options of commands that show lines, which the command gets as ``request``."""
+
+    @wraps(command)
+    def wrapped(  # noqa: PLR0913 - click hands over every option
+        *args: Any,
+        follow: bool,
+        head: int | None,
+        tail: int | None,
+        as_json: bool,
+        allocation_id: str | None,
+        level: str | None,
+        since: datetime | None,
+        until: datetime | None,
+        text: str,
+        regex: str,
+        ranks: tuple[int, ...],
+        runs: tuple[int, ...],
+        agents: tuple[str, ...],
+        containers: tuple[str, ...],
+        origins: tuple[str, ...],
+        stdtypes: tuple[str, ...],
+        **options: Any,
+    ) -> Any:
+        if head is not None and (tail is not None or follow):
+            raise click.UsageError("--head cannot be combined with --tail or --follow.")
+        wanted = LineFilter(
+            ranks=ranks,
+            runs=runs,
+            agents=agents,
+            containers=containers,
+            origins=origins,
+            stdtypes=stdtypes,
+            text=text,
+            regex=regex,
+            min_level=LogLevel(level.upper()) if level else LogLevel.UNSPECIFIED,
+            time_from=since,
+            time_until=until,
+        )
+        request = LogRequest(
+            follow=follow,
+            head=head,
+            tail=tail,
+            as_json=as_json,
+            allocation_id=allocation_id,
+            wanted=wanted,
+        )
+        return command(*args, request=request, **options)
+
+    for option in reversed(_OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped
+
+
+def print_lines(services: Services, trial: TrialRecord, request: LogRequest) -> None:
+    """Prints the wanted lines of a trial.
+
+    Args:
+        services: The cluster.
+        trial: The trial, with its runs.
+        request: Which lines.
+
+    Raises:
+        NotFoundError: It has no such allocation.
+    """
+    lines = services.logs.read(
+        trial.uuid,
+        _in_allocation(trial, request),
+        head=request.head,
+        tail=request.tail,
+        follow=request.follow,
+        finished=lambda: services.trials.get(trial.uuid).state.is_terminal,
+    )
+    for text in _written(lines, as_json=request.as_json):
+        click.echo(text)
+
+
+def format_line(line: LineRecord) -> str:
+    """Writes a line for people: when, which rank, what."""
+    time = line.time.astimezone().strftime("%Y-%m-%d %H:%M:%S") if line.time else "-"
+    rank = f" [rank={line.rank}]" if line.rank is not None else ""
+    container = f" [{line.container}]" if line.container else ""
+    return f"[{time}]{container}{rank} {line.message}"
+
+
+def _written(lines: Iterable[LineRecord], *, as_json: bool) -> Iterator[str]:
+    for line in lines:
+        yield json.dumps(to_plain(line), ensure_ascii=False) if as_json else format_line(line)
+
+
+def _in_allocation(trial: TrialRecord, request: LogRequest) -> LineFilter:
+    if request.allocation_id is None:
+        return request.wanted
+    runs = tuple(run.run for run in trial.runs if run.allocation_id == request.allocation_id)
+    if not runs:
+        raise NotFoundError(f"trial {trial.id} has no allocation {request.allocation_id}")
+    return request.wanted.with_runs(runs)

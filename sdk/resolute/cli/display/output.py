@@ -1,0 +1,156 @@
+"""What commands print: tables for people, JSON and CSV for programs, all from one description."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import date, datetime
+from enum import Enum
+from functools import wraps
+from typing import Any, Generic, TypeVar
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+ItemT = TypeVar("ItemT")
+_WIDE = 10_000  # columns when nobody looks: whoever reads a pipe wants whole values
+
+
+class Format(Enum):
+    """How a command prints."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+@dataclass(frozen=True)
+class Column(Generic[ItemT]):
+    """One column of a table."""
+
+    name: str
+    """Heading for people; in lower case with underscores, the name in CSV."""
+    value: Callable[[ItemT], Any]
+    """Takes the value from an item."""
+    right: bool = False
+    """Whether it is aligned to the right, as numbers are."""
+
+
+def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds ``--json`` and ``--csv``, which the command gets as ``output``."""
+
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+    @click.option("--csv", "as_csv", is_flag=True, help="Print CSV for programs.")
+    @wraps(command)
+    def wrapped(*args: Any, as_json: bool, as_csv: bool, **options: Any) -> Any:
+        if as_json and as_csv:
+            raise click.UsageError("--json and --csv exclude each other.")
+        output = Format.JSON if as_json else Format.CSV if as_csv else Format.TABLE
+        return command(*args, output=output, **options)
+
+    return wrapped
+
+
+def print_items(
+    items: Iterable[ItemT], columns: Sequence[Column[ItemT]], *, output: Format, title: str = ""
+) -> None:
+    """Prints items in the wanted format; as JSON each with all it has, else by columns.
+
+    Args:
+        items: The items.
+        columns: The columns of a table or of CSV.
+        output: The format.
+        title: Stands above a table.
+    """
+    if output is Format.JSON:
+        print_json(list(items))
+    elif output is Format.CSV:
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow([column.name.lower().replace(" ", "_") for column in columns])
+        for item in items:
+            writer.writerow([_for_csv(column.value(item)) for column in columns])
+    else:
+        console().print(_table(items, columns, title=title))
+
+
+def print_json(value: Any) -> None:
+    """Prints a value as JSON."""
+    click.echo(json.dumps(to_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def print_fields(facts: Iterable[tuple[str, Any]]) -> None:
+    """Prints names and values below each other; empty values are left out."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts:
+        if value not in (None, "", [], {}, ()):
+            table.add_row(name, escape(format_value(value)))
+    console().print(table)
+
+
+def console() -> Console:
+    """The terminal; as wide as needed when the output goes elsewhere."""
+    return Console(soft_wrap=False, highlight=False, width=None if sys.stdout.isatty() else _WIDE)
+
+
+def to_plain(value: Any) -> Any:
+    """Turns records into what JSON can say; numbers that it cannot say become their names."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, (datetime, date)):
+        return value.isoformat()
+    if isinstance(value, dict):
+        return {str(key): to_plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [to_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+def format_value(value: Any) -> str:
+    """Writes a value for people."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, datetime):
+        return value.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    if isinstance(value, Enum):
+        return str(value.value)
+    if isinstance(value, (list, tuple)):
+        return ", ".join(format_value(item) for item in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{key}={_nested(item)}" for key, item in value.items())
+    return str(value)
+
+
+def _nested(value: Any) -> str:
+    return f"{{{format_value(value)}}}" if isinstance(value, dict) else format_value(value)
+
+
+def _for_csv(value: Any) -> Any:
+    value = to_plain(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else value
+
+
+def _table(items: Iterable[ItemT], columns: Sequence[Column[ItemT]], *, title: str) -> Table:
+    table = Table(title=title or None, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for column in columns:
+        table.add_column(
+            column.name, justify="right" if column.right else "left", header_style="bold", overflow="fold"
+        )
+    for item in items:
+        table.add_row(*(escape(format_value(column.value(item))) for column in columns))
+    return table

@@ -1,0 +1,58 @@
+"""Trials of an experiment beside their best validations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from resolute.cli.display.output import Column
+from resolute.client.schema.records import BestRecord, ExperimentRecord, TrialRecord
+from resolute.client.services import Services
+
+
+@dataclass(frozen=True)
+class TrialWithBest:
+    """A trial with its best validation."""
+
+    trial: TrialRecord
+    best: BestRecord | None
+
+
+def trials_with_best(services: Services, experiment: ExperimentRecord) -> list[TrialWithBest]:
+    """Reads the trials of an experiment with their best validations, by number."""
+    trials = list(services.trials.list(experiment.uuid))
+    return with_best(services, experiment, trials)
+
+
+def with_best(
+    services: Services, experiment: ExperimentRecord, trials: Sequence[TrialRecord]
+) -> list[TrialWithBest]:
+    """Puts trials of one experiment beside their best validations."""
+    best = services.metrics.best(experiment.uuid, [trial.uuid for trial in trials]).trials if trials else {}
+    return [TrialWithBest(trial, best.get(trial.uuid)) for trial in trials]
+
+
+def best_of(trials: Iterable[TrialWithBest], *, smaller_is_better: bool) -> TrialWithBest | None:
+    """Finds the trial with the best validation; None if none has one."""
+    sign = 1.0 if smaller_is_better else -1.0
+    rated = [(sign * item.best.value, item.trial.id, item) for item in trials if item.best is not None]
+    return min(rated, key=lambda entry: entry[:2])[2] if rated else None
+
+
+def columns(metric: str) -> tuple[Column[TrialWithBest], ...]:
+    """What lists of trials show.
+
+    Args:
+        metric: Name of the metric that decides.
+    """
+    return (
+        Column("Trial", lambda item: item.trial.id, right=True),
+        Column("State", lambda item: item.trial.state),
+        Column(f"Best {metric}".strip(), lambda item: item.best.value if item.best else None, right=True),
+        Column("At step", lambda item: item.best.steps if item.best else None, right=True),
+        Column("Restarts", lambda item: item.trial.restarts, right=True),
+        Column("Started", lambda item: item.trial.create_time),
+        Column("Ended", lambda item: item.trial.end_time),
+        Column("Hyperparameters", lambda item: item.trial.hparams),
+        Column("Explanation", lambda item: item.trial.explanation),
+    )

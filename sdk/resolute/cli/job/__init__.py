@@ -1,1 +1,0 @@
-"""``resolute job``."""

@@ -1,1 +1,0 @@
-"""Running an entrypoint on this machine, without a cluster."""

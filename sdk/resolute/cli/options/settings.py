@@ -1,0 +1,48 @@
+"""What the global options say, and the services that they lead to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from resolute.client.connection.endpoint import Endpoint
+    from resolute.client.services import Services
+
+
+class Settings:
+    """The global options of one command line; ``click`` hands it to every command.
+
+    Args:
+        master: Address of the cluster; empty to look in the environment and the home.
+        user: Act as this user; empty for whoever the token speaks for.
+    """
+
+    def __init__(self, *, master: str = "", user: str = "") -> None:
+        self.master = master
+        self.user = user
+        self._services: Services | None = None
+
+    def services(self) -> Services:
+        """The services of the cluster; the connection opens with the first call.
+
+        Raises:
+            FailedPreconditionError: No cluster is named anywhere.
+            InvalidArgumentError: The address is not one.
+        """
+        if self._services is None:
+            # Loading gRPC takes longer than everything that commands without a cluster do.
+            from resolute.client.connection.session import Session
+            from resolute.client.services import Services
+
+            self._services = Services(Session.find(self.master, user=self.user))
+        return self._services
+
+    def endpoint(self) -> Endpoint | None:
+        """The cluster that calls went to; None before there was any."""
+        return None if self._services is None else self._services.session.endpoint
+
+    def close(self) -> None:
+        """Closes the connection."""
+        if self._services is not None:
+            self._services.session.close()
+            self._services = None

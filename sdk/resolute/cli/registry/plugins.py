@@ -1,0 +1,65 @@
+"""Commands that other distributions, or other parts of this one, bring through entry points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points
+
+import click
+
+from resolute.cli.registry.lazy import LazyCommand
+
+GROUP = "resolute.commands"
+"""Entry points of this group are commands of `resolute`."""
+
+_OWN_HELP = {
+    "up": "Start a cluster on this machine.",
+    "down": "Stop the cluster of this machine.",
+    "status": "Show whether a cluster runs on this machine, and what its slots do.",
+    "backup": "Copy the cluster of this machine, also while it runs.",
+    "restore": "Make a new home of a backup.",
+    "db": "Look after the databases of the services.",
+    "doctor": "Look for what keeps the cluster of this machine from working.",
+}
+
+
+@dataclass(frozen=True)
+class PluginCommand(LazyCommand):
+    """A command behind an entry point."""
+
+    entry_point: EntryPoint | None = None
+
+    def load(self) -> click.Command:
+        """Imports the command.
+
+        Raises:
+            click.ClickException: What it needs is not installed, or it is no command.
+        """
+        assert self.entry_point is not None
+        try:
+            command = self.entry_point.load()
+        except ModuleNotFoundError as error:
+            if self.name in _OWN_HELP:
+                raise click.ClickException(
+                    f"`resolute {self.name}` needs the services, which are not installed here ({error}); "
+                    "install them with: pip install 'resolute[server]'"
+                ) from error
+            raise click.ClickException(f"the command {self.name} cannot be loaded: {error}") from error
+        if not isinstance(command, click.Command):
+            raise click.ClickException(f"{self.target}, the command {self.name}, is no click command")
+        return command
+
+
+@lru_cache(maxsize=1)
+def plugin_commands() -> tuple[PluginCommand, ...]:
+    """Lists the commands of all installed distributions, our own first."""
+    found = {point.name: point for point in entry_points(group=GROUP)}
+    order = [name for name in _OWN_HELP if name in found]
+    order += sorted(found.keys() - _OWN_HELP.keys())
+    return tuple(_command(found[name]) for name in order)
+
+
+def _command(point: EntryPoint) -> PluginCommand:
+    text = _OWN_HELP.get(point.name, f"From {point.dist.name if point.dist else point.value}.")
+    return PluginCommand(point.name, text, point.value, entry_point=point)

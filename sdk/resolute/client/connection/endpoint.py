@@ -1,0 +1,158 @@
+"""Which cluster to talk to, and with which token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from resolute.client.connection.home import Home, LocalCluster
+from resolute.errors import FailedPreconditionError, InvalidArgumentError
+
+MASTER_VARIABLES = ("RESOLUTE_MASTER", "DET_MASTER")
+"""Environment variables that name the cluster, the first set one wins."""
+TOKEN_VARIABLE = "RESOLUTE_TOKEN"  # noqa: S105 - the name of a variable
+"""Environment variable that holds a token."""
+CERTIFICATE_VARIABLES = ("RESOLUTE_MASTER_CERT", "DET_MASTER_CERT_FILE")
+"""Environment variables that name the PEM file of the certificate that signs the cluster's own."""
+DEFAULT_PORT = 8080
+"""Port of an address that names none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoint:
+    """A cluster's address with what is needed to be let in."""
+
+    address: str
+    """``host:port``."""
+    token: Callable[[], str]
+    """Gives the token of the next call; empty for none."""
+    token_origin: str
+    """Where the token comes from, for messages."""
+    credential_file: Path
+    """Where `resolute user login` keeps the token that it gets."""
+    remedy: str
+    """What to do when the address does not answer, for messages."""
+    root_certificate: bytes | None = None
+    """PEM of the certificate that signs the cluster's own; None for a plain port."""
+
+
+def find_endpoint(master: str = "", *, environment: Mapping[str, str]) -> Endpoint:
+    """Finds the cluster: the given one, else the environment's, else the one embedded in the home.
+
+    Args:
+        master: ``host:port``, ``host`` or a URL; empty to look further.
+        environment: Environment variables.
+
+    Raises:
+        FailedPreconditionError: No cluster is named anywhere, or a named file cannot be read.
+        InvalidArgumentError: The address is not one.
+    """
+    home = Home.from_environment(environment)
+    local = home.read_endpoint()
+    origin = "the address given with -m"
+    if not master:
+        variable = next((name for name in MASTER_VARIABLES if environment.get(name)), "")
+        master, origin = environment.get(variable, ""), f"the address from {variable}"
+    if not master:
+        if local is None:
+            raise FailedPreconditionError(
+                "no cluster is known: start one on this machine with `resolute up`, "
+                f"or name one with -m HOST:PORT or {MASTER_VARIABLES[0]}"
+            )
+        return _local_endpoint(local, home, environment)
+    address = parse_address(master)
+    if local is not None and _same(local.address, address):
+        return _local_endpoint(local, home, environment)
+    given = _given_token(home.credential_file(address), environment)
+    token, token_origin = given or _remote_token(local, home)
+    return Endpoint(
+        address=address,
+        token=token,
+        token_origin=token_origin,
+        credential_file=home.credential_file(address),
+        remedy=f"check {origin} and that the cluster runs",
+        root_certificate=_certificate(environment),
+    )
+
+
+def parse_address(master: str) -> str:
+    """Turns what people write, ``host``, ``host:port`` or a URL, into ``host:port``.
+
+    Raises:
+        InvalidArgumentError: It names no host, or a port that is none.
+    """
+    try:
+        parts = urlsplit(master if "://" in master else f"//{master}")
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise InvalidArgumentError(f"{master!r} is not an address ({error}); write HOST:PORT") from error
+    if not host:
+        raise InvalidArgumentError(f"{master!r} names no host; write HOST:PORT")
+    if ":" in host:
+        host = f"[{host}]"
+    return f"{host}:{port or DEFAULT_PORT}"
+
+
+def _same(one: str, other: str) -> bool:
+    return one.replace("localhost:", "127.0.0.1:") == other.replace("localhost:", "127.0.0.1:")
+
+
+def _local_endpoint(local: LocalCluster, home: Home, environment: Mapping[str, str]) -> Endpoint:
+    credential = home.credential_file(local.address)
+    token, origin = _given_token(credential, environment) or _file_token(local.token_path)
+    return Endpoint(
+        address=local.address,
+        token=token,
+        token_origin=origin,
+        credential_file=credential,
+        remedy=f"{home.endpoint_file} names it, so it has stopped or died: start it with `resolute up`",
+    )
+
+
+def _remote_token(local: LocalCluster | None, home: Home) -> tuple[Callable[[], str], str]:
+    if local is not None and local.token_path == home.token_file:
+        # That token is the embedded cluster's; another cluster must not get to see it, and could not use it.
+        return _no_token, f"none was sent: {home.token_file} is of the cluster at {local.address}"
+    return _file_token(home.token_file)
+
+
+def _given_token(credential: Path, environment: Mapping[str, str]) -> tuple[Callable[[], str], str] | None:
+    """The token that a person chose: the environment's, else the one that a login got."""
+    token = environment.get(TOKEN_VARIABLE, "").strip()
+    if token:
+        return lambda: token, f"from {TOKEN_VARIABLE}"
+    return _file_token(credential) if credential.exists() else None
+
+
+def _no_token() -> str:
+    return ""
+
+
+def _file_token(path: Path) -> tuple[Callable[[], str], str]:
+    def read() -> str:
+        # Read for every call: a cluster that starts again may have written a new one.
+        try:
+            return path.read_text().strip()
+        except FileNotFoundError:
+            return ""
+        except OSError as error:
+            raise FailedPreconditionError(
+                f"cannot read the token in {path}: {error.strerror}; give one in {TOKEN_VARIABLE}"
+            ) from error
+
+    return read, f"from {path}"
+
+
+def _certificate(environment: Mapping[str, str]) -> bytes | None:
+    variable = next((name for name in CERTIFICATE_VARIABLES if environment.get(name)), "")
+    if not variable:
+        return None
+    path = Path(environment[variable])
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise FailedPreconditionError(
+            f"cannot read the certificate {path} that {variable} names: {error.strerror}"
+        ) from error

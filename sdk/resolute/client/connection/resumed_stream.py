@@ -1,0 +1,74 @@
+"""Streams of responses that survive a service which restarts."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, TypeVar, cast
+
+from resolute.contracts.clock import SYSTEM_CLOCK, Clock
+from resolute.errors import UnavailableError
+
+MessageT = TypeVar("MessageT")
+OUTAGE_TIMEOUT = 300.0
+"""Seconds that a follower waits for a service that went away, before it gives up."""
+_FIRST_PAUSE = 0.2
+_LONGEST_PAUSE = 3.0
+
+
+class ResumedStream(Generic[MessageT]):
+    """Iterates a stream and opens it again where it broke off. ``cancel`` ends it from any thread.
+
+    Args:
+        reopen: Opens the stream after the last message that was seen; called for the first time too.
+        finished: Asked when the stream ends in good order: whether that was its end. A service that stops
+            ends its streams like this too.
+        patience: Seconds that an interruption may last. The first opening gets none.
+        clock: Measures the patience.
+    """
+
+    def __init__(
+        self,
+        reopen: Callable[[], Any],
+        *,
+        finished: Callable[[], bool] = lambda: True,
+        patience: float = OUTAGE_TIMEOUT,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self._reopen = reopen
+        self._finished = finished
+        self._patience = patience
+        self._clock = clock
+        self._cancelled = threading.Event()
+        self._stream: Any = None
+
+    def __iter__(self) -> Iterator[MessageT]:
+        seen = False
+        broken_since: float | None = None
+        pause = _FIRST_PAUSE
+        while not self._cancelled.is_set():
+            self._stream = self._reopen()
+            if self._cancelled.is_set():  # cancelled between the test above and the opening
+                self._stream.cancel()
+                return
+            try:
+                for message in self._stream:
+                    seen, broken_since, pause = True, None, _FIRST_PAUSE
+                    yield cast("MessageT", message)
+                if self._finished():
+                    return
+            except UnavailableError:
+                if self._cancelled.is_set():
+                    return
+                now = self._clock.monotonic()
+                broken_since = now if broken_since is None else broken_since
+                if not seen or now - broken_since > self._patience:
+                    raise
+            self._cancelled.wait(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+    def cancel(self) -> None:
+        """Ends the iteration, also one that waits for a message."""
+        self._cancelled.set()
+        if self._stream is not None:
+            self._stream.cancel()

@@ -1,0 +1,136 @@
+"""A connection to one cluster on behalf of one person."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import TypeVar, final
+
+import grpc
+
+from resolute.api.experiments.v1 import access_service_pb2, access_service_pb2_grpc
+from resolute.client.connection.endpoint import Endpoint, find_endpoint
+from resolute.rpc.channel import TokenSource, open_channel
+
+StubT = TypeVar("StubT")
+_ACTING_SECONDS = 86_400
+
+
+@final
+class Session:
+    """Opens the channel when it is first used, and gives stubs on it. Safe to share between threads.
+
+    Args:
+        endpoint: The cluster.
+        user: Act as this user; empty for whoever the endpoint's token speaks for.
+        password: Lets this user in; empty to ask for the user's token with the endpoint's own.
+    """
+
+    def __init__(self, endpoint: Endpoint, *, user: str = "", password: str = "") -> None:
+        self.endpoint = endpoint
+        self.user = user
+        self._password = password
+        self._lock = threading.Lock()
+        self._channels: list[grpc.Channel] = []
+        self._channel: grpc.Channel | None = None
+
+    @classmethod
+    def find(
+        cls,
+        master: str = "",
+        *,
+        user: str = "",
+        password: str = "",
+        environment: Mapping[str, str] | None = None,
+    ) -> Session:
+        """Makes a session with the cluster that ``find_endpoint`` finds.
+
+        Args:
+            master: The cluster's address; empty to look in the environment and the home.
+            user: Act as this user.
+            password: Lets this user in; empty to ask for the user's token with the endpoint's own.
+            environment: Environment variables; None for this process's own.
+
+        Raises:
+            FailedPreconditionError: No cluster is named anywhere.
+            InvalidArgumentError: The address is not one.
+        """
+        endpoint = find_endpoint(master, environment=os.environ if environment is None else environment)
+        return cls(endpoint, user=user, password=password)
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def stub(self, make: Callable[[grpc.Channel], StubT]) -> StubT:
+        """Makes a stub of a service on this session's channel.
+
+        Args:
+            make: The generated stub class.
+        """
+        return make(self._open())
+
+    def close(self) -> None:
+        """Closes the channel; the next use opens another."""
+        with self._lock:
+            channels, self._channels, self._channel = self._channels, [], None
+        for channel in channels:
+            channel.close()
+
+    def _open(self) -> grpc.Channel:
+        with self._lock:
+            if self._channel is None:
+                token = self.endpoint.token
+                if self.user:
+                    # Whoever has a password needs no other token, and an old one must not be in the way.
+                    asking = self._connect(_no_token if self._password else token)
+                    token = _UserTokenSource(self.user, self._password, asking)
+                self._channel = self._connect(token)
+            return self._channel
+
+    def _connect(self, token: TokenSource) -> grpc.Channel:
+        channel = open_channel(
+            self.endpoint.address, token=token, root_certificate=self.endpoint.root_certificate
+        )
+        self._channels.append(channel)
+        return channel
+
+
+def _no_token() -> str:
+    return ""
+
+
+class _UserTokenSource:
+    """Asks once for another user's token, when the first call needs it."""
+
+    def __init__(self, user: str, password: str, channel: grpc.Channel) -> None:
+        self._user = user
+        self._password = password
+        self._access = access_service_pb2_grpc.AccessServiceStub(channel)
+        self._lock = threading.Lock()
+        self._token = ""
+
+    def __call__(self) -> str:
+        with self._lock:
+            if not self._token:
+                self._token = self._log_in() if self._password else self._ask()
+            return self._token
+
+    def _log_in(self) -> str:
+        request = access_service_pb2.LoginRequest(username=self._user, password=self._password)
+        return self._access.Login(request).token
+
+    def _ask(self) -> str:
+        request = access_service_pb2.CreateTokenRequest(
+            username=self._user, ttl_seconds=_ACTING_SECONDS, description="acting as another user"
+        )
+        return self._access.CreateToken(request).token

@@ -1,0 +1,188 @@
+"""The module functions of the client: one cluster for a whole script, logged in when first needed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from resolute.client.determined import Determined
+from resolute.client.objects.checkpoint import Checkpoint
+from resolute.client.objects.experiment import Experiment
+from resolute.client.objects.model import Model
+from resolute.client.objects.trial import Trial
+from resolute.client.objects.user import User
+from resolute.client.objects.workspace import Workspace
+from resolute.client.schema.ordering import ExperimentSortBy, ModelSortBy, OrderBy
+from resolute.client.schema.records import TrialMetrics
+from resolute.client.schema.states import ExperimentState
+
+
+class _DefaultClient:
+    """The cluster that the module functions talk to."""
+
+    cluster: Determined | None = None
+
+
+def login(
+    master: str | None = None,
+    user: str | None = None,
+    password: str | None = None,
+    cert_path: str | None = None,
+    cert_name: str | None = None,
+    noverify: bool = False,
+) -> None:
+    """Chooses the cluster and the user for the functions of this module; the arguments are ``Determined``'s.
+
+    Raises:
+        ValueError: The script is logged in already, perhaps because another function came first.
+    """
+    if _DefaultClient.cluster is not None:
+        raise ValueError("already logged in; call login() once, before everything else, or logout() first")
+    _DefaultClient.cluster = Determined(master, user, password, cert_path, cert_name, noverify)
+
+
+def logout() -> None:
+    """Closes the connection and forgets the cluster."""
+    if _DefaultClient.cluster is not None:
+        _DefaultClient.cluster.logout()
+        _DefaultClient.cluster = None
+
+
+def get_session_username() -> str:
+    """Gives the name of whoever the calls speak for."""
+    return _cluster().get_session_username()
+
+
+whoami = get_session_username
+
+
+def create_experiment(
+    config: str | os.PathLike[str] | Mapping[str, Any],
+    model_dir: str | os.PathLike[str] | None = None,
+    includes: Sequence[str | os.PathLike[str]] | None = None,
+    project_id: int | None = None,
+    template: str | None = None,
+) -> Experiment:
+    """Submits an experiment; see ``Determined.create_experiment``."""
+    return _cluster().create_experiment(config, model_dir, includes, project_id, template)
+
+
+def get_experiment(experiment_id: int | str) -> Experiment:
+    """Gives an experiment by its number or UUID."""
+    return _cluster().get_experiment(experiment_id)
+
+
+def list_experiments(
+    sort_by: ExperimentSortBy | None = None,
+    order_by: OrderBy | None = None,
+    experiment_ids: Sequence[int] | None = None,
+    labels: Sequence[str] | None = None,
+    users: Sequence[str] | None = None,
+    states: Sequence[ExperimentState] | None = None,
+    name: str | None = None,
+    project_id: int | None = None,
+) -> list[Experiment]:
+    """Lists experiments; see ``Determined.list_experiments``."""
+    return _cluster().list_experiments(
+        sort_by, order_by, experiment_ids, labels, users, states, name, project_id
+    )
+
+
+def create_user(username: str, admin: bool = False, password: str | None = None) -> User:
+    """Creates a user; see ``Determined.create_user``."""
+    return _cluster().create_user(username, admin, password)
+
+
+def get_user_by_name(user_name: str) -> User:
+    """Gives a user."""
+    return _cluster().get_user_by_name(user_name)
+
+
+def list_users() -> list[User]:
+    """Lists users by name."""
+    return _cluster().list_users()
+
+
+def create_workspace(name: str) -> Workspace:
+    """Creates a workspace."""
+    return _cluster().create_workspace(name)
+
+
+def get_workspace(name: str) -> Workspace:
+    """Gives a workspace."""
+    return _cluster().get_workspace(name)
+
+
+def list_workspaces() -> list[Workspace]:
+    """Lists workspaces by name."""
+    return _cluster().list_workspaces()
+
+
+def delete_workspace(name: str) -> None:
+    """Removes a workspace that holds no experiments."""
+    _cluster().delete_workspace(name)
+
+
+def get_trial(trial_id: int | str) -> Trial:
+    """Gives a trial by its number or UUID."""
+    return _cluster().get_trial(trial_id)
+
+
+def get_checkpoint(uuid: str) -> Checkpoint:
+    """Gives a committed checkpoint."""
+    return _cluster().get_checkpoint(uuid)
+
+
+def create_model(
+    name: str,
+    description: str | None = "",
+    metadata: Mapping[str, Any] | None = None,
+    labels: Sequence[str] | None = None,
+    workspace_name: str | None = None,
+) -> Model:
+    """Creates a model; see ``Determined.create_model``."""
+    return _cluster().create_model(name, description, metadata, labels, workspace_name)
+
+
+def get_model(identifier: int | str) -> Model:
+    """Gives a model by its name or its number."""
+    return _cluster().get_model(identifier)
+
+
+get_model_by_id = get_model
+
+
+def list_models(
+    sort_by: ModelSortBy = ModelSortBy.NAME,
+    order_by: OrderBy = OrderBy.ASCENDING,
+    name: str | None = None,
+    description: str | None = None,
+    model_id: int | None = None,
+    workspace_names: Sequence[str] | None = None,
+    workspace_ids: Sequence[int] | None = None,
+) -> list[Model]:
+    """Lists models; see ``Determined.list_models``."""
+    return _cluster().list_models(
+        sort_by, order_by, name, description, model_id, workspace_names, workspace_ids
+    )
+
+
+get_models = list_models
+
+
+def get_model_labels() -> list[str]:
+    """Lists the labels of all models, the most used first."""
+    return _cluster().get_model_labels()
+
+
+def iter_trials_metrics(trial_ids: Sequence[int], group: str | None = None) -> Iterator[TrialMetrics]:
+    """Yields what trials reported, trial by trial, in ``group`` or in all groups."""
+    return _cluster().iter_trials_metrics(trial_ids, group)
+
+
+def _cluster() -> Determined:
+    if _DefaultClient.cluster is None:
+        login()
+    assert _DefaultClient.cluster is not None
+    return _DefaultClient.cluster

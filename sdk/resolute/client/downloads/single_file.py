@@ -1,0 +1,125 @@
+"""Bringing single files of a checkpoint to their places."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from resolute.client.downloads.paths import DownloadPaths
+from resolute.client.downloads.sources import Source
+from resolute.client.downloads.workers import Cancellation
+from resolute.client.schema.records import FileRecord
+from resolute.errors import DataLossError
+from resolute.transfer.cache import FileCache
+from resolute.transfer.digests import hasher_for
+from resolute.transfer.disk import full_disk_errors
+from resolute.transfer.progress import Progress, count_attempt
+
+_PIECE = 1 << 18
+
+
+def is_intact(file: FileRecord, path: Path, *, stop: Cancellation) -> bool:
+    """Whether a file is in its place, with the bytes that were committed."""
+    if not path.is_file() or path.stat().st_size != file.size:
+        return False
+    summed = hasher_for(file.digest)
+    if summed is None:
+        return True
+    with path.open("rb") as content:
+        while piece := content.read(_PIECE):
+            stop.check()
+            summed.update(piece)
+    return summed.hexdigest() == file.digest.partition(":")[2]
+
+
+class FileFetcher:
+    """Brings files from the nearest place that has them; used by several threads.
+
+    Args:
+        source: Where the files come from.
+        places: Where they go.
+        cache: The machine's cache; None if it has none.
+        progress: Counts bytes.
+        stop: Says when to give up.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        places: DownloadPaths,
+        *,
+        cache: FileCache | None,
+        progress: Progress,
+        stop: Cancellation,
+    ) -> None:
+        self._source = source
+        self._places = places
+        self._cache = cache
+        self._progress = progress
+        self._stop = stop
+        self._fetched: list[tuple[str, Path]] = []
+
+    def keep(self) -> None:
+        """Keeps for others of this machine what came from the store."""
+        if self._cache is not None:
+            self._cache.keep(self._fetched)
+
+    def fetch(self, file: FileRecord) -> None:
+        """Brings a file to its place, whose directory is there.
+
+        Raises:
+            DataLossError: What came is not what was committed.
+            QuotaError: The disk is full.
+        """
+        self._stop.check()
+        path, partial = self._places.of(file.path), self._places.partial(file)
+        with full_disk_errors(f"write {path}", remedy="free some space and download again: it goes on here"):
+            if self._taken(file, partial):
+                self._progress.advance(file.size)
+            else:
+                self._receive(file, partial)
+                self._fetched.append((file.digest, path))
+        partial.replace(path)
+
+    def _taken(self, file: FileRecord, partial: Path) -> bool:
+        # What an interrupted download has left is worth more than a look into the cache.
+        if self._cache is None or partial.exists():
+            return False
+        if self._cache.take(file.digest, partial):
+            return True
+        partial.unlink(missing_ok=True)
+        return False
+
+    def _receive(self, file: FileRecord, partial: Path) -> None:
+        """Receives what is still missing, and sums up all of it on the way."""
+        summed = hasher_for(file.digest)
+        size = 0
+        have = partial.stat().st_size if partial.exists() else 0
+        with count_attempt(self._progress) as count:
+
+            def sum_up(piece: bytes | memoryview) -> None:
+                nonlocal size
+                self._stop.check()
+                if summed is not None:
+                    summed.update(piece)
+                size += len(piece)
+                count(len(piece))
+
+            with partial.open("r+b" if have else "wb") as output:
+
+                def take(piece: bytes | memoryview) -> None:
+                    output.write(piece)
+                    sum_up(piece)
+
+                while size < have and (piece := output.read(_PIECE)):
+                    sum_up(piece)
+                if size < file.size:
+                    self._source.read(file.path, size, take)
+            if size != file.size or (
+                summed is not None and summed.hexdigest() != file.digest.partition(":")[2]
+            ):
+                partial.unlink()
+                raise DataLossError(
+                    f"{file.path} arrived with {size} of {file.size} bytes, or with other content than its "
+                    f"digest {file.digest or 'says'}; try again, and if it stays so the stored file is "
+                    "damaged"
+                )

@@ -1,0 +1,318 @@
+"""An experiment as scripts use it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from resolute.client.downloads.model_definition import save_model_definition
+from resolute.client.objects.checkpoint import Checkpoint
+from resolute.client.objects.checkpoint_ranking import ranked, with_validations
+from resolute.client.objects.trial import Trial, check_sorting
+from resolute.client.schema.ordering import CheckpointSortBy, OrderBy, TrialSortBy
+from resolute.client.schema.records import ExperimentRecord, TrialRecord
+from resolute.client.schema.states import ExperimentState
+from resolute.client.services import Services
+from resolute.client.submission.config import config_text
+from resolute.errors import NotFoundError
+
+_EPOCH = datetime.fromtimestamp(0, tz=timezone.utc)
+
+
+class Experiment:
+    """A config with a model definition; it owns trials.
+
+    Attributes are as they were when the experiment was last read; ``reload`` reads it again.
+
+    Args:
+        services: The cluster.
+        record: What is known of it.
+    """
+
+    def __init__(self, services: Services, record: ExperimentRecord) -> None:
+        self._services = services
+        self._record = record
+
+    def __repr__(self) -> str:
+        return f"Experiment(id={self.id}, name={self.name!r}, state={self.state.name})"
+
+    @property
+    def id(self) -> int:
+        """Its number."""
+        return self._record.id
+
+    @property
+    def uuid(self) -> str:
+        """Its UUID."""
+        return self._record.uuid
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._record.name
+
+    @property
+    def description(self) -> str:
+        """Its description."""
+        return self._record.description
+
+    @property
+    def labels(self) -> set[str]:
+        """Its labels."""
+        return set(self._record.labels)
+
+    @property
+    def owner(self) -> str:
+        """Who submitted it."""
+        return self._record.owner
+
+    @property
+    def workspace(self) -> str:
+        """Name of the workspace that it belongs to."""
+        return self._record.workspace
+
+    @property
+    def project(self) -> str:
+        """Name of the project that it belongs to."""
+        return self._record.project
+
+    @property
+    def archived(self) -> bool:
+        """Whether it is hidden from lists."""
+        return self._record.archived
+
+    @property
+    def progress(self) -> float:
+        """Done share in [0, 1]."""
+        return self._record.progress
+
+    @property
+    def state(self) -> ExperimentState:
+        """Its state; for an active one what it is doing, such as ``RUNNING``."""
+        return ExperimentState.__members__.get(self._record.shown_state, self._record.state)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The whole config, defaults filled in."""
+        if self._record.config is None:
+            self.reload()
+        return dict(self._record.config or {})
+
+    def reload(self) -> None:
+        """Reads it again."""
+        self._record = self._services.experiments.get(self.uuid)
+
+    def activate(self) -> None:
+        """Lets it go on after a pause."""
+        self._record = self._services.experiments.activate(self.uuid)
+
+    def pause(self) -> None:
+        """Asks its trials to checkpoint and exit, and starts none."""
+        self._record = self._services.experiments.pause(self.uuid)
+
+    def cancel(self) -> None:
+        """Ends it after its trials had the chance to checkpoint."""
+        self._record = self._services.experiments.cancel(self.uuid)
+
+    def kill(self) -> None:
+        """Ends it at once."""
+        self._record = self._services.experiments.kill(self.uuid)
+
+    def continue_(self, config: Mapping[str, Any] | None = None) -> None:
+        """Lets it go on as itself, after its end too.
+
+        After a failure or a cancellation, trials that did not complete are tried again from their
+        checkpoints. The decisions of the search stay.
+
+        Args:
+            config: Fields of the config to change, such as a greater ``searcher.max_trials``; None for none.
+
+        Raises:
+            FailedPreconditionError: It has nothing to go on with, or is not where it could.
+            InvalidConfigError: A field cannot change in an experiment that goes on.
+        """
+        self._services.continuations.experiment(self.uuid, config=config_text(config) if config else "")
+        self.reload()
+
+    def fork(self, config: Mapping[str, Any] | None = None) -> Experiment:
+        """Creates an experiment from its config and its code, without weights.
+
+        Args:
+            config: Fields of the config to change; None for none.
+
+        Raises:
+            InvalidConfigError: The config is wrong; every fault is listed.
+        """
+        text = config_text(config) if config else ""
+        created = self._services.continuations.fork(self.uuid, config=text).experiment
+        assert created is not None
+        return Experiment(self._services, created)
+
+    def archive(self) -> None:
+        """Hides it from lists."""
+        self._record = self._services.experiments.archive(self.uuid, archived=True)
+
+    def unarchive(self) -> None:
+        """Shows it in lists again."""
+        self._record = self._services.experiments.archive(self.uuid, archived=False)
+
+    def delete(self) -> None:
+        """Removes it with all it has."""
+        self._record = self._services.experiments.delete(self.uuid)
+
+    def move_to_project(self, workspace_name: str, project_name: str) -> None:
+        """Moves it to another project; to another workspace only when it has ended."""
+        self._services.workspaces.move(self.uuid, workspace=workspace_name, project=project_name)
+        self.reload()
+
+    def download_code(self, output_dir: str | None = None) -> str:
+        """Fetches its model definition as a gzipped tar archive.
+
+        Args:
+            output_dir: Directory to write to; None for the current one.
+
+        Returns:
+            Path of the archive.
+        """
+        path = Path(output_dir or ".") / f"experiment_{self.id}_model_def.tgz"
+        return str(save_model_definition(self._services.experiments, self.uuid, path))
+
+    def iter_trials(
+        self,
+        sort_by: TrialSortBy = TrialSortBy.ID,
+        order_by: OrderBy = OrderBy.ASCENDING,
+        limit: int | None = None,
+    ) -> Iterator[Trial]:
+        """Yields its trials.
+
+        Args:
+            sort_by: What they are sorted by.
+            order_by: Direction.
+            limit: Only this many; None for all.
+        """
+        found = sorted(
+            self._services.trials.list(self.uuid),
+            key=_TRIAL_KEYS[sort_by],
+            reverse=order_by is OrderBy.DESCENDING,
+        )
+        for record in found[:limit]:
+            yield Trial(self._services, record)
+
+    def list_trials(
+        self, sort_by: TrialSortBy = TrialSortBy.ID, order_by: OrderBy = OrderBy.ASCENDING
+    ) -> list[Trial]:
+        """Lists its trials."""
+        return list(self.iter_trials(sort_by, order_by))
+
+    get_trials = list_trials
+
+    def await_first_trial(self, interval: float = 0.1) -> Trial:
+        """Waits until it has a trial.
+
+        Args:
+            interval: Kept for older scripts: the service tells of the trial at once.
+
+        Raises:
+            NotFoundError: It ended without one.
+        """
+        watch = self._services.experiments.watch(self.uuid, include_trials=True)
+        try:
+            for change in watch:
+                if change.trials:
+                    return Trial(self._services, min(change.trials, key=lambda trial: trial.id))
+        finally:
+            watch.cancel()
+        raise NotFoundError(f"experiment {self.id} ended without a trial")
+
+    def wait(self, interval: float = 5.0) -> ExperimentState:
+        """Waits until it ends.
+
+        Args:
+            interval: Kept for older scripts: the service tells of the end at once.
+
+        Returns:
+            The state that it ended in.
+
+        Raises:
+            ValueError: It is paused, so nobody knows when it will end.
+        """
+        watch = self._services.experiments.watch(self.uuid)
+        try:
+            for change in watch:
+                if change.experiment is None:
+                    continue
+                self._record = change.experiment
+                if self._record.state is ExperimentState.PAUSED:
+                    raise ValueError(
+                        f"experiment {self.id} is paused; activate it before waiting for its end"
+                    )
+        finally:
+            watch.cancel()
+        return self._record.state
+
+    def list_checkpoints(
+        self,
+        sort_by: CheckpointSortBy | str | None = None,
+        order_by: OrderBy | None = None,
+        max_results: int | None = None,
+    ) -> list[Checkpoint]:
+        """Lists the checkpoints of its trials.
+
+        Args:
+            sort_by: An attribute, or the name of a validation metric; None for the best first by the
+                experiment's own metric.
+            order_by: Direction; goes together with ``sort_by``.
+            max_results: Only this many; None for all.
+
+        Raises:
+            AssertionError: Only one of ``sort_by`` and ``order_by`` is given.
+        """
+        check_sorting(sort_by, order_by)
+        found = with_validations(
+            self._services.checkpoints.of_experiment(self.uuid),
+            self._services.trials.list(self.uuid),
+            metrics=self._services.metrics,
+        )
+        sorted_items = ranked(found, self._record, sort_by=sort_by, order_by=order_by)[:max_results]
+        return [Checkpoint(self._services, item.checkpoint, validation=item) for item in sorted_items]
+
+    def top_checkpoint(self, sort_by: str | None = None, smaller_is_better: bool | None = None) -> Checkpoint:
+        """Gives its best checkpoint.
+
+        Args:
+            sort_by: The validation metric that decides; None for its own.
+            smaller_is_better: With ``sort_by``: whether smaller values are better.
+
+        Raises:
+            NotFoundError: It has none.
+        """
+        found = self.top_n_checkpoints(1, sort_by, smaller_is_better)
+        if not found:
+            raise NotFoundError(f"experiment {self.id} has no checkpoint yet")
+        return found[0]
+
+    def top_n_checkpoints(
+        self, limit: int, sort_by: str | None = None, smaller_is_better: bool | None = None
+    ) -> list[Checkpoint]:
+        """Lists its best checkpoints, the best first; the arguments are those of ``top_checkpoint``.
+
+        Raises:
+            AssertionError: Only one of ``sort_by`` and ``smaller_is_better`` is given.
+        """
+        if (sort_by is None) != (smaller_is_better is None):
+            raise AssertionError("sort_by and smaller_is_better must be given together")
+        if sort_by is None:
+            return self.list_checkpoints(max_results=limit)
+        order_by = OrderBy.ASCENDING if smaller_is_better else OrderBy.DESCENDING
+        return self.list_checkpoints(sort_by, order_by, limit)
+
+
+_TRIAL_KEYS: Mapping[TrialSortBy, Callable[[TrialRecord], Any]] = {
+    TrialSortBy.ID: lambda trial: trial.id,
+    TrialSortBy.START_TIME: lambda trial: trial.create_time or _EPOCH,
+    TrialSortBy.END_TIME: lambda trial: trial.end_time or _EPOCH,
+    TrialSortBy.STATE: lambda trial: trial.state.value,
+    TrialSortBy.RESTARTS: lambda trial: trial.restarts,
+}

@@ -1,0 +1,263 @@
+"""Models as scripts use them: names under which checkpoints are kept as versions."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from resolute.client.objects.checkpoint import Checkpoint
+from resolute.client.remote.models import ModelUpdate
+from resolute.client.schema.records import ModelRecord, ModelVersionRecord, TrialMetrics
+from resolute.client.services import Services
+from resolute.errors import NotFoundError
+
+
+class Model:
+    """A name under which checkpoints are versions. Nothing deletes a checkpoint that is one.
+
+    Args:
+        services: The cluster.
+        record: What is known of it.
+    """
+
+    def __init__(self, services: Services, record: ModelRecord) -> None:
+        self._services = services
+        self._record = record
+
+    def __repr__(self) -> str:
+        return f"Model(name={self.name!r}, versions={self._record.version_count})"
+
+    @property
+    def model_id(self) -> int:
+        """Its number."""
+        return self._record.id
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._record.name
+
+    @property
+    def description(self) -> str:
+        """One line about it."""
+        return self._record.description
+
+    @property
+    def notes(self) -> str:
+        """Longer text, Markdown."""
+        return self._record.notes
+
+    @property
+    def labels(self) -> list[str]:
+        """ModelUpdate to find it by."""
+        return list(self._record.labels)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """Free metadata."""
+        return dict(self._record.metadata)
+
+    @property
+    def workspace(self) -> str:
+        """Name of the workspace that it belongs to."""
+        return self._record.workspace
+
+    @property
+    def username(self) -> str:
+        """Who created it."""
+        return self._record.owner
+
+    @property
+    def archived(self) -> bool:
+        """Whether it is hidden from lists and takes no versions."""
+        return self._record.archived
+
+    @property
+    def creation_time(self) -> datetime | None:
+        """When it was created."""
+        return self._record.create_time
+
+    @property
+    def last_updated_time(self) -> datetime | None:
+        """When it or a version of it was changed last."""
+        return self._record.update_time
+
+    def get_version(self, version: int = -1) -> ModelVersion | None:
+        """Gives a version; the latest for -1. None if there is none."""
+        try:
+            found = self._services.models.version(self._record.uuid, max(version, 0))
+        except NotFoundError:
+            return None
+        return ModelVersion(self._services, found)
+
+    def list_versions(self) -> list[ModelVersion]:
+        """Lists its versions, newest first."""
+        return [
+            ModelVersion(self._services, found) for found in self._services.models.versions(self._record.uuid)
+        ]
+
+    get_versions = list_versions
+
+    def register_version(
+        self,
+        checkpoint_uuid: str,
+        name: str = "",
+        comment: str = "",
+        notes: str = "",
+        labels: Sequence[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+    ) -> ModelVersion:
+        """Registers a committed checkpoint as the next version.
+
+        Raises:
+            FailedPreconditionError: The model is archived.
+            NotFoundError: There is no such checkpoint.
+        """
+        changes = ModelUpdate(
+            name=name, description=comment, notes=notes, labels=labels, metadata_patch=metadata or {}
+        )
+        registered = self._services.models.register(self._record.uuid, checkpoint_uuid, changes)
+        return ModelVersion(self._services, registered)
+
+    def add_metadata(self, metadata: Mapping[str, Any]) -> None:
+        """Sets keys of the metadata."""
+        self._change(ModelUpdate(metadata_patch=metadata))
+
+    def remove_metadata(self, keys: Sequence[str]) -> None:
+        """Removes keys of the metadata."""
+        self._change(ModelUpdate(metadata_patch=dict.fromkeys(keys)))
+
+    def set_labels(self, labels: Sequence[str]) -> None:
+        """Puts labels in the place of those that were there."""
+        self._change(ModelUpdate(labels=labels))
+
+    def set_description(self, description: str) -> None:
+        """Sets its line."""
+        self._change(ModelUpdate(description=description))
+
+    def move_to_workspace(self, workspace_name: str) -> None:
+        """Makes it belong to another workspace."""
+        self._record = self._services.models.update(
+            self._record.uuid, ModelUpdate(), workspace=workspace_name
+        )
+
+    def archive(self) -> None:
+        """Hides it from lists; it takes no versions from then on."""
+        self._record = self._services.models.update(self._record.uuid, ModelUpdate(), archived=True)
+
+    def unarchive(self) -> None:
+        """Undoes ``archive``."""
+        self._record = self._services.models.update(self._record.uuid, ModelUpdate(), archived=False)
+
+    def delete(self) -> None:
+        """Removes it with its versions; their checkpoints stay, and may be deleted from then on."""
+        self._services.models.delete(self._record.uuid)
+
+    def reload(self) -> None:
+        """Reads it again."""
+        self._record = self._services.models.get(self._record.uuid)
+
+    def _change(self, changes: ModelUpdate) -> None:
+        self._record = self._services.models.update(self._record.uuid, changes)
+
+
+class ModelVersion:
+    """A checkpoint as a version of a model.
+
+    Args:
+        services: The cluster.
+        record: What is known of it.
+    """
+
+    def __init__(self, services: Services, record: ModelVersionRecord) -> None:
+        self._services = services
+        self._record = record
+
+    def __repr__(self) -> str:
+        return f"ModelVersion(model={self._record.model.name!r}, version={self.model_version})"
+
+    @property
+    def model_version(self) -> int:
+        """Its number, from 1."""
+        return self._record.version
+
+    @property
+    def model_id(self) -> int:
+        """Number of the model."""
+        return self._record.model.id
+
+    @property
+    def model_name(self) -> str:
+        """Name of the model."""
+        return self._record.model.name
+
+    @functools.cached_property
+    def checkpoint(self) -> Checkpoint:
+        """The checkpoint, with its files."""
+        return Checkpoint(self._services, self._services.checkpoints.get(self._record.checkpoint.uuid))
+
+    @property
+    def name(self) -> str:
+        """A name of its own."""
+        return self._record.name
+
+    @property
+    def comment(self) -> str:
+        """One line about it."""
+        return self._record.comment
+
+    @property
+    def notes(self) -> str:
+        """Longer text, Markdown."""
+        return self._record.notes
+
+    @property
+    def labels(self) -> list[str]:
+        """ModelUpdate to find it by."""
+        return list(self._record.labels)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """Free metadata."""
+        return dict(self._record.metadata)
+
+    @property
+    def username(self) -> str:
+        """Who registered it."""
+        return self._record.owner
+
+    @property
+    def creation_time(self) -> datetime | None:
+        """When it was registered."""
+        return self._record.create_time
+
+    def set_name(self, name: str) -> None:
+        """Gives it a name."""
+        self._change(ModelUpdate(name=name))
+
+    def set_notes(self, notes: str) -> None:
+        """Sets its notes."""
+        self._change(ModelUpdate(notes=notes))
+
+    def delete(self) -> None:
+        """Removes it; its checkpoint stays, and may be deleted from then on."""
+        self._services.models.delete_version(self._record.model.uuid, self.model_version)
+
+    def get_metrics(self, group: str | None = None) -> list[TrialMetrics]:
+        """Gives what the checkpoint's trial reported at its steps, in ``group`` or in all groups."""
+        return self.checkpoint.get_metrics(group)
+
+    def iter_metrics(self, group: str | None = None) -> Iterator[TrialMetrics]:
+        """Yields what ``get_metrics`` gives."""
+        yield from self.get_metrics(group)
+
+    def reload(self) -> None:
+        """Reads it again."""
+        self._record = self._services.models.version(self._record.model.uuid, self.model_version)
+
+    def _change(self, changes: ModelUpdate) -> None:
+        self._record = self._services.models.update_version(
+            self._record.model.uuid, self.model_version, changes
+        )

@@ -1,0 +1,238 @@
+"""A trial as scripts use it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from resolute.client.objects.checkpoint import Checkpoint
+from resolute.client.objects.checkpoint_ranking import ranked, with_validations
+from resolute.client.objects.live_metric import watch_metric
+from resolute.client.remote.logs import LineFilter
+from resolute.client.schema.ordering import CheckpointSortBy, OrderBy
+from resolute.client.schema.records import MetricSummary, SeriesPoint, TrialMetrics, TrialRecord
+from resolute.client.schema.states import LogLevel, TrialState
+from resolute.client.services import Services
+from resolute.client.submission.config import config_text
+from resolute.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from resolute.client.objects.experiment import Experiment
+
+
+class Trial:
+    """One set of hyperparameters being trained.
+
+    Args:
+        services: The cluster.
+        record: What is known of it.
+    """
+
+    def __init__(self, services: Services, record: TrialRecord) -> None:
+        self._services = services
+        self._record = record
+
+    def __repr__(self) -> str:
+        return f"Trial(id={self.id}, state={self.state.name})"
+
+    @property
+    def id(self) -> int:
+        """Its number."""
+        return self._record.id
+
+    @property
+    def uuid(self) -> str:
+        """Its UUID."""
+        return self._record.uuid
+
+    @property
+    def experiment_id(self) -> int:
+        """Number of its experiment."""
+        return self._record.experiment_id
+
+    @property
+    def hparams(self) -> dict[str, Any]:
+        """Its hyperparameters."""
+        return dict(self._record.hparams)
+
+    @property
+    def state(self) -> TrialState:
+        """Its state when it was last read."""
+        return self._record.state
+
+    @property
+    def summary_metrics(self) -> list[MetricSummary]:
+        """Every metric that it reported, summarized."""
+        return self._services.metrics.summaries([self.uuid])
+
+    def reload(self) -> None:
+        """Reads it again."""
+        self._record = self._services.trials.get(self.uuid)
+
+    def kill(self) -> None:
+        """Ends it at once; its experiment goes on."""
+        self._record = self._services.trials.kill(self.uuid)
+
+    def continue_(self, config: Mapping[str, Any] | None = None) -> Experiment:
+        """Creates an experiment whose one trial starts from the weights of this one; its steps begin at zero.
+
+        Args:
+            config: Fields of its experiment's config to change; None for none.
+
+        Raises:
+            FailedPreconditionError: It has no checkpoint.
+            InvalidConfigError: The config is wrong; every fault is listed.
+        """
+        from resolute.client.objects.experiment import Experiment  # which imports this module
+
+        text = config_text(config) if config else ""
+        created = self._services.continuations.trial(self.uuid, config=text).experiment
+        assert created is not None
+        return Experiment(self._services, created)
+
+    def iter_logs(  # noqa: PLR0913 - the documented signature
+        self,
+        follow: bool = False,
+        *,
+        head: int | None = None,
+        tail: int | None = None,
+        container_ids: list[str] | None = None,
+        rank_ids: list[int] | None = None,
+        stdtypes: list[str] | None = None,
+        min_level: LogLevel | None = None,
+        timestamp_before: datetime | None = None,
+        timestamp_after: datetime | None = None,
+        sources: list[str] | None = None,
+        search_text: str | None = None,
+    ) -> Iterator[str]:
+        """Yields its log, each line with its newline.
+
+        Args:
+            follow: Go on until the trial has ended.
+            head: Only this many of the oldest lines; not together with ``tail`` or ``follow``.
+            tail: Only this many of the newest lines, and with ``follow`` those that come after them.
+            container_ids: Only lines of these containers.
+            rank_ids: Only lines of these ranks.
+            stdtypes: Only "stdout" or "stderr".
+            min_level: Only lines of at least this severity.
+            timestamp_before: Only lines before this time.
+            timestamp_after: Only lines since this time.
+            sources: Only lines of these writers: "task", or a part of the platform.
+            search_text: Only lines that contain this text, in any case.
+
+        Raises:
+            ValueError: ``head`` comes together with ``tail`` or ``follow``.
+        """
+        if head is not None and (tail is not None or follow):
+            raise ValueError("head cannot be combined with tail or follow")
+        wanted = LineFilter(
+            ranks=tuple(rank_ids or ()),
+            min_level=min_level or LogLevel.UNSPECIFIED,
+            time_from=timestamp_after,
+            time_until=timestamp_before,
+            text=search_text or "",
+            stdtypes=tuple(stdtypes or ()),
+            origins=tuple(sources or ()),
+            containers=tuple(container_ids or ()),
+        )
+        for line in self._services.logs.read(self.uuid, wanted, head=head, tail=tail, follow=follow):
+            yield line.message + "\n"
+
+    logs = iter_logs
+
+    def iter_metrics(self, group: str | None = None) -> Iterator[TrialMetrics]:
+        """Yields what it reported, in ``group`` or in all groups."""
+        return self._services.metrics.reports(self._record, group=group or "")
+
+    def watch_metric(
+        self, name: str, *, group: str = "training", max_points: int = 0
+    ) -> Iterator[list[SeriesPoint]]:
+        """Yields the points of a metric after each change, until the trial has ended.
+
+        Args:
+            name: The metric; nested names are joined by a dot.
+            group: Its group.
+            max_points: About how many points are given at most, so that extremes stay; zero for 1000.
+        """
+        return watch_metric(self._services, self._record, group=group, name=name, max_points=max_points)
+
+    def list_checkpoints(
+        self,
+        sort_by: CheckpointSortBy | str | None = None,
+        order_by: OrderBy | None = None,
+        max_results: int | None = None,
+    ) -> list[Checkpoint]:
+        """Lists its checkpoints.
+
+        Args:
+            sort_by: An attribute, or the name of a validation metric; None for the best first by the
+                experiment's own metric.
+            order_by: Direction; goes together with ``sort_by``.
+            max_results: Only this many; None for all.
+
+        Raises:
+            AssertionError: Only one of ``sort_by`` and ``order_by`` is given.
+        """
+        check_sorting(sort_by, order_by)
+        experiment = self._services.experiments.get(self._record.experiment_uuid)
+        found = with_validations(
+            self._services.checkpoints.of_trial(self.uuid), [self._record], metrics=self._services.metrics
+        )
+        sorted_items = ranked(found, experiment, sort_by=sort_by, order_by=order_by)[:max_results]
+        return [Checkpoint(self._services, item.checkpoint, validation=item) for item in sorted_items]
+
+    def select_checkpoint(
+        self,
+        latest: bool = False,
+        best: bool = False,
+        uuid: str | None = None,
+        sort_by: str | None = None,
+        smaller_is_better: bool | None = None,
+    ) -> Checkpoint:
+        """Gives one of its checkpoints.
+
+        Args:
+            latest: The one with the most steps.
+            best: The one with the best validation.
+            uuid: The one with this UUID.
+            sort_by: With ``best``: the validation metric that decides; None for the experiment's own.
+            smaller_is_better: With ``sort_by``: whether smaller values are better.
+
+        Raises:
+            AssertionError: Not exactly one of ``latest``, ``best`` and ``uuid`` is given, or only one of
+                ``sort_by`` and ``smaller_is_better``.
+            NotFoundError: It has no such checkpoint.
+        """
+        if sum((latest, best, uuid is not None)) != 1:
+            raise AssertionError("exactly one of latest, best and uuid must be given")
+        if (sort_by is None) != (smaller_is_better is None):
+            raise AssertionError("sort_by and smaller_is_better must be given together")
+        if uuid is not None:
+            return self._with_uuid(uuid)
+        if latest:
+            found = self.list_checkpoints(CheckpointSortBy.BATCH_NUMBER, OrderBy.DESCENDING, 1)
+        elif sort_by is None:
+            found = self.list_checkpoints(max_results=1)
+        else:
+            order_by = OrderBy.ASCENDING if smaller_is_better else OrderBy.DESCENDING
+            found = self.list_checkpoints(sort_by, order_by, 1)
+        if not found:
+            raise NotFoundError(f"trial {self.id} has no checkpoint yet")
+        return found[0]
+
+    def _with_uuid(self, uuid: str) -> Checkpoint:
+        record = self._services.checkpoints.get(uuid)
+        if record.trial_uuid != self.uuid:
+            raise NotFoundError(f"checkpoint {uuid} is not one of trial {self.id}")
+        return Checkpoint(self._services, record)
+
+
+def check_sorting(sort_by: object, order_by: object) -> None:
+    """Makes sure that a sort key comes with its direction.
+
+    Raises:
+        AssertionError: Only one of them is given.
+    """
+    if (sort_by is None) != (order_by is None):
+        raise AssertionError("sort_by and order_by must be given together, or neither of them")

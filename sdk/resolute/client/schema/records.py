@@ -1,0 +1,317 @@
+"""What the services tell, as plain immutable values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from resolute.client.schema.states import CheckpointState, ExperimentState, LogLevel, RunOutcome, TrialState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExperimentRecord:
+    """An experiment at one moment."""
+
+    id: int
+    """The small number that people use."""
+    uuid: str
+    name: str
+    description: str
+    labels: tuple[str, ...]
+    state: ExperimentState
+    activity: str
+    """What an ACTIVE experiment is doing: QUEUED, STARTING or RUNNING; empty otherwise."""
+    archived: bool
+    owner: str
+    workspace: str
+    project: str
+    progress: float
+    """Done share in [0, 1]."""
+    config: dict[str, Any] | None
+    """The whole config, defaults filled in; None in lists and watches."""
+    create_time: datetime | None
+    end_time: datetime | None
+    trial_count: int
+    searcher_name: str
+    searcher_metric: str
+    smaller_is_better: bool
+    failure: str
+    """Why it is in ERROR; empty otherwise."""
+    revision: int
+    model_definition_size: int
+    """Compressed bytes."""
+    unmanaged: bool = False
+    """Whether its trials run outside of the cluster."""
+    external_id: str = ""
+    """What names it there; empty for none."""
+    explanation: str = ""
+    """Why the first of its waiting trials waits; empty when none does."""
+
+    @property
+    def shown_state(self) -> str:
+        """The activity of an active experiment, else its state."""
+        return self.activity or self.state.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """One attempt to execute a trial."""
+
+    run: int
+    """Number within the trial, from 1."""
+    allocation_id: str
+    outcome: RunOutcome
+    exit_code: int | None
+    """None while it runs and when it is unknown."""
+    start_time: datetime | None
+    end_time: datetime | None
+    slot_ids: tuple[int, ...]
+    failure: str
+    """The first failing rank's last words."""
+    log_policies: tuple[str, ...]
+    """What log policies did because of its lines."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialRecord:
+    """A trial at one moment."""
+
+    id: int
+    """The small number that people use."""
+    uuid: str
+    experiment_id: int
+    experiment_uuid: str
+    request_id: str
+    state: TrialState
+    hparams: dict[str, Any]
+    seed: int
+    restarts: int
+    run: int
+    """Number of the latest run; zero before the first."""
+    status: str
+    """What its own code last said it is doing."""
+    explanation: str
+    """Why it waits or failed."""
+    latest_checkpoint: str
+    """UUID; empty for none."""
+    steps_completed: int
+    """Steps at that checkpoint."""
+    create_time: datetime | None
+    end_time: datetime | None
+    revision: int
+    runs: tuple[RunRecord, ...]
+    """Empty in lists and watches."""
+    pids: tuple[int, ...]
+    excluded_nodes: tuple[int, ...]
+    """Nodes that log policies keep it from."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileRecord:
+    """One file of a checkpoint; directories end in "/" and have size zero."""
+
+    path: str
+    size: int
+    digest: str
+    """``algorithm:hex``; empty for directories."""
+    home: str = ""
+    """Where a bucket has its bytes, ``UUID/path``, when an earlier checkpoint sent them; else empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryStorage:
+    """Checkpoints are subdirectories of a directory."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class BucketStorage:
+    """Checkpoints are objects of a bucket."""
+
+    bucket: str
+    """Its name; for Azure that of the container."""
+    prefix: str
+    endpoint_url: str
+    """Address of the store; empty for the provider's own, for Azure for the account of the cluster."""
+    type: str = "s3"
+    """``s3``, ``gcs`` or ``azure``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointRecord:
+    """A committed checkpoint."""
+
+    uuid: str
+    state: CheckpointState
+    trial_uuid: str
+    experiment_uuid: str
+    run: int
+    steps_completed: int
+    files: tuple[FileRecord, ...]
+    metadata: dict[str, Any]
+    create_time: datetime | None
+    commit_time: datetime | None
+    total_size: int
+    storage: DirectoryStorage | BucketStorage | None
+    file_count: int = 0
+    """How many files and directories there are; lists leave out files where there are very many."""
+    pinned: bool = False
+    """Whether nothing deletes it until it is unpinned."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRecord:
+    """A name under which checkpoints are versions."""
+
+    uuid: str
+    id: int
+    """Number for people."""
+    name: str
+    description: str
+    notes: str
+    labels: tuple[str, ...]
+    metadata: dict[str, Any]
+    workspace: str
+    owner: str
+    archived: bool
+    version_count: int
+    create_time: datetime | None
+    update_time: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelVersionRecord:
+    """A checkpoint as a version of a model."""
+
+    model: ModelRecord
+    version: int
+    checkpoint: CheckpointRecord
+    """Without its files."""
+    name: str
+    comment: str
+    notes: str
+    labels: tuple[str, ...]
+    metadata: dict[str, Any]
+    owner: str
+    create_time: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineRecord:
+    """One line of a trial's log."""
+
+    line_id: int
+    """Order of arrival over the whole service."""
+    time: datetime | None
+    message: str
+    level: LogLevel
+    rank: int | None
+    stdtype: str
+    """Either "stdout" or "stderr"; empty for lines of the platform."""
+    run: int
+    trial_uuid: str
+    origin: str
+    container: str
+    agent: str
+    """Machine it was written on; empty when unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class BestRecord:
+    """The best validation of a trial."""
+
+    trial_uuid: str
+    metric: str
+    value: float
+    steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrialMetrics:
+    """One report of a trial."""
+
+    trial_id: int
+    trial_run_id: int
+    steps_completed: int
+    end_time: datetime | None
+    metrics: dict[str, Any]
+    group: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricSummary:
+    """What is known of one metric of one trial."""
+
+    trial_uuid: str
+    group: str
+    name: str
+    count: int
+    mean: float | None
+    min: float | None
+    max: float | None
+    last: Any
+    last_steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesPoint:
+    """One value of a metric."""
+
+    steps: int
+    value: float
+    time: float
+    """Unix time."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlotRecord:
+    """One slot of the cluster."""
+
+    slot_id: int
+    kind: str
+    allocation_id: str
+    trial_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterRecord:
+    """The cluster as a whole."""
+
+    cluster_id: str
+    version: str
+    slots: tuple[SlotRecord, ...]
+    queued_trials: int
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateRecord:
+    """A named part of a config."""
+
+    name: str
+    config: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRecord:
+    """An experiment that has not ended, in the queue."""
+
+    experiment_id: int
+    """The small number that people use."""
+    name: str
+    owner: str
+    state: ExperimentState
+    priority: int
+    """Urgency from 1 (most) to 99."""
+    weight: float
+    """Share of slots among experiments of the same priority."""
+    max_slots: int | None
+    """Most slots that it may hold; None for no limit."""
+    slots_per_trial: int
+    held_slots: int
+    queued_trials: int
+    allocated_trials: int
+    """Trials that hold slots."""
+    explanation: str
+    """Why its first waiting trial waits; empty when none does."""

@@ -1,0 +1,52 @@
+"""Checkpoints that are sent while training goes on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+
+class BackgroundWorker:
+    """Does one piece of work at a time beside the thread that asks for it.
+
+    A failure is raised to whoever waits next: nothing that went wrong stays unsaid.
+    """
+
+    def __init__(self) -> None:
+        self._thread: threading.Thread | None = None
+        self._failure: BaseException | None = None
+
+    def begin(self, work: Callable[[], None]) -> None:
+        """Begins work, once the work before has ended.
+
+        Raises:
+            Exception: The work before failed: its own error; the new one is not begun.
+        """
+        self.wait()
+        self._thread = threading.Thread(target=self._run, args=(work,), name="resolute-checkpoint-background")
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Waits for the work under way, if there is any.
+
+        Raises:
+            Exception: The work failed: its own error, told once.
+        """
+        thread, self._thread = self._thread, None
+        if thread is None:
+            return
+        try:
+            thread.join()
+        except BaseException:
+            # Interrupted: it is still under way.
+            self._thread = thread
+            raise
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+    def _run(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException as failure:  # noqa: BLE001 - raised again by the one that waits
+            self._failure = failure

@@ -1,0 +1,107 @@
+"""Files that need not be sent, because the store has them of an earlier checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from resolute.core.checkpoint.files.manifest import FileEntry, hash_files
+
+_AT_ONCE = 10_000
+_ENTRY_BYTES = 100
+_REQUEST_BYTES = 2 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Reusable:
+    """What the registry knows of files."""
+
+    candidates: frozenset[str] = frozenset()
+    """Paths of files without a digest, of a size that the latest checkpoint has too."""
+    held: Mapping[str, str] = field(default_factory=dict)
+    """Where the bytes of files lie, by path: ``<checkpoint id>/<path>``."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file that the store has."""
+
+    entry: FileEntry
+    home: str
+    """Where its bytes lie: ``<checkpoint id>/<path>``."""
+
+
+class FileIndex(Protocol):
+    """Knows the files of the experiment's earlier checkpoints."""
+
+    def reuse(self, checkpoint_id: str, files: Sequence[FileEntry]) -> Reusable:
+        """Says which files need not be sent for a checkpoint; those without a digest may turn out so."""
+
+
+class Reuse:
+    """Finds files that need not be sent, with as little reading as can be.
+
+    A file is summed up beforehand only if the latest checkpoint has one of its size. One that turned out to
+    be another is sent right away from then on, until it is the same twice in a row.
+
+    Args:
+        file_index: Knows what there is.
+    """
+
+    def __init__(self, file_index: FileIndex) -> None:
+        self._file_index = file_index
+        self._changing: set[str] = set()
+        self._last: dict[str, str] = {}
+
+    def find(self, checkpoint_id: str, source: Path, paths: Iterable[str]) -> dict[str, StoredFile]:
+        """Finds files that the store has.
+
+        Args:
+            checkpoint_id: The checkpoint that is being written.
+            source: Directory of its files.
+            paths: The files.
+
+        Returns:
+            Those that need not be sent, by path.
+        """
+        unsure = [
+            FileEntry(path, (source / path).stat().st_size, "")
+            for path in paths
+            if not path.endswith("/") and path not in self._changing
+        ]
+        candidates: set[str] = set()
+        for batch in _batches(unsure):
+            candidates |= self._file_index.reuse(checkpoint_id, batch).candidates
+        summed = {entry.path: entry for entry in hash_files(source, sorted(candidates))}
+        held: dict[str, StoredFile] = {}
+        for batch in _batches(summed.values()):
+            homes = self._file_index.reuse(checkpoint_id, batch).held
+            held |= {path: StoredFile(summed[path], home) for path, home in homes.items()}
+        return held
+
+    def sent(self, entries: Iterable[FileEntry]) -> None:
+        """Takes note of files that were sent."""
+        for entry in entries:
+            last = self._last.get(entry.path)
+            if last == entry.digest:
+                self._changing.discard(entry.path)
+            elif last is not None:
+                self._changing.add(entry.path)
+            self._last[entry.path] = entry.digest
+
+
+def _batches(entries: Iterable[FileEntry]) -> Iterator[list[FileEntry]]:
+    """Cuts a list into parts that fit a request."""
+    batch: list[FileEntry] = []
+    size = 0
+    for entry in entries:
+        bytes_ = len(entry.path.encode()) + _ENTRY_BYTES
+        if batch and (len(batch) == _AT_ONCE or size + bytes_ > _REQUEST_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(entry)
+        size += bytes_
+    if batch:
+        yield batch

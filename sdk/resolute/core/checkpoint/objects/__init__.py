@@ -1,1 +1,0 @@
-"""Object stores reached with credentials of one's own: one protocol, one module a kind of store."""

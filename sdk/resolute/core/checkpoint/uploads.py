@@ -1,0 +1,256 @@
+"""Takes checkpoints from directories of the ranks to a store: alone, or with a share of every rank."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from resolute.core.checkpoint.collective_steps import run_on_all_ranks
+from resolute.core.checkpoint.files.manifest import (
+    METADATA_FILE,
+    FileEntry,
+    Selector,
+    describe_files,
+    list_directory,
+    selected,
+    sync_directories,
+    write_metadata,
+)
+from resolute.core.checkpoint.files.progress_log import log_progress
+from resolute.core.checkpoint.registry import CheckpointRegistry
+from resolute.core.checkpoint.shards import (
+    DirectoryId,
+    assign_uploads,
+    merge_resources,
+    merged_metadata,
+    uploading_ranks,
+)
+from resolute.core.checkpoint.stores.base import CheckpointStore
+from resolute.core.distributed import DistributedContext
+
+
+@dataclass(frozen=True, slots=True)
+class _Contribution:
+    """What one rank brings to a checkpoint."""
+
+    directory: DirectoryId | None
+    selective: bool
+    resources: Mapping[str, int]
+    metadata: Mapping[str, Any] | None
+
+
+class Uploader:
+    """Writes checkpoints.
+
+    Args:
+        dist: The other processes.
+        store: Where files go.
+        registry: Says what counts.
+        flush: Waits until this process's reports have arrived, so that no checkpoint is ahead of its metrics.
+        committed: Called on the chief after each checkpoint.
+    """
+
+    def __init__(
+        self,
+        dist: DistributedContext,
+        *,
+        store: CheckpointStore,
+        registry: CheckpointRegistry,
+        flush: Callable[[], None],
+        committed: Callable[[], None],
+    ) -> None:
+        self._dist = dist
+        self.store = store
+        self.registry = registry
+        self.flush = flush
+        self._committed = committed
+
+    def begin(self) -> str:
+        """Chooses the identifier of a checkpoint and announces it."""
+        checkpoint_id = str(uuid.uuid4())
+        self.registry.begin(checkpoint_id)
+        return checkpoint_id
+
+    def alone(self, source: Path, metadata: Mapping[str, Any] | None, selector: Selector | None) -> str:
+        """Writes a checkpoint from a directory of this process; returns its identifier."""
+        self.registry.prepare(metadata)
+        write_metadata(source, dict(metadata or {}))
+        checkpoint_id = self.begin()
+        with self.abort_on_error(checkpoint_id):
+            self.write_and_commit(checkpoint_id, source, metadata, selector)
+        return checkpoint_id
+
+    def write_and_commit(
+        self,
+        checkpoint_id: str,
+        source: Path,
+        metadata: Mapping[str, Any] | None,
+        selector: Selector | None = None,
+    ) -> None:
+        """Commits what lies in a directory of this process."""
+        write_metadata(source, dict(metadata or {}))
+        paths = selected(list_directory(source), selector)
+        files = self.store.write(checkpoint_id, source, [*paths, METADATA_FILE])
+        self.finish(checkpoint_id, files, metadata)
+
+    def commit_in_place(
+        self, checkpoint_id: str, directory: Path, metadata: Mapping[str, Any] | None
+    ) -> None:
+        """Commits what was written directly into the store."""
+        write_metadata(directory, dict(metadata or {}))
+        sizes = list_directory(directory)
+        paths = list(sizes)
+        progress = log_progress(f"checkpoint {checkpoint_id} is summed up", sum(sizes.values()))
+        files = describe_files(directory, paths, progress=progress)
+        sync_directories(directory, paths)
+        self.finish(checkpoint_id, files, metadata)
+
+    def finish(
+        self, checkpoint_id: str, files: Sequence[FileEntry], metadata: Mapping[str, Any] | None
+    ) -> None:
+        """Makes a checkpoint count, after the reports before it."""
+        prepared = self.registry.prepare(metadata)
+        self.flush()
+        self.registry.commit(checkpoint_id, files=files, metadata=prepared)
+        self._committed()
+
+    def abort_on_error(self, checkpoint_id: str) -> AbortOnError:
+        """Returns a context that aborts a begun checkpoint if its block fails."""
+        return AbortOnError(self.registry, checkpoint_id)
+
+    def shards(
+        self,
+        source: Path | None,
+        metadata: Mapping[str, Any] | None,
+        selector: Selector | None,
+        *,
+        checkpoint_id: str = "",
+    ) -> str:
+        """Writes a checkpoint out of what every rank brings.
+
+        Args:
+            source: Directory of this rank; None if it brings nothing.
+            metadata: Metadata of this rank.
+            selector: Says of each path whether it is wanted.
+            checkpoint_id: A checkpoint that was begun already; empty to begin one.
+
+        Returns:
+            Its identifier, on all ranks.
+        """
+        contributions = run_on_all_ranks(
+            self._dist, lambda: _contribution(self._dist, source, metadata, selector)
+        )
+        uploaders = uploading_ranks(
+            [contribution.directory for contribution in contributions],
+            [contribution.selective for contribution in contributions],
+        )
+        if not uploaders:
+            raise RuntimeError(
+                "cannot call CheckpointContext.upload(ckpt_dir=None, shard=True) on all ranks: "
+                "at least one must have a directory"
+            )
+        merged = merged_metadata([contribution.metadata for contribution in contributions])
+        shares = self._assign_files(source, contributions, uploaders)
+        if not checkpoint_id:
+            checkpoint_id = self._begin_on_all_ranks(merged)
+        self._write_shards(checkpoint_id, source, merged, share=shares[self._dist.rank], writer=uploaders[0])
+        return checkpoint_id
+
+    def _assign_files(
+        self, source: Path | None, contributions: Sequence[_Contribution], uploaders: Sequence[int]
+    ) -> list[list[str]]:
+        """Decides which paths each rank uploads; files that several have are compared by their digests."""
+        resources = [
+            contribution.resources if rank in uploaders else {}
+            for rank, contribution in enumerate(contributions)
+        ]
+        _, conflicts = merge_resources(resources)
+        mine = resources[self._dist.rank]
+        conflicting = [path for path in conflicts if path in mine]
+        digests = run_on_all_ranks(
+            self._dist,
+            lambda: (
+                {entry.path: entry.digest for entry in describe_files(source, conflicting)} if source else {}
+            ),
+        )
+        return assign_uploads(resources, digests)
+
+    def _begin_on_all_ranks(self, metadata: Mapping[str, Any]) -> str:
+        def begin() -> str:
+            if self._dist.rank:
+                return ""
+            self.registry.prepare(metadata)
+            return self.begin()
+
+        return run_on_all_ranks(self._dist, begin)[0]
+
+    def _write_shards(
+        self,
+        checkpoint_id: str,
+        source: Path | None,
+        metadata: Mapping[str, Any],
+        *,
+        share: Sequence[str],
+        writer: int,
+    ) -> None:
+        def write() -> list[FileEntry]:
+            if source is None:
+                return []
+            paths = list(share)
+            if self._dist.rank == writer:
+                write_metadata(source, metadata)
+                paths.append(METADATA_FILE)
+            files = self.store.write(checkpoint_id, source, paths) if paths else []
+            self.flush()
+            return files
+
+        is_chief = self._dist.rank == 0
+        with self.abort_on_error(checkpoint_id) if is_chief else contextlib.nullcontext():
+            files = [entry for share in run_on_all_ranks(self._dist, write) for entry in share]
+            run_on_all_ranks(
+                self._dist, lambda: self.finish(checkpoint_id, files, metadata) if is_chief else None
+            )
+
+
+class AbortOnError:
+    """Aborts a begun checkpoint if the block fails."""
+
+    def __init__(self, registry: CheckpointRegistry, checkpoint_id: str) -> None:
+        self._registry = registry
+        self._checkpoint_id = checkpoint_id
+
+    def __enter__(self) -> None:
+        """Nothing yet."""
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if kind is not None:
+            self._registry.abort(self._checkpoint_id)
+
+
+def _contribution(
+    dist: DistributedContext,
+    source: Path | None,
+    metadata: Mapping[str, Any] | None,
+    selector: Selector | None,
+) -> _Contribution:
+    if source is None:
+        if selector is not None:
+            raise RuntimeError(
+                "cannot call CheckpointContext.upload() with a selector but without a ckpt_dir"
+            )
+        return _Contribution(None, selective=False, resources={}, metadata=metadata)
+    resources = list_directory(source)
+    status = source.stat()
+    # The same numbers on another machine are another directory.
+    directory = ((dist.cross_rank << 64) | status.st_dev, status.st_ino)
+    wanted = selected(resources, selector)
+    return _Contribution(
+        directory,
+        selective=selector is not None,
+        resources={path: resources[path] for path in wanted},
+        metadata=metadata,
+    )

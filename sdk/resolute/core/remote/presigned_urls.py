@@ -1,0 +1,117 @@
+"""Presigned URLs from the checkpoints service."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from resolute.api.checkpoints.v1 import checkpoint_pb2 as checkpoint
+from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints
+from resolute.core.checkpoint.files.manifest import FileEntry
+from resolute.core.checkpoint.files.reuse import Reusable, Reuse
+from resolute.core.checkpoint.storage import DirectoryStorage, Storage
+from resolute.core.checkpoint.stores.base import CheckpointStore, DirectoryStore
+from resolute.core.checkpoint.stores.cached import CachedStore
+from resolute.core.checkpoint.stores.presigned import PresignedStore, UploadTarget
+from resolute.core.remote.session import Session
+from resolute.rpc import checkpoint_files
+from resolute.transfer.cache import FileCache
+
+
+class RemoteUrlSigner:
+    """Asks the service for URLs, patiently.
+
+    Args:
+        session: The services.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def uploads(self, checkpoint_id: str, sizes: Mapping[str, int]) -> Mapping[str, UploadTarget]:
+        """Gives targets by path.
+
+        Raises:
+            FailedPreconditionError: The store cannot be used; the message says why.
+            RunSupersededError: A later run has taken over.
+        """
+        request = checkpoints.PresignUploadsRequest(
+            checkpoint_id=checkpoint_id,
+            files=[checkpoint.File(path=path, size=size) for path, size in sizes.items()],
+        )
+        response = self._session.patiently(
+            lambda: self._session.checkpoints.PresignUploads(request), purpose="uploading a checkpoint"
+        )
+        return {
+            upload.path: UploadTarget(
+                upload.path, tuple(upload.urls), upload.part_size, upload.upload_id, dict(upload.headers)
+            )
+            for upload in response.uploads
+        }
+
+    def downloads(self, checkpoint_id: str, paths: Sequence[str]) -> Mapping[str, str]:
+        """Gives URLs by path."""
+        request = checkpoints.PresignDownloadsRequest(checkpoint_id=checkpoint_id, paths=paths)
+        response = self._session.patiently(
+            lambda: self._session.checkpoints.PresignDownloads(request), purpose="downloading a checkpoint"
+        )
+        return {download.file.path: download.url for download in response.downloads}
+
+    def sizes(self, checkpoint_id: str) -> dict[str, int]:
+        """Gives bytes by path."""
+        request = checkpoints.GetCheckpointRequest(checkpoint_id=checkpoint_id)
+        found = self._session.patiently(
+            lambda: self._session.checkpoints.GetCheckpoint(request), purpose="asking for a checkpoint"
+        ).checkpoint
+        files = self._session.patiently(
+            lambda: checkpoint_files.files_of(self._session.checkpoints, found),
+            purpose="asking for a checkpoint",
+        )
+        return {file.path: file.size for file in files}
+
+    def delete(self, checkpoint_id: str) -> None:
+        """Removes a checkpoint."""
+        request = checkpoints.DeleteCheckpointsRequest(checkpoint_ids=[checkpoint_id])
+        self._session.patiently(
+            lambda: self._session.checkpoints.DeleteCheckpoints(request), purpose="deleting a checkpoint"
+        )
+
+
+class RemoteFileIndex:
+    """Asks the service what the experiment's earlier checkpoints hold.
+
+    Args:
+        session: The services.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def reuse(self, checkpoint_id: str, files: Sequence[FileEntry]) -> Reusable:
+        """Says which files need not be sent.
+
+        Raises:
+            RunSupersededError: A later run has taken over.
+        """
+        request = checkpoints.ReuseFilesRequest(
+            checkpoint_id=checkpoint_id,
+            files=[checkpoint.File(path=file.path, size=file.size, digest=file.digest) for file in files],
+        )
+        response = self._session.patiently(
+            lambda: self._session.checkpoints.ReuseFiles(request), purpose="uploading a checkpoint"
+        )
+        homes = {held.path: f"{held.home_checkpoint_id}/{held.home_path}" for held in response.held}
+        return Reusable(candidates=frozenset(response.candidates), held=homes)
+
+
+def open_remote_store(storage: Storage, session: Session) -> CheckpointStore:
+    """Returns the store of a storage, as a trial on a cluster reaches it.
+
+    Raises:
+        InvalidArgumentError: The variables of the machine's cache are wrong.
+    """
+    reuse = Reuse(RemoteFileIndex(session))
+    if isinstance(storage, DirectoryStorage):
+        return DirectoryStore(storage.path, reuse=reuse)
+    store = PresignedStore(RemoteUrlSigner(session), patience=session.patience, reuse=reuse)
+    cache = FileCache.from_environment()
+    return store if cache is None else CachedStore(store, cache)

@@ -1,0 +1,75 @@
+"""Records a trial off cluster in a directory, for ``resolute sync``."""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from resolute.contracts.clock import SYSTEM_CLOCK
+from resolute.core.distributed import DistributedContext
+from resolute.core.reporting.reporter import Reporter
+from resolute.core.reporting.trial_record import LocalTrialRecord, TrialRecord
+from resolute.runtime.offline_run import OfflineRun, directory_of
+from resolute.spool.report_writer import ReportWriter
+
+OFFLINE_DIRECTORY = "RESOLUTE_OFFLINE_DIR"
+"""Environment variable that names the directory to record in."""
+_NO_LIMIT = sys.maxsize
+"""Nobody acknowledges while a run is recorded: only the disk bounds it."""
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """Where the reports and the metadata of one process go."""
+
+    reporter: Reporter
+    record: TrialRecord
+
+
+def record_offline(parent: Path, distributed: DistributedContext) -> Recorder:
+    """Begins to record; every process of the trial must call it.
+
+    Args:
+        parent: Directory that gets a directory for this run; all processes must see the same one.
+        distributed: The processes of the trial.
+    """
+    run_id = distributed.broadcast(str(uuid.uuid4()) if distributed.rank == 0 else None)
+    directory = directory_of(parent.expanduser().absolute(), run_id)
+    record: TrialRecord = LocalTrialRecord()
+    if distributed.rank == 0:
+        name = Path(sys.argv[0]).name or "offline"
+        run = OfflineRun.create(directory.parent, run_id=run_id, name=name, now=SYSTEM_CLOCK.time())
+        record = OfflineTrialRecord(run)
+    spool = directory / "spool"
+
+    spool.mkdir(parents=True, exist_ok=True)
+    return Recorder(_FileReporter(spool, name=f"rank{distributed.rank}", limit=_NO_LIMIT), record)
+
+
+class _FileReporter(ReportWriter):
+    """Writes a spool that nobody reads for now."""
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Nothing waits: what was reported has arrived in its file."""
+
+
+class OfflineTrialRecord(LocalTrialRecord):
+    """A trial off cluster whose metadata is kept.
+
+    Args:
+        run: Where it is recorded.
+    """
+
+    def __init__(self, run: OfflineRun) -> None:
+        super().__init__()
+        self._run = run
+
+    def set_metadata(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
+        """Replaces the metadata."""
+        kept = super().set_metadata(metadata)
+        self._run = self._run.with_metadata(kept)
+        return kept

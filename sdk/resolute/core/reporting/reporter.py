@@ -1,0 +1,38 @@
+"""Where reports of metrics go."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from resolute.spool.values import flatten
+
+_log = logging.getLogger("resolute.core")
+
+
+class Reporter(Protocol):
+    """Takes reports of metrics; on cluster a ``resolute.spool.report_writer.ReportWriter``."""
+
+    def report(self, group: str, steps: int, metrics: Mapping[str, Any]) -> None:
+        """Takes one report; once this returns, a crash of the process does not lose it."""
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Waits until every report so far has arrived for good."""
+
+    def close(self) -> None:
+        """Takes no more reports."""
+
+
+class LogReporter:
+    """Reports off cluster: checked as on cluster, then logged."""
+
+    def report(self, group: str, steps: int, metrics: Mapping[str, Any]) -> None:
+        """Logs one report."""
+        _log.info("%s metrics at %d steps: %s", group, steps, flatten(metrics))
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Nothing waits."""
+
+    def close(self) -> None:
+        """Nothing is held."""

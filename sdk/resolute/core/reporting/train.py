@@ -1,0 +1,231 @@
+"""Reports of metrics and status of a trial."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from resolute.core.reporting.early_exit import EarlyExitReason
+from resolute.core.reporting.reporter import LogReporter, Reporter
+from resolute.core.reporting.trial_record import LocalTrialRecord, TrialRecord
+from resolute.core.tensorboard import (
+    LocalTensorboard,
+    Mangler,
+    PathSelector,
+    Tensorboard,
+    keep_path,
+    select_all,
+)
+
+TRAINING = "training"
+VALIDATION = "validation"
+_log = logging.getLogger("resolute.core")
+
+
+class TrainContext:
+    """Reports metrics and status. Get it as ``Context.train``; only the chief should report.
+
+    ``report_*`` costs microseconds: it appends to a file of this machine and returns. Reports survive
+    crashes of the process and outages of the cluster. A report that the metrics service refuses is raised
+    by the next one.
+    """
+
+    def __init__(self, *, reporter: Reporter, record: TrialRecord, tensorboard: Tensorboard) -> None:
+        self._reporter = reporter
+        self._record = record
+        self._tensorboard = tensorboard
+
+    def set_status(self, status: str) -> None:
+        """Shows people what the trial is doing.
+
+        Args:
+            status: A word or two, such as ``training`` or ``validating``.
+        """
+        self._record.set_status(status)
+
+    def report_training_metrics(
+        self,
+        steps_completed: int | None = None,
+        metrics: Mapping[str, Any] | None = None,
+        batch_metrics: Sequence[Mapping[str, Any]] | None = None,
+        *,
+        latest_batch: int | None = None,
+    ) -> None:
+        """Reports metrics of training.
+
+        Args:
+            steps_completed: Steps done when the metrics were taken.
+            metrics: Values by name: numbers, text, None, lists and nested mappings.
+            batch_metrics: Metrics of each single batch since the last report, if they are wanted too.
+            latest_batch: Older name of ``steps_completed``.
+
+        Raises:
+            TypeError: Not exactly one of ``steps_completed`` and ``latest_batch`` is given, or no metrics.
+            InvalidArgumentError: A value cannot be recorded; or the service refused an earlier report.
+            ForkedProcessError: This process was forked off the one that called ``core.init``.
+        """
+        values = dict(_given(metrics, "metrics"))
+        if batch_metrics:
+            values["batch_metrics"] = [dict(batch) for batch in batch_metrics]
+        self._report(TRAINING, _steps(steps_completed, latest_batch), values)
+
+    def report_validation_metrics(
+        self,
+        steps_completed: int | None = None,
+        metrics: Mapping[str, Any] | None = None,
+        *,
+        latest_batch: int | None = None,
+    ) -> None:
+        """Reports metrics of a validation.
+
+        Args:
+            steps_completed: Steps done when the metrics were taken.
+            metrics: Values by name; bytes are left out with a warning.
+            latest_batch: Older name of ``steps_completed``.
+
+        Raises:
+            TypeError: Not exactly one of ``steps_completed`` and ``latest_batch`` is given, or no metrics.
+            RuntimeError: A value is None.
+            InvalidArgumentError: A value cannot be recorded; or the service refused an earlier report.
+            ForkedProcessError: This process was forked off the one that called ``core.init``.
+        """
+        values = dict(_given(metrics, "metrics"))
+        missing = [name for name, value in values.items() if value is None]
+        if missing:
+            raise RuntimeError(f"validation metrics must have a value; {', '.join(missing)} is None")
+        for name in [name for name, value in values.items() if isinstance(value, (bytes, bytearray))]:
+            _log.warning("validation metric %r is left out: bytes cannot be reported", name)
+            del values[name]
+        self._report(VALIDATION, _steps(steps_completed, latest_batch), values)
+
+    def report_metrics(
+        self,
+        group: str,
+        steps_completed: int | None = None,
+        metrics: Mapping[str, Any] | None = None,
+        *,
+        latest_batch: int | None = None,
+    ) -> None:
+        """Reports metrics of any group. Several reports of one group at the same steps add up.
+
+        Args:
+            group: ``training``, ``validation`` or any other name without a dot.
+            steps_completed: Steps done when the metrics were taken.
+            metrics: Values by name.
+            latest_batch: Older name of ``steps_completed``.
+
+        Raises:
+            ValueError: ``group`` is empty or has a dot in it.
+            TypeError: Not exactly one of ``steps_completed`` and ``latest_batch`` is given, or no metrics.
+            InvalidArgumentError: A value cannot be recorded; or the service refused an earlier report, such
+                as one with another value for the same metric at the same steps.
+            ForkedProcessError: This process was forked off the one that called ``core.init``.
+        """
+        if not group or "." in group:
+            raise ValueError(f"the group {group!r} is not valid: a name without a dot was expected")
+        self._report(group, _steps(steps_completed, latest_batch), _given(metrics, "metrics"))
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Waits until every report of this process has arrived for good.
+
+        Args:
+            timeout: Seconds to wait at most; None waits for as long as it takes.
+
+        Raises:
+            DeadlineError: Some have not arrived in time. They are not lost.
+            InvalidArgumentError: The service refused a report.
+        """
+        self._reporter.flush(timeout)
+
+    def get_experiment_best_validation(self) -> float | None:
+        """Returns the best value of the searcher's metric in the whole experiment, or None before any."""
+        return self._record.best_validation()
+
+    def report_early_exit(self, reason: EarlyExitReason) -> None:
+        """Says that the trial is about to end early, and why. A second reason is ignored.
+
+        Raises:
+            TypeError: ``reason`` is no ``EarlyExitReason``.
+        """
+        if not isinstance(reason, EarlyExitReason):
+            raise TypeError(f"an EarlyExitReason was expected, not {reason!r}")
+        self._record.report_early_exit(reason)
+
+    def report_progress(self, progress: float) -> None:
+        """Says which share of the trial is done. For scripts without searcher operations.
+
+        Args:
+            progress: From 0 to 1.
+
+        Raises:
+            ValueError: It is outside of that.
+        """
+        if not 0 <= progress <= 1:
+            raise ValueError(f"progress is {progress}; a number from 0 to 1 was expected")
+        self._record.report_progress(float(progress))
+
+    def set_metadata(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
+        """Replaces the free metadata of the trial.
+
+        Args:
+            metadata: JSON-like data by name.
+
+        Returns:
+            The metadata as kept.
+        """
+        return self._record.set_metadata(metadata)
+
+    def get_metadata(self) -> dict[str, Any]:
+        """Returns the free metadata of the trial; empty if none was set."""
+        return self._record.metadata()
+
+    def get_tensorboard_path(self) -> Path:
+        """Returns the directory in which this process may write TensorBoard events."""
+        return self._tensorboard.path
+
+    def upload_tensorboard_files(
+        self, selector: PathSelector = select_all, mangler: Mangler = keep_path
+    ) -> None:
+        """Copies what lies in ``get_tensorboard_path`` to where the experiment's events are kept.
+
+        Args:
+            selector: Says of each file, by its path, whether it is copied.
+            mangler: Gives each file its path at the destination, from its relative path and this rank.
+
+        Raises:
+            RuntimeError: The context was made with ``TensorboardMode.AUTO``, which copies on its own.
+        """
+        self._tensorboard.upload(selector, mangler)
+
+    def _get_last_validation(self) -> int | None:
+        """Returns the steps of the newest validation that the cluster knows, or None before any."""
+        return self._record.last_validation_steps()
+
+    def _report(self, group: str, steps: int, metrics: Mapping[str, Any]) -> None:
+        self._reporter.report(group, steps, metrics)
+
+
+class DummyTrainContext(TrainContext):
+    """Reports off cluster: they are checked and logged."""
+
+    def __init__(self, tensorboard: Tensorboard | None = None) -> None:
+        super().__init__(
+            reporter=LogReporter(), record=LocalTrialRecord(), tensorboard=tensorboard or LocalTensorboard()
+        )
+
+
+def _given(metrics: Mapping[str, Any] | None, name: str) -> Mapping[str, Any]:
+    if metrics is None:
+        raise TypeError(f"{name} are missing: a mapping from names to values was expected")
+    return metrics
+
+
+def _steps(steps_completed: int | None, latest_batch: int | None) -> int:
+    if (steps_completed is None) == (latest_batch is None):
+        raise TypeError(
+            "steps_completed (or latest_batch, its older name) must be given, and only one of them"
+        )
+    steps: Any = latest_batch if steps_completed is None else steps_completed
+    return int(steps) if isinstance(steps, float) and steps.is_integer() else steps

@@ -1,0 +1,72 @@
+"""What the platform knows and is told of a trial besides its metrics."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from resolute.core.reporting.early_exit import EarlyExitReason
+
+_log = logging.getLogger("resolute.core")
+
+
+class TrialRecord(Protocol):
+    """The trial as the platform keeps it."""
+
+    def set_status(self, status: str) -> None:
+        """Shows a word or two to people. Never fails: it is for display only."""
+
+    def best_validation(self) -> float | None:
+        """Best value of the searcher's metric in the whole experiment, or None before any validation."""
+
+    def last_validation_steps(self) -> int | None:
+        """Steps of the newest validation, or None before the first."""
+
+    def report_progress(self, progress: float) -> None:
+        """Says which share of the trial is done."""
+
+    def report_early_exit(self, reason: EarlyExitReason) -> None:
+        """Says why the trial ends early; only the first reason counts."""
+
+    def set_metadata(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
+        """Replaces the trial's free metadata and returns it."""
+
+    def metadata(self) -> dict[str, Any]:
+        """The trial's free metadata."""
+
+
+class LocalTrialRecord:
+    """A trial off cluster: what is told is logged, what is asked is what this process told before."""
+
+    def __init__(self) -> None:
+        self._metadata: dict[str, Any] = {}
+
+    def set_status(self, status: str) -> None:
+        """Logs the status."""
+        _log.debug("status: %s", status)
+
+    def best_validation(self) -> float | None:
+        """None: which metric decides is known on cluster only."""
+        return None
+
+    def last_validation_steps(self) -> int | None:
+        """None: every process off cluster starts anew."""
+        return None
+
+    def report_progress(self, progress: float) -> None:
+        """Logs the share."""
+        _log.info("progress: %.1f %%", progress * 100)
+
+    def report_early_exit(self, reason: EarlyExitReason) -> None:
+        """Logs the reason."""
+        _log.info("early exit: %s", reason.name)
+
+    def set_metadata(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
+        """Keeps the metadata for this process."""
+        self._metadata = dict(metadata)
+        return dict(self._metadata)
+
+    def metadata(self) -> dict[str, Any]:
+        """What this process kept."""
+        return dict(self._metadata)

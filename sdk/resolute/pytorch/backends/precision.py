@@ -1,0 +1,171 @@
+"""Mixed precision: torch's own, and apex where it is installed."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import torch
+from torch import nn
+
+from resolute.trial_errors import InvalidExperimentException
+
+
+class Precision:
+    """What is known of a trial's precision.
+
+    Attributes:
+        scaler: Scales losses; None without.
+        automatic: Whether casts, scaling and updates of the scaler happen by themselves.
+        apex: The module ``apex.amp`` once it is in use.
+    """
+
+    def __init__(self) -> None:
+        self.scaler: Any = None
+        self.automatic = False
+        self.apex: Any = None
+        self._stepped = False
+        self._backward_passes = 0
+
+    def use_amp(self, device: torch.device, *, models: int) -> None:
+        """Switches automatic mixed precision on.
+
+        Raises:
+            InvalidExperimentException: It comes too late, twice, or beside another way.
+        """
+        self._check_called_first("experimental.use_amp()", models=models)
+        self.automatic = True
+        if device.type == "cuda":
+            # bfloat16, which other devices use, has the range of float32 and needs no scaling.
+            self.scaler = torch.amp.GradScaler(device.type)
+
+    def wrap_scaler(self, scaler: Any, *, models: int) -> Any:
+        """Takes a scaler of the trial's, which steps and updates it.
+
+        Raises:
+            InvalidExperimentException: It comes too late, twice, or beside another way.
+        """
+        self._check_called_first("wrap_scaler()", models=models)
+        self.scaler = scaler
+        return scaler
+
+    def configure_apex(
+        self, models: Any, optimizers: Any, *, enabled: bool, size: int, **options: Any
+    ) -> tuple[Any, Any]:
+        """Puts models and optimizers under apex.
+
+        Raises:
+            InvalidExperimentException: apex is not installed; or it comes twice, or beside another way.
+        """
+        if self.apex is not None:
+            raise InvalidExperimentException("configure_apex_amp() can be called once only")
+        if self.scaler is not None or self.automatic:
+            raise InvalidExperimentException(
+                "configure_apex_amp() cannot be combined with wrap_scaler() or experimental.use_amp()"
+            )
+        if not enabled:
+            return models, optimizers
+        self.apex = _import_apex()
+        initialized: tuple[Any, Any] = self.apex.initialize(
+            models=models, optimizers=optimizers, enabled=enabled, **options
+        )
+        return initialized
+
+    def wrap_forward(self, model: nn.Module, device: torch.device) -> None:
+        """Lets a model compute in lower precision, if that is to happen by itself.
+
+        Raises:
+            InvalidExperimentException: The model is wrapped after apex was configured.
+        """
+        if self.apex is not None:
+            raise InvalidExperimentException("wrap_model() must come before configure_apex_amp()")
+        if self.automatic:
+            # Inside what torch.compile made, so that the casts are compiled too.
+            inner = getattr(model, "_orig_mod", model)
+            inner.forward = _autocast(inner.forward, device.type)
+
+    @property
+    def is_unscaled(self) -> bool:
+        """Whether losses are as the trial computes them: nothing scales them."""
+        return self.apex is None and not self.automatic
+
+    def begin_batch(self) -> None:
+        """Forgets the batch before."""
+        self._backward_passes = 0
+
+    def scaled(self, loss: torch.Tensor, optimizers: Sequence[Any]) -> AbstractContextManager[torch.Tensor]:
+        """Gives a loss whose gradients can be computed.
+
+        Raises:
+            InvalidExperimentException: With apex, a batch has a second backward pass.
+        """
+        self._backward_passes += 1
+        if self.apex is not None:
+            if self._backward_passes > 1:
+                raise InvalidExperimentException("with apex, backward() can be called once in a batch only")
+            scaled: AbstractContextManager[torch.Tensor] = self.apex.scale_loss(loss, list(optimizers))
+            return scaled
+        if self.automatic and self.scaler is not None:
+            loss = self.scaler.scale(loss)
+        return contextlib.nullcontext(loss)
+
+    def step(self, optimizer: Any, scaler: Any, *, before: Callable[[], None] | None) -> None:
+        """Steps an optimizer by way of the scaler, if there is one.
+
+        Args:
+            optimizer: The optimizer.
+            scaler: The trial's own scaler; None for the automatic one.
+            before: Called with the gradients in their true size; None for nothing to do.
+        """
+        scaler = scaler if scaler is not None else self.scaler if self.automatic else None
+        if before is not None:
+            if scaler is not None:
+                scaler.unscale_(optimizer)
+            before()
+        if scaler is None:
+            optimizer.step()
+            return
+        scaler.step(optimizer)
+        self._stepped = self._stepped or (self.automatic and scaler is self.scaler)
+
+    def end_batch(self) -> None:
+        """Updates the automatic scaler, once for all optimizers of the batch."""
+        if self._stepped:
+            self._stepped = False
+            self.scaler.update()
+
+    def _check_called_first(self, call: str, *, models: int) -> None:
+        if models:
+            raise InvalidExperimentException(f"{call} must come before the first wrap_model()")
+        if self.apex is not None:
+            raise InvalidExperimentException(f"{call} cannot be combined with configure_apex_amp()")
+        if self.scaler is not None or self.automatic:
+            raise InvalidExperimentException(
+                f"{call}: a scaler or experimental.use_amp() was there already, and there can be one only"
+            )
+
+
+def _import_apex() -> Any:
+    try:
+        from apex import amp  # type: ignore[import-not-found, unused-ignore]
+    except ImportError as failure:
+        raise InvalidExperimentException(
+            "configure_apex_amp() needs NVIDIA's apex, which is not installed; torch has mixed precision of "
+            "its "
+            "own: call context.experimental.use_amp() before wrap_model() instead"
+        ) from failure
+    return amp
+
+
+def _autocast(forward: Callable[..., Any], device_type: str) -> Callable[..., Any]:
+    dtype = torch.float16 if device_type == "cuda" else torch.bfloat16
+
+    @functools.wraps(forward)
+    def cast_forward(*args: Any, **kwargs: Any) -> Any:
+        with torch.autocast(device_type, dtype=dtype):
+            return forward(*args, **kwargs)
+
+    return cast_forward

@@ -1,0 +1,5 @@
+"""Checkpoints of a trial: saving and restoring.
+
+Their contents and file layout (also of older releases), random number generators and other state of each
+rank, the source code kept with them, sharded models, and loading a trial outside of training.
+"""

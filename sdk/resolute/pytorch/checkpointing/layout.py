@@ -1,0 +1,145 @@
+"""The files of a checkpoint, of this release and of older ones."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from resolute.trial_errors import InvalidCheckpointException
+
+STATE_FILE = "state_dict.pth"
+TRIAL_STATE_FILE = "trial_state.pkl"
+LOAD_DATA_FILE = "load_data.json"
+METADATA_FILE = "metadata.json"
+CODE_DIRECTORY = "code"
+_STATE_FILES = (
+    STATE_FILE,
+    "state-dict.pth",
+    "determined/state_dict.pth",
+    "pedl/state_dict.pth",
+    "checkpoint.pt",
+)
+_SINGULAR = {
+    "model_state_dict": "models_state_dict",
+    "optimizer_state_dict": "optimizers_state_dict",
+    "lr_scheduler": "lr_schedulers_state_dict",
+    "lr_scheduler_state_dict": "lr_schedulers_state_dict",
+}
+_PREFIXES = ("module.", "_orig_mod.")
+"""What DistributedDataParallel and torch.compile put before the names of a model's weights."""
+
+
+def rank_file(rank: int) -> str:
+    """Name of the file of one rank's own state."""
+    return f"rank_state_{rank}.pth"
+
+
+@dataclass(frozen=True, slots=True)
+class TrialState:
+    """How far a trial was when the checkpoint was made."""
+
+    trial_id: int
+    batches_trained: int
+    epochs_trained: int = 0
+    last_val: int = -1
+    last_ckpt: int = -1
+    step_id: int = 0
+    seed: int | None = None
+    """Seed of the order of the data."""
+
+    def write(self, path: Path) -> None:
+        """Writes the file."""
+        path.write_bytes(pickle.dumps(asdict(self)))
+
+    @classmethod
+    def read(cls, directory: Path) -> TrialState | None:
+        """Reads the file, also by its older name; None if there is none."""
+        for name in (TRIAL_STATE_FILE, "workload_sequencer.pkl"):
+            path = directory / name
+            if path.exists():
+                return cls._from(pickle.loads(path.read_bytes()))  # noqa: S301 - a checkpoint is trusted code
+        return None
+
+    @classmethod
+    def _from(cls, state: Mapping[str, Any]) -> TrialState:
+        counters = (state.get(name) for name in ("batches_trained", "steps_completed", "latest_batch"))
+        batches = next((counter for counter in counters if counter is not None), 0)
+        return cls(
+            trial_id=int(state.get("trial_id") or 0),
+            batches_trained=int(batches),
+            epochs_trained=int(state.get("epochs_trained") or 0),
+            last_val=_number(state, "last_val"),
+            last_ckpt=_number(state, "last_ckpt"),
+            step_id=int(state.get("step_id") or 0),
+            seed=state.get("seed"),
+        )
+
+
+def _number(state: Mapping[str, Any], name: str) -> int:
+    value = state.get(name)
+    return -1 if value is None else int(value)
+
+
+def read_state(directory: Path, *, device: torch.device | str = "cpu", **options: Any) -> dict[str, Any]:
+    """Reads the state of models, optimizers and so on, under the names of this release.
+
+    Args:
+        directory: Holds the files of a checkpoint.
+        device: Where tensors go.
+        options: More arguments for ``torch.load``.
+
+    Raises:
+        InvalidCheckpointException: There is no such file.
+    """
+    path = next((directory / name for name in _STATE_FILES if (directory / name).exists()), None)
+    if path is None:
+        raise InvalidCheckpointException(
+            f"{directory} holds no checkpoint of a PyTorch trial: none of {', '.join(_STATE_FILES)} is there"
+        )
+    options = {"map_location": device, "weights_only": False, **options}
+    state: dict[str, Any] = torch.load(path, **options)
+    for singular, plural in _SINGULAR.items():
+        if singular in state and plural not in state:
+            state[plural] = [state.pop(singular)]
+    return state
+
+
+def unwrap_model(model: nn.Module) -> nn.Module:
+    """Returns the model inside of what distributed training and compilation put around it."""
+    while isinstance(model, nn.parallel.DistributedDataParallel) or hasattr(model, "_orig_mod"):
+        model = getattr(model, "module" if not hasattr(model, "_orig_mod") else "_orig_mod")
+    return model
+
+
+def load_model(model: nn.Module, state: Mapping[str, Any], *, recorded_class: str = "") -> None:
+    """Gives a model its weights, however the model that they came from was wrapped.
+
+    Raises:
+        InvalidCheckpointException: They are another model's.
+    """
+    inner = unwrap_model(model)
+    names = inner.state_dict().keys()
+    if names != state.keys():
+        state = {_matching(name, names): value for name, value in state.items()}
+    try:
+        inner.load_state_dict(state)
+    except RuntimeError as failure:
+        of = f" of {recorded_class}" if recorded_class else ""
+        raise InvalidCheckpointException(
+            f"the checkpoint{of} does not fit this trial's {type(inner).__name__}: {failure}"
+        ) from failure
+
+
+def _matching(name: str, names: Any) -> str:
+    bare = name
+    while bare not in names and bare.startswith(_PREFIXES):
+        bare = bare.removeprefix(next(prefix for prefix in _PREFIXES if bare.startswith(prefix)))
+    if bare in names:
+        return bare
+    return next((prefix + bare for prefix in _PREFIXES if prefix + bare in names), name)

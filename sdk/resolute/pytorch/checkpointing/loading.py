@@ -1,0 +1,132 @@
+"""Loading a trial from a checkpoint, outside of training."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from resolute.core import _dummy_init
+from resolute.pytorch.backends.gradient_exchange import SingleRank
+from resolute.pytorch.checkpointing import layout
+from resolute.pytorch.checkpointing.contents import apply_state
+from resolute.pytorch.trial.context import PyTorchTrialContext
+from resolute.pytorch.trial.imports import import_class
+from resolute.pytorch.trial.legacy import adapt_trial, is_legacy_trial
+from resolute.runtime.import_path import import_from_path
+
+
+class CheckpointLoadContext(PyTorchTrialContext):
+    """Context for a trial that is made to be looked at or used, not trained.
+
+    Args:
+        hparams: Hyperparameters that the trial asks for.
+        exp_conf: Config that the trial asks for.
+    """
+
+    def __init__(
+        self, hparams: Mapping[str, Any] | None = None, exp_conf: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(
+            _dummy_init(),
+            trial_seed=0,
+            hparams=hparams,
+            slots_per_trial=1,
+            num_gpus=0,
+            exp_conf=exp_conf,
+            aggregation_frequency=1,
+            steps_completed=0,
+            managed_training=False,
+            debug_enabled=False,
+            enable_tensorboard_logging=False,
+            backend=SingleRank(),
+        )
+
+
+def load_trial_from_checkpoint_path(
+    path: str,
+    trial_class: type | None = None,
+    trial_kwargs: Mapping[str, Any] | None = None,
+    torch_load_kwargs: Mapping[str, Any] | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Makes the trial of a checkpoint, with its weights.
+
+    Args:
+        path: Directory that the checkpoint was downloaded to.
+        trial_class: The trial's class; default the one that the checkpoint names, from the code that it
+        holds.
+        trial_kwargs: Arguments of the trial besides ``context``; or ``context`` too, a
+            ``CheckpointLoadContext``.
+        torch_load_kwargs: Arguments for ``torch.load``, such as ``map_location``.
+        kwargs: Older way to give ``torch_load_kwargs``.
+
+    Returns:
+        The trial.
+
+    Raises:
+        ValueError: Both ways of arguments for ``torch.load`` are used, or the trial's class cannot be
+            imported.
+        AssertionError: The directory holds neither ``load_data.json`` nor ``metadata.json``.
+        InvalidCheckpointException: The checkpoint is of another trial, or not of a PyTorch trial.
+    """
+    if kwargs and torch_load_kwargs:
+        raise ValueError("give the arguments for torch.load as torch_load_kwargs, and no others besides")
+    directory = Path(path)
+    recorded = _read_description(directory)
+    arguments = dict(trial_kwargs or {})
+    code = directory / layout.CODE_DIRECTORY
+    code = code if code.is_dir() else directory
+    with import_from_path(code):
+        found = trial_class or _import_class(str(recorded.get("trial_cls_spec") or ""), directory, code)
+        context = arguments.pop("context", None) or CheckpointLoadContext(
+            recorded.get("hparams"), recorded.get("experiment_config")
+        )
+        trial = found(context, **arguments)
+        if is_legacy_trial(trial):
+            adapt_trial(trial, context)
+    state = layout.read_state(directory, device=context.device, **dict(torch_load_kwargs or kwargs))
+    weights_only = {**state, "optimizers_state_dict": [], "lr_schedulers_state_dict": []}
+    if len(context.optimizers) == len(state.get("optimizers_state_dict", [])):
+        weights_only["optimizers_state_dict"] = state["optimizers_state_dict"]
+    else:
+        context.optimizers = []
+    if len(context.lr_schedulers) == len(state.get("lr_schedulers_state_dict", [])):
+        weights_only["lr_schedulers_state_dict"] = state["lr_schedulers_state_dict"]
+    else:
+        context.lr_schedulers = []
+    apply_state(context, weights_only, recorded_class=str(recorded.get("trial_cls_spec") or ""))
+    return trial
+
+
+def _read_description(directory: Path) -> dict[str, Any]:
+    load_data = directory / layout.LOAD_DATA_FILE
+    if load_data.exists():
+        described: dict[str, Any] = json.loads(load_data.read_text())
+        return described
+    metadata = directory / layout.METADATA_FILE
+    assert metadata.exists(), (
+        f"{directory} is no checkpoint: it holds neither {layout.LOAD_DATA_FILE} nor {layout.METADATA_FILE}"
+    )
+    older: dict[str, Any] = json.loads(metadata.read_text())
+    config = older.get("experiment_config") or {}
+    return {
+        "hparams": older.get("hparams"),
+        "experiment_config": config or None,
+        "trial_cls_spec": older.get("trial_cls_spec") or config.get("entrypoint"),
+    }
+
+
+def _import_class(spec: str, directory: Path, code: Path) -> Any:
+    if ":" not in spec:
+        raise ValueError(
+            f"the checkpoint in {directory} does not say which class its trial is of: pass trial_class"
+        )
+    try:
+        return import_class(spec, code)
+    except Exception as failure:
+        raise ValueError(
+            f"the class {spec} of the checkpoint in {directory} cannot be imported ({failure}): "
+            "pass trial_class"
+        ) from failure

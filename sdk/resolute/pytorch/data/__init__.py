@@ -1,0 +1,5 @@
+"""The data of a trial: the ``DataLoader`` that a trial returns, the samplers that shuffle, repeat.
+
+Shard and skip, and the order of records as a function of seed and position, so that a resumed trial sees
+the batches that it would have seen.
+"""

@@ -1,0 +1,294 @@
+"""The data loader, and what moves and measures batches."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch.utils import data as torch_data
+
+from resolute.pytorch.data import samplers
+from resolute.pytorch.data.ordering import (
+    NumberedBatchSampler,
+    RepeatedEpochsBatchSampler,
+    SeededDataset,
+    SeededShuffleSampler,
+    derived_seed,
+)
+
+TorchData = dict[str, torch.Tensor] | Sequence[torch.Tensor] | torch.Tensor
+_log = logging.getLogger("resolute.pytorch")
+_NUMERIC_KINDS = frozenset("fciub")
+_unmoved: set[type] = set()
+"""Types that were warned of."""
+
+
+def adapt_batch_sampler(
+    batch_sampler: Iterable[list[Any]],
+    repeat: bool = False,
+    skip: int = 0,
+    num_replicas: int = 1,
+    rank: int = 0,
+) -> torch_data.BatchSampler:
+    """Makes a batch sampler fit for distributed training that can resume.
+
+    Args:
+        batch_sampler: Yields the batches of one pass, of all ranks.
+        repeat: Whether to begin anew after each pass, as training does.
+        skip: How many of this rank's batches to leave out.
+        num_replicas: Number of ranks; each gets every ``num_replicas``-th batch.
+        rank: This rank.
+
+    Raises:
+        ValueError: There is no such rank.
+    """
+    adapted = batch_sampler
+    if repeat:
+        adapted = samplers.RepeatBatchSampler(adapted)
+    if num_replicas > 1:
+        adapted = samplers.DistributedBatchSampler(adapted, num_replicas, rank)
+    if skip > 0:
+        adapted = samplers.SkipBatchSampler(adapted, skip)
+    return cast("torch_data.BatchSampler", adapted)
+
+
+class DataLoader:
+    """A ``torch.utils.data.DataLoader`` that shards itself over ranks and can begin at any batch.
+
+    It takes the arguments of torch's. The order of the records follows from the trial's seed (or from the
+    ``generator``), and with ``num_workers`` so do random numbers that the data set draws: a trial that is
+    paused and continued, or that crashes and restarts, sees the same batches as one that is not.
+
+    Raises:
+        ValueError: The data set is an ``IterableDataset``, there is no size of a batch, or the arguments
+            exclude each other.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917 - the arguments of torch's
+        self,
+        dataset: torch_data.Dataset[Any],
+        batch_size: int | None = 1,
+        shuffle: bool = False,
+        sampler: torch_data.Sampler[Any] | Iterable[Any] | None = None,
+        batch_sampler: torch_data.Sampler[list[Any]] | Iterable[list[Any]] | None = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        generator: torch.Generator | None = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+    ) -> None:
+        _check_arguments(dataset, batch_size, shuffle, sampler, batch_sampler, drop_last)
+        self.dataset = dataset
+        self.batch_size = batch_size if batch_sampler is None else None
+        self.sampler = sampler
+        self.batch_sampler = batch_sampler
+        self.shuffle = shuffle or _is_plain_shuffle(sampler)
+        self.num_workers = num_workers
+        self.drop_last = drop_last
+        self.generator = generator
+        self._options = {
+            "num_workers": num_workers,
+            "collate_fn": collate_fn,
+            "pin_memory": pin_memory,
+            "timeout": timeout,
+            "worker_init_fn": worker_init_fn,
+            "multiprocessing_context": multiprocessing_context,
+            "prefetch_factor": prefetch_factor,
+            "persistent_workers": persistent_workers,
+        }
+        self._own_loader: torch_data.DataLoader[Any] | None = None
+
+    def get_data_loader(
+        self,
+        repeat: bool = False,
+        skip: int = 0,
+        num_replicas: int = 1,
+        rank: int = 0,
+        *,
+        seed: int | None = None,
+    ) -> torch_data.DataLoader[Any]:
+        """Makes torch's loader for one rank.
+
+        Args:
+            repeat: Whether to begin anew after each pass.
+            skip: How many of this rank's batches to leave out.
+            num_replicas: Number of ranks.
+            rank: This rank.
+            seed: Decides the order of a shuffle; default: the generator's, else that of torch in this
+            process.
+        """
+        if seed is None or self.generator is not None:
+            seed = (self.generator or torch.default_generator).initial_seed()
+        dataset = self.dataset
+        batches = self._batches(repeat=repeat, skip=skip, num_replicas=num_replicas, rank=rank, seed=seed)
+        if self.num_workers:
+            batches = NumberedBatchSampler(batches, first=skip)
+            dataset = SeededDataset(dataset, seed=derived_seed(seed, rank))
+        # A generator of its own: starting workers must not take from the random numbers of training.
+        generator = torch.Generator().manual_seed(derived_seed(seed, rank, skip))
+        return torch_data.DataLoader(
+            dataset,
+            batch_sampler=batches,
+            generator=generator,
+            **self._options,
+        )
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._own_loader is None:
+            self._own_loader = self.get_data_loader()
+        return iter(self._own_loader)
+
+    def __len__(self) -> int:
+        if self.batch_sampler is not None:
+            return len(cast("Sized", self.batch_sampler))
+        records = len(cast("Sized", self.dataset if self.sampler is None else self.sampler))
+        size = cast("int", self.batch_size)
+        return records // size if self.drop_last else -(-records // size)
+
+    def _batches(
+        self, *, repeat: bool, skip: int, num_replicas: int, rank: int, seed: int
+    ) -> torch_data.BatchSampler:
+        order, batches = self._one_pass(seed)
+        follows_from_epoch = order is not None or (self.sampler is None and self.batch_sampler is None)
+        if not (repeat and follows_from_epoch and len(self)):
+            return adapt_batch_sampler(batches, repeat, skip, num_replicas, rank)
+        # Any position is as near as any other: no epoch before it is gone through.
+        epoch, before = divmod(skip * num_replicas, len(self))
+        later: Iterable[list[Any]] = RepeatedEpochsBatchSampler(batches, order, first=epoch)
+        if before:
+            later = samplers.SkipBatchSampler(later, before)
+        return samplers.DistributedBatchSampler(later, num_replicas, rank)
+
+    def _one_pass(self, seed: int) -> tuple[SeededShuffleSampler | None, Iterable[list[Any]]]:
+        if self.batch_sampler is not None:
+            _set_generator(getattr(self.batch_sampler, "sampler", None), seed)
+            return None, self.batch_sampler
+        size = cast("int", self.batch_size)
+        source = cast("Sized", self.dataset)
+        if self.shuffle:
+            order = SeededShuffleSampler(source, seed=seed)
+            return order, torch_data.BatchSampler(order, size, self.drop_last)
+        _set_generator(self.sampler, seed)
+        sampler = torch_data.SequentialSampler(source) if self.sampler is None else self.sampler
+        return None, torch_data.BatchSampler(cast("torch_data.Sampler[int]", sampler), size, self.drop_last)
+
+
+def _check_arguments(
+    dataset: object,
+    batch_size: int | None,
+    shuffle: bool,
+    sampler: object,
+    batch_sampler: object,
+    drop_last: bool,
+) -> None:
+    if isinstance(dataset, torch_data.IterableDataset):
+        raise ValueError(  # noqa: TRY004 - the documented class
+            "resolute.pytorch.DataLoader cannot shard an IterableDataset nor begin in its middle; shard and "
+            "skip "
+            "in the data set, call context.experimental.disable_dataset_reproducibility_checks(), and "
+            "return a "
+            "torch.utils.data.DataLoader"
+        )
+    if sampler is not None and shuffle:
+        raise ValueError("the arguments sampler and shuffle exclude each other")
+    if batch_sampler is not None:
+        if batch_size != 1 or shuffle or sampler is not None or drop_last:
+            raise ValueError("the argument batch_sampler excludes batch_size, shuffle, sampler and drop_last")
+        return
+    if batch_size is None:
+        raise ValueError("batch_size is None; give the records of a batch, or a batch_sampler")
+    if batch_size < 1:
+        raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
+
+
+def _is_plain_shuffle(sampler: object) -> bool:
+    """Whether a sampler does no more than ``shuffle=True`` says."""
+    return (
+        type(sampler) is torch_data.RandomSampler
+        and not sampler.replacement
+        and sampler.generator is None
+        and sampler.num_samples == len(sampler.data_source)
+    )
+
+
+def _set_generator(sampler: object, seed: int) -> None:
+    """Lets a random sampler of torch draw from numbers that do not depend on when it is asked."""
+    if isinstance(sampler, torch_data.Sampler) and getattr(sampler, "generator", seed) is None:
+        sampler.generator = torch.Generator().manual_seed(seed)  # type: ignore[attr-defined]
+
+
+def to_device(data: Any, device: torch.device, warned_types: set[type] | None = None) -> Any:
+    """Moves a batch, however nested, to a device.
+
+    Args:
+        data: Tensors and arrays of numbers in dicts, lists and tuples. Whatever has a method ``to`` is moved
+            by it; anything else stays as it is, with one warning for each type.
+        device: Where to.
+        warned_types: Types that were warned of; default one set for the process.
+    """
+    # Asked for every tensor of every batch, so what most batches are made of comes first, by its exact type.
+    if type(data) is torch.Tensor:
+        return data if data.device == device else data.to(device, non_blocking=True)
+    if type(data) is list:
+        return [to_device(value, device, warned_types) for value in data]
+    if isinstance(data, torch.Tensor):
+        return data.to(device, non_blocking=True)
+    if isinstance(data, (str, bytes, int, float, bool, type(None))):
+        _warn_once(data, _unmoved if warned_types is None else warned_types)
+        return data
+    if isinstance(data, Mapping):
+        moved = {name: to_device(value, device, warned_types) for name, value in data.items()}
+        return moved if type(data) is dict else _rebuilt(data, moved)
+    if isinstance(data, tuple) and hasattr(data, "_fields"):
+        return type(data)(*(to_device(value, device, warned_types) for value in data))
+    if isinstance(data, (list, tuple)):
+        return type(data)(to_device(value, device, warned_types) for value in data)
+    if isinstance(data, np.ndarray) and data.dtype.kind in _NUMERIC_KINDS:
+        return torch.from_numpy(data).to(device, non_blocking=True)
+    if callable(getattr(data, "to", None)):
+        return data.to(device)
+    _warn_once(data, _unmoved if warned_types is None else warned_types)
+    return data
+
+
+def _rebuilt(data: Mapping[Any, Any], moved: dict[Any, Any]) -> Any:
+    try:
+        return type(data)(moved)  # type: ignore[call-arg]
+    except TypeError:
+        return moved
+
+
+def _warn_once(data: object, warned: set[type]) -> None:
+    if type(data) not in warned:
+        warned.add(type(data))
+        _log.warning("a %s in a batch stays where it is: it cannot be moved to a device", type(data).__name__)
+
+
+def data_length(data: Any) -> int:
+    """Returns the number of records of a batch: the length of the first tensor or array in it.
+
+    Raises:
+        ValueError: The batch is empty.
+        TypeError: It is of a kind whose length is not known; override ``PyTorchTrial.get_batch_length`` then.
+    """
+    if isinstance(data, (torch.Tensor, np.ndarray)):
+        return len(data)
+    if isinstance(data, Mapping):
+        data = list(data.values())
+    if isinstance(data, (list, tuple)):
+        if not data:
+            raise ValueError("the batch is empty: it has no number of records")
+        return data_length(data[0])
+    raise TypeError(
+        f"the number of records of a {type(data).__name__} is not known; override "
+        "PyTorchTrial.get_batch_length()"
+    )

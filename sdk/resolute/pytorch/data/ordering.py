@@ -1,0 +1,158 @@
+"""The order of a data set as a function of seed and position, so that a resume can begin anywhere at once."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Sized
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch.utils.data import BatchSampler, Dataset, Sampler, get_worker_info
+
+_GOLDEN = 0x9E3779B97F4A7C15
+"""An odd constant that spreads consecutive numbers over 64 bits."""
+_MASK = (1 << 63) - 1
+
+
+def derived_seed(seed: int, *numbers: int) -> int:
+    """Returns a seed for one of many streams of random numbers that all follow from one seed."""
+    mixed = seed
+    for number in numbers:
+        mixed = ((mixed ^ (number + 1)) * _GOLDEN + (mixed >> 17)) & _MASK
+    return mixed
+
+
+class EpochAwareSampler(Protocol):
+    """A sampler whose pass follows from the number of the epoch alone."""
+
+    def set_epoch(self, epoch: int) -> None:
+        """Says which epoch the next pass is."""
+
+
+class SeededShuffleSampler(Sampler[int]):
+    """Every index once per pass, in an order that follows from seed and epoch.
+
+    Args:
+        source: What the indices are of.
+        seed: Equal seeds give equal orders.
+    """
+
+    def __init__(self, source: Sized, *, seed: int) -> None:
+        self._source = source
+        self._seed = seed
+        self._epoch = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """Says which epoch the next pass is; without it, each pass is the one after the last."""
+        self._epoch = epoch
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    def __iter__(self) -> Iterator[int]:
+        generator = torch.Generator().manual_seed(derived_seed(self._seed, self._epoch))
+        self._epoch += 1
+        yield from torch.randperm(len(self), generator=generator).tolist()
+
+
+class RepeatedEpochsBatchSampler(BatchSampler):
+    """The batches of epoch after epoch, from some epoch on.
+
+    Args:
+        batch_sampler: Yields one epoch.
+        order: Told which epoch comes next; None if all epochs are equal.
+        first: The epoch to begin with.
+    """
+
+    def __init__(
+        self, batch_sampler: Iterable[list[Any]], order: EpochAwareSampler | None, *, first: int
+    ) -> None:
+        self._batches = batch_sampler
+        self._order = order
+        self._first = first
+
+    def __len__(self) -> int:
+        return len(self._batches)  # type: ignore[arg-type]
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        epoch = self._first
+        while len(self):
+            if self._order is not None:
+                self._order.set_epoch(epoch)
+            yield from self._batches
+            epoch += 1
+
+
+class NumberedBatch(list[Any]):
+    """The indices of a batch, with its number since the start of training."""
+
+    number: int = 0
+
+
+class NumberedBatchSampler(BatchSampler):
+    """Gives each batch of another sampler its number.
+
+    Args:
+        batch_sampler: The other sampler.
+        first: Number of the first batch.
+    """
+
+    def __init__(self, batch_sampler: Iterable[list[Any]], *, first: int) -> None:
+        self._batches = batch_sampler
+        self._first = first
+
+    def __len__(self) -> int:
+        return len(self._batches)  # type: ignore[arg-type]
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        for number, indices in enumerate(self._batches, self._first):
+            batch = NumberedBatch(indices)
+            batch.number = number
+            yield batch
+
+
+class SeededDataset(Dataset[Any]):
+    """A data set whose random numbers follow, in workers of a loader, from the number of the batch.
+
+    A worker lives as long as its loader; its random numbers would depend on where the loader began. All
+    attributes are the inner data set's.
+
+    Args:
+        dataset: The inner data set.
+        seed: Equal seeds give equal random numbers.
+    """
+
+    def __init__(self, dataset: Dataset[Any], *, seed: int) -> None:
+        self.__dict__["_inner"] = dataset
+        self.__dict__["_seed"] = seed
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.__dict__["_inner"][index]
+
+    def __getitems__(self, indices: list[Any]) -> list[Any]:
+        inner = self.__dict__["_inner"]
+        if isinstance(indices, NumberedBatch) and get_worker_info() is not None:
+            _seed_everything(derived_seed(self.__dict__["_seed"], indices.number))
+        whole = getattr(inner, "__getitems__", None)
+        if whole is not None:
+            items: list[Any] = whole(list(indices))
+            return items
+        return [inner[index] for index in indices]
+
+    def __len__(self) -> int:
+        return len(self.__dict__["_inner"])
+
+    def __getattr__(self, name: str) -> Any:
+        if name in {"_inner", "_seed"} or name.startswith("__"):
+            raise AttributeError(name)  # while it is being unpickled there is no inner data set yet
+        return getattr(self.__dict__["_inner"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.__dict__["_inner"], name, value)
+
+
+def _seed_everything(seed: int) -> None:
+    torch.manual_seed(seed)
+    random.seed(seed)
+    np.random.seed(seed & 0xFFFFFFFF)

@@ -1,0 +1,151 @@
+"""How the parts of the training loop are made for a ``DeepSpeedTrial``."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from resolute.pytorch.checkpointing.checkpointer import CheckpointContents
+from resolute.pytorch.data.loader import DataLoader
+from resolute.pytorch.deepspeed.batches import EngineBatchTrainer, EngineEvaluator
+from resolute.pytorch.deepspeed.contents import EngineContents
+from resolute.pytorch.deepspeed.context import DeepSpeedTrialContext
+from resolute.pytorch.deepspeed.trial import DeepSpeedTrial
+from resolute.pytorch.metrics.aggregation import Metrics, TrainingMetrics
+from resolute.pytorch.training.components import (
+    averages_training_metrics,
+    check_third_party_loader,
+    loader_length,
+)
+from resolute.pytorch.training.segment import BatchTrainer
+from resolute.pytorch.trial.callbacks import Callbacks, PyTorchCallback
+from resolute.trial_errors import InvalidExperimentException
+
+_log = logging.getLogger("resolute.pytorch.deepspeed")
+
+
+class EngineComponentFactory:
+    """Makes the parts.
+
+    Args:
+        trial: The trial.
+        context: Its context.
+
+    Raises:
+        InvalidExperimentException: The trial has wrapped no engine.
+    """
+
+    def __init__(self, trial: DeepSpeedTrial, context: DeepSpeedTrialContext) -> None:
+        if not context.models:
+            raise InvalidExperimentException(
+                f"{type(trial).__name__} has wrapped no engine: call context.wrap_model_engine() in __init__"
+            )
+        self._trial = trial
+        self._context = context
+
+    def callbacks(self) -> Mapping[str, PyTorchCallback]:
+        """The trial's own."""
+        return self._trial.build_callbacks()
+
+    def metrics(self) -> TrainingMetrics:
+        """Means over the ranks that report, unless the config wants the chief's."""
+        return TrainingMetrics(
+            self._context.distributed.allgather, average=averages_training_metrics(self._context)
+        )
+
+    def contents(self, callbacks: Callbacks, metrics: TrainingMetrics) -> CheckpointContents:
+        """Of every rank its part."""
+        return EngineContents(self._trial, self._context, callbacks=callbacks, metrics=metrics)
+
+    def batches(self, metrics: TrainingMetrics) -> tuple[BatchTrainer, int]:
+        """The loader of this rank; an epoch has as many whole batches as the shortest loader of all ranks."""
+        context = self._context
+        micro_batches = context.num_micro_batches_per_slot
+        loader = self._loader(
+            self._trial.build_training_data_loader,
+            "build_training_data_loader",
+            repeat=True,
+            skip=context.get_initial_batch() * micro_batches,
+        )
+        shortest = self._shortest(loader, "training")
+        length = sys.maxsize if shortest is None else shortest // micro_batches
+        if length == 0:
+            raise RuntimeError(
+                f"the training loader is empty: build_training_data_loader() gives {shortest} micro batches "
+                f"to some rank, and a batch has {micro_batches}"
+            )
+        return EngineBatchTrainer(self._trial, context, loader=loader, metrics=metrics), length
+
+    def evaluation(self, callbacks: Callbacks, *, most: int | None) -> Callable[[], Metrics]:
+        """As many batches on every rank as the shortest loader of all ranks has."""
+        context = self._context
+        loader = self._loader(self._trial.build_validation_data_loader, "build_validation_data_loader")
+        shortest = self._shortest(loader, "validation")
+        if shortest is None:
+            raise RuntimeError(
+                "the length of the validation loader is not known: build_validation_data_loader() must "
+                "return one that has a len()"
+            )
+        calls = shortest
+        if context.use_pipeline_parallel:
+            calls = self._whole_batches(shortest)
+        evaluation = EngineEvaluator(
+            self._trial,
+            context,
+            callbacks=callbacks,
+            loader=loader,
+            calls=calls if most is None else min(calls, most),
+        )
+        return evaluation.evaluate
+
+    def ready(self) -> None:
+        """DeepSpeed has given every rank the chief's weights."""
+
+    def _loader(
+        self, build: Callable[[], Any], method: str, *, repeat: bool = False, skip: int = 0
+    ) -> Any | None:
+        """Builds the loader of this rank; None if it needs none."""
+        context = self._context
+        mpu = context._mpu
+        if not mpu.should_build_data_loader:
+            return None
+        built = build()
+        if isinstance(built, DataLoader):
+            return built.get_data_loader(
+                repeat=repeat,
+                skip=skip,
+                num_replicas=mpu.data_parallel_world_size,
+                rank=mpu.data_parallel_rank,
+                seed=context.get_trial_seed(),
+            )
+        remedy = "context.disable_dataset_reproducibility_checks()"
+        check_third_party_loader(built, method, allowed=context._data_repro_checks_disabled, remedy=remedy)
+        return built
+
+    def _shortest(self, loader: Any | None, kind: str) -> int | None:
+        """Fewest micro batches that a rank has; None if no loader tells. Every rank calls."""
+        # A loader that DeepSpeed repeats for ever keeps the one that has a length.
+        mine = None if loader is None else loader_length(getattr(loader, "loader", loader))
+        lengths = [length for length in self._context.distributed.allgather(mine) if length is not None]
+        if lengths and min(lengths) < max(lengths):
+            _log.warning(
+                "the %s loaders of the ranks have %d to %d micro batches: the fewest count",
+                kind,
+                min(lengths),
+                max(lengths),
+            )
+        return min(lengths, default=None)
+
+    def _whole_batches(self, micro_batches: int) -> int:
+        each = self._context.num_micro_batches_per_slot
+        if micro_batches < each:
+            raise InvalidExperimentException(
+                f"the validation loader has {micro_batches} micro batches, and the pipeline evaluates {each} "
+                "at once: validate with more records, or lower gradient_accumulation_steps in DeepSpeed's "
+                "config"
+            )
+        if micro_batches % each:
+            _log.warning("the last %d micro batches are left out of validations", micro_batches % each)
+        return micro_batches // each

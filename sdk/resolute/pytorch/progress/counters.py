@@ -1,0 +1,44 @@
+"""How far training is, and when something is due."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from resolute.pytorch.progress.units import TrainUnit
+
+
+@dataclass(slots=True)
+class Progress:
+    """The one counter of training, and what was done when."""
+
+    epoch_length: int
+    """Batches of an epoch."""
+    step: int = 0
+    """Batches trained, over all runs of the trial."""
+    validated: int = -1
+    """Step of the latest validation."""
+    saved: int = -1
+    """Step of the latest checkpoint."""
+
+    @property
+    def epochs(self) -> int:
+        """Whole epochs trained."""
+        return self.step // self.epoch_length
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """How often things are done."""
+
+    report: TrainUnit
+    validate: TrainUnit
+    checkpoint: TrainUnit
+
+    def next_boundary(self, progress: Progress, *, end: int) -> int:
+        """Returns the first step from here on at which something is due, at the latest the end."""
+        units = (self.report, self.validate, self.checkpoint)
+        return min(end, *(unit.next_step(progress.step, progress.epoch_length) for unit in units))
+
+    def is_due(self, unit: TrainUnit, progress: Progress) -> bool:
+        """Whether something of one of the intervals is due now."""
+        return progress.step > 0 and unit.next_step(progress.step - 1, progress.epoch_length) == progress.step

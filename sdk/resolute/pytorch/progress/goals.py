@@ -1,0 +1,158 @@
+"""How far a trial is to train: as its script, its search or its config says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from resolute import core
+from resolute.core import Unit
+from resolute.pytorch.progress.units import TrainUnit, records_to_batches
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """Train up to a step, then validate."""
+
+    end: int
+    """The step."""
+    progress: GoalListener
+    """Told how far the trial is."""
+
+
+class GoalListener(Protocol):
+    """Who wants to hear how far a trial is. Only the chief tells."""
+
+    def reached(self, step: int) -> None:
+        """So many batches are trained."""
+
+    def completed(self, metric: Any) -> None:
+        """The goal is reached, and validated."""
+
+
+class NullListener:
+    """Nobody listens."""
+
+    def reached(self, step: int) -> None:
+        """Does nothing."""
+
+    def completed(self, metric: Any) -> None:
+        """Does nothing."""
+
+
+class _FractionReporter:
+    """The platform hears which share of a known length is done."""
+
+    def __init__(self, train: core.TrainContext, end: int) -> None:
+        self._train = train
+        self._end = end
+
+    def reached(self, step: int) -> None:
+        self._train.report_progress(min(step / self._end, 1.0))
+
+    def completed(self, metric: Any) -> None:
+        """Validation reports tell it."""
+
+
+class _OperationReporter:
+    """The search hears of its operation."""
+
+    def __init__(self, operation: core.SearcherOperation, steps_per_unit: float) -> None:
+        self._operation = operation
+        self._steps_per_unit = steps_per_unit
+
+    def reached(self, step: int) -> None:
+        if not self._operation.completed:
+            self._operation.report_progress(step / self._steps_per_unit)
+
+    def completed(self, metric: Any) -> None:
+        if not self._operation.completed:
+            self._operation.report_completed(metric)
+
+
+class GoalSource(Protocol):
+    """Gives one goal after another."""
+
+    def each(self, epoch_length: int) -> Iterator[Goal]:
+        """Yields goals; the next once the one before is completed.
+
+        Args:
+            epoch_length: Batches of an epoch.
+        """
+
+
+class LocalGoal:
+    """One goal, that the script gives.
+
+    Args:
+        length: How long to train in all.
+    """
+
+    def __init__(self, length: TrainUnit) -> None:
+        self._length = length
+
+    def each(self, epoch_length: int) -> Iterator[Goal]:
+        """Yields the one goal."""
+        yield Goal(self._length.steps(epoch_length), NullListener())
+
+
+class SingleBatchGoal:
+    """One batch more than there were, for a test.
+
+    Args:
+        initial_batch: Tells how many there were.
+    """
+
+    def __init__(self, initial_batch: Callable[[], int]) -> None:
+        self._initial_batch = initial_batch
+
+    def each(self, epoch_length: int) -> Iterator[Goal]:
+        """Yields the one goal."""
+        yield Goal(self._initial_batch() + 1, NullListener())
+
+
+class FixedLengthGoal(LocalGoal):
+    """One goal, that the config or the script gives; validation reports decide whether it is reached.
+
+    Args:
+        length: How long to train in all.
+        train: Told of progress.
+    """
+
+    def __init__(self, length: TrainUnit, train: core.TrainContext) -> None:
+        super().__init__(length)
+        self._train = train
+
+    def each(self, epoch_length: int) -> Iterator[Goal]:
+        """Yields the one goal."""
+        for goal in super().each(epoch_length):
+            yield Goal(goal.end, _FractionReporter(self._train, goal.end))
+
+
+class SearchGoals:
+    """The operations of a search.
+
+    Args:
+        searcher: The search.
+        unit: What their lengths are counted in.
+        global_batch_size: Records of a batch over all slots, for lengths in records.
+    """
+
+    def __init__(self, searcher: core.SearcherContext, unit: Unit, global_batch_size: int | None) -> None:
+        self._searcher = searcher
+        self._unit = unit
+        self._global_batch_size = global_batch_size
+
+    def each(self, epoch_length: int) -> Iterator[Goal]:
+        """Yields a goal for each operation."""
+        for operation in self._searcher.operations():
+            end = self._steps(operation.length, epoch_length)
+            yield Goal(end, _OperationReporter(operation, end / operation.length))
+
+    def _steps(self, length: int, epoch_length: int) -> int:
+        if self._unit is Unit.EPOCHS:
+            return length * epoch_length
+        if self._unit is Unit.RECORDS:
+            return records_to_batches(length, self._global_batch_size)
+        return length

@@ -1,0 +1,89 @@
+"""The search as trainers of other libraries follow it: they train, and it says how far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from resolute import core
+from resolute.core import SearcherOperation, Unit
+from resolute.core.searcher import max_length_of
+from resolute.pytorch.progress.search_metric import SearcherMetric, is_time_driven
+from resolute.runtime.experiment_config import ExperimentConfig
+
+
+class SearchOperations:
+    """The operations of a search, one after another. All ranks call the same methods in the same order.
+
+    Off cluster, and where validation reports drive the search, there are no operations: the library's own
+    arguments say how far to train.
+
+    Args:
+        context: The Core API.
+
+    Attributes:
+        unit: What operations are counted in; None without operations.
+        max_length: The longest operation that there may be; None without operations, or if it is open.
+        time_driven: Whether validation reports drive the search.
+
+    Raises:
+        ValueError: The config counts in a unit that such a trainer does not know.
+    """
+
+    def __init__(self, context: core.Context) -> None:
+        self.unit: Unit | None = None
+        self.max_length: int | None = None
+        self.time_driven = is_time_driven(context)
+        self._is_chief = context.distributed.rank == 0
+        self._metric = SearcherMetric.of(context)
+        self._operations: Iterator[SearcherOperation] = iter(())
+        if context.info is not None and not self.time_driven:
+            self.unit = _unit(context.searcher.get_configured_units())
+            self.max_length = max_length_of(ExperimentConfig(context.info.trial._config).get_searcher())
+            self._operations = context.searcher.operations()
+        self._operation = next(self._operations, None)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the search wants no more of this trial."""
+        return self.unit is not None and self._operation is None
+
+    def is_reached(self, *, batches: int, epochs: float) -> bool:
+        """Whether training has come as far as the operation says.
+
+        Args:
+            batches: Batches trained, over all runs.
+            epochs: Epochs trained.
+        """
+        if self._operation is None:
+            return False
+        return (batches if self.unit is Unit.BATCHES else epochs) >= self._operation.length
+
+    def report_progress(self, *, batches: int, epochs: float) -> None:
+        """Says how far the trial is."""
+        if self._operation is not None and self._is_chief:
+            self._operation.report_progress(batches if self.unit is Unit.BATCHES else epochs)
+
+    def complete(self, metrics: Mapping[str, Any]) -> None:
+        """Completes the operation, and takes the next.
+
+        Args:
+            metrics: Of a validation; among them the one that the config names.
+
+        Raises:
+            RuntimeError: That one is missing, or no number.
+        """
+        assert self._operation is not None
+        if self._is_chief:
+            assert self._metric is not None
+            self._operation.report_completed(self._metric.pick(metrics))
+        self._operation = next(self._operations, None)
+
+
+def _unit(unit: Unit | None) -> Unit:
+    if unit not in {Unit.BATCHES, Unit.EPOCHS}:
+        raise ValueError(
+            f"the config counts {'in ' + unit.name.lower() if unit else 'without a unit'}, and this trainer "
+            "does not know how many batches that is: give searcher.max_length as {batches: N} or {epochs: N}"
+        )
+    return unit

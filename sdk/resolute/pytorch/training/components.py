@@ -1,0 +1,179 @@
+"""The parts that differ between kinds of trials, and how they are made for a ``PyTorchTrial``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from torch.utils.data import DataLoader as TorchDataLoader
+
+from resolute.pytorch.checkpointing.checkpointer import CheckpointContents
+from resolute.pytorch.checkpointing.contents import TrialContents
+from resolute.pytorch.data.loader import DataLoader
+from resolute.pytorch.metrics.aggregation import Metrics, TrainingMetrics
+from resolute.pytorch.training.batches import TrialBatchTrainer
+from resolute.pytorch.training.segment import BatchTrainer
+from resolute.pytorch.training.validation import TrialEvaluator, check_evaluation, evaluates_full_dataset
+from resolute.pytorch.trial.base_context import TrialContext
+from resolute.pytorch.trial.callbacks import Callbacks, PyTorchCallback
+from resolute.pytorch.trial.context import PyTorchTrialContext
+from resolute.pytorch.trial.definition import PyTorchTrial
+
+
+class ComponentFactory(Protocol):
+    """Makes what the training loop needs of one kind of trial. Every rank makes all of it, in this order."""
+
+    def callbacks(self) -> Mapping[str, PyTorchCallback]:
+        """Returns the trial's callbacks by name."""
+
+    def metrics(self) -> TrainingMetrics:
+        """Returns what collects metrics of training."""
+
+    def contents(self, callbacks: Callbacks, metrics: TrainingMetrics) -> CheckpointContents:
+        """Returns what belongs to a checkpoint."""
+
+    def batches(self, metrics: TrainingMetrics) -> tuple[BatchTrainer, int]:
+        """Returns what trains a batch, and how many batches an epoch has; training begins at the initial one.
+
+        Raises:
+            RuntimeError: The training loader is empty, or of a wrong kind.
+        """
+
+    def evaluation(self, callbacks: Callbacks, *, most: int | None) -> Callable[[], Metrics]:
+        """Returns what evaluates.
+
+        Args:
+            callbacks: Told of it.
+            most: Most batches to look at; None for all.
+
+        Raises:
+            RuntimeError: The validation loader is of a wrong kind.
+        """
+
+    def ready(self) -> None:
+        """Called when a checkpoint was loaded, or there is none."""
+
+
+class TrialComponentFactory:
+    """Makes the parts for a ``PyTorchTrial``.
+
+    Args:
+        trial: The trial.
+        context: Its context.
+
+    Raises:
+        InvalidExperimentException: It is not clear how the trial validates.
+    """
+
+    def __init__(self, trial: PyTorchTrial, context: PyTorchTrialContext) -> None:
+        check_evaluation(trial)
+        self._trial = trial
+        self._context = context
+
+    def callbacks(self) -> Mapping[str, PyTorchCallback]:
+        """The trial's own."""
+        return self._trial.build_callbacks()
+
+    def metrics(self) -> TrainingMetrics:
+        """Means over ranks, unless the config wants the chief's."""
+        return TrainingMetrics(
+            self._context.distributed.allgather, average=averages_training_metrics(self._context)
+        )
+
+    def contents(self, callbacks: Callbacks, metrics: TrainingMetrics) -> CheckpointContents:
+        """Everything that was wrapped."""
+        return TrialContents(self._context, callbacks=callbacks, metrics=metrics)
+
+    def batches(self, metrics: TrainingMetrics) -> tuple[BatchTrainer, int]:
+        """The loader of this rank; an epoch has as many batches as the chief's."""
+        context, dist = self._context, self._context.distributed
+        built: Any = self._trial.build_training_data_loader()
+        loader = built
+        if isinstance(built, DataLoader):
+            loader = built.get_data_loader(
+                repeat=True,
+                skip=context.get_initial_batch(),
+                num_replicas=dist.size,
+                rank=dist.rank,
+                seed=context.get_trial_seed(),
+            )
+        else:
+            self._check_loader(built, "build_training_data_loader")
+        length = dist.broadcast(loader_length(loader))
+        if length == 0:
+            raise RuntimeError(
+                "the training loader is empty: build_training_data_loader() must return at least one batch; "
+                "a batch size above the number of records with drop_last leaves none"
+            )
+        epoch_length = sys.maxsize if length is None else length
+        batches = TrialBatchTrainer(
+            self._trial, context, loader=loader, epoch_length=epoch_length, metrics=metrics
+        )
+        return batches, epoch_length
+
+    def evaluation(self, callbacks: Callbacks, *, most: int | None) -> Callable[[], Metrics]:
+        """By batches of this rank's shard, or of all data on the chief."""
+        evaluation = TrialEvaluator(
+            self._trial, self._context, callbacks=callbacks, loader=self._validation_loader(), batches=most
+        )
+        return evaluation.evaluate
+
+    def ready(self) -> None:
+        """Every rank begins with the chief's state."""
+        self._context._backend.broadcast_state(self._context.models, self._context.optimizers)
+
+    def _validation_loader(self) -> Any:
+        context, dist = self._context, self._context.distributed
+        if evaluates_full_dataset(self._trial) and dist.rank:
+            return ()
+        built: Any = self._trial.build_validation_data_loader()
+        if not isinstance(built, DataLoader):
+            if not evaluates_full_dataset(self._trial):
+                self._check_loader(built, "build_validation_data_loader")
+            return built
+        replicas, rank = (1, 0) if evaluates_full_dataset(self._trial) else (dist.size, dist.rank)
+        return built.get_data_loader(num_replicas=replicas, rank=rank, seed=context.get_trial_seed())
+
+    def _check_loader(self, loader: object, method: str) -> None:
+        experimental = self._context.experimental
+        remedy = "context.experimental.disable_dataset_reproducibility_checks()"
+        check_third_party_loader(
+            loader, method, allowed=not experimental.reproducibility_checks, remedy=remedy
+        )
+
+
+def check_third_party_loader(loader: object, method: str, *, allowed: bool, remedy: str) -> None:
+    """Checks a loader that is no ``resolute.pytorch.DataLoader``.
+
+    Args:
+        loader: The loader.
+        method: The trial's method that returned it.
+        allowed: Whether the trial said that it shards, shuffles and skips itself.
+        remedy: The call by which it says so.
+
+    Raises:
+        RuntimeError: It is not allowed, or no loader.
+    """
+    if not allowed:
+        raise RuntimeError(
+            f"{method}() returned a {type(loader).__module__}.{type(loader).__qualname__}: return a "
+            "resolute.pytorch.DataLoader, which takes the same arguments; or, if the trial shards, shuffles "
+            f"and skips its data itself, call {remedy}"
+        )
+    if not isinstance(loader, TorchDataLoader) and not hasattr(loader, "__iter__"):
+        raise RuntimeError(f"{method}() returned a {type(loader).__qualname__}, which yields no batches")
+
+
+def loader_length(loader: Any) -> int | None:
+    """Returns the number of batches of a loader; None if it does not tell."""
+    try:
+        return len(loader)
+    except TypeError:
+        return None
+
+
+def averages_training_metrics(context: TrialContext) -> bool:
+    """Whether metrics of training are means over ranks; unless the config says otherwise, they are."""
+    config = context._exp_conf
+    return True if config is None else config.average_training_metrics_enabled()

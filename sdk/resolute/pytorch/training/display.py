@@ -1,0 +1,85 @@
+"""What a person at a terminal sees of a training off cluster."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from resolute.pytorch.progress.counters import Progress
+
+
+class Display(Protocol):
+    """Shows how training goes."""
+
+    def segment(self, progress: Progress, end: int) -> None:
+        """Training goes on towards a step."""
+
+    def boundary(self, progress: Progress) -> None:
+        """Something was due."""
+
+    def validation(self, metrics: Mapping[str, Any], progress: Progress) -> None:
+        """A validation is done."""
+
+    def close(self) -> None:
+        """Training has ended."""
+
+
+class NullDisplay:
+    """Shows nothing: under a cluster, in tests, and where output goes into a file."""
+
+    def segment(self, progress: Progress, end: int) -> None:
+        """Shows nothing."""
+
+    def boundary(self, progress: Progress) -> None:
+        """Shows nothing."""
+
+    def validation(self, metrics: Mapping[str, Any], progress: Progress) -> None:
+        """Shows nothing."""
+
+    def close(self) -> None:
+        """Shows nothing."""
+
+
+class ProgressBar:
+    """A bar of progress, and a line for each validation."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as RichProgress
+
+        self._progress = RichProgress(
+            TextColumn("training"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("batches"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+        )
+        self._task = self._progress.add_task("training", total=None)
+        self._progress.start()
+
+    def segment(self, progress: Progress, end: int) -> None:
+        """Shows how far the end is."""
+        self._progress.update(self._task, total=end, completed=progress.step)
+
+    def boundary(self, progress: Progress) -> None:
+        """Moves the bar."""
+        self._progress.update(self._task, completed=progress.step)
+
+    def validation(self, metrics: Mapping[str, Any], progress: Progress) -> None:
+        """Writes a line."""
+        numbers = ", ".join(
+            f"{name} {value:.6g}" for name, value in metrics.items() if isinstance(value, (int, float))
+        )
+        self._progress.console.print(f"after {progress.step} batches: {numbers}")
+
+    def close(self) -> None:
+        """Ends the bar."""
+        self._progress.stop()
+
+
+def choose_display(*, on_cluster: bool, rank: int) -> Display:
+    """Returns a bar for the chief of a training at a terminal, else nothing."""
+    return ProgressBar() if rank == 0 and not on_cluster and sys.stderr.isatty() else NullDisplay()

@@ -1,0 +1,163 @@
+"""The training loop: restore, then segments with work at their boundaries, until all goals are reached."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from resolute.pytorch.checkpointing.checkpointer import Checkpoints
+from resolute.pytorch.progress.counters import Intervals, Progress
+from resolute.pytorch.progress.goals import Goal, GoalSource
+from resolute.pytorch.progress.search_metric import SearcherMetric
+from resolute.pytorch.progress.stopping import StopCoordinator
+from resolute.pytorch.training.display import Display
+from resolute.pytorch.training.reports import Reports
+from resolute.pytorch.training.segment import SegmentTrainer
+from resolute.pytorch.training.validation import Validator
+from resolute.pytorch.trial.base_context import TrialContext
+from resolute.pytorch.trial.callbacks import Callbacks
+from resolute.trial_errors import InvalidHP
+
+
+class CheckpointPolicy(enum.Enum):
+    """Which validations are followed by a checkpoint."""
+
+    ALL = "all"
+    BEST = "best"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class LoopComponents:
+    """What the loop works with."""
+
+    context: TrialContext
+    callbacks: Callbacks
+    segments: SegmentTrainer
+    validator: Validator
+    reports: Reports
+    checkpoints: Checkpoints
+    stopping: StopCoordinator
+    display: Display
+
+
+class TrainingLoop:
+    """Trains one trial from where it is to where it shall be.
+
+    Every rank runs the same loop and decides the same: what differs between them is what the parts gather.
+
+    Args:
+        parts: What it works with.
+        progress: How far training is.
+        intervals: How often things are done.
+        policy: Which validations are followed by a checkpoint.
+        validate_first: Whether a new trial validates before its first batch.
+    """
+
+    def __init__(
+        self,
+        parts: LoopComponents,
+        *,
+        progress: Progress,
+        intervals: Intervals,
+        policy: CheckpointPolicy,
+        validate_first: bool,
+    ) -> None:
+        self._parts = parts
+        self._progress = progress
+        self._intervals = intervals
+        self._policy = policy
+        self._validate_first = validate_first
+        self._metric = SearcherMetric.of(parts.context._core)
+
+    def run(self, goals: GoalSource) -> None:
+        """Trains until there is no goal left, or until it must stop; either way a checkpoint is left behind.
+
+        Each goal ends with one too: a run that fails on its way to the next begins there, and nowhere before.
+
+        Raises:
+            InvalidHP: The trial refuses its hyperparameters.
+        """
+        progress, train = self._progress, self._parts.context._core.train
+        try:
+            for goal in goals.each(progress.epoch_length):
+                train.set_status("training")
+                should_continue = self._train_to_goal(goal)
+                self._save_if_changed()
+                if not should_continue:
+                    break
+        except InvalidHP:
+            if progress.saved != progress.step:
+                self._parts.checkpoints.save(progress, chief_only=True)
+            raise
+
+    def _train_to_goal(self, goal: Goal) -> bool:
+        """Trains to a goal; returns False if training must stop before."""
+        progress = self._progress
+        if self._validate_first and progress.step == 0 and progress.validated < 0:
+            self._validate(goal, completes=False)
+        while progress.step < goal.end:
+            boundary = self._intervals.next_boundary(progress, end=goal.end)
+            self._parts.display.segment(progress, goal.end)
+            if not self._parts.segments.train_until(boundary, interrupted=self._parts.stopping.at_step):
+                self._stop_between_boundaries()
+                return False
+            if not self._run_boundary_tasks(goal):
+                return False
+        return progress.validated == progress.step or self._validate_reached_goal(goal)
+
+    def _run_boundary_tasks(self, goal: Goal) -> bool:
+        """Report, validate, checkpoint, agree; returns whether to go on."""
+        progress, intervals = self._progress, self._intervals
+        self._parts.reports.training(progress)
+        if self._is_chief:
+            goal.progress.reached(progress.step)
+        if progress.step >= goal.end or intervals.is_due(intervals.validate, progress):
+            self._validate(goal, completes=progress.step >= goal.end)
+        if intervals.is_due(intervals.checkpoint, progress):
+            self._save_if_changed()
+        self._parts.display.boundary(progress)
+        self._parts.reports.upload_tensorboard()
+        return not self._parts.stopping.at_boundary()
+
+    def _validate_reached_goal(self, goal: Goal) -> bool:
+        """Validates for a goal that was reached before this run began."""
+        self._validate(goal, completes=True)
+        return not self._parts.stopping.at_boundary()
+
+    def _validate(self, goal: Goal, *, completes: bool) -> None:
+        """Validates once for each step; what reaches the goal completes it, then the policy has its say."""
+        progress, parts = self._progress, self._parts
+        if progress.validated == progress.step:
+            return
+        train = parts.context._core.train
+        train.set_status("validating")
+        metrics = parts.validator.validate()
+        progress.validated = progress.step
+        best = False
+        if self._is_chief:
+            value = self._metric.pick(metrics) if self._metric is not None else None
+            if self._metric is not None and value is not None and self._policy is CheckpointPolicy.BEST:
+                best = self._metric.improves(value, train.get_experiment_best_validation())
+            parts.reports.validation(metrics, progress)
+            parts.display.validation(metrics, progress)
+            if completes:
+                goal.progress.completed(value)
+        if self._policy is CheckpointPolicy.BEST:
+            best = parts.context.distributed.broadcast(best)
+        if best or self._policy is CheckpointPolicy.ALL:
+            self._save_if_changed()
+        train.set_status("training")
+
+    def _stop_between_boundaries(self) -> None:
+        """Leaves metrics that are not due yet to the checkpoint; where that cannot be, reports them now."""
+        if self._parts.context.function_reducer_values() is None:
+            self._parts.reports.training(self._progress)
+
+    def _save_if_changed(self) -> None:
+        if self._progress.saved != self._progress.step:
+            self._parts.checkpoints.save(self._progress)
+
+    @property
+    def _is_chief(self) -> bool:
+        return self._parts.context.distributed.rank == 0

@@ -1,0 +1,77 @@
+"""Training up to a step: what happens around every batch, of whatever kind the trial is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from resolute.pytorch.progress.counters import Progress
+from resolute.pytorch.trial.base_context import TrialContext
+from resolute.pytorch.trial.callbacks import Callbacks
+
+
+class BatchTrainer(Protocol):
+    """Trains the batches of one kind of trial."""
+
+    def train(self, step: int, epoch: int) -> None:
+        """Trains one batch and keeps its metrics.
+
+        Args:
+            step: Number of the batch, from 0, over all runs of the trial.
+            epoch: Number of its epoch, from 0.
+        """
+
+    def close(self) -> None:
+        """Ends the workers of the loader."""
+
+
+class SegmentTrainer:
+    """Trains until a step.
+
+    Args:
+        batches: What trains a batch.
+        context: The trial's context.
+        callbacks: Its callbacks.
+        progress: How far training is; kept up to date.
+    """
+
+    def __init__(
+        self, batches: BatchTrainer, context: TrialContext, *, callbacks: Callbacks, progress: Progress
+    ) -> None:
+        self._batches = batches
+        self._context = context
+        self._callbacks = callbacks
+        self._progress = progress
+
+    def train_until(self, end: int, *, interrupted: Callable[[int], bool]) -> bool:
+        """Trains up to a step.
+
+        Args:
+            end: The step.
+            interrupted: Asked after every step but the last whether to stop there.
+
+        Returns:
+            Whether it got there.
+        """
+        for model in self._context.models:
+            model.train()
+        progress = self._progress
+        while progress.step < end:
+            self._train_batch(progress.step)
+            progress.step += 1
+            if progress.step < end and interrupted(progress.step):
+                return False
+        return True
+
+    def _train_batch(self, step: int) -> None:
+        context, length = self._context, self._progress.epoch_length
+        context._batch_idx = step
+        epoch, within = divmod(step, length)
+        if within == 0:
+            self._callbacks.start_epoch(epoch)
+        self._batches.train(step, epoch)
+        if context.profiler is not None:
+            context.profiler.step()
+        if within == length - 1:
+            for callback in self._callbacks:
+                callback.on_training_epoch_end(epoch)

@@ -1,0 +1,274 @@
+"""``Trainer.fit``: what is asked for is checked, the parts are made, the loop runs."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from resolute.pytorch.checkpointing.checkpointer import Checkpoints, open_checkpoint
+from resolute.pytorch.progress.counters import Intervals, Progress
+from resolute.pytorch.progress.goals import (
+    FixedLengthGoal,
+    GoalSource,
+    LocalGoal,
+    SearchGoals,
+    SingleBatchGoal,
+)
+from resolute.pytorch.progress.search_metric import is_time_driven
+from resolute.pytorch.progress.stopping import StopCoordinator
+from resolute.pytorch.progress.units import NEVER, Batch, TrainUnit
+from resolute.pytorch.training.components import ComponentFactory, TrialComponentFactory
+from resolute.pytorch.training.display import choose_display
+from resolute.pytorch.training.loop import CheckpointPolicy, LoopComponents, TrainingLoop
+from resolute.pytorch.training.reports import Reports
+from resolute.pytorch.training.segment import SegmentTrainer
+from resolute.pytorch.training.validation import Validator
+from resolute.pytorch.trial.base_context import TrialContext
+from resolute.pytorch.trial.callbacks import Callbacks
+from resolute.pytorch.trial.context import PyTorchTrialContext
+from resolute.pytorch.trial.legacy import adapt_trial
+
+_log = logging.getLogger("resolute.pytorch")
+
+
+@dataclass(frozen=True, slots=True)
+class _FitOptions:
+    """What ``fit`` was asked for."""
+
+    intervals: Intervals
+    goals: GoalSource
+    policy: CheckpointPolicy
+    latest_checkpoint: str | None
+    step_zero_validation: bool
+    test_mode: bool
+    profiling: bool
+
+
+class Trainer:
+    """Trains a trial.
+
+    Args:
+        trial: The trial.
+        context: The context that it was made with.
+
+    Raises:
+        TypeError: The trial is no ``PyTorchTrial``.
+        InvalidExperimentException: It is not clear how it validates.
+    """
+
+    def __init__(self, trial: Any, context: PyTorchTrialContext) -> None:
+        self._set_up(trial, context, TrialComponentFactory(adapt_trial(trial, context), context))
+
+    def _set_up(self, trial: Any, context: TrialContext, assembly: ComponentFactory) -> None:
+        """Remembers the trial, and how the parts that train its kind are made."""
+        self._trial_class = type(trial)
+        self._context = context
+        self._core = context._core
+        self._components = assembly
+        self._from_trainer = True
+
+    def configure_profiler(
+        self,
+        sync_timings: bool = True,
+        enabled: bool = False,
+        begin_on_batch: int = 0,
+        end_after_batch: int | None = None,
+    ) -> None:
+        """Older way to switch profiling on; it has no effect: use ``fit(profiling_enabled=True)``."""
+        _log.error("Trainer.configure_profiler() has no effect: use fit(profiling_enabled=True)")
+
+    def fit(  # noqa: PLR0913, PLR0917 - the documented signature
+        self,
+        checkpoint_period: TrainUnit | None = None,
+        validation_period: TrainUnit | None = None,
+        max_length: TrainUnit | None = None,
+        reporting_period: TrainUnit = Batch(100),  # noqa: B008 - an immutable value
+        checkpoint_policy: str = "best",
+        latest_checkpoint: str | None = None,
+        step_zero_validation: bool = False,
+        test_mode: bool = False,
+        profiling_enabled: bool = False,
+    ) -> None:
+        """Trains until the end, or until the platform or the trial asks to stop.
+
+        Args:
+            checkpoint_period: How often to make a checkpoint; default only at the end, and as the policy
+            says.
+            validation_period: How often to validate; default only at the end.
+            max_length: How long to train off cluster; on cluster the search decides.
+            reporting_period: How often to report training metrics.
+            checkpoint_policy: ``best``, ``all`` or ``none``: which validations are followed by a checkpoint.
+            latest_checkpoint: Checkpoint to go on from; on cluster ``get_cluster_info().latest_checkpoint``.
+            step_zero_validation: Whether to validate before the first batch.
+            test_mode: Whether to train one batch, validate with one, make a checkpoint, and end.
+            profiling_enabled: Whether to sample use of the machine, on cluster.
+
+        Raises:
+            ValueError: Something is missing or cannot be combined with something else; the message says what.
+            TypeError: Something is of a wrong type.
+        """
+        policy = _parse_policy(checkpoint_policy)
+        for name, unit in (
+            ("checkpoint_period", checkpoint_period),
+            ("validation_period", validation_period),
+            ("reporting_period", reporting_period),
+        ):
+            if unit is not None and not isinstance(unit, TrainUnit):
+                raise TypeError(f"{name} is {unit!r}; pytorch.Batch(...) or pytorch.Epoch(...) was expected")
+        local = self._core.info is None
+        if local and policy is CheckpointPolicy.BEST:
+            _log.warning("checkpoint_policy 'best' is for a cluster; off cluster it means 'all'")
+            policy = CheckpointPolicy.ALL
+        if local and profiling_enabled:
+            _log.warning("profiling_enabled has no effect off cluster")
+        intervals = Intervals(reporting_period, validation_period or NEVER, checkpoint_period or NEVER)
+        goals: GoalSource = (
+            _local_goals(max_length) if local else self._cluster_goals(max_length, test_mode=test_mode)
+        )
+        if test_mode:
+            intervals = Intervals(Batch(1), NEVER, NEVER)
+            goals = SingleBatchGoal(self._context.get_initial_batch)
+        if not local and latest_checkpoint is None and self._core.info and self._core.info.latest_checkpoint:
+            _log.warning(
+                "this trial has a checkpoint, and fit() was called without it: training begins anew. Pass "
+                "latest_checkpoint=get_cluster_info().latest_checkpoint to go on instead"
+            )
+        self._run(
+            _FitOptions(
+                intervals=intervals,
+                goals=goals,
+                policy=policy,
+                latest_checkpoint=latest_checkpoint,
+                step_zero_validation=step_zero_validation and not test_mode,
+                test_mode=test_mode,
+                profiling=profiling_enabled and not local,
+            )
+        )
+
+    def _run(self, request: _FitOptions) -> None:
+        callbacks = Callbacks(self._components.callbacks())
+        with contextlib.ExitStack() as stack:
+            # The last checkpoint counts once fit() has ended, however it ends.
+            stack.callback(self._core.checkpoint.wait)
+            stack.callback(callbacks.shut_down)
+            loop = stack.enter_context(self._prepare_loop(request, callbacks))
+            for callback in callbacks:
+                callback.on_training_start()
+            loop.run(request.goals)
+
+    @contextlib.contextmanager
+    def _prepare_loop(self, request: _FitOptions, callbacks: Callbacks) -> Iterator[TrainingLoop]:
+        """Builds loaders and parts, and loads the checkpoint."""
+        context, assembly = self._context, self._components
+        metrics = assembly.metrics()
+        saved = Checkpoints(
+            assembly.contents(callbacks, metrics),
+            trial_class=self._trial_class,
+            context=context,
+            callbacks=callbacks,
+            from_trainer=self._from_trainer,
+        )
+        with contextlib.ExitStack() as stack:
+            with open_checkpoint(context, request.latest_checkpoint) as directory:
+                for callback in callbacks:
+                    callback.on_trial_startup(context.get_initial_batch(), request.latest_checkpoint)
+                batches, epoch_length = assembly.batches(metrics)
+                stack.callback(batches.close)
+                progress = Progress(epoch_length, step=context.get_initial_batch())
+                context._epoch_length = epoch_length
+                evaluate = assembly.evaluation(callbacks, most=1 if request.test_mode else None)
+                context.reset_reducers()
+                if directory is not None:
+                    saved.load(directory, progress)
+            assembly.ready()
+            timed = is_time_driven(self._core)
+            reports = Reports(context, callbacks=callbacks, metrics=metrics, count_progress=timed)
+            stack.callback(reports.close)
+            display = choose_display(on_cluster=self._core.info is not None, rank=context.distributed.rank)
+            stack.callback(display.close)
+            if request.profiling:
+                self._core.profiler.on()
+                stack.callback(self._core.profiler.off)
+            if context.profiler is not None:
+                stack.enter_context(context.profiler)
+            parts = LoopComponents(
+                context=context,
+                callbacks=callbacks,
+                segments=SegmentTrainer(batches, context, callbacks=callbacks, progress=progress),
+                validator=Validator(evaluate, context, callbacks=callbacks),
+                reports=reports,
+                checkpoints=saved,
+                stopping=StopCoordinator(self._core, context.get_stop_requested),
+                display=display,
+            )
+            yield TrainingLoop(
+                parts,
+                progress=progress,
+                intervals=request.intervals,
+                policy=request.policy,
+                validate_first=request.step_zero_validation,
+            )
+
+    def _cluster_goals(self, max_length: TrainUnit | None, *, test_mode: bool) -> GoalSource:
+        if test_mode:
+            raise ValueError(
+                "test_mode is for training off cluster; on cluster the search decides how long to train"
+            )
+        if is_time_driven(self._core):
+            return FixedLengthGoal(self._fixed_length(max_length), self._core.train)
+        if max_length is not None:
+            _log.warning("max_length has no effect on a cluster: searcher.max_length of the config decides")
+        unit = self._core.searcher.get_configured_units()
+        if unit is None:
+            raise ValueError(
+                "Searcher units must be configured for training with PyTorchTrial: give searcher.max_length "
+                "as "
+                "{batches: N}, {epochs: N} or {records: N}"
+            )
+        return SearchGoals(self._core.searcher, unit, self._context._global_batch_size)
+
+    def _fixed_length(self, max_length: TrainUnit | None) -> TrainUnit:
+        if max_length is not None:
+            return _checked_length(max_length)
+        config = self._core.info.trial._config if self._core.info else {}
+        configured = (config.get("searcher") or {}).get("max_length")
+        if not isinstance(configured, dict):
+            raise ValueError(  # noqa: TRY004 - nothing is there
+                "max_length is missing: this search is driven by time, so that "
+                "fit(max_length=pytorch.Epoch(...)) "
+                "must say how long to train at most"
+            )
+        warnings.warn(
+            "searcher.max_length of the config is deprecated here: pass fit(max_length=...)",
+            FutureWarning,
+            stacklevel=4,
+        )
+        return TrainUnit.from_config(configured, self._context._global_batch_size)
+
+
+def _local_goals(max_length: TrainUnit | None) -> GoalSource:
+    if max_length is None:
+        raise ValueError(
+            "max_length must be given off cluster, such as fit(max_length=pytorch.Epoch(1)): no search "
+            "decides there"
+        )
+    return LocalGoal(_checked_length(max_length))
+
+
+def _checked_length(max_length: TrainUnit) -> TrainUnit:
+    if not isinstance(max_length, TrainUnit) or not isinstance(max_length.value, int):
+        raise TypeError(
+            f"max_length is {max_length!r}; pytorch.Batch(number) or pytorch.Epoch(number) was expected"
+        )
+    return max_length
+
+
+def _parse_policy(policy: str) -> CheckpointPolicy:
+    try:
+        return CheckpointPolicy(policy)
+    except ValueError:
+        raise ValueError(f"checkpoint_policy is {policy!r}; 'best', 'all' or 'none' was expected") from None

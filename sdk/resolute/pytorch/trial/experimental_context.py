@@ -1,0 +1,57 @@
+"""The part of a trial's context that may still change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from resolute.pytorch.metrics.reducers import MetricReducer
+    from resolute.pytorch.trial.context import PyTorchTrialContext
+
+
+class PyTorchExperimentalContext:
+    """Get it as ``PyTorchTrialContext.experimental``.
+
+    Args:
+        parent: The context that it belongs to.
+    """
+
+    def __init__(self, parent: PyTorchTrialContext) -> None:
+        self._parent = parent
+        self.reproducibility_checks = True
+        self.auto_to_device = True
+
+    def use_amp(self) -> None:
+        """Trains in mixed precision: forward passes of models are cast, losses scaled where that is needed.
+
+        Raises:
+            InvalidExperimentException: A model was wrapped before, or a scaler or apex is in use.
+        """
+        self._parent._precision.use_amp(self._parent.device, models=len(self._parent.models))
+
+    def disable_dataset_reproducibility_checks(self) -> None:
+        """Lets the trial return loaders of torch; it then shards, shuffles and skips itself."""
+        self.reproducibility_checks = False
+
+    def disable_auto_to_device(self) -> None:
+        """Leaves batches where the loader put them; the trial moves them itself."""
+        self.auto_to_device = False
+
+    def wrap_reducer(
+        self,
+        reducer: Callable[[list[Any]], Any] | MetricReducer,
+        name: str | None = None,
+        for_training: bool = True,
+        for_validation: bool = True,
+    ) -> Any:
+        """Older place of ``PyTorchTrialContext.wrap_reducer``."""
+        return self._parent.wrap_reducer(reducer, name, for_training, for_validation)
+
+    def reset_reducers(self) -> None:
+        """Older place of ``PyTorchTrialContext.reset_reducers``."""
+        self._parent.reset_reducers()
+
+    def reduce_metrics(self, for_training: bool) -> dict[str, Any]:
+        """Older place of ``PyTorchTrialContext.reduce_metrics``."""
+        return self._parent.reduce_metrics(for_training)

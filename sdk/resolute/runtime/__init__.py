@@ -1,0 +1,5 @@
+"""What a training process learns of its run before it trains: how to reach the services.
+
+The experiment's config, its share of a batch, the code of a checkpoint; off cluster, a sample of the
+hyperparameters and the directory that the run is recorded in.
+"""

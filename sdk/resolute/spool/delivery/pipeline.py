@@ -1,0 +1,69 @@
+"""Reads and packs the next batch of a spool while the service works on the one before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import dataclass
+
+from resolute.spool.delivery.services import Delivery, IngestResult
+from resolute.spool.reader import Chunk, SpoolReader
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Consecutive records, packed."""
+
+    chunk: Chunk
+    send: Callable[[], IngestResult]
+    """Sends them and returns what the service said."""
+
+
+class BatchPipeline:
+    """Keeps a sender and its service busy at the same time.
+
+    A call waits in a thread of its own, and the interpreter is free while it does.
+
+    Args:
+        delivery: Packs records.
+    """
+
+    def __init__(self, delivery: Delivery) -> None:
+        self._delivery = delivery
+        # It starts its thread with the first call: a sender that keeps up never needs one.
+        self._calls = ThreadPoolExecutor(1, thread_name_prefix=f"send{delivery.suffix}")
+
+    def pack(self, source: str, chunk: Chunk) -> Batch:
+        """Packs records of a source."""
+        return Batch(chunk, self._delivery.pack(source, chunk))
+
+    def send(
+        self, batch: Batch, source: str, reader: SpoolReader, *, most: int
+    ) -> tuple[IngestResult, Batch | None]:
+        """Sends a batch and makes the next one meanwhile.
+
+        Args:
+            batch: What to send.
+            source: Its source.
+            reader: Reads the source; it stays where it is.
+            most: Bytes to read ahead.
+
+        Returns:
+            What the service said, and the next batch; None if there is none yet.
+
+        Raises:
+            ResoluteError: The service did not take it.
+        """
+        sending = self._calls.submit(batch.send)
+        following: Batch | None = None
+        # What is wrong with the next records is found again when it is their turn.
+        with suppress(Exception):
+            chunk = reader.peek(most, after=batch.chunk)
+            following = self.pack(source, chunk) if chunk.records else None
+        wait([sending])
+        return sending.result(), following
+
+    def close(self) -> None:
+        """Ends the thread."""
+        self._calls.shutdown()

@@ -1,0 +1,228 @@
+"""Turns records of a spool into the messages that services take."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from resolute.api.logs.v1 import logs_service_pb2 as logs
+from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
+from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
+from resolute.contracts.spool_format import Line, Report, Row, Schema, Stdtype
+from resolute.contracts.values import to_value
+from resolute.spool.line_splitter import MAX_LINE
+from resolute.spool.reader import Chunk
+from resolute.spool.values import split_numbers
+
+VALIDATION_GROUP = "validation"
+_TRIAL_ORIGIN = "task"
+_PLATFORM_ORIGIN = "supervisor"
+_RANK = re.compile(r"\[rank=(\d+)\] ?")
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+_NAMES = "TRACE|DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL"
+_LEVEL = re.compile(rf"({_NAMES}):|\[({_NAMES})\]")
+_LEVELS: Mapping[str, logs.Level.ValueType] = {
+    "TRACE": logs.LEVEL_TRACE,
+    "DEBUG": logs.LEVEL_DEBUG,
+    "INFO": logs.LEVEL_INFO,
+    "WARNING": logs.LEVEL_WARNING,
+    "WARN": logs.LEVEL_WARNING,
+    "ERROR": logs.LEVEL_ERROR,
+    "CRITICAL": logs.LEVEL_CRITICAL,
+    "FATAL": logs.LEVEL_CRITICAL,
+}
+_STDTYPES: Mapping[Stdtype, str] = {Stdtype.PLATFORM: "", Stdtype.STDOUT: "stdout", Stdtype.STDERR: "stderr"}
+
+
+@dataclass(frozen=True, slots=True)
+class RunIdentity:
+    """Whose reports and lines a run directory holds."""
+
+    trial_id: str
+    """UUID of the trial."""
+    run: int
+    """Run, from 1."""
+    experiment_id: str
+    """UUID of the experiment."""
+    searcher_metric: str = ""
+    """Metric that the experiment decides by."""
+    smaller_is_better: bool = True
+    """Whether smaller values of it are better."""
+    time_metric: str = ""
+    """Metric that measures progress, in searches driven by validation reports; empty in others."""
+    container: str = ""
+    """Container that the lines come from; empty when there is one only."""
+    agent: str = ""
+    """Machine that the lines come from, by its name within the cluster; empty when nobody knows."""
+
+
+@dataclass(slots=True)
+class _Columns:
+    """A block in the making."""
+
+    sequences: list[int] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+    extras: list[tuple[int, Mapping[str, Any]]] = field(default_factory=list)
+
+    def add(self, sequence: int, row: Row, extras: Mapping[str, Any]) -> None:
+        if extras:
+            self.extras.append((len(self.sequences), extras))
+        self.sequences.append(sequence)
+        self.steps.append(row.steps)
+        self.times.append(row.time)
+        self.values.extend(row.values)
+
+    def to_block(self, schema: Schema) -> metrics.ReportBlock:
+        return metrics.ReportBlock(
+            group=schema.group,
+            names=schema.names,
+            sequences=self.sequences,
+            steps=self.steps,
+            times=self.times,
+            values=self.values,
+            extras=[
+                metrics.ReportBlock.Extra(
+                    row=row, values={name: to_value(value) for name, value in values.items()}
+                )
+                for row, values in self.extras
+            ],
+        )
+
+
+def reports_request(
+    identity: RunIdentity, *, source: str, first_sequence: int, records: Sequence[Row | Report | Line]
+) -> metrics.IngestReportsRequest:
+    """Packs consecutive reports into columns, one block for each set of names."""
+    columns: dict[Schema, _Columns] = {}
+    last: tuple[Schema | None, _Columns] = (None, _Columns())
+    for sequence, record in enumerate(records, first_sequence):
+        if isinstance(record, Row):
+            row, extras = record, _NO_EXTRAS
+        else:
+            assert isinstance(record, Report)
+            row, extras = split_numbers(record)
+        # Rows of one schema follow each other and share the object, which spares hashing all names again.
+        if row.schema is not last[0]:
+            last = (row.schema, columns.setdefault(row.schema, _Columns()))
+        last[1].add(sequence, row, extras)
+    return metrics.IngestReportsRequest(
+        trial_id=identity.trial_id,
+        run=identity.run,
+        source=source,
+        experiment_id=identity.experiment_id,
+        first_sequence=first_sequence,
+        count=len(records),
+        blocks=[block.to_block(schema) for schema, block in columns.items()],
+        searcher_metric=identity.searcher_metric,
+        smaller_is_better=identity.smaller_is_better,
+    )
+
+
+_NO_EXTRAS: Mapping[str, Any] = {}
+
+
+def validations_request(
+    identity: RunIdentity, *, source: str, chunk: Chunk
+) -> searcher.ReportValidationsRequest | None:
+    """Picks the validations out of a chunk, for searches that they drive; None if there are none."""
+    if not identity.time_metric:
+        return None
+    validations = [
+        _validation(identity, sequence, record)
+        for sequence, record in enumerate(chunk.records, chunk.first_sequence)
+        if _group(record) == VALIDATION_GROUP
+    ]
+    if not validations:
+        return None
+    return searcher.ReportValidationsRequest(
+        trial_id=identity.trial_id, run=identity.run, source=source, validations=validations
+    )
+
+
+def _group(record: Row | Report | Line) -> str:
+    if isinstance(record, Row):
+        return record.schema.group
+    return record.group if isinstance(record, Report) else ""
+
+
+def _validation(
+    identity: RunIdentity, sequence: int, record: Row | Report | Line
+) -> searcher.ReportValidationsRequest.Validation:
+    assert not isinstance(record, Line)
+    row = record if isinstance(record, Row) else split_numbers(record)[0]
+    values = dict(zip(row.schema.names, row.values, strict=True))
+    return searcher.ReportValidationsRequest.Validation(
+        sequence=sequence, metric=values.get(identity.searcher_metric), time=values.get(identity.time_metric)
+    )
+
+
+def lines_request(
+    identity: RunIdentity, *, source: str, first_sequence: int, records: Iterable[Row | Report | Line]
+) -> logs.IngestLinesRequest:
+    """Packs consecutive lines into columns, with the rank and the severity that their texts tell."""
+    messages: list[str] = []
+    times: list[int] = []
+    levels: list[logs.Level.ValueType] = []
+    ranks: list[int] = []
+    stdtypes: list[Stdtype] = []
+    for line in records:
+        assert isinstance(line, Line)
+        rank, text = _split_rank(line.text.decode("utf-8", "replace").rstrip("\r\n"))
+        messages.append(_shorten(text))
+        times.append(round(line.time * 1e6) * 1000)
+        levels.append(level_of(text))
+        ranks.append(rank)
+        stdtypes.append(line.stdtype)
+    writers = sorted(set(stdtypes))
+    places = {stdtype: place for place, stdtype in enumerate(writers)}
+    return logs.IngestLinesRequest(
+        trial_id=identity.trial_id,
+        run=identity.run,
+        source=source,
+        experiment_id=identity.experiment_id,
+        first_sequence=first_sequence,
+        lines=logs.LineColumns(
+            messages=messages,
+            times=times,
+            levels=levels,
+            ranks=ranks,
+            writer_indexes=[places[stdtype] for stdtype in stdtypes],
+            writers=[_writer(identity, stdtype) for stdtype in writers],
+        ),
+    )
+
+
+def _split_rank(text: str) -> tuple[int, str]:
+    """Parts the mark of a rank from a line; the rank is -1 without one."""
+    if text.startswith("[rank=") and (found := _RANK.match(text)):
+        return int(found[1]), text[found.end() :]
+    return -1, text
+
+
+def _writer(identity: RunIdentity, stdtype: Stdtype) -> logs.LineColumns.Writer:
+    return logs.LineColumns.Writer(
+        stdtype=_STDTYPES[stdtype],
+        origin=_TRIAL_ORIGIN if stdtype else _PLATFORM_ORIGIN,
+        container=identity.container,
+        agent=identity.agent,
+    )
+
+
+def _shorten(text: str) -> str:
+    """Keeps a line under the limit; replaced bytes may have made it longer than it was."""
+    if len(text) * 4 <= MAX_LINE or len(data := text.encode()) <= MAX_LINE:
+        return text
+    return data[:MAX_LINE].decode("utf-8", "ignore")
+
+
+def level_of(text: str) -> logs.Level.ValueType:
+    """Returns the severity that a line begins with, as ``resolute.LOG_FORMAT`` writes it."""
+    start = text[:40]
+    if "\x1b" in start:
+        start = _ANSI.sub("", start)
+    found = _LEVEL.match(start)
+    return _LEVELS[found[1] or found[2]] if found else logs.LEVEL_UNSPECIFIED

@@ -1,0 +1,110 @@
+"""Keeps a sender going in a thread that its owner starts and stops."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from resolute.contracts.clock import SYSTEM_CLOCK, Clock
+from resolute.spool.delivery.sender import STUCK_AFTER_FAILURES, SpoolSender
+
+IDLE_SECONDS = 0.2
+"""Pause when nothing waits: how late a live report arrives."""
+_log = logging.getLogger("resolute.spool")
+
+
+class SenderThread:
+    """A named thread around one sender. Never start it in a process that forks workers of its own.
+
+    Args:
+        sender: What to keep going; the thread owns it from ``start`` to ``stop``.
+        name: Name of the thread.
+        idle_seconds: Pause when nothing waits.
+        clock: Measures the time limit of ``drain``.
+    """
+
+    def __init__(
+        self,
+        sender: SpoolSender,
+        *,
+        name: str,
+        idle_seconds: float = IDLE_SECONDS,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self._sender = sender
+        self._idle_seconds = idle_seconds
+        self._clock = clock
+        self._stop = threading.Event()
+        self._wake = threading.Event()
+        self._drained = threading.Condition()
+        self._sweeps = 0
+        self._goal = 0
+        self._clean = False
+        self._failures = 0
+        self._stuck = False
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Begins to send."""
+        self._thread.start()
+
+    @property
+    def stuck(self) -> bool:
+        """Whether waiting is in vain: the sender meets nothing but defects, or the thread ended."""
+        return self._stuck or not self._thread.is_alive()
+
+    def drain(self, timeout: float) -> bool:
+        """Waits until everything has arrived that is in the spools now. Call it once the writers are gone.
+
+        Args:
+            timeout: Seconds to wait at most.
+
+        Returns:
+            Whether everything has arrived.
+        """
+        deadline = self._clock.monotonic() + timeout
+        with self._drained:
+            # The sweep under way may have passed a file before it grew: only a later one counts.
+            goal = self._goal = self._sweeps + 2
+            self._wake.set()
+            while not (self._clean and self._sweeps >= goal):
+                remaining = deadline - self._clock.monotonic()
+                if remaining <= 0 or self.stuck:
+                    return False
+                if self._clean:
+                    # Only one more look is missing: the pause of an idle thread would be a run's last delay.
+                    self._wake.set()
+                self._drained.wait(remaining)
+        return True
+
+    def stop(self) -> None:
+        """Ends the thread and closes the spools. What has not arrived stays for the next sender."""
+        self._stop.set()
+        self._wake.set()
+        self._thread.join()
+        self._sender.close()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            busy = self._sweep()
+            if not busy and self._sweeps >= self._goal:
+                self._wake.wait(max(self._idle_seconds, self._sender.seconds_until_retry))
+                self._wake.clear()
+
+    def _sweep(self) -> bool:
+        try:
+            busy = self._sender.pump()
+            clean = not busy and self._sender.drained()
+        except Exception:  # noqa: BLE001 - history must go on arriving whatever one sweep does
+            if not self._failures:
+                _log.exception("sending failed unexpectedly; it goes on")
+            self._failures += 1
+            busy, clean = False, False
+        else:
+            self._failures = 0
+        with self._drained:
+            self._sweeps += 1
+            self._clean = clean
+            self._stuck = self._sender.stuck or self._failures >= STUCK_AFTER_FAILURES
+            self._drained.notify_all()
+        return busy

@@ -1,0 +1,170 @@
+"""Hands batches of a spool to the service that keeps them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import grpc
+
+from resolute.api.logs.v1 import logs_service_pb2 as logs
+from resolute.api.logs.v1 import logs_service_pb2_grpc as logs_grpc
+from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
+from resolute.api.metrics.v1 import metrics_service_pb2_grpc as metrics_grpc
+from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
+from resolute.api.searcher.v1 import searcher_service_pb2_grpc as searcher_grpc
+from resolute.contracts.spool_format import LOGS_SUFFIX, METRICS_SUFFIX
+from resolute.errors import AbortedError, FailedPreconditionError, InvalidArgumentError, NotFoundError
+from resolute.spool.delivery.requests import RunIdentity, lines_request, reports_request, validations_request
+from resolute.spool.reader import Chunk
+
+INGEST_DEADLINE = 30.0
+"""Seconds that one batch may take."""
+_log = logging.getLogger("resolute.spool")
+
+Refusal = metrics.IngestReportsResponse.Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class IngestResult:
+    """What a service said to a batch."""
+
+    next_sequence: int
+    """Everything below is durable."""
+    refusals: Sequence[Refusal] = ()
+    """What breaks a rule and is not kept."""
+
+
+class Delivery(Protocol):
+    """One kind of spool and the service that it goes to."""
+
+    @property
+    def suffix(self) -> str:
+        """Ends the names of the spools."""
+
+    def pack(self, source: str, chunk: Chunk) -> Callable[[], IngestResult]:
+        """Packs consecutive records. What it returns sends them, from any thread.
+
+        The same may be sent again, in whole or in part.
+        """
+
+    def skip(self, source: str, sequence: int) -> None:
+        """Tells the service that one sequence will never come."""
+
+
+class ReportDelivery:
+    """Sends reports to the metrics service and, in searches that validations drive, to the searcher as well.
+
+    Args:
+        identity: Whose reports they are.
+        ingest: ``MetricsService.IngestReports``.
+        validate: ``SearcherService.ReportValidations``.
+    """
+
+    suffix = METRICS_SUFFIX
+
+    def __init__(
+        self,
+        identity: RunIdentity,
+        *,
+        ingest: Callable[[metrics.IngestReportsRequest], metrics.IngestReportsResponse],
+        validate: Callable[[searcher.ReportValidationsRequest], Any],
+    ) -> None:
+        self._identity = identity
+        self._ingest = ingest
+        self._validate = validate
+
+    @classmethod
+    def over(cls, channel: grpc.Channel, identity: RunIdentity) -> ReportDelivery:
+        """Sends over a channel of ``resolute.rpc``."""
+        to_metrics = metrics_grpc.MetricsServiceStub(channel)
+        to_searcher = searcher_grpc.SearcherServiceStub(channel)
+        return cls(
+            identity,
+            ingest=lambda request: to_metrics.IngestReports(request, timeout=INGEST_DEADLINE),
+            validate=lambda request: to_searcher.ReportValidations(request, timeout=INGEST_DEADLINE),
+        )
+
+    def pack(self, source: str, chunk: Chunk) -> Callable[[], IngestResult]:
+        """Packs reports; they count as arrived once every service has them."""
+        request = reports_request(
+            self._identity, source=source, first_sequence=chunk.first_sequence, records=chunk.records
+        )
+        validations = validations_request(self._identity, source=source, chunk=chunk)
+
+        def send() -> IngestResult:
+            response = self._ingest(request)
+            if validations is not None:
+                self._send_validations(validations)
+            return IngestResult(response.next_sequence, response.refusals)
+
+        return send
+
+    def skip(self, source: str, sequence: int) -> None:
+        """Sends an empty batch in the place of one report."""
+        request = reports_request(self._identity, source=source, first_sequence=sequence, records=())
+        request.count = 1
+        self._ingest(request)
+
+    def _send_validations(self, validations: searcher.ReportValidationsRequest) -> None:
+        try:
+            self._validate(validations)
+        except (AbortedError, NotFoundError, FailedPreconditionError, InvalidArgumentError) as failure:
+            # The reports are history and were taken; a search that ended or listens to a later run decides
+            # without them.
+            _log.info("the search does not listen to run %d: %s", self._identity.run, failure)
+
+
+class LineDelivery:
+    """Sends lines to the logs service.
+
+    Args:
+        identity: Whose lines they are.
+        ingest: ``LogsService.IngestLines``.
+    """
+
+    suffix = LOGS_SUFFIX
+
+    def __init__(
+        self,
+        identity: RunIdentity,
+        *,
+        ingest: Callable[[logs.IngestLinesRequest], logs.IngestLinesResponse],
+    ) -> None:
+        self._identity = identity
+        self._ingest = ingest
+
+    @classmethod
+    def over(cls, channel: grpc.Channel, identity: RunIdentity) -> LineDelivery:
+        """Sends over a channel of ``resolute.rpc``."""
+        stub = logs_grpc.LogsServiceStub(channel)
+        return cls(identity, ingest=lambda request: stub.IngestLines(request, timeout=INGEST_DEADLINE))
+
+    def pack(self, source: str, chunk: Chunk) -> Callable[[], IngestResult]:
+        """Packs lines."""
+        request = lines_request(
+            self._identity, source=source, first_sequence=chunk.first_sequence, records=chunk.records
+        )
+        return lambda: IngestResult(self._ingest(request).next_sequence)
+
+    def skip(self, source: str, sequence: int) -> None:
+        """Sends a line that says so in the place of one that was not taken."""
+        self._ingest(
+            logs.IngestLinesRequest(
+                trial_id=self._identity.trial_id,
+                run=self._identity.run,
+                source=source,
+                experiment_id=self._identity.experiment_id,
+                first_sequence=sequence,
+                lines=logs.LineColumns(
+                    messages=["a line was dropped here: the logs service did not take it"],
+                    times=[0],
+                    levels=[logs.LEVEL_UNSPECIFIED],
+                    ranks=[-1],
+                    writer_indexes=[0],
+                    writers=[logs.LineColumns.Writer()],
+                ),
+            )
+        )

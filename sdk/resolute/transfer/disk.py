@@ -1,0 +1,35 @@
+"""A disk that is full, as an error that says where."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from resolute.errors import QuotaError
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+@contextmanager
+def full_disk_errors(what: str, *, remedy: str) -> Iterator[None]:
+    """Turns the failure of a full disk into an error for people; other failures pass.
+
+    Args:
+        what: What could not be done, such as ``write model.pt``.
+        remedy: What to do about it.
+
+    Raises:
+        QuotaError: The disk is full, or a quota on it.
+    """
+    try:
+        yield
+    except OSError as error:
+        if not is_full_disk(error):
+            raise
+        raise QuotaError(f"cannot {what}: {error.strerror}; {remedy}") from error
+
+
+def is_full_disk(error: OSError) -> bool:
+    """Whether a failure says that there is no room."""
+    return error.errno in _FULL

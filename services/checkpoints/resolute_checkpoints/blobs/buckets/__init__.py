@@ -1,0 +1,5 @@
+"""Object stores: clients of S3, Google Cloud Storage and Azure behind one protocol.
+
+The store of checkpoints on top of them, their errors, multipart uploads, and the addresses to which
+connections may lead.
+"""

@@ -1,0 +1,125 @@
+"""Bytes of committed checkpoints, for callers that cannot reach the store."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from functools import partial
+
+from sqlalchemy.engine import Connection
+
+from resolute.errors import DataLossError, InvalidArgumentError, NotFoundError, Violation
+from resolute_checkpoints import access
+from resolute_checkpoints.blobs.base import BlobStore
+from resolute_checkpoints.blobs.factory import StoreFactory
+from resolute_checkpoints.blobs.workers import BlobWorkers
+from resolute_checkpoints.domain.checkpoint import Checkpoint, File, Home
+from resolute_checkpoints.store import records, rows
+from resolute_serving.context import Principal
+from resolute_serving.database.engine import Database
+
+CHUNK = 1024 * 1024
+"""Bytes of one message."""
+
+
+class Reading:
+    """Reads files of committed checkpoints.
+
+    Args:
+        database: The registry.
+        stores: Opens the store of each checkpoint.
+        workers: Threads for reading.
+    """
+
+    def __init__(self, *, database: Database, stores: StoreFactory, workers: BlobWorkers) -> None:
+        self._database = database
+        self._stores = stores
+        self._workers = workers
+
+    async def download_urls(
+        self, checkpoint_id: str, paths: Sequence[str], *, principal: Principal
+    ) -> list[tuple[File, str]]:
+        """Gives files with the URLs to get them from; nothing when the store gives no URLs.
+
+        Raises:
+            NotFoundError: There is no such committed checkpoint, or no such file in it.
+        """
+        checkpoint, files = await self._readable(checkpoint_id, paths, principal)
+        store = self._stores.open(checkpoint.storage)
+        homes = [file.home_in(checkpoint_id) for file in files]
+        urls = await self._workers.run(partial(_urls, store, homes))
+        return list(zip(files, urls, strict=False))
+
+    async def read(
+        self, checkpoint_id: str, path: str, *, offset: int, principal: Principal
+    ) -> AsyncGenerator[bytes, None]:
+        """Reads a file from an offset to its end, in chunks of at most ``CHUNK`` bytes.
+
+        Raises:
+            DataLossError: The file is gone, or no longer of the size that was committed.
+            InvalidArgumentError: The offset is not within the file.
+            NotFoundError: There is no such committed checkpoint, or no such file in it.
+        """
+        checkpoint, (file,) = await self._readable(checkpoint_id, [path], principal)
+        if not 0 <= offset <= file.size:
+            message = f"offset is {offset}; {path!r} has {file.size} bytes"
+            raise InvalidArgumentError(message, violations=[Violation("offset", message)])
+        store = self._stores.open(checkpoint.storage)
+        home = file.home_in(checkpoint_id)
+        stream = await self._workers.open(partial(store.open, home.checkpoint_id, home.path, offset=offset))
+        position = offset
+        try:
+            while position < file.size:
+                data = await self._workers.run(partial(stream.read, min(CHUNK, file.size - position)))
+                if not data:
+                    raise _truncated(checkpoint, file, position)
+                position += len(data)
+                yield data
+            if await self._workers.run(partial(stream.read, 1)):
+                raise _grown(checkpoint, file)
+        finally:
+            self._workers.close_later(stream)
+
+    async def _readable(
+        self, checkpoint_id: str, paths: Sequence[str], principal: Principal
+    ) -> tuple[Checkpoint, list[File]]:
+        """Reads a checkpoint and the named ones of its files, or all of them."""
+
+        def work(connection: Connection) -> tuple[Checkpoint, list[File]]:
+            checkpoint = records.find(connection, checkpoint_id, listed=not paths)
+            access.require_reader(principal, checkpoint)
+            access.require_files(checkpoint)
+            if not paths:
+                return checkpoint, [file for file in checkpoint.files if not file.is_directory]
+            found = rows.find_files(connection, checkpoint_id, paths)
+            return checkpoint, [_named(checkpoint, found, path) for path in paths]
+
+        return await self._database.read(work)
+
+
+def _urls(store: BlobStore, homes: Sequence[Home]) -> list[str]:
+    return [url for home in homes for url in store.download_urls(home.checkpoint_id, [home.path])]
+
+
+def _named(checkpoint: Checkpoint, found: Mapping[str, File], path: str) -> File:
+    if path not in found or found[path].is_directory:
+        raise NotFoundError(
+            f"{checkpoint} holds no file {path[:200]!r}; its description lists its files",
+            resource=str(checkpoint),
+        )
+    return found[path]
+
+
+def _truncated(checkpoint: Checkpoint, file: File, size: int) -> DataLossError:
+    return DataLossError(
+        f"{file.path!r} of {checkpoint} ends after {size} bytes and {file.size} were committed; "
+        "restore it from a copy or use another checkpoint",
+        resource=str(checkpoint),
+    )
+
+
+def _grown(checkpoint: Checkpoint, file: File) -> DataLossError:
+    return DataLossError(
+        f"{file.path!r} of {checkpoint} has more than the {file.size} bytes that were committed; "
+        "restore it from a copy or use another checkpoint",
+        resource=str(checkpoint),
+    )

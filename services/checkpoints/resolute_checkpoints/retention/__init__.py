@@ -1,0 +1,4 @@
+"""How checkpoints go: the retention policy and its enforcement, deletion on request.
+
+The remover of files, and the collector that works in the background.
+"""

@@ -1,0 +1,87 @@
+"""Removes files that are marked, and notes the outcome."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from itertools import groupby
+from operator import attrgetter
+
+import structlog
+
+from resolute.contracts.clock import Clock
+from resolute.errors import InternalError, ResoluteError
+from resolute_checkpoints.blobs.factory import StoreFactory
+from resolute_checkpoints.blobs.workers import BlobWorkers
+from resolute_checkpoints.store import removals
+from resolute_checkpoints.store.removals import Removal
+from resolute_serving.database.engine import Database
+
+CLAIM_SECONDS = 300.0
+"""How long a removal belongs to whoever took it on; then it is taken for dead."""
+_INITIAL_BACKOFF = 10.0
+_MAX_BACKOFF = 3600.0
+
+_log = structlog.get_logger("removal")
+
+
+class Remover:
+    """Carries out removals that were taken on.
+
+    Args:
+        database: Where outcomes are noted.
+        stores: Opens the store of each checkpoint.
+        workers: Threads of its own, so that a large removal holds up nothing else.
+        clock: Tells when a failed attempt is repeated.
+    """
+
+    def __init__(
+        self, *, database: Database, stores: StoreFactory, workers: BlobWorkers, clock: Clock
+    ) -> None:
+        self._database = database
+        self._stores = stores
+        self._workers = workers
+        self._clock = clock
+
+    async def execute(self, claimed: Sequence[Removal]) -> list[ResoluteError]:
+        """Removes files and notes the outcome of each; failed ones become due again later.
+
+        Returns:
+            What failed.
+        """
+        outcomes = await asyncio.gather(*(self._carry_out(removal) for removal in claimed))
+        return [outcome for outcome in outcomes if outcome is not None]
+
+    async def _carry_out(self, removal: Removal) -> ResoluteError | None:
+        try:
+            await self._workers.run(partial(self._erase, removal))
+        except ResoluteError as error:
+            await self._postpone(removal, error)
+            return error
+        except Exception as error:  # noqa: BLE001 - one defect must not hold up the others
+            _log.exception("a removal failed by a defect", checkpoint=removal.checkpoint_id)
+            await self._postpone(removal, error)
+            return InternalError(f"checkpoint {removal.checkpoint_id} could not be removed; see the log")
+        await self._database.write(lambda connection: removals.settle(connection, removal))
+        return None
+
+    def _erase(self, removal: Removal) -> None:
+        store = self._stores.open(removal.storage)
+        if removal.whole:
+            store.remove(removal.checkpoint_id, committed=removal.committed, kept=removal.paths_in_use)
+        for checkpoint_id, homes in groupby(removal.objects, key=attrgetter("checkpoint_id")):
+            store.remove_files(checkpoint_id, [home.path for home in homes])
+        store.drop_uploads(removal.checkpoint_id, removal.uploads)
+
+    async def _postpone(self, removal: Removal, error: Exception) -> None:
+        pause = min(_MAX_BACKOFF, _INITIAL_BACKOFF * 2 ** min(removal.attempts, 20))
+        _log.warning(
+            "files could not be removed",
+            checkpoint=removal.checkpoint_id,
+            reason=str(error),
+            attempts=removal.attempts + 1,
+            again_in=pause,
+        )
+        until = self._clock.time() + pause
+        await self._database.write(lambda connection: removals.postpone(connection, removal, until=until))

@@ -1,0 +1,102 @@
+"""Whose word counts: floors of trials, and tombstones of experiments.
+
+Each keeps a row that writers lock, so that on PostgreSQL a commit and the seal that excludes it take turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from resolute.errors import NotFoundError, RunSupersededError
+from resolute_checkpoints.store.inserts import insert_if_absent
+from resolute_checkpoints.store.schema import experiments, trials
+
+
+def require_run(connection: Connection, trial_id: str, run: int, *, lock: bool) -> None:
+    """Makes sure that a run still has authority over its trial.
+
+    Args:
+        connection: The caller's transaction.
+        trial_id: The trial; empty for checkpoints of none, which nothing supersedes.
+        run: The run.
+        lock: Whether no seal may come between this check and the end of the transaction.
+
+    Raises:
+        RunSupersededError: A later run has taken over.
+    """
+    if not trial_id:
+        return
+    if lock:
+        insert_if_absent(connection, trials, {"trial_id": trial_id, "min_run": 0})
+    query = sa.select(trials.c.min_run).where(trials.c.trial_id == trial_id)
+    floor = connection.execute(query.with_for_update(read=True) if lock else query).scalar() or 0
+    if run < floor:
+        raise RunSupersededError(
+            f"run {run} of trial {trial_id} is over: runs below {floor} may not write checkpoints any more; "
+            "exit, and let the current run go on",
+            resource=f"trial {trial_id}",
+            metadata={"run": str(run), "min_run": str(floor)},
+        )
+
+
+def seal(connection: Connection, trial_id: str, min_run: int) -> int:
+    """Raises the floor of a trial, never lowers it, and returns it."""
+    insert_if_absent(connection, trials, {"trial_id": trial_id, "min_run": min_run})
+    key = trials.c.trial_id == trial_id
+    floor: int = connection.execute(sa.select(trials.c.min_run).where(key).with_for_update()).scalar_one()
+    if floor < min_run:
+        connection.execute(sa.update(trials).where(key).values(min_run=min_run))
+    return max(floor, min_run)
+
+
+def require_experiment(connection: Connection, experiment_id: str, *, lock: bool) -> None:
+    """Makes sure that an experiment was not deleted.
+
+    Args:
+        connection: The caller's transaction.
+        experiment_id: The experiment; empty for checkpoints of none.
+        lock: Whether no deletion may come between this check and the end of the transaction.
+
+    Raises:
+        NotFoundError: It was deleted.
+    """
+    if not experiment_id:
+        return
+    if lock:
+        insert_if_absent(connection, experiments, {"experiment_id": experiment_id})
+    query = sa.select(experiments.c.delete_time).where(experiments.c.experiment_id == experiment_id)
+    deleted = connection.execute(query.with_for_update(read=True) if lock else query).scalar()
+    if deleted is not None:
+        raise NotFoundError(
+            f"experiment {experiment_id} was deleted; nothing can be stored for it any more",
+            resource=f"experiment {experiment_id}",
+        )
+
+
+def lock_experiments(connection: Connection, ids: Collection[str]) -> None:
+    """Keeps everyone else from committing, holding and removing files of some experiments.
+
+    Two that remove the last files with the same bytes must not both leave them to the other.
+    """
+    wanted = experiments.c.experiment_id.in_(sorted(ids))
+    query = sa.select(experiments.c.experiment_id).where(wanted).order_by(experiments.c.experiment_id)
+    connection.execute(query.with_for_update()).all()
+
+
+def mark_experiment_deleted(connection: Connection, experiment_id: str, *, now: float) -> None:
+    """Leaves the tombstone of an experiment; the first one stays."""
+    insert_if_absent(connection, experiments, {"experiment_id": experiment_id})
+    connection.execute(
+        sa.update(experiments)
+        .where(experiments.c.experiment_id == experiment_id, experiments.c.delete_time.is_(None))
+        .values(delete_time=now)
+    )
+
+
+def is_experiment_deleted(connection: Connection, experiment_id: str) -> bool:
+    """Whether an experiment was deleted."""
+    query = sa.select(experiments.c.delete_time).where(experiments.c.experiment_id == experiment_id)
+    return connection.execute(query).scalar() is not None

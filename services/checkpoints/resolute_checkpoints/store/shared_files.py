@@ -1,0 +1,125 @@
+"""Bytes that several checkpoints share: who holds them, and when nobody does any more.
+
+Only files in buckets have a home elsewhere; in directories shared bytes are hard links, which the file system
+counts. A home is shared within one experiment only, whose row is locked while holders come and go.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from resolute_checkpoints.domain.checkpoint import LIVE, READABLE, Checkpoint, File, Home
+from resolute_checkpoints.store import rows
+from resolute_checkpoints.store.schema import checkpoints, files
+
+_LIVE = sa.and_(sa.not_(files.c.doomed), checkpoints.c.state.in_(sorted(state.value for state in LIVE)))
+_JOINED = files.join(checkpoints, files.c.checkpoint_id == checkpoints.c.checkpoint_id)
+
+
+def sizes_of_latest(connection: Connection, checkpoint: Checkpoint) -> set[int]:
+    """Sizes of the files in the latest readable checkpoints of the same trial and of the same experiment."""
+    sizes: set[int] = set()
+    for column, key in (
+        (checkpoints.c.trial_id, checkpoint.owner.trial_id),
+        (checkpoints.c.experiment_id, checkpoint.owner.experiment_id),
+    ):
+        if not key:
+            continue
+        newest = (
+            sa.select(checkpoints.c.checkpoint_id)
+            .where(column == key, checkpoints.c.state.in_([state.value for state in READABLE]))
+            .order_by(checkpoints.c.list_time.desc())
+            .limit(1)
+        )
+        query = sa.select(files.c.size).where(
+            files.c.checkpoint_id == newest.scalar_subquery(), sa.not_(files.c.doomed)
+        )
+        sizes.update(connection.execute(query.distinct()).scalars())
+    return sizes
+
+
+def find_homes(
+    connection: Connection, checkpoint: Checkpoint, digests: Sequence[str]
+) -> Mapping[tuple[str, int], Home]:
+    """Finds bytes that readable checkpoints of the same experiment and storage have.
+
+    Returns:
+        Where they lie, by digest and size.
+    """
+    found: dict[tuple[str, int], Home] = {}
+    columns = (
+        files.c.digest,
+        files.c.size,
+        sa.func.coalesce(files.c.home_id, files.c.checkpoint_id).label("home_id"),
+        sa.func.coalesce(files.c.home_path, files.c.path).label("home_path"),
+        sa.func.row_number()
+        .over(partition_by=files.c.digest, order_by=checkpoints.c.list_time.desc())
+        .label("place"),
+    )
+    for batch in rows.batches(sorted(set(digests))):
+        holders = (
+            sa.select(*columns)
+            .select_from(_JOINED)
+            .where(
+                files.c.digest.in_(batch),
+                sa.not_(files.c.doomed),
+                checkpoints.c.experiment_id == checkpoint.owner.experiment_id,
+                checkpoints.c.storage == rows.encode_storage(checkpoint.storage),
+                checkpoints.c.state.in_([state.value for state in READABLE]),
+            )
+            .subquery()
+        )
+        for row in connection.execute(sa.select(holders).where(holders.c.place == 1)):
+            found[row.digest, row.size] = Home(row.home_id, row.home_path)
+    return found
+
+
+def hold(connection: Connection, checkpoint_id: str, held: Sequence[File]) -> None:
+    """Notes files of a checkpoint that is being written, so that their bytes stay. Safe to repeat."""
+    last = sa.select(sa.func.max(files.c.position)).where(files.c.checkpoint_id == checkpoint_id)
+    position = connection.execute(last).scalar()
+    rows.insert_files(connection, checkpoint_id, held, first=0 if position is None else position + 1)
+
+
+def paths_in_use(connection: Connection, checkpoint_id: str) -> frozenset[str]:
+    """Paths under a checkpoint's name whose bytes other checkpoints need."""
+    query = sa.select(files.c.home_path).select_from(_JOINED).where(files.c.home_id == checkpoint_id, _LIVE)
+    return frozenset(connection.execute(query.distinct()).scalars())
+
+
+def unreferenced(connection: Connection, homes: Sequence[Home]) -> tuple[Home, ...]:
+    """Those of some homes that no checkpoint needs any more."""
+    paths: defaultdict[str, set[str]] = defaultdict(set)
+    for home in homes:
+        paths[home.checkpoint_id].add(home.path)
+    left: list[Home] = []
+    for checkpoint_id, wanted in paths.items():
+        own = (
+            sa.select(files.c.path)
+            .select_from(_JOINED)
+            .where(files.c.checkpoint_id == checkpoint_id, files.c.home_id.is_(None), _LIVE)
+        )
+        needed = paths_in_use(connection, checkpoint_id) | set(connection.execute(own).scalars())
+        left += (Home(checkpoint_id, path) for path in wanted - needed)
+    return tuple(sorted(left))
+
+
+def homes_in(connection: Connection, checkpoint_id: str, *, doomed: bool) -> list[Home]:
+    """Where the bytes of a checkpoint's files lie.
+
+    Args:
+        connection: The caller's transaction.
+        checkpoint_id: The checkpoint.
+        doomed: Whether only of files that were taken out of it; else of all that lie elsewhere.
+    """
+    query = sa.select(files.c.path, files.c.home_id, files.c.home_path)
+    chosen = files.c.doomed if doomed else files.c.home_id.is_not(None)
+    query = query.where(files.c.checkpoint_id == checkpoint_id, chosen)
+    return [
+        Home(home_id or checkpoint_id, home_path if home_id else path)
+        for path, home_id, home_path in connection.execute(query)
+    ]

@@ -1,0 +1,155 @@
+"""The directory that a cluster of one machine lives in, and the lock that lets one process serve it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from resolute.client.connection.home import Home
+from resolute.contracts.run.directory import write_atomically
+from resolute.contracts.run.lock import is_locked
+from resolute.errors import FailedPreconditionError
+
+
+class HomeLock:
+    """Held by the process that serves a home, for as long as it lives; the kernel frees it when that dies.
+
+    Args:
+        path: The lock file; it holds the process id for people to read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor = -1
+
+    def acquire(self) -> None:
+        """Takes the lock.
+
+        Raises:
+            FailedPreconditionError: Another process holds it.
+        """
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = os.pread(descriptor, 32, 0).decode().strip() or "unknown"
+            os.close(descriptor)
+            raise FailedPreconditionError(
+                f"another `resolute up` (process {holder}) serves {self._path.parent}; stop it with "
+                "`resolute down`, or let RESOLUTE_HOME name another directory"
+            ) from error
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        self._descriptor = descriptor
+
+    def release(self) -> None:
+        """Gives the lock back."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def is_held(self) -> bool:
+        """Whether some process holds it now."""
+        try:
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(descriptor)
+        return False
+
+
+@dataclass(frozen=True)
+class StateDirectory:
+    """Where everything of one embedded cluster lies."""
+
+    home: Home
+    """Its home directory."""
+
+    @property
+    def lock(self) -> HomeLock:
+        """Lets one process serve it."""
+        return HomeLock(self.home.path / "lock")
+
+    @property
+    def databases(self) -> Path:
+        """One SQLite file a service."""
+        return self.home.path / "databases"
+
+    @property
+    def data(self) -> Path:
+        """Files of the services, the signing key among them."""
+        return self.home.path / "data"
+
+    @property
+    def runs(self) -> Path:
+        """One directory a run."""
+        return self.home.path / "runs"
+
+    @property
+    def checkpoints(self) -> Path:
+        """Checkpoints of experiments that name no other place."""
+        return self.home.path / "checkpoints"
+
+    @property
+    def log(self) -> Path:
+        """What a detached cluster logs."""
+        return self.home.path / "up.log"
+
+    def database_url(self, service: str) -> str:
+        """URL of a service's database."""
+        return f"sqlite:///{self.databases / service}.sqlite"
+
+    def cluster_id(self) -> str:
+        """UUID of the cluster, made at its first start."""
+        path = self.home.path / "cluster.json"
+        if not path.exists():
+            self._write(path, json.dumps({"cluster_id": str(uuid.uuid4())}))
+        return str(json.loads(path.read_text())["cluster_id"])
+
+    def write_endpoint(self, *, address: str, cluster_id: str, token: str) -> None:
+        """Tells tools on this machine where the cluster is and lets its owner in."""
+        self._write(self.home.token_file, token)
+        self._write(self._port_file, address.rpartition(":")[2])
+        content: dict[str, Any] = {
+            "address": address,
+            "token_path": str(self.home.token_file),
+            "cluster_id": cluster_id,
+            "pid": os.getpid(),
+        }
+        self._write(self.home.endpoint_file, json.dumps(content))
+
+    def last_port(self) -> int:
+        """The port of the last start, so that trials that outlived it find the next one; zero for none."""
+        # The endpoint file cannot tell: it is there only while a cluster serves.
+        try:
+            return int(self._port_file.read_text())
+        except (FileNotFoundError, ValueError):
+            return 0
+
+    def remove_leftovers(self) -> None:
+        """Removes what an earlier life was writing when it was killed. Only for the holder of the lock."""
+        for partial in self.home.path.glob(".*.tmp"):
+            partial.unlink(missing_ok=True)
+
+    def _write(self, path: Path, text: str) -> None:
+        self.home.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_atomically(path, text, sync=True)
+
+    def live_runs(self) -> int:
+        """How many containers of trials run now, whether or not anybody serves the home."""
+        return sum(is_locked(lock) for lock in self.runs.glob("*/*/lock"))
+
+    @property
+    def _port_file(self) -> Path:
+        return self.home.path / "port"

@@ -1,0 +1,59 @@
+"""The boundary for model definitions: what an uploaded archive may hold."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+from resolute.contracts.archive import check_archive
+from resolute.errors import QuotaError
+
+MAX_COMPRESSED = 512 * 1024 * 1024
+"""Most bytes of an archive as it comes."""
+
+
+class Archive:
+    """Collects an archive from its chunks and refuses one that is too large as soon as it is.
+
+    Args:
+        limit: Most bytes.
+    """
+
+    def __init__(self, *, limit: int = MAX_COMPRESSED) -> None:
+        self._limit = limit
+        self._buffer = bytearray()
+
+    def add(self, chunk: bytes) -> None:
+        """Takes the next bytes.
+
+        Raises:
+            QuotaError: The archive exceeds the limit.
+        """
+        if len(self._buffer) + len(chunk) > self._limit:
+            raise QuotaError(
+                f"the model definition exceeds the maximum allowed size of {self._limit} bytes (compressed); "
+                "list large files in .detignore and read data from elsewhere"
+            )
+        self._buffer += chunk
+
+    @property
+    def data(self) -> bytes:
+        """Everything taken so far."""
+        return bytes(self._buffer)
+
+
+def check(data: bytes) -> None:
+    """Makes sure that an archive is whole and that nothing in it can land outside of its directory.
+
+    Raises:
+        InvalidArgumentError: It is no gzipped tar archive, or an entry is refused; the message names it.
+        QuotaError: It unpacks to too much.
+    """
+    if data:
+        check_archive(io.BytesIO(data))
+
+
+def split(data: bytes, size: int) -> Iterator[bytes]:
+    """Cuts bytes into pieces of at most ``size``."""
+    for start in range(0, len(data), size):
+        yield data[start : start + size]

@@ -1,0 +1,253 @@
+"""Takes what a person submits: an experiment comes of it, or one error says why not."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import uuid
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy.engine import Connection
+
+from resolute.contracts.clock import Clock
+from resolute.errors import AlreadyExistsError, InvalidConfigError, NotFoundError, Violation
+from resolute_experiments.admission import model_definition
+from resolute_experiments.admission.storage_quotas import StorageQuota
+from resolute_experiments.admission.workspace_quotas import admit
+from resolute_experiments.config import (
+    ConfigError,
+    ExperimentConfig,
+    Layer,
+    ineffective_fields,
+    parse_config,
+    to_test_mode,
+)
+from resolute_experiments.config.loading.canonical import canonical
+from resolute_experiments.config.loading.document import read_document
+from resolute_experiments.config.loading.parse import sanity_faults
+from resolute_experiments.specs.search import search_spec
+from resolute_experiments.specs.storage import storage, without_secrets
+from resolute_experiments.states import ExperimentState
+from resolute_experiments.store import access, experiments, trials
+from resolute_experiments.store.experiments import CHUNK_BYTES, Experiment
+from resolute_experiments.store.workspaces import UNCATEGORIZED
+from resolute_serving.context import actor
+from resolute_serving.database.engine import Database
+
+
+@dataclass(frozen=True, kw_only=True)
+class Submission:
+    """What a person wants to run."""
+
+    request_id: str
+    """UUID that the caller chose; a repeated one gives the first answer."""
+    config_yaml: str
+    """The config as its author wrote it."""
+    template: str = ""
+    """Name of a template to merge under it; empty for none."""
+    base: Layer | None = None
+    """A config of which this one says only what is different; None for a config that says all."""
+    paused: bool = False
+    """Whether it begins paused."""
+    test_mode: bool = False
+    """Whether it only trains one batch."""
+    model_definition: bytes = b""
+    """A gzipped tar archive."""
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """A config that was taken."""
+
+    config: ExperimentConfig
+    """The whole config, defaults filled in."""
+    warnings: tuple[str, ...]
+    """What in it has no effect here."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Admission:
+    """What this cluster accepts.
+
+    A value of its own, because a config that is right anywhere may ask for more than this cluster has.
+    """
+
+    cluster_defaults: dict[str, Any] = field(default_factory=dict)
+    """Lowest layer of every config, such as where checkpoints lie."""
+    slots: int
+    """Slots of the cluster."""
+    largest_node: int
+    """Slots of its largest node."""
+
+
+class Submissions:
+    """Takes submissions.
+
+    Args:
+        database: This service's database.
+        clock: Tells the time.
+        admission: What this cluster accepts.
+        storage_quota: Knows whether a workspace may have more checkpoints.
+    """
+
+    def __init__(
+        self, database: Database, *, clock: Clock, admission: Admission, storage_quota: StorageQuota
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._admission = admission
+        self._storage_quota = storage_quota
+
+    async def check(
+        self, config_yaml: str, *, template: str = "", base: Layer | None = None, test_mode: bool = False
+    ) -> Accepted:
+        """Makes a whole config of what its author wrote.
+
+        Args:
+            config_yaml: What its author wrote.
+            template: Name of a template to merge under it; empty for none.
+            base: A config to merge under it; None for none.
+            test_mode: Whether it only trains one batch.
+
+        Raises:
+            InvalidConfigError: Something in it is wrong; the error lists every fault.
+            NotFoundError: The template does not exist.
+        """
+        layers = [] if base is None else [base]
+        if template:
+            found = await self._database.read(lambda c: access.get_template(c, template))
+            layers.append(Layer(f"template {template!r}", found.config))
+        layers.append(Layer("cluster defaults", self._admission.cluster_defaults))
+        try:
+            config = parse_config(config_yaml, layers=layers)
+        except ConfigError as error:
+            raise _refused(error) from error
+        if test_mode:
+            config = to_test_mode(config)
+        self._check_cluster(config.to_dict())
+        await self._check_source(config)
+        warnings = ineffective_fields(config, cluster_defaults=self._admission.cluster_defaults)
+        return Accepted(config, tuple(str(warning) for warning in warnings))
+
+    def _check_cluster(self, config: dict[str, Any]) -> None:
+        search_spec(config)
+        storage(config)
+        slots, single_node = (config["resources"][name] for name in ("slots_per_trial", "is_single_node"))
+        have = self._admission.largest_node if single_node else self._admission.slots
+        if slots > have:
+            path = "resources.slots_per_trial"
+            whose = "of the largest node, since is_single_node is true" if single_node else "of this cluster"
+            reason = f"found {slots}; expected at most {have}, the slots {whose}"
+            raise InvalidConfigError(
+                f"the experiment config has 1 fault:\n  {path}: {reason}",
+                violations=[Violation(path, reason)],
+            )
+
+    async def _check_source(self, config: ExperimentConfig) -> None:
+        number = config.searcher.source_trial_id
+        if number is None:
+            return
+        try:
+            await self._database.read(lambda c: trials.get(c, number=number))
+        except NotFoundError as error:
+            path, reason = "searcher.source_trial_id", f"found {number}; there is no such trial"
+            raise InvalidConfigError(
+                f"the experiment config has 1 fault:\n  {path}: {reason}",
+                violations=[Violation(path, reason)],
+            ) from error
+
+    async def submit(self, submission: Submission) -> tuple[Experiment, tuple[str, ...]]:
+        """Creates an experiment, once for each request.
+
+        Returns:
+            The experiment, and what in its config has no effect here.
+
+        Raises:
+            InvalidConfigError: The config is wrong.
+            InvalidArgumentError: The model definition is wrong.
+            QuotaError: The model definition is too large, or the workspace would use more than it may.
+            AlreadyExistsError: The request was used for another experiment.
+        """
+        accepted = await self.check(
+            submission.config_yaml,
+            template=submission.template,
+            base=submission.base,
+            test_mode=submission.test_mode,
+        )
+        await asyncio.to_thread(model_definition.check, submission.model_definition)
+        values = self._row(submission, accepted.config)
+        if await self._database.read(lambda c: experiments.by_request(c, submission.request_id)) is None:
+            await self._storage_quota.admit(values["workspace"])
+
+        def work(connection: Connection) -> Experiment:
+            known = experiments.by_request(connection, submission.request_id)
+            if known is not None:
+                return _same(known, values)
+            admit(
+                connection,
+                workspace=values["workspace"],
+                project=values["project"],
+                slots=accepted.config.to_dict()["resources"]["slots_per_trial"],
+            )
+            chunks = model_definition.split(submission.model_definition, CHUNK_BYTES)
+            created = experiments.insert(connection, values, chunks)
+            access.record(connection, "create", created.label, now=self._clock.time(), name=created.name)
+            return created
+
+        return await self._database.write(work), accepted.warnings
+
+    def _row(self, submission: Submission, config: ExperimentConfig) -> dict[str, Any]:
+        state = ExperimentState.PAUSED if submission.paused else ExperimentState.ACTIVE
+        return {
+            "id": str(uuid.uuid4()),
+            "request_id": submission.request_id,
+            "name": config.name,
+            "description": config.description or "",
+            "labels": list(config.labels),
+            "state": state.value,
+            "archived": False,
+            "owner": actor(),
+            "workspace": config.workspace or UNCATEGORIZED,
+            "project": config.project or UNCATEGORIZED,
+            "config": without_secrets(config.to_dict()),
+            "progress": 0.0,
+            "failure": "",
+            "revision": 1,
+            "created_at": self._clock.time(),
+            "definition_sha256": hashlib.sha256(submission.model_definition).hexdigest(),
+            "definition_size": len(submission.model_definition),
+            "search_created": False,
+            "action_cursor": 0,
+        }
+
+
+def _same(known: Experiment, values: dict[str, Any]) -> Experiment:
+    if known.definition_sha256 != values["definition_sha256"]:
+        raise AlreadyExistsError(
+            f"the request {known.request_id} created {known.label} from other code; use a new id",
+            resource=known.label,
+        )
+    return known
+
+
+def check_template(name: str, config_yaml: str) -> dict[str, Any]:
+    """Reads a part of a config that is to be merged under others.
+
+    Raises:
+        InvalidConfigError: Something in it is wrong by itself; the error lists every fault.
+    """
+    try:
+        document = read_document(config_yaml, name=f"template {name!r}")
+        content = canonical(document.content)
+        faults = [*document.faults, *sanity_faults(content, source=f"template {name!r}")]
+    except ConfigError as error:
+        raise _refused(error) from error
+    if faults:
+        raise _refused(ConfigError(faults))
+    return content
+
+
+def _refused(error: ConfigError) -> InvalidConfigError:
+    violations = [Violation(fault.path, fault.reason) for fault in error.faults]
+    return InvalidConfigError(str(error), violations=violations)

@@ -1,0 +1,61 @@
+"""The ``slurm`` and ``pbs`` sections: options for the batch systems of clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, TypeAlias
+
+from pydantic import AfterValidator
+
+from resolute_experiments.config.validation.rejections import reject
+from resolute_experiments.config.validation.section import Name, Positive, Section, Text
+
+_SBATCH_OWN = """
+--array -a --chdir -D --error -e --export --gpus -G --gpus-per-node --gpus-per-task --gres --hold -H
+--input -i --job-name -J --no-requeue --nodes -N --ntasks -n --ntasks-per-node --output -o --parsable
+--partition -p --requeue --test-only --wait -W --wrap
+"""
+_PBS_OWN = "-C -h -I -J -N -S -V -X -e -k -o -q -r -z"
+
+
+def _not_ours(options: str) -> Callable[[str], str]:
+    own = frozenset(options.split())
+
+    def check(argument: str) -> str:
+        option = argument.split("=", 1)[0].split(" ", 1)[0]
+        short = option[:2] if not option.startswith("--") else option
+        if option in own or short in own:
+            raise reject("options other than those that are set for every job", problem=f"found {option}")
+        return argument
+
+    return check
+
+
+SbatchArg: TypeAlias = Annotated[Name, AfterValidator(_not_ours(_SBATCH_OWN))]
+PbsArg: TypeAlias = Annotated[Name, AfterValidator(_not_ours(_PBS_OWN))]
+
+
+class Slurm(Section):
+    """Options for Slurm.
+
+    Attributes:
+        slots_per_node: Slots to use of each node.
+        gpu_type: Kind of GPU to ask for.
+        sbatch_args: Further options of ``sbatch``.
+    """
+
+    slots_per_node: Positive | None = None
+    gpu_type: Text | None = None
+    sbatch_args: tuple[SbatchArg, ...] = ()
+
+
+class Pbs(Section):
+    """Options for PBS.
+
+    Attributes:
+        slots_per_node: Slots to use of each node.
+        pbsbatch_args: Further options of ``qsub``.
+    """
+
+    slots_per_node: Positive | None = None
+    pbsbatch_args: tuple[PbsArg, ...] = ()

@@ -1,0 +1,130 @@
+"""The ``environment`` section: image, variables and ports of a trial's container."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, TypeAlias
+
+from pydantic import AfterValidator, Field, TypeAdapter
+
+from resolute_experiments.config.validation.rejections import reject
+from resolute_experiments.config.validation.section import Flag, Int, Json, Name, Section, Text
+
+DEVICE_CLASSES = ("cpu", "cuda", "rocm")
+
+
+def _variable(entry: str) -> str:
+    if not entry or entry.startswith("="):
+        raise reject('"NAME=value", or "NAME" to pass on the value of the agent')
+    return entry
+
+
+Variable: TypeAlias = Annotated[Text, AfterValidator(_variable)]
+Port: TypeAlias = Annotated[Int, Field(ge=1, le=65535)]
+
+_GPU_IS_CUDA = {"gpu": "it is the old name of cuda, which is given too"}
+_VARIABLES: TypeAdapter[tuple[str, ...]] = TypeAdapter(tuple[Variable, ...])
+
+
+class Image(Section):
+    """The container image for each class of device.
+
+    Attributes:
+        cpu: Image for trials without an accelerator.
+        cuda: Image for trials on NVIDIA GPUs.
+        rocm: Image for trials on AMD GPUs.
+    """
+
+    shape: ClassVar[str] = "the name of an image, or a map of such names for cpu, cuda, rocm"
+    advice: ClassVar[Mapping[str, str]] = _GPU_IS_CUDA
+
+    cpu: Text | None = None
+    cuda: Text | None = None
+    rocm: Text | None = None
+
+    @classmethod
+    def expand_shorthand(cls, data: Any) -> Any:
+        """One name stands for all classes."""
+        return dict.fromkeys(DEVICE_CLASSES, data) if isinstance(data, str) else data
+
+
+class EnvironmentVariables(Section):
+    """Environment variables for each class of device; of entries with one name the last counts.
+
+    Attributes:
+        cpu: Variables of trials without an accelerator.
+        cuda: Variables of trials on NVIDIA GPUs.
+        rocm: Variables of trials on AMD GPUs.
+    """
+
+    shape: ClassVar[str] = 'a list of "NAME=value", or a map of such lists for cpu, cuda, rocm'
+    advice: ClassVar[Mapping[str, str]] = _GPU_IS_CUDA
+
+    cpu: tuple[Variable, ...] = ()
+    cuda: tuple[Variable, ...] = ()
+    rocm: tuple[Variable, ...] = ()
+
+    @classmethod
+    def expand_shorthand(cls, data: Any) -> Any:
+        """One list stands for all classes."""
+        return (
+            dict.fromkeys(DEVICE_CLASSES, _VARIABLES.validate_python(data))
+            if isinstance(data, list)
+            else data
+        )
+
+
+class ProxyPort(Section):
+    """A port of the trial that the cluster makes reachable.
+
+    Attributes:
+        proxy_port: The port.
+        proxy_tcp: Whether it speaks plain TCP rather than HTTP.
+        unauthenticated: Whether anybody may reach it.
+        default_service_id: Whether it is reached under the trial's own id.
+    """
+
+    proxy_port: Port = Field(description="a port from 1 to 65535")
+    proxy_tcp: Flag = False
+    unauthenticated: Flag = False
+    default_service_id: Flag = False
+
+
+class RegistryAuth(Section):
+    """Credentials for the registry that holds the image; the fields are those of Docker's API."""
+
+    secrets: ClassVar[frozenset[str]] = frozenset({"password", "auth", "identitytoken", "registrytoken"})
+
+    username: Text | None = None
+    password: Text | None = None
+    auth: Text | None = None
+    email: Text | None = None
+    serveraddress: Text | None = None
+    identitytoken: Text | None = None
+    registrytoken: Text | None = None
+
+
+class Environment(Section):
+    """Where a trial's processes run.
+
+    Attributes:
+        image: Container image.
+        environment_variables: Variables of every process of the trial.
+        ports: Ports by name.
+        proxy_ports: Ports that the cluster makes reachable.
+        force_pull_image: Whether to fetch the image even when it is there.
+        registry_auth: Credentials for the image's registry.
+        add_capabilities: Linux capabilities to give to the container.
+        drop_capabilities: Linux capabilities to take from the container.
+        pod_spec: Additions to the pod on Kubernetes.
+    """
+
+    image: Image = Image()
+    environment_variables: EnvironmentVariables = EnvironmentVariables()
+    ports: Mapping[Name, Port] = Field(default_factory=dict)
+    proxy_ports: tuple[ProxyPort, ...] = ()
+    force_pull_image: Flag = False
+    registry_auth: RegistryAuth | None = None
+    add_capabilities: tuple[Name, ...] = ()
+    drop_capabilities: tuple[Name, ...] = ()
+    pod_spec: dict[str, Json] | None = None

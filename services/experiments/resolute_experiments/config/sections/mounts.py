@@ -1,0 +1,83 @@
+"""Parts of the host that a container is given: ``bind_mounts`` and ``resources.devices``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, TypeAlias, TypeVar
+
+from pydantic import AfterValidator, Field
+
+from resolute_experiments.config.sections.storage import AbsolutePath, Propagation
+from resolute_experiments.config.validation.rejections import reject, rejection, several
+from resolute_experiments.config.validation.section import Flag, Name, Section, Text
+
+_MODES = re.compile(r"[rwm]+")
+
+
+def _not_the_workdir(path: str) -> str:
+    if path == ".":
+        raise reject("a path other than the working directory itself")
+    return path
+
+
+def _mode(mode: str) -> str:
+    if not _MODES.fullmatch(mode):
+        raise reject("a combination of r, w and m")
+    return mode
+
+
+class BindMount(Section):
+    """A directory of the host inside the container.
+
+    Attributes:
+        host_path: The directory on the host.
+        container_path: Where the container sees it; a relative path is one below the working directory.
+        read_only: Whether the container may not write to it.
+        propagation: How mounts below it propagate.
+    """
+
+    host_path: AbsolutePath = Field(description="an absolute path on the host")
+    container_path: Annotated[Name, AfterValidator(_not_the_workdir)] = Field(
+        description="the path that the container sees"
+    )
+    read_only: Flag = False
+    propagation: Propagation = "rprivate"
+
+
+class Device(Section):
+    """A device of the host inside the container.
+
+    Attributes:
+        host_path: The device on the host.
+        container_path: Where the container sees it.
+        mode: What the container may do: r(ead), w(rite), m(ake nodes).
+    """
+
+    shape: ClassVar[str] = 'a map with host_path and container_path, or "/host/path:/container/path[:rwm]"'
+
+    host_path: AbsolutePath = Field(description="an absolute path on the host")
+    container_path: AbsolutePath = Field(description="the absolute path that the container sees")
+    mode: Annotated[Text, AfterValidator(_mode)] = "mrw"
+
+
+_Mount = TypeVar("_Mount", BindMount, Device)
+
+
+def _one_mount_a_path(mounts: Sequence[_Mount]) -> Sequence[_Mount]:
+    seen: set[str] = set()
+    details = []
+    for index, mount in enumerate(mounts):
+        if mount.container_path in seen:
+            error = reject(
+                "a path of its own for each mount", problem=f"{mount.container_path} is mounted twice"
+            )
+            details.append(rejection((index, "container_path"), mount.container_path, error))
+        seen.add(mount.container_path)
+    if details:
+        raise several(details)
+    return mounts
+
+
+BindMounts: TypeAlias = Annotated[tuple[BindMount, ...], AfterValidator(_one_mount_a_path)]
+Devices: TypeAlias = Annotated[tuple[Device, ...], AfterValidator(_one_mount_a_path)]

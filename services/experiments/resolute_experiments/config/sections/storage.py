@@ -1,0 +1,182 @@
+"""The ``checkpoint_storage`` section: where checkpoints are kept, and which of them at the end."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+from resolute_experiments.config.validation.rejections import reject
+from resolute_experiments.config.validation.section import Count, Name, Section, Text
+from resolute_experiments.config.validation.variants import choose
+
+Propagation: TypeAlias = Literal["rprivate", "private", "rshared", "shared", "rslave", "slave"]
+
+
+def _absolute(path: str) -> str:
+    if not posixpath.isabs(path):
+        raise reject("an absolute path")
+    return path
+
+
+AbsolutePath: TypeAlias = Annotated[Text, AfterValidator(_absolute)]
+
+
+def escapes_root(path: str) -> bool:
+    """Whether a relative path leads out of the directory that it starts from."""
+    return posixpath.normpath(path).split("/")[0] == ".."
+
+
+def _stays_inside(prefix: str) -> str:
+    if escapes_root(prefix.lstrip("/")):
+        raise reject("a prefix that does not climb out of the bucket (..)")
+    return prefix
+
+
+Prefix: TypeAlias = Annotated[Text, AfterValidator(_stays_inside)]
+
+
+class CommonStorage(Section):
+    """What every storage has: which checkpoints to keep when the experiment ends.
+
+    Attributes:
+        type: The kind of storage.
+        save_experiment_best: Best checkpoints of the whole experiment to keep.
+        save_trial_best: Best checkpoints of each trial to keep.
+        save_trial_latest: Latest checkpoints of each trial to keep.
+    """
+
+    type: Text
+    save_experiment_best: Count = 0
+    save_trial_best: Count = 1
+    save_trial_latest: Count = 1
+
+
+class SharedFsStorage(CommonStorage):
+    """A directory that every node sees under one path.
+
+    Attributes:
+        host_path: The directory on the host.
+        storage_path: Where below it; relative, or absolute inside it.
+        propagation: How mounts propagate into containers.
+        container_path: Of old configs; has no effect.
+        checkpoint_path: Of old configs; taken as ``storage_path``.
+        tensorboard_path: Of old configs; has no effect.
+    """
+
+    type: Literal["shared_fs"] = "shared_fs"
+    host_path: AbsolutePath = Field(description="an absolute path on the host")
+    storage_path: Text | None = None
+    propagation: Propagation = "rprivate"
+    container_path: Text | None = None
+    checkpoint_path: Text | None = None
+    tensorboard_path: Text | None = None
+
+    @field_validator("storage_path")
+    @classmethod
+    def _below_host_path(cls, storage_path: str | None, info: ValidationInfo) -> str | None:
+        host_path = info.data.get("host_path")
+        if storage_path is None or host_path is None:
+            return storage_path
+        root = posixpath.normpath(host_path)
+        target = posixpath.normpath(posixpath.join(root, storage_path))
+        if posixpath.commonpath([root, target]) != root:
+            raise reject(f"a relative path, or an absolute one, inside host_path ({host_path})")
+        return storage_path
+
+
+class DirectoryStorage(CommonStorage):
+    """A directory that the user sees to: it must exist wherever trials run.
+
+    Attributes:
+        container_path: The directory as the trial sees it.
+    """
+
+    type: Literal["directory"] = "directory"
+    container_path: AbsolutePath = Field(description="an absolute path as the trial sees it")
+
+
+class S3Storage(CommonStorage):
+    """A bucket of S3, MinIO or another store with that protocol.
+
+    Attributes:
+        bucket: Name of the bucket.
+        access_key: Key id; without it the usual places for credentials are asked.
+        secret_key: Secret of the key.
+        endpoint_url: Address of a store that is not Amazon's.
+        prefix: What the names of all objects begin with.
+    """
+
+    secrets: ClassVar[frozenset[str]] = frozenset({"access_key", "secret_key"})
+
+    type: Literal["s3"] = "s3"
+    bucket: Name = Field(description="the name of the bucket")
+    access_key: Text | None = None
+    secret_key: Text | None = None
+    endpoint_url: Text | None = None
+    prefix: Prefix | None = None
+
+
+class GcsStorage(CommonStorage):
+    """A bucket of Google Cloud Storage.
+
+    Attributes:
+        bucket: Name of the bucket.
+        prefix: What the names of all objects begin with.
+    """
+
+    type: Literal["gcs"] = "gcs"
+    bucket: Name = Field(description="the name of the bucket")
+    prefix: Prefix | None = None
+
+
+class AzureStorage(CommonStorage):
+    """A container of Azure Blob Storage.
+
+    Attributes:
+        container: Name of the container.
+        connection_string: Address and credentials in one.
+        account_url: Address of the account, instead of the connection string.
+        credential: Credentials for the account's address.
+    """
+
+    secrets: ClassVar[frozenset[str]] = frozenset({"connection_string", "credential"})
+
+    type: Literal["azure"] = "azure"
+    container: Name = Field(description="the name of the container")
+    connection_string: Text | None = None
+    account_url: Text | None = None
+    credential: Text | None = None
+
+    @classmethod
+    def relations(cls, given: Mapping[str, Any]) -> Iterator[tuple[str, PydanticCustomError]]:
+        """One address, and credentials only where they belong."""
+        if "connection_string" in given and "account_url" in given:
+            problem = "connection_string and account_url are both given"
+            yield "account_url", reject("exactly one of them", problem=problem)
+        elif "connection_string" not in given and "account_url" not in given:
+            yield (
+                "account_url",
+                reject("account_url or connection_string", problem="missing", incomplete=True),
+            )
+        if "credential" in given and "account_url" not in given:
+            problem = "credential is given without account_url"
+            yield "credential", reject("it only together with account_url", problem=problem, incomplete=True)
+
+
+STORAGES: Mapping[str, type[Section]] = {
+    "shared_fs": SharedFsStorage,
+    "directory": DirectoryStorage,
+    "s3": S3Storage,
+    "gcs": GcsStorage,
+    "azure": AzureStorage,
+}
+
+CheckpointStorage: TypeAlias = Annotated[
+    SharedFsStorage | DirectoryStorage | S3Storage | GcsStorage | AzureStorage,
+    BeforeValidator(choose("type", common=CommonStorage, variants=STORAGES)),
+]
+"""One of the storages, told apart by ``type``."""

@@ -1,0 +1,68 @@
+"""What all handlers of the experiments service share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy.engine import Connection
+
+from resolute.api.experiments.v1 import experiments_service_pb2, trials_service_pb2
+from resolute.contracts.clock import Clock
+from resolute.errors import InvalidArgumentError
+from resolute_experiments.moment import Moment
+from resolute_experiments.notifier import Notifier
+from resolute_experiments.scheduling.wait_reasons import WaitReasons
+from resolute_experiments.store import experiments, trials
+from resolute_serving.database.engine import Database
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceContext:
+    """The database, the clock and the bell of this service."""
+
+    database: Database
+    """Its own database."""
+    notifier: Notifier
+    """Tells of changes."""
+    clock: Clock
+    """Tells the time."""
+    cluster_id: str
+    """UUID of the cluster."""
+    preemption_timeout: float
+    """Seconds that trials get to checkpoint after a signal."""
+    waiting: WaitReasons
+    """Knows why trials wait."""
+
+    def moment(self) -> Moment:
+        """Now, with the time that trials get."""
+        return Moment(now=self.clock.time(), preemption_timeout=self.preemption_timeout)
+
+    def experiment(
+        self, connection: Connection, key: experiments_service_pb2.ExperimentKey
+    ) -> experiments.Experiment:
+        """Reads the experiment that a request names.
+
+        Raises:
+            InvalidArgumentError: The request names none.
+            NotFoundError: There is none.
+        """
+        kind = key.WhichOneof("key")
+        if kind is None:
+            raise InvalidArgumentError("the request names no experiment; give its number or its UUID")
+        if kind == "number":
+            return experiments.get(connection, number=key.number)
+        return experiments.get(connection, experiment_id=key.experiment_id)
+
+    def trial(self, connection: Connection, key: trials_service_pb2.TrialKey) -> trials.Trial:
+        """Reads the trial that a request names.
+
+        Raises:
+            InvalidArgumentError: The request names none.
+            NotFoundError: There is none.
+        """
+        kind = key.WhichOneof("key")
+        if kind is None:
+            raise InvalidArgumentError("the request names no trial; give its number or its UUID")
+        if kind == "number":
+            return trials.get(connection, number=key.number)
+        return trials.get(connection, trial_id=key.trial_id)

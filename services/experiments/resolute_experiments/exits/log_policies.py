@@ -1,0 +1,98 @@
+"""What log policies make of the lines of a run that has ended.
+
+The logs service searches, in RE2: it has the lines of every rank, also of a run whose supervisor was lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from resolute.api.logs.v1 import logs_service_pb2 as logs_pb2
+from resolute.errors import InvalidArgumentError
+from resolute_experiments.clients import Clients
+from resolute_experiments.store.runs import Container, Run
+
+_DEADLINE = 30.0
+_SHOWN = 120
+_log = structlog.get_logger("policies")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogPolicyResult:
+    """What follows for the trial."""
+
+    cancels_retries: bool = False
+    """Whether a failure of this run is its last."""
+    excluded_nodes: frozenset[int] = frozenset()
+    """Nodes that the trial must not use again."""
+    notes: tuple[str, ...] = ()
+    """What each policy that matched did, for people."""
+
+
+async def evaluate_log_policies(
+    config: Mapping[str, Any], run: Run, containers: Sequence[Container], clients: Clients
+) -> LogPolicyResult:
+    """Searches the lines of a run for the patterns of its experiment's policies.
+
+    Args:
+        config: The experiment's config.
+        run: A run that has ended.
+        containers: All of its containers.
+        clients: Reach the logs service.
+
+    Raises:
+        UnavailableError: The logs service does not answer; to be repeated.
+    """
+    cancels, excluded, notes = False, set[int](), list[str]()
+    for policy in config.get("log_policies", ()):
+        action = policy["action"]["type"]
+        by_container = action == "exclude_node" and len(containers) > 1
+        for ranks, nodes in _places(containers, apart=by_container):
+            line = await _first_match(policy["pattern"], run, ranks, clients)
+            if line is None:
+                continue
+            cancels |= action == "cancel_retries"
+            excluded |= nodes if action == "exclude_node" else set()
+            notes.append(_note(policy, nodes, line))
+    return LogPolicyResult(cancels_retries=cancels, excluded_nodes=frozenset(excluded), notes=tuple(notes))
+
+
+def _places(containers: Sequence[Container], *, apart: bool) -> Iterator[tuple[list[str], set[int]]]:
+    """The containers whose lines are searched together, as lines name them, and their nodes."""
+    if not apart:
+        yield [], {container.node for container in containers}
+        return
+    for container in containers:
+        yield [str(container.container_rank)], {container.node}
+
+
+async def _first_match(pattern: str, run: Run, containers: Sequence[str], clients: Clients) -> str | None:
+    """The first line that matches; None when none does."""
+    wanted = logs_pb2.Filter(trial_id=run.trial_id, runs=[run.run], regex=pattern, containers=containers)
+    request = logs_pb2.ListLinesRequest(filter=wanted, page_size=1)
+    while True:
+        try:
+            response = await clients.logs.ListLines(request, timeout=_DEADLINE)
+        except InvalidArgumentError as error:
+            # A pattern that the config accepted and the search does not must not keep the run from its end.
+            _log.warning("a log policy cannot be applied", allocation=run.allocation_id, reason=str(error))
+            return None
+        if response.lines:
+            return response.lines[0].message
+        if not response.next_page_token:
+            return None
+        request.page_token = response.next_page_token
+
+
+def _note(policy: Mapping[str, Any], nodes: set[int], line: str) -> str:
+    name = policy.get("name") or repr(policy["pattern"])
+    if policy["action"]["type"] == "cancel_retries":
+        effect = "no restart after a failure"
+    else:
+        effect = f"node {', '.join(map(str, sorted(nodes)))} is not used again"
+    shown = line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
+    return f"{name} matched {shown!r}: {effect}"

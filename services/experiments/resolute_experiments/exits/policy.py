@@ -1,0 +1,254 @@
+"""What the end of a run means for its trial: one pure decision from settled facts, as a list of rules.
+
+The searcher and the checkpoints service are sealed first, so that nothing of the ended run can still change
+what is decided here; their answers are among the facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from resolute_experiments.states import STOPPING_EXPERIMENTS, ExperimentState, RunEvent, TrialEvent
+
+
+class EarlyExit(Enum):
+    """Why a trial's own code ended early."""
+
+    NONE = ""
+    INVALID_HP = "INVALID_HP"
+    INIT_INVALID_HP = "INIT_INVALID_HP"
+    USER_REQUESTED_STOP = "USER_REQUESTED_STOP"
+
+
+class SearchEvent(Enum):
+    """What the search is told about a trial that ended for good."""
+
+    CLOSED = "CLOSED"
+    ERRORED = "ERRORED"
+    USER_REQUESTED_STOP = "USER_REQUESTED_STOP"
+    USER_CANCELED = "USER_CANCELED"
+    INVALID_HP = "INVALID_HP"
+    INIT_INVALID_HP = "INIT_INVALID_HP"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exit:
+    """How the processes of a run ended."""
+
+    lost: bool = False
+    """Machine or supervisor was lost, so that nobody saw the end."""
+    exit_code: int = 0
+    """Exit code of the entrypoint."""
+    forced: bool = False
+    """Whether it was ended because it had not obeyed its signal in time."""
+    acknowledged: bool = False
+    """Whether it exited because of a signal, or because it had no operation left."""
+    early_exit: EarlyExit = EarlyExit.NONE
+    """What its code said."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """Where the trial stood in its search when it was sealed."""
+
+    driven: bool
+    """Whether the search works by operations; if not, an exit 0 is the trial's own end."""
+    completed: bool
+    """Whether the current operation was completed."""
+    closed: bool
+    """Whether the search closed the trial."""
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the search stopped the trial by a signal."""
+        return self.closed and not self.driven
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialContext:
+    """The platform's side at the moment of the decision."""
+
+    experiment: ExperimentState
+    """State of the experiment."""
+    kill_requested: bool
+    """Whether the trial itself was killed on request."""
+    restarts: int
+    """Restarts so far."""
+    max_restarts: int
+    """Restarts that the config allows."""
+    retries_cancelled: bool = False
+    """Whether a log policy matched a line of the run and forbids restarts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExitFacts:
+    """All that is known when a run has ended."""
+
+    exit: Exit
+    """How its processes ended."""
+    operation: Operation
+    """What the searcher's seal said."""
+    situation: TrialContext
+    """The platform's side."""
+
+    @property
+    def killed(self) -> bool:
+        """Whether a person ended it at once."""
+        killed = self.situation.experiment is ExperimentState.STOPPING_KILLED
+        return killed or self.situation.kill_requested
+
+    @property
+    def said(self) -> EarlyExit:
+        """Why its own code ended it; nothing that was lost said so."""
+        return EarlyExit.NONE if self.exit.lost else self.exit.early_exit
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is left to do: its last operation is complete, or it has none."""
+        return not self.operation.driven or (self.operation.completed and self.operation.closed)
+
+    @property
+    def left_early(self) -> bool:
+        """Whether it agreed to exit before its operation was complete."""
+        return self.exit.acknowledged and not self.operation.completed and not self.operation.stopped
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What becomes of the run and the trial."""
+
+    run: RunEvent
+    """What happens to the run."""
+    trial: TrialEvent
+    """What happens to the trial."""
+
+
+@dataclass(frozen=True)
+class OutcomeRule:
+    """How a run ended, and how one tells."""
+
+    when: str
+    """For people."""
+    event: RunEvent
+    """What happens to the run."""
+    holds: Callable[[ExitFacts], bool] | None = None
+    """Whether it did; None for whatever is left."""
+
+
+OUTCOME_RULES = (
+    OutcomeRule("a person killed the trial or its experiment", RunEvent.KILL, lambda f: f.killed),
+    OutcomeRule(
+        "its code said that it was done",
+        RunEvent.COMPLETE,
+        lambda f: f.said is EarlyExit.USER_REQUESTED_STOP,
+    ),
+    OutcomeRule(
+        "its code refused its hyperparameters",
+        RunEvent.INVALIDATE,
+        lambda f: f.said in {EarlyExit.INVALID_HP, EarlyExit.INIT_INVALID_HP},
+    ),
+    OutcomeRule("its machine or its supervisor was lost", RunEvent.LOSE, lambda f: f.exit.lost),
+    # Whoever is ended for being slow has not failed: a pause must not use up a restart.
+    OutcomeRule(
+        "it was ended by force after the deadline of its signal",
+        RunEvent.PREEMPT,
+        lambda f: f.exit.exit_code != 0 and f.exit.forced,
+    ),
+    OutcomeRule("it exited with another code than 0", RunEvent.FAIL, lambda f: f.exit.exit_code != 0),
+    OutcomeRule(
+        "it exited with 0, acknowledged, its operation incomplete",
+        RunEvent.PREEMPT,
+        lambda f: f.left_early,
+    ),
+    OutcomeRule("it exited with 0 otherwise", RunEvent.COMPLETE),
+)
+"""How a run ended: the first that holds."""
+
+
+@dataclass(frozen=True)
+class TrialRule:
+    """What the end of a run means for its trial in one case."""
+
+    when: str
+    """The case, for people."""
+    event: TrialEvent
+    """What happens to the trial."""
+    run: RunEvent | None = None
+    """How the run must have ended; None for any end."""
+    holds: Callable[[ExitFacts], bool] | None = None
+    """What must be true besides; None for nothing."""
+
+    def applies(self, facts: ExitFacts, run: RunEvent) -> bool:
+        """Whether it is this case."""
+        return self.run in {None, run} and (self.holds is None or self.holds(facts))
+
+
+TRIAL_RULES = (
+    TrialRule("a person killed the trial or its experiment", TrialEvent.RUN_CANCELED, RunEvent.KILL),
+    TrialRule(
+        "its code said that it was done",
+        TrialEvent.RUN_EXITED_EARLY,
+        holds=lambda f: f.said is EarlyExit.USER_REQUESTED_STOP,
+    ),
+    TrialRule(
+        "its code refused its hyperparameters",
+        TrialEvent.RUN_INVALID,
+        holds=lambda f: f.said is EarlyExit.INVALID_HP,
+    ),
+    TrialRule(
+        "its code refused its hyperparameters before it trained",
+        TrialEvent.RUN_INVALID_AT_INIT,
+        holds=lambda f: f.said is EarlyExit.INIT_INVALID_HP,
+    ),
+    # However it left, it is not to train any more: a failure on the way out is no reason to begin again.
+    TrialRule(
+        "its search had stopped it by a signal",
+        TrialEvent.RUN_FINISHED,
+        holds=lambda f: f.operation.stopped,
+    ),
+    TrialRule(
+        "it exited with 0 and nothing is left to do",
+        TrialEvent.RUN_FINISHED,
+        RunEvent.COMPLETE,
+        lambda f: f.done,
+    ),
+    TrialRule(
+        "its experiment is stopping",
+        TrialEvent.RUN_CANCELED,
+        holds=lambda f: f.situation.experiment in STOPPING_EXPERIMENTS,
+    ),
+    TrialRule(
+        "it completed its operation, and the search has no other yet",
+        TrialEvent.RUN_IDLE,
+        RunEvent.COMPLETE,
+        lambda f: f.operation.completed,
+    ),
+    TrialRule(
+        "it exited with 0 in the middle of its operation, unasked",
+        TrialEvent.RUN_EXITED_EARLY,
+        RunEvent.COMPLETE,
+    ),
+    TrialRule(
+        "it failed, and a log policy cancels its restarts",
+        TrialEvent.RUN_FAILED_BY_POLICY,
+        RunEvent.FAIL,
+        lambda f: f.situation.retries_cancelled,
+    ),
+    TrialRule(
+        "it failed, and no restart is left",
+        TrialEvent.RUN_FAILED,
+        RunEvent.FAIL,
+        lambda f: f.situation.restarts >= f.situation.max_restarts,
+    ),
+    TrialRule("it failed, and restarts are left", TrialEvent.RUN_RETRIED, RunEvent.FAIL),
+    TrialRule("it was preempted or lost", TrialEvent.RUN_RESUMES),
+)
+"""What the end of a run means for its trial: the first that applies."""
+
+
+def settle(facts: ExitFacts) -> Decision:
+    """Decides what the end of a run means."""
+    run = next(ending.event for ending in OUTCOME_RULES if ending.holds is None or ending.holds(facts))
+    return Decision(run, next(rule.event for rule in TRIAL_RULES if rule.applies(facts, run)))

@@ -1,0 +1,123 @@
+"""The end of containers and runs, written with everything that others must be told of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy.engine import Connection
+
+from resolute_experiments.exits.log_policies import LogPolicyResult
+from resolute_experiments.exits.policy import Decision, Exit
+from resolute_experiments.moment import Moment
+from resolute_experiments.states import RUNS, ExperimentState, RunOutcome, TrialEvent
+from resolute_experiments.store import runs, trials
+from resolute_experiments.transitions import signals, transition_trial
+
+
+@dataclass(frozen=True, kw_only=True)
+class SealResult:
+    """What the other services said when the run was sealed."""
+
+    operation_length: int
+    """Length of the trial's current operation."""
+    operation_completed: bool
+    """Whether it was completed."""
+    operation_closed: bool
+    """Whether the search closed the trial."""
+    checkpoint_id: str
+    """The trial's latest checkpoint; empty when it has none of its own."""
+    steps_completed: int
+    """Steps completed there."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """What is known of a run that ended."""
+
+    exit: Exit
+    """How its processes ended."""
+    failure: str
+    """Why it failed, for people."""
+    sealed: SealResult
+    """What the other services said."""
+    findings: LogPolicyResult = field(default_factory=LogPolicyResult)
+    """What log policies make of its lines."""
+
+
+def record_container_exit(
+    connection: Connection,
+    run: runs.Run,
+    rank: int,
+    moment: Moment,
+    *,
+    end_time: float = 0.0,
+    **how: Any,
+) -> None:
+    """Writes how a container ended. With its last one a trial runs no more, and is not shown as if it did.
+
+    Args:
+        connection: A transaction.
+        run: The container's run, not settled yet.
+        rank: The container within it.
+        moment: When it was heard of.
+        end_time: Unix time at which it ended by its own word; 0 when it left none.
+        how: Columns of the container.
+    """
+    # The clock of its machine may be ahead, but nothing is heard of before it was.
+    ended_at = min(end_time or moment.now, moment.now)
+    runs.update_container(connection, run.allocation_id, rank, ended_at=ended_at, **how)
+    containers = runs.containers_of(connection, run.allocation_id)
+    trial = trials.get(connection, trial_id=run.trial_id)
+    over = all(container.over for container in containers)
+    if over and trial.run == run.run and not run.ended:
+        transition_trial(connection, trial, TrialEvent.CONTAINERS_ENDED, moment)
+
+
+def record_run_exit(
+    connection: Connection,
+    trial: trials.Trial,
+    run: runs.Run,
+    *,
+    evidence: Evidence,
+    decision: Decision,
+    experiment: ExperimentState,
+    moment: Moment,
+) -> None:
+    """Writes what the end of a run means for it and for its trial; a second time changes nothing."""
+    current = runs.get(connection, run.allocation_id)
+    if current.ended:
+        return
+    outcome = RUNS.step(current.outcome, decision.run, resource=run.label).after
+    sealed, findings = evidence.sealed, evidence.findings
+    signals.free(
+        connection,
+        current,
+        outcome=outcome.value,
+        exit_code=None if evidence.exit.lost else evidence.exit.exit_code,
+        failure=evidence.failure,
+        ended_at=moment.now,
+        acknowledged=evidence.exit.acknowledged,
+        log_policies=list(findings.notes),
+    )
+    transition_trial(
+        connection,
+        trial,
+        decision.trial,
+        moment,
+        paused=experiment is ExperimentState.PAUSED,
+        latest_checkpoint_id=sealed.checkpoint_id or trial.latest_checkpoint_id,
+        steps_completed=sealed.steps_completed if sealed.checkpoint_id else trial.steps_completed,
+        settled_length=sealed.operation_length if sealed.operation_completed else trial.settled_length,
+        closed=trial.closed or sealed.operation_closed,
+        excluded_nodes=sorted(findings.excluded_nodes.union(trial.excluded_nodes)),
+        explanation=_explanation(outcome, evidence),
+        status="",
+    )
+
+
+def _explanation(outcome: RunOutcome, evidence: Evidence) -> str:
+    if not evidence.failure:
+        return ""
+    last_line = evidence.failure.strip().splitlines()[-1]
+    return "; ".join([f"{outcome.value.lower()}: {last_line}"[:500], *evidence.findings.notes])

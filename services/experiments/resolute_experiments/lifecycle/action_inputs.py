@@ -1,0 +1,76 @@
+"""What is asked before actions of a search are applied, and said of those that are not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from resolute.api.checkpoints.v1 import checkpoints_service_pb2
+from resolute.api.searcher.v1 import search_pb2, searcher_service_pb2
+from resolute.errors import NotFoundError
+from resolute_experiments.clients import Clients
+
+
+@dataclass(frozen=True)
+class LatestCheckpoint:
+    """The newest checkpoint that a trial has by itself."""
+
+    checkpoint_id: str
+    steps_completed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActionInputs:
+    """What the others said."""
+
+    last_action: int = 0
+    """Sequence of the last of all actions; a shutdown before it is void, since its search went on."""
+    newest: Mapping[str, LatestCheckpoint] = field(default_factory=dict)
+    """By trial that goes on after its end; absent for those that have no checkpoint."""
+
+
+async def fetch_action_inputs(
+    search_id: str, actions: Sequence[search_pb2.Action], *, clients: Clients
+) -> ActionInputs:
+    """Asks what must be known to apply some consecutive actions.
+
+    Raises:
+        ResoluteError: A service did not answer.
+    """
+    newest: dict[str, LatestCheckpoint] = {}
+    for action in actions:
+        if not action.run_trial.reopens:
+            continue
+        trial_id = action.run_trial.trial_id
+        # Retention may have removed what was the newest when the trial ended. Nothing is sealed by a zero.
+        request = checkpoints_service_pb2.SealRequest(trial_id=trial_id, min_run=0)
+        response = await clients.checkpoints.Seal(request)
+        if response.HasField("latest"):
+            newest[trial_id] = LatestCheckpoint(
+                response.latest.checkpoint_id, response.latest.steps_completed
+            )
+    last_action = actions[-1].sequence
+    if actions[-1].HasField("shutdown"):
+        told = searcher_service_pb2.GetSearchRequest(search_id=search_id)
+        last_action = (await clients.searcher.GetSearch(told)).search.last_action_sequence
+    return ActionInputs(last_action=last_action, newest=newest)
+
+
+async def acknowledge_unapplied(search_id: str, *, clients: Clients) -> None:
+    """Tells a search that its actions have arrived, of which an experiment that has ended applies no more.
+
+    They wait for the experiment to go on, and nobody else is to wait for them.
+
+    Raises:
+        ResoluteError: The searcher did not answer.
+    """
+    try:
+        told = searcher_service_pb2.GetSearchRequest(search_id=search_id)
+        search = (await clients.searcher.GetSearch(told)).search
+    except NotFoundError:
+        return
+    await clients.searcher.AcknowledgeActions(
+        searcher_service_pb2.AcknowledgeActionsRequest(
+            search_id=search_id, sequence=search.last_action_sequence
+        )
+    )

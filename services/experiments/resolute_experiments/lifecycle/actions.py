@@ -1,0 +1,169 @@
+"""Applies the ordered actions of a search, each once: an action and the cursor past it commit together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy.engine import Connection
+
+from resolute.api.searcher.v1 import search_pb2
+from resolute.contracts.values import to_mapping
+from resolute_experiments.lifecycle import commands
+from resolute_experiments.lifecycle.action_inputs import ActionInputs, LatestCheckpoint
+from resolute_experiments.moment import Moment
+from resolute_experiments.states import ExperimentEvent, ExperimentState, TrialEvent, TrialState
+from resolute_experiments.store import experiments, outbox, trials
+from resolute_experiments.store.experiments import Experiment
+from resolute_experiments.transitions import transition_experiment, transition_trial
+from resolute_experiments.transitions.signals import SignalReason
+
+
+def apply(
+    connection: Connection,
+    experiment_id: str,
+    actions: Sequence[search_pb2.Action],
+    moment: Moment,
+    answers: ActionInputs,
+) -> int:
+    """Applies actions that were not applied before, in order.
+
+    What a search decides while its experiment is stopping, or has ended, waits: it is applied if the
+    experiment goes on.
+
+    Args:
+        connection: A transaction.
+        experiment_id: UUID of the experiment.
+        actions: Consecutive actions.
+        moment: When they are applied.
+        answers: What other services said about them.
+
+    Returns:
+        The cursor: the sequence of the last action that is applied for good once the transaction commits.
+    """
+    experiment = experiments.get(connection, experiment_id=experiment_id)
+    cursor = experiment.action_cursor
+    for action in actions:
+        if action.sequence <= cursor:
+            continue
+        if experiment.state not in {ExperimentState.ACTIVE, ExperimentState.PAUSED}:
+            break
+        _apply_one(connection, experiment, action, moment, answers)
+        if action.HasField("shutdown"):
+            experiment = experiments.get(connection, experiment_id=experiment_id)
+        cursor = action.sequence
+    if cursor > experiment.action_cursor:
+        experiments.update(connection, experiment_id, action_cursor=cursor)
+    return cursor
+
+
+def _apply_one(
+    connection: Connection,
+    experiment: Experiment,
+    action: search_pb2.Action,
+    moment: Moment,
+    answers: ActionInputs,
+) -> None:
+    if action.HasField("create_trial"):
+        _create_trial(connection, experiment, action.create_trial, moment)
+    elif action.run_trial.reopens:
+        _reopen_trial(connection, experiment, action.run_trial, moment, answers)
+    elif action.HasField("run_trial"):
+        _run_trial(connection, experiment, action.run_trial, moment)
+    elif action.HasField("close_trial"):
+        trial = trials.get(connection, trial_id=action.close_trial.trial_id)
+        transition_trial(connection, trial, TrialEvent.CLOSE, moment)
+    elif action.HasField("stop_trial"):
+        trial = trials.get(connection, trial_id=action.stop_trial.trial_id)
+        transition_trial(connection, trial, TrialEvent.STOP, moment, reason=SignalReason.SEARCH)
+    elif action.HasField("shutdown") and action.sequence >= answers.last_action:
+        _shut_down(connection, experiment, action.shutdown, moment)
+
+
+def _is_paused(experiment: Experiment) -> bool:
+    return experiment.state is ExperimentState.PAUSED
+
+
+def _create_trial(
+    connection: Connection, experiment: Experiment, create: search_pb2.Action.CreateTrial, moment: Moment
+) -> None:
+    trials.insert(
+        connection,
+        {
+            "id": create.trial_id,
+            "experiment_id": experiment.id,
+            "request_id": create.request_id,
+            "state": (TrialState.PAUSED if _is_paused(experiment) else TrialState.QUEUED).value,
+            "hparams": to_mapping(create.hparams),
+            "seed": create.trial_seed,
+            "restarts": 0,
+            "run": 0,
+            "status": "",
+            "metadata": {},
+            "explanation": "",
+            "source_checkpoint_id": create.checkpoint_id,
+            "latest_checkpoint_id": create.checkpoint_id,
+            "steps_completed": 0,
+            "settled_length": 0,
+            "closed": False,
+            "kill_requested": False,
+            "queued_at": moment.now,
+            "created_at": moment.now,
+        },
+    )
+    outbox.put(
+        connection,
+        event_id=f"{create.trial_id}/created",
+        experiment_id=experiment.id,
+        kind=outbox.Kind.TRIAL_CREATED,
+        payload={"request_id": create.request_id},
+    )
+
+
+def _run_trial(
+    connection: Connection, experiment: Experiment, run: search_pb2.Action.RunTrial, moment: Moment
+) -> None:
+    trial = trials.get(connection, trial_id=run.trial_id)
+    # A run that was settled after this action was decided has already taken the new operation into account.
+    if run.length > trial.settled_length:
+        transition_trial(
+            connection, trial, TrialEvent.ASSIGN_OPERATION, moment, paused=_is_paused(experiment)
+        )
+
+
+def _reopen_trial(
+    connection: Connection,
+    experiment: Experiment,
+    run: search_pb2.Action.RunTrial,
+    moment: Moment,
+    answers: ActionInputs,
+) -> None:
+    """Lets a trial that had ended go on, as itself, from the newest checkpoint that is still there."""
+    trial = trials.get(connection, trial_id=run.trial_id)
+    rests = 0 < run.length <= trial.settled_length
+    newest = answers.newest.get(trial.id, LatestCheckpoint(trial.source_checkpoint_id, 0))
+    transition_trial(
+        connection,
+        trial,
+        TrialEvent.REOPEN_IDLE if rests else TrialEvent.REOPEN,
+        moment,
+        paused=_is_paused(experiment),
+        latest_checkpoint_id=newest.checkpoint_id,
+        steps_completed=newest.steps_completed,
+    )
+
+
+def _shut_down(
+    connection: Connection, experiment: Experiment, shutdown: search_pb2.Action.Shutdown, moment: Moment
+) -> None:
+    if shutdown.failure:
+        commands.fail(connection, experiment, moment, failure=_all_failed(connection, experiment))
+        return
+    event = ExperimentEvent.SEARCH_CANCELED if shutdown.cancel else ExperimentEvent.SEARCH_COMPLETED
+    transition_experiment(connection, experiment, event, moment)
+
+
+def _all_failed(connection: Connection, experiment: Experiment) -> str:
+    found = trials.of_experiment(connection, experiment.id, limit=1)
+    if not found:
+        return "its search ended as failed"
+    return f"every trial failed; `resolute trial describe {found[0].number}` shows why"

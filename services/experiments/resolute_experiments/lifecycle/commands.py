@@ -1,0 +1,123 @@
+"""What people ask of experiments and trials, as changes of this service's own database.
+
+Each function runs inside one transaction and leaves a consistent state behind. Nothing here calls another
+service.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy.engine import Connection
+
+from resolute_experiments.moment import Moment
+from resolute_experiments.states import (
+    ENDED_EXPERIMENTS,
+    EXPERIMENTS,
+    TRIALS,
+    ExperimentEvent,
+    ExperimentState,
+    TrialEvent,
+)
+from resolute_experiments.store import experiments, trials
+from resolute_experiments.store.experiments import Experiment
+from resolute_experiments.transitions import transition_experiment, transition_trial
+from resolute_experiments.unmanaged import tracking
+
+
+def pause(connection: Connection, experiment: Experiment, moment: Moment) -> None:
+    """Asks running trials to checkpoint and exit; those that wait for slots stop waiting.
+
+    Raises:
+        IllegalTransitionError: The experiment is neither active nor paused.
+    """
+    tracking.require_managed(experiment, "paused")
+    transition_experiment(connection, experiment, ExperimentEvent.PAUSE, moment)
+
+
+def activate(connection: Connection, experiment: Experiment, moment: Moment) -> None:
+    """Lets paused trials wait for slots again.
+
+    Raises:
+        IllegalTransitionError: The experiment is neither active nor paused.
+    """
+    tracking.require_managed(experiment, "activated")
+    transition_experiment(connection, experiment, ExperimentEvent.ACTIVATE, moment)
+
+
+def cancel(connection: Connection, experiment: Experiment, moment: Moment) -> None:
+    """Ends the experiment after its running trials had the chance to checkpoint.
+
+    Raises:
+        IllegalTransitionError: The experiment has ended, or is ending in another way.
+    """
+    tracking.require_managed(experiment, "cancelled")
+    transition_experiment(connection, experiment, ExperimentEvent.CANCEL, moment)
+
+
+def fail(connection: Connection, experiment: Experiment, moment: Moment, *, failure: str) -> None:
+    """Ends an experiment whose search cannot go on; running trials get the chance to checkpoint.
+
+    Of an experiment that is stopping already, only the reason is noted.
+
+    Raises:
+        IllegalTransitionError: The experiment has ended.
+    """
+    transition_experiment(connection, experiment, ExperimentEvent.SEARCH_FAILED, moment, failure=failure)
+
+
+def kill(connection: Connection, experiment: Experiment, moment: Moment) -> None:
+    """Ends the experiment at once.
+
+    Raises:
+        IllegalTransitionError: The experiment has ended.
+    """
+    if not experiment.unmanaged:
+        transition_experiment(connection, experiment, ExperimentEvent.KILL, moment)
+        return
+    # Its processes are not ours: it ends here at once, and they hear of it.
+    EXPERIMENTS.step(experiment.state, ExperimentEvent.KILL, resource=experiment.label)
+    for trial in trials.unfinished(connection, experiment.id):
+        tracking.stop_trial(connection, trial, moment=moment)
+
+
+def kill_trial(connection: Connection, trial: trials.Trial, moment: Moment) -> None:
+    """Ends one trial at once; its experiment goes on.
+
+    Raises:
+        IllegalTransitionError: The trial has ended.
+    """
+    if experiments.get(connection, experiment_id=trial.experiment_id).unmanaged:
+        TRIALS.step(trial.state, TrialEvent.KILL, resource=trial.label)
+        tracking.stop_trial(connection, trial, moment=moment)
+    else:
+        transition_trial(connection, trial, TrialEvent.KILL, moment)
+
+
+def archive(connection: Connection, experiment: Experiment, *, archived: bool, moment: Moment) -> None:
+    """Hides an ended experiment from lists, or shows it again.
+
+    Raises:
+        IllegalTransitionError: The experiment has not ended.
+    """
+    event = ExperimentEvent.ARCHIVE if archived else ExperimentEvent.UNARCHIVE
+    transition_experiment(connection, experiment, event, moment, archived=archived)
+
+
+def begin_deletion(connection: Connection, experiment: Experiment, moment: Moment) -> None:
+    """Marks an ended experiment for removal; the reconciler removes what other services hold.
+
+    Raises:
+        IllegalTransitionError: The experiment has not ended.
+    """
+    transition_experiment(connection, experiment, ExperimentEvent.DELETE, moment)
+
+
+def finish_if_done(connection: Connection, experiment: Experiment, moment: Moment) -> ExperimentState:
+    """Ends a stopping experiment once its last trial has ended, and returns its state."""
+    if not trials.any_unfinished(connection, experiment.id):
+        transition_experiment(connection, experiment, ExperimentEvent.LAST_TRIAL_ENDED, moment)
+    return experiments.get(connection, experiment_id=experiment.id).state
+
+
+def is_over(experiment: Experiment) -> bool:
+    """Whether watchers of the experiment have nothing more to expect."""
+    return experiment.state in ENDED_EXPERIMENTS or experiment.state is ExperimentState.DELETED

@@ -1,0 +1,388 @@
+"""Leads one experiment: the only code that calls other services for it.
+
+Two tasks run for a live experiment. One follows the actions of its search and applies each once. The other
+looks at what the database of this service says and does what is due: create the search, settle ended runs,
+deliver messages, refresh the progress, end or remove the experiment. Each step can be interrupted anywhere
+and repeated: calls are idempotent, and what they lead to is written together with the fact that it was done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Collection, Sequence
+from typing import Protocol
+
+import structlog
+from sqlalchemy.engine import Connection
+
+from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints_pb2
+from resolute.api.searcher.v1 import search_pb2, searcher_service_pb2
+from resolute.contracts.clock import Clock
+from resolute.errors import InvalidArgumentError, NotFoundError
+from resolute_experiments.backoff import Backoff
+from resolute_experiments.clients import Clients
+from resolute_experiments.continuation.resume import renew
+from resolute_experiments.exits.log_policies import evaluate_log_policies
+from resolute_experiments.exits.policy import ExitFacts, Operation, TrialContext, settle
+from resolute_experiments.exits.recording import Evidence, SealResult, record_run_exit
+from resolute_experiments.exits.summary import summarize_exit
+from resolute_experiments.lifecycle import actions, commands
+from resolute_experiments.lifecycle.action_inputs import acknowledge_unapplied, fetch_action_inputs
+from resolute_experiments.lifecycle.deletion import delete_everywhere
+from resolute_experiments.lifecycle.outbox_delivery import deliver
+from resolute_experiments.moment import Moment
+from resolute_experiments.notifier import Notifier
+from resolute_experiments.retention.garbage_collection import apply_retention, trials_awaiting_reports
+from resolute_experiments.specs.search import search_spec, works_by_operations
+from resolute_experiments.states import LIVE_EXPERIMENTS, STOPPING_EXPERIMENTS, ExperimentState
+from resolute_experiments.store import continuations, experiments, outbox, runs, trials
+from resolute_experiments.store.experiments import Experiment
+from resolute_experiments.store.runs import Container, Run
+from resolute_serving.database.engine import Database
+
+SCHEDULE = "schedule"
+"""Notifier key of the scheduler: slots were freed or asked for."""
+SIGNALS = "signals"
+"""Notifier key of whoever watches signals."""
+_TICK_SECONDS = 2.0
+"""Between two looks while a trial runs: its progress is told to nobody."""
+_LATE_SECONDS = 600.0
+"""How long the end of an experiment waits for reports that a run left on its machine."""
+_IDLE_SECONDS = 600.0
+"""Between two looks otherwise. Every change wakes the conductor: it bounds what a defect could delay."""
+
+_log = structlog.get_logger("conductor")
+
+
+class FleetProtocol(Protocol):
+    """What a conductor needs of the machines."""
+
+    async def release(self, run: Run) -> None:
+        """Frees what a run holds there; called after it was settled."""
+
+    async def unreported(self) -> Sequence[str]:
+        """Names the allocations of which reports have not all arrived."""
+
+
+class ExperimentController:
+    """Leads one experiment until it has ended.
+
+    Args:
+        experiment_id: UUID of the experiment.
+        database: This service's database.
+        clients: The other services.
+        notifier: Tells of changes.
+        clock: Tells the time.
+        preemption_timeout: Seconds that trials get to checkpoint after a signal.
+        lease_ttl: Seconds after which a machine that fell silent is noticed at the latest.
+        machines: Where runs of it are, and what they left.
+    """
+
+    def __init__(
+        self,
+        experiment_id: str,
+        *,
+        database: Database,
+        clients: Clients,
+        notifier: Notifier,
+        clock: Clock,
+        preemption_timeout: float,
+        lease_ttl: float,
+        machines: FleetProtocol,
+    ) -> None:
+        self._id = experiment_id
+        self._database = database
+        self._clients = clients
+        self._notifier = notifier
+        self._clock = clock
+        self._preemption_timeout = preemption_timeout
+        self._lease_ttl = lease_ttl
+        self._machines = machines
+        self._running = False
+        self._late_since: float | None = None
+
+    async def run(self) -> None:
+        """Leads the experiment until nothing is left to do for it."""
+        follower = asyncio.create_task(self._follow_actions(), name=f"follow-{self._id}")
+        try:
+            await self._drive_forever()
+        finally:
+            follower.cancel()
+            await asyncio.gather(follower, return_exceptions=True)
+
+    async def _drive_forever(self) -> None:
+        attempts = Backoff(_log, "a step of an experiment failed", experiment=self._id)
+        with self._notifier.subscribe(self._id) as changes:
+            while not self._notifier.closed:
+                try:
+                    if await self._step():
+                        return
+                    attempts.succeeded()
+                    pause = _TICK_SECONDS if self._running else _idle_seconds()
+                except Exception as failure:  # noqa: BLE001 - a defect, or a service that is away: the step is repeated
+                    pause = attempts.failed(failure)
+                await changes.wait(pause)
+
+    async def _step(self) -> bool:
+        experiment = await self._read()
+        if experiment.state is ExperimentState.DELETING:
+            await delete_everywhere(
+                experiment, self._moment(), database=self._database, clients=self._clients
+            )
+            return True
+        if experiment.unmanaged:
+            await deliver(experiment, database=self._database, clients=self._clients)
+            return True
+        if experiment.state not in LIVE_EXPERIMENTS:
+            return True
+        await self._ensure_search(experiment)
+        await self._process_ended_runs(experiment)
+        refusal = await deliver(experiment, database=self._database, clients=self._clients)
+        if refusal:
+            await self._fail(refusal)
+            experiment = await self._read()
+        await self._resume(experiment)
+        await self._refresh_progress(experiment)
+        return await self._finish(await self._read())
+
+    async def _read(self) -> Experiment:
+        return await self._database.read(lambda c: experiments.get(c, experiment_id=self._id))
+
+    async def _ensure_search(self, experiment: Experiment) -> None:
+        if experiment.search_created or experiment.state not in {
+            ExperimentState.ACTIVE,
+            ExperimentState.PAUSED,
+        }:
+            return
+        try:
+            spec = search_spec(experiment.config, source_checkpoint_id=await self._warm_start(experiment))
+            request = searcher_service_pb2.CreateSearchRequest(search_id=experiment.id, spec=spec)
+            await self._clients.searcher.CreateSearch(request)
+        except (InvalidArgumentError, NotFoundError) as error:
+            failure = f"the search could not be created: {error}"
+            await self._fail(failure)
+            return
+        await self._database.write(lambda c: experiments.update(c, self._id, search_created=True))
+        self._notifier.notify(self._id)
+
+    async def _warm_start(self, experiment: Experiment) -> str:
+        searcher = experiment.config["searcher"]
+        if searcher.get("source_checkpoint_uuid"):
+            source = str(searcher["source_checkpoint_uuid"])
+            await self._clients.checkpoints.GetCheckpoint(
+                checkpoints_pb2.GetCheckpointRequest(checkpoint_id=source)
+            )
+            return source
+        if searcher.get("source_trial_id") is None:
+            return ""
+        number = int(searcher["source_trial_id"])
+        trial = await self._database.read(lambda c: trials.get(c, number=number))
+        request = checkpoints_pb2.SealRequest(trial_id=trial.id, min_run=0)
+        response = await self._clients.checkpoints.Seal(request)
+        return response.latest.checkpoint_id if response.HasField("latest") else ""
+
+    async def _fail(self, failure: str) -> None:
+        moment = self._moment()
+
+        def work(connection: Connection) -> None:
+            current = experiments.get(connection, experiment_id=self._id)
+            commands.fail(connection, current, moment, failure=failure)
+
+        await self._database.write(work)
+        self._notifier.notify(self._id, SCHEDULE, SIGNALS)
+
+    async def _process_ended_runs(self, experiment: Experiment) -> None:
+        under_way = await self._database.read(self._runs_under_way)
+        self._running = bool(under_way)
+        for run, containers in under_way:
+            if all(container.over for container in containers):
+                await self._process_exit(experiment, run, containers)
+
+    def _runs_under_way(self, connection: Connection) -> list[tuple[Run, list[Container]]]:
+        return [
+            (run, runs.containers_of(connection, run.allocation_id))
+            for run in runs.unfinalized(connection, experiment_id=self._id)
+        ]
+
+    async def _process_exit(self, experiment: Experiment, run: Run, containers: list[Container]) -> None:
+        # An action that gives the trial work may come after the seals and before the judgement: it finds the
+        # trial still busy, and the judgement, which knows of no work, would let it rest for ever.
+        while not await self._decide_exit(experiment, run, containers):
+            pass
+        await self._machines.release(run)
+        self._notifier.notify(self._id, SCHEDULE, SIGNALS)
+
+    async def _decide_exit(self, experiment: Experiment, run: Run, containers: list[Container]) -> bool:
+        """Writes what the end of a run means; False if its trial has changed while that was found out."""
+        before = await self._database.read(lambda c: trials.get(c, trial_id=run.trial_id))
+        sealed = await self._seal(run)
+        exit_, failure = summarize_exit(
+            run, containers, now=self._clock.time(), notice_seconds=self._lease_ttl
+        )
+        evidence = Evidence(
+            exit=exit_,
+            failure=failure,
+            sealed=sealed,
+            findings=await evaluate_log_policies(experiment.config, run, containers, self._clients),
+        )
+        max_restarts = int(experiment.config["max_restarts"])
+
+        def work(connection: Connection) -> bool:
+            trial = trials.get(connection, trial_id=run.trial_id)
+            if trial.revision != before.revision:
+                return False
+            # The state is read again: a pause or a cancel may have come while the services were being sealed.
+            state = experiments.get(connection, experiment_id=self._id).state
+            facts = ExitFacts(
+                exit=exit_,
+                operation=Operation(
+                    driven=works_by_operations(experiment.config),
+                    completed=sealed.operation_completed,
+                    closed=sealed.operation_closed or trial.closed,
+                ),
+                situation=TrialContext(
+                    experiment=state,
+                    kill_requested=trial.kill_requested,
+                    restarts=trial.restarts,
+                    max_restarts=max_restarts,
+                    retries_cancelled=evidence.findings.cancels_retries,
+                ),
+            )
+            record_run_exit(
+                connection,
+                trial,
+                run,
+                evidence=evidence,
+                decision=settle(facts),
+                experiment=state,
+                moment=self._moment(),
+            )
+            return True
+
+        return await self._database.write(work)
+
+    async def _seal(self, run: Run) -> SealResult:
+        operation_request = searcher_service_pb2.SealRequest(trial_id=run.trial_id, min_run=run.run + 1)
+        operation = (await self._clients.searcher.Seal(operation_request)).operation
+        latest_request = checkpoints_pb2.SealRequest(trial_id=run.trial_id, min_run=run.run + 1)
+        latest = (await self._clients.checkpoints.Seal(latest_request)).latest
+        return SealResult(
+            operation_length=operation.length,
+            operation_completed=operation.completed,
+            operation_closed=operation.closed,
+            checkpoint_id=latest.checkpoint_id,
+            steps_completed=latest.steps_completed,
+        )
+
+    async def _resume(self, experiment: Experiment) -> None:
+        if experiment.state is not ExperimentState.ACTIVE or not experiment.search_created:
+            return
+        if await renew(experiment, self._moment(), database=self._database, clients=self._clients):
+            self._notifier.notify(self._id)
+
+    async def _refresh_progress(self, experiment: Experiment) -> None:
+        if experiment.state is not ExperimentState.ACTIVE or not experiment.search_created:
+            return
+        request = searcher_service_pb2.GetSearchRequest(search_id=experiment.id)
+        try:
+            search = (await self._clients.searcher.GetSearch(request)).search
+        except NotFoundError as gone:
+            await self._fail(f"its search is gone: {gone}")
+            return
+        # A search that is over counts as done, however it went; the end of the experiment says what it was.
+        progress = search.progress
+        if search.state == search_pb2.SEARCH_STATE_ACTIVE and abs(progress - experiment.progress) >= 0.001:
+            await self._database.write(lambda c: experiments.update(c, self._id, progress=progress))
+            self._notifier.notify((self._id, "watch"))
+
+    async def _finish(self, experiment: Experiment) -> bool:
+        if experiment.state not in STOPPING_EXPERIMENTS:
+            return False
+        if not await self._database.read(self._nothing_runs):
+            return False
+        if experiment.search_created:
+            await acknowledge_unapplied(self._id, clients=self._clients)
+        late = await trials_awaiting_reports(
+            experiment, unreported=self._machines.unreported, database=self._database
+        )
+        if self._awaits_reports(late):
+            return False
+        # Before the end is told, so that whoever waits for it finds the checkpoints that stay.
+        await apply_retention(experiment, late=late, database=self._database, clients=self._clients)
+
+        def work(connection: Connection) -> bool:
+            if outbox.pending(connection, self._id, limit=1):
+                return False
+            # What reports that are later still leave to collect, is collected when they have arrived.
+            experiments.update(connection, self._id, retention_owed=bool(late))
+            current = experiments.get(connection, experiment_id=self._id)
+            after = commands.finish_if_done(connection, current, self._moment())
+            return after not in STOPPING_EXPERIMENTS
+
+        finished = await self._database.write(work)
+        self._notifier.notify((self._id, "watch"))
+        if finished:
+            _log.info("experiment ended", experiment=experiment.number)
+        return finished
+
+    def _awaits_reports(self, late: Collection[str]) -> bool:
+        """Whether reports that are late are waited for: which checkpoints are the best hangs on them."""
+        if not late:
+            self._late_since = None
+            return False
+        now = self._clock.monotonic()
+        if self._late_since is None:
+            self._late_since = now
+        self._running = now - self._late_since < _LATE_SECONDS
+        return self._running
+
+    def _nothing_runs(self, connection: Connection) -> bool:
+        return not trials.any_unfinished(connection, self._id) and not outbox.pending(
+            connection, self._id, limit=1
+        )
+
+    async def _follow_actions(self) -> None:
+        attempts = Backoff(_log, "the actions of a search cannot be followed", experiment=self._id)
+        with self._notifier.subscribe(self._id) as changes:
+            while not self._notifier.closed:
+                try:
+                    experiment = await self._read()
+                    if not experiment.search_created or await self._is_resuming():
+                        await changes.wait(_TICK_SECONDS)
+                        continue
+                    await self._follow(experiment.action_cursor)
+                    if (await self._read()).state not in {ExperimentState.ACTIVE, ExperimentState.PAUSED}:
+                        return
+                except Exception as failure:  # noqa: BLE001 - a defect, or a service that is away: it begins again
+                    await changes.wait(attempts.failed(failure))
+
+    async def _is_resuming(self) -> bool:
+        # What a search says before it goes on, it does not mean any more: that it has ended.
+        return bool(await self._database.read(lambda c: continuations.pending(c, self._id)))
+
+    async def _follow(self, cursor: int) -> None:
+        request = searcher_service_pb2.FollowActionsRequest(search_id=self._id, after_sequence=cursor)
+        async for response in self._clients.searcher.FollowActions(request):
+            batch = list(response.actions)
+            if not batch:
+                continue
+            applied = await self._apply(batch)
+            acknowledged = searcher_service_pb2.AcknowledgeActionsRequest(
+                search_id=self._id, sequence=applied
+            )
+            await self._clients.searcher.AcknowledgeActions(acknowledged)
+            self._notifier.notify(self._id, SCHEDULE, SIGNALS)
+
+    async def _apply(self, batch: list[search_pb2.Action]) -> int:
+        moment = self._moment()
+        answers = await fetch_action_inputs(self._id, batch, clients=self._clients)
+        return await self._database.write(lambda c: actions.apply(c, self._id, batch, moment, answers))
+
+    def _moment(self) -> Moment:
+        return Moment(now=self._clock.time(), preemption_timeout=self._preemption_timeout)
+
+
+def _idle_seconds() -> float:
+    # Spread out, so that hundreds of conductors do not look at the same instant.
+    return _IDLE_SECONDS * random.uniform(0.5, 1.0)  # noqa: S311 - no secret

@@ -1,0 +1,58 @@
+"""Removes a deleted experiment from every service: what can be rebuilt last."""
+
+from __future__ import annotations
+
+import structlog
+from sqlalchemy.engine import Connection
+
+from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints_pb2
+from resolute.api.logs.v1 import logs_service_pb2
+from resolute.api.metrics.v1 import metrics_service_pb2
+from resolute.api.searcher.v1 import searcher_service_pb2
+from resolute.errors import NotFoundError, ResoluteError
+from resolute_experiments.clients import Clients
+from resolute_experiments.moment import Moment
+from resolute_experiments.states import ExperimentEvent
+from resolute_experiments.store import experiments
+from resolute_experiments.store.experiments import Experiment
+from resolute_experiments.transitions import transition_experiment
+from resolute_serving.database.engine import Database
+
+_log = structlog.get_logger("removal")
+
+
+async def delete_everywhere(
+    experiment: Experiment, moment: Moment, *, database: Database, clients: Clients
+) -> None:
+    """Removes checkpoints, metrics, logs and the search, then what this service holds; leaves a tombstone.
+
+    A failure leaves the experiment in DELETE_FAILED, from where it can be deleted again.
+    """
+    key = experiment.id
+
+    async def conclude(event: ExperimentEvent, failure: str) -> None:
+        def work(connection: Connection) -> None:
+            current = experiments.get(connection, experiment_id=key)
+            transition_experiment(connection, current, event, moment, failure=failure)
+
+        await database.write(work)
+
+    try:
+        await clients.checkpoints.DeleteExperimentCheckpoints(
+            checkpoints_pb2.DeleteExperimentCheckpointsRequest(experiment_id=key), timeout=300
+        )
+        await clients.metrics.DeleteExperimentMetrics(
+            metrics_service_pb2.DeleteExperimentMetricsRequest(experiment_id=key), timeout=60
+        )
+        await clients.logs.DeleteExperimentLogs(
+            logs_service_pb2.DeleteExperimentLogsRequest(experiment_id=key), timeout=60
+        )
+        try:
+            await clients.searcher.DeleteSearch(searcher_service_pb2.DeleteSearchRequest(search_id=key))
+        except NotFoundError:
+            _log.info("the experiment had no search", experiment=experiment.number)
+    except ResoluteError as error:
+        _log.warning("deletion failed", experiment=experiment.number, error=str(error))
+        await conclude(ExperimentEvent.DELETION_FAILED, str(error))
+        return
+    await conclude(ExperimentEvent.FILES_DELETED, "")

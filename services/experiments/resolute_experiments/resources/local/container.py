@@ -1,0 +1,225 @@
+"""One container of the local resource manager: a supervisor and its run directory on this machine.
+
+What it is at any time is told by the directory alone: a lock that is held means alive, an exit record means
+exited, neither means lost. Everything here blocks for a short while and belongs in a thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import structlog
+
+from resolute.contracts.processes import ProcessIdentity, ProcessTree
+from resolute.contracts.run.directory import (
+    ENVIRONMENT_VARIABLE,
+    RunDirectory,
+    read_json,
+    write_atomically,
+    write_json,
+)
+from resolute.contracts.run.exit_record import ExitRecord
+from resolute.contracts.run.launch_order import LaunchOrder
+from resolute.contracts.run.lock import RunLock, is_locked
+from resolute.contracts.spool_format import LOGS_SUFFIX, METRICS_SUFFIX
+from resolute.errors import ConflictError, ResoluteError
+from resolute_experiments.resources.local.spool_backlog import waits
+from resolute_experiments.resources.protocol import ContainerReport, ContainerState
+
+ORPHAN_SECONDS = 30.0
+"""How long one attempt to end orphans lasts."""
+_SUPERVISOR = "resolute_launch.supervisor"
+_ORPHAN_UPLOAD = "resolute_launch.supervisor.orphan_upload"
+_LOG_TAIL = 2000
+_POLL_SECONDS = 0.02
+_log = structlog.get_logger("local")
+
+
+class LocalContainer:
+    """A container by allocation and rank.
+
+    Args:
+        runs: Where run directories lie.
+        allocation_id: The allocation.
+        rank: The container within it.
+    """
+
+    def __init__(self, runs: Path, allocation_id: str, rank: int) -> None:
+        self.allocation_id = allocation_id
+        self.rank = rank
+        self.run = RunDirectory(runs / allocation_id / str(rank))
+
+    def __repr__(self) -> str:
+        return f"{self.allocation_id}/{self.rank}"
+
+    @property
+    def locked(self) -> bool:
+        """Whether its supervisor lives, or is about to."""
+        return is_locked(self.run.lock_file)
+
+    @property
+    def _started_file(self) -> Path:
+        """Who was started here, for the moments before the supervisor itself says who it is."""
+        return self.run.path / "started.json"
+
+    @property
+    def supervisor(self) -> ProcessIdentity | None:
+        """Its supervisor, dead or alive; None if none ever said who it is."""
+        return _identity(self.run.supervisor_file)
+
+    def start(self, order: LaunchOrder) -> subprocess.Popen[bytes] | None:
+        """Starts its supervisor, in a session of its own.
+
+        The lock is taken here and handed on, so that at no instant a started container looks like one
+        that was not.
+
+        Returns:
+            The supervisor; None if the container was started before.
+
+        Raises:
+            OSError: It cannot be started, because the disk is full for example.
+        """
+        self.run.prepare()
+        try:
+            lock = RunLock.acquire(self.run.lock_file)
+        except ConflictError:
+            return None
+        try:
+            if self.run.supervisor_file.exists() or self.run.exit_file.exists():
+                return None
+            order.write(self.run.launch_file)
+            process = self._spawn(_SUPERVISOR, "--lock-fd", str(lock.descriptor), keep=(lock.descriptor,))
+            self._note_start(process.pid)
+            return process
+        finally:
+            lock.release()
+
+    def _note_start(self, pid: int) -> None:
+        identity = ProcessIdentity.of(pid)
+        # It runs already, so a disk that is full must not make it look as if it did not.
+        with contextlib.suppress(OSError):
+            write_json(self._started_file, identity.to_json() if identity else {})
+
+    def salvage(self, token: str = "") -> subprocess.Popen[bytes]:
+        """Starts a process that sends what the run left undelivered; with a fresh token if there is one."""
+        if token:
+            write_atomically(self.run.token_file, token, mode=0o600)
+        return self._spawn(_ORPHAN_UPLOAD)
+
+    def _spawn(self, module: str, *arguments: str, keep: tuple[int, ...] = ()) -> subprocess.Popen[bytes]:
+        with (self.run.path / "supervisor.log").open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", module, str(self.run.path), *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.run.path,
+                start_new_session=True,
+                pass_fds=keep,
+            )
+
+    def inspect(self) -> ContainerReport:
+        """Tells its state, and ends what a lost supervisor left running."""
+        if self.locked:
+            return self._report(ContainerState.ALIVE)
+        record = self._exit_record()
+        if record is not None:
+            return self._report(ContainerState.EXITED, record)
+        if not self.run.supervisor_file.exists() and not self.run.child_file.exists():
+            return self._report(ContainerState.UNKNOWN)
+        # Its slots are given away when it is reported as lost, so nothing of it may run any more.
+        ended = self.end_orphans()
+        return self._report(ContainerState.LOST if ended else ContainerState.ALIVE)
+
+    def never_started(self) -> ContainerReport:
+        """The report of a container that was launched and whose supervisor left no trace."""
+        log = self.run.path / "supervisor.log"
+        tail = log.read_text(errors="replace")[-_LOG_TAIL:].strip() if log.exists() else ""
+        failure = f"the supervisor of the run did not start:\n{tail}"
+        record = ExitRecord(exit_code=1, failure=failure, failed_before_entrypoint=True)
+        return self._report(ContainerState.EXITED, record)
+
+    def end_orphans(self) -> bool:
+        """Ends what a dead supervisor left running.
+
+        Returns:
+            Whether all of it has ended.
+        """
+        family = ProcessTree(
+            leader=_identity(self.run.child_file), variable=f"{ENVIRONMENT_VARIABLE}={self.run.path}".encode()
+        )
+        left = family.end(timeout=ORPHAN_SECONDS)
+        if left:
+            _log.error("orphans do not end", run=str(self.run.path), pids=[process.pid for process in left])
+        else:
+            self.run.remove_external_resources()
+        return not left
+
+    def kill(self) -> None:
+        """Ends its supervisor and everything else of it at once."""
+        deadline = time.monotonic() + ORPHAN_SECONDS
+        # The lock goes with the last thread of the supervisor, a moment after the signal.
+        while self.locked and time.monotonic() < deadline:
+            supervisor = self.supervisor or _identity(self._started_file)
+            if supervisor is not None:
+                supervisor.send(signal.SIGKILL)
+            time.sleep(_POLL_SECONDS)
+        self.end_orphans()
+
+    def undelivered(self) -> bool:
+        """Whether reports or lines of it wait that have not arrived."""
+        return any(waits(spool) for spool in self.spools())
+
+    def reports_wait(self) -> bool:
+        """Whether reports of it wait that have not arrived."""
+        return any(waits(spool) for spool in self._reports())
+
+    def spools(self) -> list[Path]:
+        """The files of its reports and lines."""
+        return [*self._reports(), *self.run.spool.glob(f"*{LOGS_SUFFIX}")]
+
+    def _reports(self) -> list[Path]:
+        return list(self.run.spool.glob(f"*{METRICS_SUFFIX}"))
+
+    def remove(self) -> None:
+        """Removes everything that it left on disk."""
+        self.run.remove_external_resources()
+        # Half a directory would look like one whose spools were never sent: it goes by another name first.
+        gone = self.run.path.with_name(f"{self.rank}.removed")
+        with contextlib.suppress(FileNotFoundError):
+            self.run.path.rename(gone)
+        shutil.rmtree(gone, ignore_errors=True)
+
+    def _exit_record(self) -> ExitRecord | None:
+        try:
+            return ExitRecord.read(self.run.exit_file)
+        except (ValueError, ResoluteError) as error:
+            _log.warning("exit record cannot be read", run=str(self.run.path), error=str(error))
+            return None
+
+    def _report(self, state: ContainerState, record: ExitRecord | None = None) -> ContainerReport:
+        return ContainerReport(
+            allocation_id=self.allocation_id, container_rank=self.rank, state=state, exit=record
+        )
+
+
+def containers_in(runs: Path, allocation_id: str) -> list[LocalContainer]:
+    """Returns the containers of an allocation that have a run directory, by rank."""
+    folder = runs / allocation_id
+    names = os.listdir(folder) if folder.is_dir() else []  # noqa: PTH208  # names alone are wanted
+    ranks = sorted(int(name) for name in names if name.isdecimal())
+    return [LocalContainer(runs, allocation_id, rank) for rank in ranks]
+
+
+def _identity(path: Path) -> ProcessIdentity | None:
+    try:
+        return ProcessIdentity.from_json(read_json(path))
+    except ValueError:
+        return None

@@ -1,0 +1,62 @@
+"""How long what runs left has waited to be sent, by watching which spools do not get shorter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from resolute.contracts.spool_ack import AckFile
+from resolute.contracts.spool_format import FILE_HEADER
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    arrived: int
+    since: float
+
+
+class Backlog:
+    """Remembers, from look to look, since when a spool has waited without any progress."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[Path, _Waiting] = {}
+
+    def look(self, spools: Iterable[Path], *, now: float) -> float:
+        """Looks at spools.
+
+        Args:
+            spools: All spools there are.
+            now: Monotonic seconds.
+
+        Returns:
+            For how long the one has waited that has waited longest, as far as looks can tell.
+        """
+        seen: dict[Path, _Waiting] = {}
+        for spool in spools:
+            arrived = arrived_of(spool)
+            if not waits(spool):
+                continue
+            known = self._waiting.get(spool)
+            seen[spool] = known if known is not None and known.arrived == arrived else _Waiting(arrived, now)
+        self._waiting = seen
+        return max((now - waiting.since for waiting in seen.values()), default=0.0)
+
+
+def arrived_of(spool: Path) -> int:
+    """Bytes of a spool that have arrived."""
+    if not spool.with_suffix(".ack").exists():
+        return 0
+    ack = AckFile.of(spool)
+    try:
+        return ack.offset
+    finally:
+        ack.close()
+
+
+def waits(spool: Path) -> bool:
+    """Whether a spool holds more than has arrived; its header alone is nothing."""
+    try:
+        return spool.stat().st_size > max(arrived_of(spool), FILE_HEADER.size)
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,62 @@
+"""Applies the policies of experiments that ended before all their reports had arrived once they have."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import structlog
+
+from resolute_experiments.backoff import Backoff
+from resolute_experiments.clients import Clients
+from resolute_experiments.context import ServiceContext
+from resolute_experiments.retention.garbage_collection import (
+    Unreported,
+    apply_retention,
+    trials_awaiting_reports,
+)
+from resolute_experiments.store import experiments
+
+_LOOK_SECONDS = 60.0
+"""Between two looks: what is owed may wait for as long as a machine is away."""
+_log = structlog.get_logger("arrears")
+
+
+class DeferredRetention:
+    """Collects the checkpoints that the end of an experiment had to leave. What is owed survives restarts.
+
+    Args:
+        core: What all handlers of this service share.
+        clients: The services that know checkpoints and metrics.
+        unreported: Names the allocations of which reports have not all arrived.
+    """
+
+    def __init__(self, core: ServiceContext, *, clients: Clients, unreported: Unreported) -> None:
+        self._core = core
+        self._clients = clients
+        self._unreported = unreported
+
+    async def run(self) -> None:
+        """Looks for reports that have arrived until the service stops."""
+        attempts = Backoff(_log, "checkpoints that were left cannot be collected")
+        with self._core.notifier.subscribe("arrears") as changes:
+            while not self._core.notifier.closed:
+                pause = _LOOK_SECONDS
+                try:
+                    await self.look()
+                    attempts.succeeded()
+                except Exception as failure:  # noqa: BLE001 - a defect, or a service that is away: it is repeated
+                    pause = attempts.failed(failure)
+                await changes.wait(pause)
+
+    async def look(self) -> None:
+        """Applies each policy that is owed and waits for no report any more.
+
+        Raises:
+            UnavailableError: A service is away; to be repeated.
+        """
+        database = self._core.database
+        for experiment in await database.read(experiments.with_owed_retention):
+            if await trials_awaiting_reports(experiment, unreported=self._unreported, database=database):
+                continue
+            await apply_retention(experiment, late=(), database=database, clients=self._clients)
+            await database.write(partial(experiments.clear_owed_retention, experiment=experiment))

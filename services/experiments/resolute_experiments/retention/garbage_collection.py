@@ -1,0 +1,155 @@
+"""At the end of an experiment: has the checkpoints deleted that its config does not keep."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+
+import structlog
+from sqlalchemy.engine import Connection
+
+from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints_pb2
+from resolute.api.metrics.v1 import metrics_service_pb2
+from resolute.errors import NotFoundError, ResoluteError, UnavailableError
+from resolute_experiments.clients import Clients
+from resolute_experiments.store import experiments, runs, trials
+from resolute_experiments.store.experiments import Experiment
+from resolute_serving.database.engine import Database
+
+_PAGE = 1000
+_DEADLINE = 60.0
+POLICY = ("save_experiment_best", "save_trial_best", "save_trial_latest")
+"""Names of the numbers that a policy has."""
+Unreported = Callable[[], Awaitable[Sequence[str]]]
+"""Names the allocations of which reports have not all arrived."""
+_log = structlog.get_logger("retention")
+
+
+async def trials_awaiting_reports(
+    experiment: Experiment, *, unreported: Unreported, database: Database
+) -> frozenset[str]:
+    """Names the trials of an experiment of which reports have not all arrived."""
+    waiting = await unreported()
+    if not waiting:
+        return frozenset()
+    return await database.read(lambda connection: runs.trials_of(connection, experiment.id, waiting))
+
+
+async def apply_retention(
+    experiment: Experiment, *, late: Collection[str], database: Database, clients: Clients
+) -> None:
+    """Has checkpoints deleted by the policy of an experiment all of whose trials have ended. Safe to repeat.
+
+    A refusal is logged and keeps everything: the end of an experiment does not hang on it.
+
+    Args:
+        experiment: The experiment.
+        late: Trials of which reports have not all arrived; their checkpoints stay.
+        database: Knows what other trials start from.
+        clients: The services that know checkpoints and metrics.
+
+    Raises:
+        UnavailableError: A service is away; to be repeated.
+    """
+    try:
+        deleted = len(
+            await collect(experiment, policy={}, late=late, preview=False, database=database, clients=clients)
+        )
+    except UnavailableError:
+        raise
+    except ResoluteError as error:
+        _log.warning("checkpoints are all kept", experiment=experiment.number, reason=str(error))
+        return
+    if deleted:
+        _log.info("checkpoints expire", experiment=experiment.number, checkpoints=deleted)
+
+
+async def collect(
+    experiment: Experiment,
+    *,
+    policy: Mapping[str, int],
+    late: Collection[str],
+    preview: bool,
+    database: Database,
+    clients: Clients,
+) -> Sequence[str]:
+    """Has the checkpoints deleted that a policy does not keep. Safe to repeat.
+
+    Args:
+        experiment: The experiment.
+        policy: How many stay, by the names of the config; what is missing is as the config says.
+        late: Trials of which reports have not all arrived: their checkpoints stay, for nobody knows the best.
+        preview: Whether to only find out which they are.
+        database: Knows what other trials start from.
+        clients: The services that know checkpoints and metrics.
+
+    Returns:
+        UUIDs of the checkpoints that are deleted, or would be.
+
+    Raises:
+        UnavailableError: A service is away; to be repeated.
+    """
+    trial_of, steps = await _checkpoints(experiment, clients)
+    if not trial_of:
+        return ()
+    if late:
+        _log.warning("checkpoints stay until reports arrive", experiment=experiment.number, trials=len(late))
+    sources = await database.read(lambda c: _sources(c, set(trial_of)))
+    kept = {*sources, *(key for key, trial_id in trial_of.items() if trial_id in late)}
+    storage, searcher = experiment.config["checkpoint_storage"], experiment.config["searcher"]
+    request = checkpoints_pb2.ApplyRetentionRequest(
+        experiment_id=experiment.id,
+        smaller_is_better=searcher["smaller_is_better"],
+        pinned_checkpoint_ids=sorted(kept),
+        preview=preview,
+        **{name: policy.get(name, storage[name]) for name in POLICY},
+    )
+    for trial_id, wanted in steps.items():
+        request.validations.extend(await _validations(trial_id, searcher["metric"], wanted, clients))
+    response = await clients.checkpoints.ApplyRetention(request, timeout=_DEADLINE)
+    return tuple(response.deleted_checkpoint_ids)
+
+
+async def _checkpoints(
+    experiment: Experiment, clients: Clients
+) -> tuple[Mapping[str, str], Mapping[str, set[int]]]:
+    """The trials of the experiment's checkpoints, and the steps at which each trial has some."""
+    trial_of: dict[str, str] = {}
+    steps: defaultdict[str, set[int]] = defaultdict(set)
+    request = checkpoints_pb2.ListCheckpointsRequest(experiment_id=experiment.id, page_size=_PAGE)
+    while True:
+        response = await clients.checkpoints.ListCheckpoints(request, timeout=_DEADLINE)
+        for checkpoint in response.checkpoints:
+            trial_of[checkpoint.checkpoint_id] = checkpoint.trial_id
+            if checkpoint.trial_id:
+                steps[checkpoint.trial_id].add(checkpoint.steps_completed)
+        if not response.next_page_token:
+            return trial_of, steps
+        request.page_token = response.next_page_token
+
+
+async def _validations(
+    trial_id: str, metric: str, steps: set[int], clients: Clients
+) -> Iterable[checkpoints_pb2.ApplyRetentionRequest.Validation]:
+    request = metrics_service_pb2.GetSeriesRequest(trial_id=trial_id, group="validation", name=metric)
+    try:
+        series = await clients.metrics.GetSeries(request, timeout=_DEADLINE)
+    except NotFoundError:
+        return []
+    points = zip(series.steps, series.values, series.times, strict=True)
+    return [
+        checkpoints_pb2.ApplyRetentionRequest.Validation(
+            trial_id=trial_id, steps=step, value=value, time=time
+        )
+        for step, value, time in points
+        if step in steps
+    ]
+
+
+def _sources(connection: Connection, ids: set[str]) -> list[str]:
+    """Those checkpoints that trials of any experiment began from, or are going to."""
+    announced = {
+        str(live.config["searcher"].get("source_checkpoint_uuid") or "")
+        for live in experiments.live(connection)
+    }
+    return sorted(trials.sources(connection, ids) | (announced & ids))

@@ -1,0 +1,5 @@
+"""Who gets which slots, and when.
+
+`policy` and `placement` are pure rules; the scheduler applies them to the queue; `jobs` shows and changes
+the queue; `wait_reasons` remembers why trials wait; `draining` empties the cluster before a planned stop.
+"""

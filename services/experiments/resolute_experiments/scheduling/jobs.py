@@ -1,0 +1,165 @@
+"""The queue as people see it: live experiments in the order in which the scheduler serves them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from resolute.errors import IllegalTransitionError, InvalidArgumentError, Violation
+from resolute_experiments.scheduling.policy import Share
+from resolute_experiments.states import ALLOCATED_TRIALS, LIVE_EXPERIMENTS, ExperimentState, TrialState
+from resolute_experiments.store import access, experiments, runs
+from resolute_experiments.store.experiments import Experiment
+from resolute_experiments.store.schema import experiments as experiments_table
+from resolute_experiments.store.schema import trials as trials_table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """An experiment that has not ended, in the queue."""
+
+    experiment_id: str
+    number: int
+    name: str
+    owner: str
+    state: ExperimentState
+    share: Share
+    """What it may have, and how urgently."""
+    slots_per_trial: int
+    held_slots: int
+    """Slots that its trials hold now."""
+    queued: int
+    """Trials that wait for slots."""
+    allocated: int
+    """Trials that have some."""
+    waits_since: float
+    """When the first of those that wait was queued, or else when it was submitted. Unix seconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """What is asked of a job; None leaves it."""
+
+    priority: int | None = None
+    weight: float | None = None
+    max_slots: int | None = None
+    """Zero takes the limit away."""
+
+    def check(self) -> None:
+        """Checks the values.
+
+        Raises:
+            InvalidArgumentError: One of them cannot be, or there is none.
+        """
+        violations = []
+        if self.priority is not None and not 1 <= self.priority <= 99:
+            violations.append(Violation("priority", f"is {self.priority}; from 1 (most urgent) to 99"))
+        if self.weight is not None and not (math.isfinite(self.weight) and self.weight > 0):
+            violations.append(Violation("weight", f"is {self.weight:g}; a finite number above 0"))
+        if self.max_slots is not None and self.max_slots < 0:
+            violations.append(Violation("max_slots", f"is {self.max_slots}; 0 for no limit, or more"))
+        if self == Change():
+            violations.append(Violation("", "nothing is to change; give a priority, a weight or max_slots"))
+        if violations:
+            raise InvalidArgumentError("; ".join(map(str, violations)), violations=violations)
+
+
+def ordered_jobs(connection: Connection) -> list[Job]:
+    """Reads every live experiment, in the order in which the scheduler serves them."""
+    held: dict[str, int] = {}
+    for run in runs.unfinalized(connection):
+        held[run.experiment_id] = held.get(run.experiment_id, 0) + len(run.slot_ids)
+    live = [state.value for state in LIVE_EXPERIMENTS]
+    jobs = _read(connection, experiments_table.c.state.in_(live), held)
+    return sorted(jobs, key=lambda job: (job.share.turn(job.held_slots), job.waits_since, job.number))
+
+
+def update(connection: Connection, experiment: Experiment, change: Change, *, now: float) -> Job:
+    """Changes what an experiment may have, and how urgently; its config tells the new values from then on.
+
+    Raises:
+        InvalidArgumentError: A value cannot be.
+        IllegalTransitionError: The experiment has ended.
+    """
+    change.check()
+    if experiment.state not in LIVE_EXPERIMENTS:
+        raise IllegalTransitionError.between(
+            experiment.label,
+            from_state=experiment.state.value,
+            to_state="changed in the queue",
+            remedy="it has left the queue",
+        )
+    given: dict[str, int | float | None] = {
+        name: value
+        for name, value in (
+            ("priority", change.priority),
+            ("weight", change.weight),
+            ("max_slots", change.max_slots),
+        )
+        if value is not None
+    }
+    if given.get("max_slots") == 0:
+        given["max_slots"] = None
+    config = {**experiment.config, "resources": {**experiment.config["resources"], **given}}
+    experiments.update(connection, experiment.id, config=config, **given)
+    access.record(connection, "update_job", experiment.label, now=now, **given)
+    held = sum(
+        len(run.slot_ids) for run in runs.unfinalized(connection) if run.experiment_id == experiment.id
+    )
+    (job,) = _read(connection, experiments_table.c.id == experiment.id, {experiment.id: held})
+    return job
+
+
+def _read(connection: Connection, condition: sa.ColumnElement[bool], held: dict[str, int]) -> list[Job]:
+    e, t = experiments_table.c, trials_table.c
+    queued = t.state == TrialState.QUEUED.value
+    allocated = t.state.in_([state.value for state in ALLOCATED_TRIALS])
+    counts = (
+        sa.select(
+            t.experiment_id,
+            sa.func.sum(sa.case((queued, 1), else_=0)).label("queued"),
+            sa.func.sum(sa.case((allocated, 1), else_=0)).label("allocated"),
+            sa.func.min(sa.case((queued, t.queued_at))).label("since"),
+        )
+        .where(sa.or_(queued, allocated))
+        .group_by(t.experiment_id)
+        .subquery()
+    )
+    query = (
+        sa.select(
+            e.id.label("experiment_id"),
+            e.number,
+            e.name,
+            e.owner,
+            e.state,
+            e.slots_per_trial,
+            e.priority,
+            e.weight,
+            e.max_slots,
+            e.created_at,
+            counts.c.queued,
+            counts.c.allocated,
+            counts.c.since,
+        )
+        .outerjoin(counts, counts.c.experiment_id == e.id)
+        .where(condition)
+    )
+    return [
+        Job(
+            experiment_id=row.experiment_id,
+            number=row.number,
+            name=row.name,
+            owner=row.owner,
+            state=ExperimentState(row.state),
+            share=Share(max_slots=row.max_slots, priority=row.priority, weight=row.weight),
+            slots_per_trial=row.slots_per_trial,
+            held_slots=held.get(row.experiment_id, 0),
+            queued=row.queued or 0,
+            allocated=row.allocated or 0,
+            waits_since=row.created_at if row.since is None else row.since,
+        )
+        for row in connection.execute(query)
+    ]

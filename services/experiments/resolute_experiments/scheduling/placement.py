@@ -1,0 +1,103 @@
+"""Which slots fit a trial: one node where one can hold it, else as few as can, all at once or none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demand:
+    """The slots that a trial wants."""
+
+    slots: int
+    """How many; zero for an auxiliary task, which needs none."""
+    single_node: bool | None = None
+    """Whether they must be on one node. None leaves it to the cluster: one node if any is large enough."""
+    excluded: frozenset[int] = frozenset()
+    """Nodes that the trial must not use."""
+
+
+@dataclass(frozen=True)
+class SlotInventory:
+    """Every slot with its node, and which slots are free."""
+
+    nodes: Mapping[int, int]
+    """The node of each slot."""
+    free: frozenset[int]
+    """Slots that nobody holds."""
+
+    @classmethod
+    def of(cls, nodes: Mapping[int, int], *, taken: Iterable[int] = ()) -> SlotInventory:
+        """SlotInventory of which some slots are taken."""
+        return cls(nodes, frozenset(nodes) - frozenset(taken))
+
+    def without(self, taken: Iterable[int]) -> SlotInventory:
+        """The same after some free slots were given away."""
+        return replace(self, free=self.free - frozenset(taken))
+
+    def slots_of(self, nodes: frozenset[int]) -> frozenset[int]:
+        """All slots of some nodes."""
+        return frozenset(slot for slot, node in self.nodes.items() if node in nodes)
+
+    @cached_property
+    def _sizes(self) -> Mapping[int, int]:
+        sizes: dict[int, int] = {}
+        for node in self.nodes.values():
+            sizes[node] = sizes.get(node, 0) + 1
+        return sizes
+
+    @cached_property
+    def _free_by_node(self) -> Mapping[int, list[int]]:
+        found: dict[int, list[int]] = {node: [] for node in sorted(self._sizes)}
+        for slot in sorted(self.free):
+            found[self.nodes[slot]].append(slot)
+        return found
+
+    def choose(self, demand: Demand) -> tuple[int, ...] | None:
+        """Chooses free slots for a demand, all of them or none.
+
+        On one node: the fullest that has room, so that large trials find empty ones. On several: the emptiest
+        first, so that they are few.
+        """
+        usable = {node: slots for node, slots in self._free_by_node.items() if node not in demand.excluded}
+        enough = [slots for slots in usable.values() if len(slots) >= demand.slots]
+        if enough:
+            return tuple(min(enough, key=len)[: demand.slots])
+        if self._wants_one_node(demand):
+            return None
+        chosen: list[int] = []
+        for slots in sorted(usable.values(), key=len, reverse=True):
+            chosen += slots[: demand.slots - len(chosen)]
+        return tuple(chosen) if len(chosen) == demand.slots else None
+
+    def is_feasible(self, demand: Demand) -> bool:
+        """Whether the demand would be met if every slot were free."""
+        return replace(self, free=frozenset(self.nodes)).choose(demand) is not None
+
+    def sites(self, demand: Demand) -> list[frozenset[int]]:
+        """The sets of nodes on one of which all slots must come free."""
+        usable = [node for node in self._sizes if node not in demand.excluded]
+        if self._wants_one_node(demand):
+            return [frozenset({node}) for node in usable]
+        return [frozenset(usable)]
+
+    def explain(self, demand: Demand) -> str:
+        """Says what a demand lacks that cannot be met now."""
+        usable = {node: slots for node, slots in self._free_by_node.items() if node not in demand.excluded}
+        free, total = sum(map(len, usable.values())), sum(self._sizes[node] for node in usable)
+        left_out = ""
+        if demand.excluded:
+            names = ", ".join(str(node) for node in sorted(demand.excluded))
+            left_out = f" (node {names} is excluded by a log policy)"
+        if self._wants_one_node(demand) and len(self._sizes) > 1:
+            most = max(map(len, usable.values()), default=0)
+            return f"needs {demand.slots} slots on one node, {most} free; {free} of {total} in all{left_out}"
+        return f"needs {demand.slots} slots, {free} of {total} are free{left_out}"
+
+    def _wants_one_node(self, demand: Demand) -> bool:
+        if demand.single_node is not None:
+            return demand.single_node
+        usable = (size for node, size in self._sizes.items() if node not in demand.excluded)
+        return demand.slots <= max(usable, default=0)

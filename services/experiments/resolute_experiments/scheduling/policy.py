@@ -1,0 +1,247 @@
+"""Who gets which slots, as one pure function of who waits, who runs and what is free.
+
+The more urgent priority comes first. Among equals the experiment with the smaller share of slots for its
+weight is next, and within an experiment it is first come, first served. Whoever is next and does not fit
+holds back everyone behind, so that a large trial gets its turn; it may take slots from less urgent trials,
+which then checkpoint and queue again. Trials without slots, and those that only a limit of their experiment
+or of its workspace holds back, hold back nobody. Which slots fit a trial is told by ``placement``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from resolute_experiments.scheduling.placement import Demand, SlotInventory
+
+DEFAULT_PRIORITY = 42
+"""Priority of experiments that name none; 1 is the most urgent, 99 the least."""
+BEHIND = (
+    "waits in the queue behind a trial that is more urgent, earlier, or of an experiment with fewer slots"
+)
+"""Why a trial waits that is not next. It names no numbers, so that a moving queue does not rewrite it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """What an experiment may have, and how urgently."""
+
+    max_slots: int | None = None
+    """Slots that the whole experiment may hold; None for no limit."""
+    priority: int = DEFAULT_PRIORITY
+    """Urgency from 1 (most) to 99."""
+    weight: float = 1.0
+    """Share among other experiments of the same priority."""
+    workspace: str = ""
+    """The workspace that the experiment belongs to."""
+    workspace_slots: int | None = None
+    """Slots that all experiments of its workspace may hold together; None for no limit."""
+
+    def turn(self, held: int) -> tuple[int, float]:
+        """Orders experiments: the lesser comes first.
+
+        Args:
+            held: Slots that the experiment holds.
+        """
+        return self.priority, held / self.weight
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A trial that waits for slots."""
+
+    trial_id: str
+    experiment_id: str
+    demand: Demand
+    """The slots that it wants."""
+    share: Share = field(default_factory=Share)
+    """Its experiment's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlotHolder:
+    """An allocation that holds slots."""
+
+    allocation_id: str
+    experiment_id: str
+    slot_ids: tuple[int, ...]
+    workspace: str = ""
+    priority: int = DEFAULT_PRIORITY
+    started_at: float = 0.0
+    """When it got them, Unix seconds."""
+    leaving: bool = False
+    """Whether it was asked already to checkpoint and exit."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Slots given to a trial."""
+
+    trial_id: str
+    slot_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What one pass of the scheduler decided."""
+
+    placements: tuple[Placement, ...]
+    """Who starts now, in order."""
+    preemptions: tuple[str, ...] = ()
+    """Allocations that must make room for more urgent trials."""
+    impossible: Mapping[str, str] = field(default_factory=dict)
+    """Trials that no machine left to them can ever run, with the reason."""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """Why a trial waits that was next, by UUID; every other one is behind it."""
+    first: Mapping[str, str] = field(default_factory=dict)
+    """Why that trial waits, by the UUID of its experiment."""
+    limited: Mapping[str, str] = field(default_factory=dict)
+    """Why all trials of an experiment wait, by its UUID."""
+
+    @property
+    def changes_something(self) -> bool:
+        """Whether anything is to be written; else only the reasons are new."""
+        return bool(self.placements or self.preemptions or self.impossible)
+
+    def why(self, trial_id: str, experiment_id: str) -> str:
+        """Says why a trial waits that this plan did not place."""
+        return self.reasons.get(trial_id) or self.limited.get(experiment_id) or BEHIND
+
+    def first_wait_reason(self, experiment_id: str) -> str:
+        """Says why the first waiting trial of an experiment waits that this plan did not place."""
+        return self.first.get(experiment_id) or self.limited.get(experiment_id) or BEHIND
+
+
+def plan(queue: Sequence[Request], holders: Sequence[SlotHolder], machines: SlotInventory) -> Plan:
+    """Makes one pass over the queue.
+
+    Args:
+        queue: Waiting trials, longest first. Of each experiment it must hold as many as there are free slots,
+            and one more: those behind cannot be reached by this pass.
+        holders: Allocations that hold slots.
+        machines: All slots, and which are free.
+    """
+    return _Pass(holders, machines).run(queue)
+
+
+class _Pass:
+    def __init__(self, holders: Sequence[SlotHolder], machines: SlotInventory) -> None:
+        self._holders = holders
+        self._machines = machines
+        self._held: Counter[str] = Counter()
+        self._held_by_workspace: Counter[str] = Counter()
+        for holder in holders:
+            self._held[holder.experiment_id] += len(holder.slot_ids)
+            self._held_by_workspace[holder.workspace] += len(holder.slot_ids)
+        self._placements: list[Placement] = []
+        self._preemptions: tuple[str, ...] = ()
+        self._impossible: dict[str, str] = {}
+        self._reasons: dict[str, str] = {}
+        self._first: dict[str, str] = {}
+        self._limited: dict[str, str] = {}
+
+    def run(self, queue: Sequence[Request]) -> Plan:
+        waiting: dict[str, deque[tuple[int, Request]]] = {}
+        for position, request in enumerate(queue):
+            if request.demand.slots == 0:
+                self._placements.append(Placement(request.trial_id, ()))
+            else:
+                waiting.setdefault(request.experiment_id, deque()).append((position, request))
+        while waiting:
+            experiment_id = min(waiting, key=lambda key: self._turn(*waiting[key][0]))
+            _, request = waiting[experiment_id][0]
+            if self._at_a_limit(request):
+                del waiting[experiment_id]
+            elif not self._serve(request):
+                break
+            else:
+                waiting[experiment_id].popleft()
+                if not waiting[experiment_id]:
+                    del waiting[experiment_id]
+        return Plan(
+            placements=tuple(self._placements),
+            preemptions=self._preemptions,
+            impossible=self._impossible,
+            reasons=self._reasons,
+            first=self._first,
+            limited=self._limited,
+        )
+
+    def _turn(self, position: int, request: Request) -> tuple[tuple[int, float], int]:
+        return request.share.turn(self._held[request.experiment_id]), position
+
+    def _at_a_limit(self, request: Request) -> bool:
+        share, wanted = request.share, request.demand.slots
+        held, together = self._held[request.experiment_id], self._held_by_workspace[share.workspace]
+        if share.max_slots is not None and held + wanted > share.max_slots:
+            reason = f"its experiment holds {held} of at most {share.max_slots} slots (resources.max_slots)"
+        elif share.workspace_slots is not None and together + wanted > share.workspace_slots:
+            bound = f"at most {share.workspace_slots} slots (its quota)"
+            reason = f"the experiments of workspace {share.workspace} hold {together} of {bound}"
+        else:
+            return False
+        self._limited[request.experiment_id] = reason
+        return True
+
+    def _serve(self, request: Request) -> bool:
+        """Places a trial that is next, or finds that it never can be; False when it must wait."""
+        chosen = self._machines.choose(request.demand)
+        if chosen is not None:
+            self._machines = self._machines.without(chosen)
+            self._held[request.experiment_id] += len(chosen)
+            self._held_by_workspace[request.share.workspace] += len(chosen)
+            self._placements.append(Placement(request.trial_id, chosen))
+            return True
+        if request.demand.excluded and not self._machines.is_feasible(request.demand):
+            self._impossible[request.trial_id] = self._machines.explain(request.demand)
+            return True
+        victims, coming = self._make_room(request)
+        self._preemptions = tuple(victim.allocation_id for victim in victims)
+        reason = self._machines.explain(request.demand)
+        if coming:
+            reason += f", {coming} more once less urgent trials have checkpointed"
+        self._reasons[request.trial_id] = self._first[request.experiment_id] = reason
+        return False
+
+    def _make_room(self, request: Request) -> tuple[list[SlotHolder], int]:
+        """Chooses whom to preempt, and counts the slots that come free; none and zero if it is in vain."""
+        leaving = [holder for holder in self._holders if holder.leaving]
+        candidates = [
+            holder
+            for holder in self._holders
+            if not holder.leaving and holder.slot_ids and holder.priority > request.share.priority
+        ]
+        candidates.sort(key=lambda holder: (-holder.priority, -holder.started_at))
+        best: list[SlotHolder] | None = None
+        coming = 0
+        for nodes in self._machines.sites(request.demand):
+            victims = self._victims(request.demand, nodes, leaving, candidates)
+            if victims is not None and (best is None or len(victims) < len(best)):
+                best = victims
+                there = self._machines.slots_of(nodes)
+                coming = sum(len(there & {*holder.slot_ids}) for holder in [*leaving, *victims])
+        return best or [], coming
+
+    def _victims(
+        self, demand: Demand, nodes: frozenset[int], leaving: list[SlotHolder], candidates: list[SlotHolder]
+    ) -> list[SlotHolder] | None:
+        """Whom to preempt so that a demand fits on some nodes; None if that does not suffice."""
+        there = self._machines.slots_of(nodes)
+        reachable = len(there & self._machines.free) + sum(len(there & {*h.slot_ids}) for h in leaving)
+        victims: list[SlotHolder] = []
+        for holder in candidates:
+            if reachable >= demand.slots:
+                break
+            if gain := len(there & {*holder.slot_ids}):
+                victims.append(holder)
+                reachable += gain
+        if reachable < demand.slots:
+            return None
+        # One that came later may have made an earlier one needless; the most urgent are spared first.
+        for holder in reversed(victims[:-1]):
+            gain = len(there & {*holder.slot_ids})
+            if reachable - gain >= demand.slots:
+                victims.remove(holder)
+                reachable -= gain
+        return victims

@@ -1,0 +1,191 @@
+"""Gives slots to waiting trials and starts their runs."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Sequence
+
+import structlog
+from sqlalchemy.engine import Connection
+
+from resolute.contracts.clock import Clock
+from resolute_experiments.backoff import Backoff
+from resolute_experiments.lifecycle.controller import SCHEDULE, SIGNALS
+from resolute_experiments.moment import Moment
+from resolute_experiments.notifier import Notifier
+from resolute_experiments.resources.fleet import Fleet
+from resolute_experiments.scheduling import policy
+from resolute_experiments.scheduling.placement import SlotInventory
+from resolute_experiments.scheduling.policy import Plan, SlotHolder
+from resolute_experiments.scheduling.wait_reasons import WaitReasons
+from resolute_experiments.states import RunOutcome, TrialEvent
+from resolute_experiments.store import experiments, runs, trials
+from resolute_experiments.transitions import transition_trial
+from resolute_experiments.transitions.signals import SignalReason, allocation_id
+from resolute_serving.database.engine import Database
+
+_TICK_SECONDS = 30.0
+"""Between two passes that nobody asked for."""
+_REST = 4.0
+"""Time between two passes, in times of the last one."""
+_LONGEST_REST_SECONDS = 0.25
+_log = structlog.get_logger("scheduler")
+
+
+class Scheduler:
+    """Runs a pass over the queue whenever slots are freed or asked for.
+
+    Args:
+        database: This service's database.
+        fleet: The machines.
+        notifier: Tells of changes.
+        clock: Tells the time.
+        waiting: Is told why trials wait.
+        preemption_timeout: Seconds that trials get to checkpoint when they must make room.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        fleet: Fleet,
+        notifier: Notifier,
+        clock: Clock,
+        waiting: WaitReasons,
+        preemption_timeout: float,
+    ) -> None:
+        self._database = database
+        self._fleet = fleet
+        self._notifier = notifier
+        self._clock = clock
+        self._waiting = waiting
+        self._preemption_timeout = preemption_timeout
+        self._stopped = False
+        self.last_pass_seconds = 0.0
+        """Time that the last pass took."""
+
+    def stop(self) -> None:
+        """Starts no more runs from now on."""
+        self._stopped = True
+
+    async def run(self) -> None:
+        """Schedules until the service stops."""
+        attempts = Backoff(_log, "a pass of the scheduler failed")
+        with self._notifier.subscribe(SCHEDULE) as changes:
+            while not self._notifier.closed:
+                try:
+                    await self.schedule()
+                    attempts.succeeded()
+                    pause = _TICK_SECONDS
+                except Exception as failure:  # noqa: BLE001 - a defect must not end scheduling for good
+                    pause = attempts.failed(failure)
+                # Of a long queue a pass takes long: whatever happens, most of the time is left to others.
+                await asyncio.sleep(min(self.last_pass_seconds * _REST, _LONGEST_REST_SECONDS))
+                await changes.wait(pause)
+
+    async def schedule(self) -> None:
+        """Makes passes until one starts nothing: each decides and writes in one transaction, then starts.
+
+        What a pass would change is first asked of a snapshot, so that a long queue in which nothing moves
+        keeps nobody from writing.
+        """
+        while not self._stopped and await self._database.read(trials.any_queued):
+            began = self._clock.monotonic()
+            plan = await self._database.read(self._plan)
+            self._waiting.take(plan)
+            started: list[runs.Run] = []
+            if plan.changes_something:
+                started, given_up = await self._database.write(self._assign)
+                self._notifier.notify(SIGNALS, *given_up)
+            self.last_pass_seconds = self._clock.monotonic() - began
+            for run in started:
+                await self._fleet.launch(run)
+                self._notifier.notify(run.experiment_id)
+            if not started:
+                break
+
+    def _plan(self, connection: Connection) -> Plan:
+        running = runs.unfinalized(connection)
+        machines = SlotInventory.of(
+            {slot.id: slot.node for slot in self._fleet.slots},
+            taken=(slot for run in running for slot in run.slot_ids),
+        )
+        queue = trials.queue(connection, per_experiment=len(machines.free) + 1)
+        scheduling_ranks = experiments.scheduling_ranks(connection, {run.experiment_id for run in running})
+        holders = [_holder(run, scheduling_ranks[run.experiment_id]) for run in running]
+        return policy.plan(queue, holders, machines)
+
+    def _assign(self, connection: Connection) -> tuple[list[runs.Run], list[str]]:
+        """Writes a pass; returns the runs to be started, and experiments of which a trial was given up."""
+        plan = self._plan(connection)
+        self._waiting.take(plan)
+        given_up = [
+            self._fail_unschedulable(connection, trial_id, reason)
+            for trial_id, reason in plan.impossible.items()
+        ]
+        for allocation in plan.preemptions:
+            trial = trials.get(connection, trial_id=runs.get(connection, allocation).trial_id)
+            transition_trial(
+                connection, trial, TrialEvent.PREEMPT, self._moment(), reason=SignalReason.SCHEDULER
+            )
+        started = [
+            self._start(connection, trials.get(connection, trial_id=placement.trial_id), placement.slot_ids)
+            for placement in plan.placements
+        ]
+        return started, given_up
+
+    def _fail_unschedulable(self, connection: Connection, trial_id: str, reason: str) -> str:
+        trial = trials.get(connection, trial_id=trial_id)
+        explanation = f"no machine is left for it: {reason}"
+        transition_trial(
+            connection, trial, TrialEvent.FAIL_UNSCHEDULABLE, self._moment(), explanation=explanation
+        )
+        _log.warning("trial has no machine left", trial=trial.number, reason=reason)
+        return trial.experiment_id
+
+    def _moment(self) -> Moment:
+        return Moment(now=self._clock.time(), preemption_timeout=self._preemption_timeout)
+
+    def _start(self, connection: Connection, trial: trials.Trial, slots: Sequence[int]) -> runs.Run:
+        number = trial.run + 1
+        allocation = allocation_id(trial.id, number)
+        config = experiments.get(connection, experiment_id=trial.experiment_id).config
+        placements = self._fleet.containers(slots)
+        runs.insert(
+            connection,
+            {
+                "trial_id": trial.id,
+                "run": number,
+                "allocation_id": allocation,
+                "experiment_id": trial.experiment_id,
+                "outcome": RunOutcome.UNSPECIFIED.value,
+                "failure": "",
+                "slot_ids": list(slots),
+                "started_at": self._clock.time(),
+                "trace_id": uuid.uuid4().hex,
+                "signal_revision": 0,
+                "preempt": False,
+                "kill": False,
+                "signal_reason": "",
+                "acknowledged": False,
+                "preemption_timeout": config.get("preemption_timeout"),
+            },
+            placements=placements,
+            nodes=[self._fleet.node_of(part) for part in placements],
+        )
+        transition_trial(connection, trial, TrialEvent.PLACE, self._moment())
+        _log.info("trial starts", trial=trial.number, run=number, slots=list(slots))
+        return runs.get(connection, allocation)
+
+
+def _holder(run: runs.Run, standing: experiments.SchedulingRank) -> SlotHolder:
+    return SlotHolder(
+        allocation_id=run.allocation_id,
+        experiment_id=run.experiment_id,
+        slot_ids=run.slot_ids,
+        workspace=standing.workspace,
+        priority=standing.priority,
+        started_at=run.started_at,
+        leaving=run.preempt or run.kill,
+    )

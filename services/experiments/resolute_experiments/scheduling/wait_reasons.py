@@ -1,0 +1,48 @@
+"""Why trials wait, as of the scheduler's last pass. In memory only: the next life tells it anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from resolute_experiments.scheduling.policy import Plan
+from resolute_experiments.states import ExperimentState, TrialState
+from resolute_experiments.store.experiments import Experiment
+from resolute_experiments.store.trials import Trial
+
+_NOT_YET = "waits for the scheduler"
+
+
+class WaitReasons:
+    """Remembers the last plan, so that thousands of trials need no row each to say why they wait."""
+
+    def __init__(self) -> None:
+        self._plan: Plan | None = None
+
+    def take(self, plan: Plan) -> None:
+        """Takes the plan of a pass."""
+        self._plan = plan
+
+    def why(self, trial_id: str, experiment_id: str) -> str:
+        """Says why a trial waits that has no slots."""
+        return self._plan.why(trial_id, experiment_id) if self._plan else _NOT_YET
+
+    def first_wait_reason(self, experiment_id: str) -> str:
+        """Says why the first of an experiment's waiting trials waits."""
+        return self._plan.first_wait_reason(experiment_id) if self._plan else _NOT_YET
+
+    def explain_experiment(self, experiment: Experiment, counts: Mapping[str, int]) -> str:
+        """Says why the first of an experiment's waiting trials waits; empty when none does.
+
+        Args:
+            experiment: The experiment.
+            counts: Its trials by state.
+        """
+        waits = experiment.state is ExperimentState.ACTIVE and counts.get(TrialState.QUEUED.value)
+        return self.first_wait_reason(experiment.id) if waits else ""
+
+    def explain(self, trial: Trial) -> str:
+        """Says why a trial waits or how its last run ended; empty when there is nothing to say."""
+        if trial.state is not TrialState.QUEUED:
+            return trial.explanation
+        why = self.why(trial.id, trial.experiment_id)
+        return f"{why}; its last run {trial.explanation}" if trial.explanation else why

@@ -1,0 +1,93 @@
+"""A checked config's ``checkpoint_storage``, in the words of the checkpoints service's contract."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from resolute.api.checkpoints.v1 import checkpoint_pb2
+from resolute_experiments.config.sections.environment import RegistryAuth
+from resolute_experiments.config.sections.storage import AzureStorage, S3Storage
+from resolute_experiments.specs.azure_account import account_url
+
+_SECRETS = {
+    "checkpoint_storage": S3Storage.secrets | AzureStorage.secrets,
+    "registry_auth": RegistryAuth.secrets,
+}
+"""Fields that are not kept, by the section that they are in."""
+_PROVIDERS = {
+    "s3": checkpoint_pb2.Storage.PROVIDER_UNSPECIFIED,
+    "gcs": checkpoint_pb2.Storage.PROVIDER_GCS,
+}
+
+
+def storage(config: Mapping[str, Any]) -> checkpoint_pb2.Storage:
+    """Says where the checkpoints of an experiment lie. No secret is in it.
+
+    Args:
+        config: The whole checked config, defaults filled in.
+
+    Raises:
+        InvalidConfigError: The address of an account cannot be read.
+    """
+    section = config["checkpoint_storage"]
+    kind = section["type"]
+    if kind == "shared_fs":
+        return _directory(Path(section["host_path"]) / (section.get("storage_path") or ""))
+    if kind == "directory":
+        return _directory(Path(section["container_path"]))
+    if kind == "azure":
+        return _container(section)
+    return _bucket(section, _PROVIDERS[kind])
+
+
+def without_secrets(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Takes credentials out of a config, which every process of its trials can read and anyone can print.
+
+    Those of the store only the checkpoints service has; those of a registry of images nothing uses.
+
+    Args:
+        config: The whole checked config.
+    """
+    kept = _without(config, "checkpoint_storage")
+    if kept["checkpoint_storage"]["type"] == "azure":
+        address = account_url(config["checkpoint_storage"])
+        kept["checkpoint_storage"] = {**kept["checkpoint_storage"], "account_url": address}
+    return {**kept, "environment": _without(kept["environment"], "registry_auth")}
+
+
+def _without(config: Mapping[str, Any], name: str) -> dict[str, Any]:
+    section = config[name]
+    if section is None:
+        return dict(config)
+    return {**config, name: {k: None if k in _SECRETS[name] else v for k, v in section.items()}}
+
+
+def _bucket(
+    section: Mapping[str, Any], provider: checkpoint_pb2.Storage.Provider.ValueType
+) -> checkpoint_pb2.Storage:
+    prefix = posixpath.normpath(str(section.get("prefix") or "").strip("/") or ".")
+    return checkpoint_pb2.Storage(
+        bucket=checkpoint_pb2.Storage.Bucket(
+            bucket=section["bucket"],
+            prefix="" if prefix == "." else prefix,
+            endpoint_url=section.get("endpoint_url") or "",
+            provider=provider,
+        )
+    )
+
+
+def _container(section: Mapping[str, Any]) -> checkpoint_pb2.Storage:
+    return checkpoint_pb2.Storage(
+        bucket=checkpoint_pb2.Storage.Bucket(
+            bucket=section["container"],
+            endpoint_url=account_url(section),
+            provider=checkpoint_pb2.Storage.PROVIDER_AZURE,
+        )
+    )
+
+
+def _directory(path: Path) -> checkpoint_pb2.Storage:
+    return checkpoint_pb2.Storage(directory=checkpoint_pb2.Storage.Directory(path=str(path)))

@@ -1,0 +1,116 @@
+"""Moves a trial from state to state: the only code that writes where one stands.
+
+What an event does is in the table of trials; here every effect named there is carried out, in the
+transaction in which the state changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy.engine import Connection
+
+from resolute_experiments.exits.policy import SearchEvent
+from resolute_experiments.moment import Moment
+from resolute_experiments.states import TRIALS, TrialEffect, TrialEvent, TrialState
+from resolute_experiments.store import outbox, trials
+from resolute_experiments.store.trials import Trial
+from resolute_experiments.transitions import signals
+from resolute_experiments.transitions.signals import SignalReason
+
+_F = TrialEffect
+_SEARCH_EVENTS: Mapping[TrialEffect, SearchEvent] = {
+    _F.NOTIFY_CLOSED: SearchEvent.CLOSED,
+    _F.NOTIFY_ERRORED: SearchEvent.ERRORED,
+    _F.NOTIFY_STOPPED: SearchEvent.USER_REQUESTED_STOP,
+    _F.NOTIFY_CANCELED: SearchEvent.USER_CANCELED,
+    _F.NOTIFY_INVALID: SearchEvent.INVALID_HP,
+    _F.NOTIFY_INVALID_AT_INIT: SearchEvent.INIT_INVALID_HP,
+}
+"""What an effect tells the search."""
+
+
+def transition_trial(
+    connection: Connection,
+    trial: Trial,
+    event: TrialEvent,
+    moment: Moment,
+    *,
+    reason: SignalReason = SignalReason.USER,
+    paused: bool = False,
+    **noted: Any,
+) -> None:
+    """Lets something happen to a trial.
+
+    Args:
+        connection: A transaction.
+        trial: The trial, as that transaction sees it.
+        event: What happens.
+        moment: When.
+        reason: Of the signal, if there is to be one.
+        paused: Whether its experiment is paused, so that it does not queue.
+        noted: Columns that are written with it, and win over those of the effects.
+
+    Raises:
+        IllegalTransitionError: It cannot happen in the trial's state.
+    """
+    step = TRIALS.step(trial.state, event, resource=trial.label)
+    after = TrialState.PAUSED if paused and _F.ENQUEUE in step.effects else step.after
+    columns: dict[str, Any] = {}
+    for effect in step.effects:
+        columns.update(_columns(trial, effect, moment))
+    columns.update(noted)
+    # Whoever judges the end of a run sees by the revision that something came between.
+    if columns or after is not trial.state or _F.REEVALUATE_EXIT in step.effects:
+        trials.update(connection, trial, state=after.value, **columns)
+    for effect in step.effects:
+        _carry_out(connection, trial, effect, moment, reason)
+
+
+def _columns(trial: Trial, effect: TrialEffect, moment: Moment) -> dict[str, Any]:
+    marks = {"closed": False, "kill_requested": False}
+    changes: dict[TrialEffect, dict[str, Any]] = {
+        _F.ENQUEUE: {"queued_at": moment.now},
+        _F.BEGIN_RUN: {"run": trial.run + 1, "explanation": "", "status": ""},
+        _F.MARK_KILLED: {"kill_requested": True},
+        _F.MARK_CLOSED: {"closed": True},
+        _F.COUNT_RESTART: {"restarts": trial.restarts + 1},
+        _F.RESET_RESTARTS: {
+            "life": trial.life + 1,
+            "restarts": 0,
+            "explanation": "",
+            "ended_at": None,
+            **marks,
+        },
+        _F.CLEAR_END: {"ended_at": None, "status": ""},
+        _F.END: {"ended_at": moment.now, "explanation": ""},
+    }
+    return changes.get(effect, {})
+
+
+def _carry_out(
+    connection: Connection, trial: Trial, effect: TrialEffect, moment: Moment, reason: SignalReason
+) -> None:
+    if effect is _F.SIGNAL:
+        signals.preempt(connection, signals.current_run(connection, trial), reason=reason, moment=moment)
+    elif effect is _F.KILL:
+        signals.kill(connection, signals.current_run(connection, trial), moment=moment)
+    elif effect is _F.END:
+        _enqueue_message(connection, trial, outbox.Kind.LOGS_CLOSED, "logs", {"trial_id": trial.id})
+    elif effect in _SEARCH_EVENTS:
+        told = {"request_id": trial.request_id, "event": _SEARCH_EVENTS[effect].value}
+        _enqueue_message(connection, trial, outbox.Kind.TRIAL_ENDED, "ended", told)
+
+
+def _enqueue_message(
+    connection: Connection, trial: Trial, kind: outbox.Kind, name: str, payload: dict[str, str]
+) -> None:
+    # The identifier derives from the trial's life: a repetition is no second event.
+    outbox.put(
+        connection,
+        event_id=f"{trial.id}/{trial.life}.{trial.run}/{name}",
+        experiment_id=trial.experiment_id,
+        kind=kind,
+        payload=payload,
+    )

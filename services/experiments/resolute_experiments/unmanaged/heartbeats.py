@@ -1,0 +1,72 @@
+"""Runs outside of the cluster that fell silent count as lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import structlog
+
+from resolute_experiments.context import ServiceContext
+from resolute_experiments.resources.leases import Leases
+from resolute_experiments.states import RunOutcome
+from resolute_experiments.store import runs
+from resolute_experiments.unmanaged import tracking
+
+TTL_SECONDS = 300.0
+"""How long a run may be silent: five of its heartbeats."""
+_TICK_SECONDS = 5.0
+_log = structlog.get_logger("heartbeats")
+
+
+class HeartbeatMonitor:
+    """Knows which runs outside of the cluster were heard of lately.
+
+    Args:
+        core: What all handlers of this service share.
+        adopt: Begins to tell other services what they must know of an experiment.
+    """
+
+    def __init__(self, core: ServiceContext, *, adopt: Callable[[str], None]) -> None:
+        self._core = core
+        self._adopt = adopt
+        self._leases = Leases(core.clock, ttl=TTL_SECONDS)
+
+    def note(self, run: runs.Run) -> None:
+        """A run was heard of."""
+        self._leases.renew(run.allocation_id)
+        self._core.notifier.notify((run.experiment_id, "watch"))
+
+    def ended(self, experiment_id: str) -> None:
+        """A run of an experiment ended."""
+        self._adopt(experiment_id)
+        self._core.notifier.notify((experiment_id, "watch"))
+
+    async def run(self) -> None:
+        """Looks for silent runs until the service stops."""
+        with self._core.notifier.subscribe("heartbeats") as changes:
+            while not self._core.notifier.closed:
+                try:
+                    await self.look()
+                except Exception:  # noqa: BLE001 - a defect must not end the watch for good
+                    _log.exception("a look for silent runs failed")
+                await changes.wait(_TICK_SECONDS)
+
+    async def look(self) -> None:
+        """Ends the runs that were silent for too long."""
+        live = {run.allocation_id: run for run in await self._core.database.read(runs.unmanaged)}
+        for allocation_id in self._leases.expired(live):
+            run = live[allocation_id]
+            _log.info("a run outside of the cluster fell silent", allocation=allocation_id)
+            await self._core.database.write(
+                partial(
+                    tracking.end,
+                    trial_id=run.trial_id,
+                    run=run.run,
+                    outcome=RunOutcome.LOST,
+                    failure=f"nothing was heard of it for {TTL_SECONDS:.0f} s",
+                    moment=self._core.moment(),
+                )
+            )
+            self._leases.forget(allocation_id)
+            self.ended(run.experiment_id)

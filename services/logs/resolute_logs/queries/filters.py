@@ -1,0 +1,102 @@
+"""Which lines are wanted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from resolute.api.logs.v1 import logs_service_pb2 as api
+from resolute_logs.queries.patterns import MAX_LENGTH, Pattern
+from resolute_logs.store.schema import lines
+from resolute_serving.ingestion import invalid, parse_uuid
+
+_MAX_CHOICES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Every condition must hold; those that are empty or None always do."""
+
+    trial_id: str
+    ranks: tuple[int, ...] = ()
+    min_level: int = api.LEVEL_UNSPECIFIED
+    """Lines that say nothing of their severity count as ordinary ones, ``LEVEL_INFO``."""
+    time_from: int | None = None
+    """Nanoseconds since 1970."""
+    time_until: int | None = None
+    text: str = ""
+    """In any case."""
+    pattern: Pattern | None = None
+    stdtypes: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    runs: tuple[int, ...] = ()
+    containers: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+
+    def conditions(self) -> list[sa.ColumnElement[bool]]:
+        """What the database checks."""
+        found: list[sa.ColumnElement[bool]] = []
+        for column, choices in (
+            (lines.c.rank, self.ranks),
+            (lines.c.stdtype, self.stdtypes),
+            (lines.c.origin, self.origins),
+            (lines.c.run, self.runs),
+            (lines.c.container, self.containers),
+            (lines.c.agent, self.agents),
+        ):
+            if choices:
+                found.append(column.in_(choices))
+        if self.min_level:
+            severe = lines.c.level >= self.min_level
+            unknown = lines.c.level == api.LEVEL_UNSPECIFIED
+            found.append(sa.or_(severe, unknown) if self.min_level <= api.LEVEL_INFO else severe)
+        if self.time_from is not None:
+            found.append(lines.c.time_ns >= self.time_from)
+        if self.time_until is not None:
+            found.append(lines.c.time_ns < self.time_until)
+        if self.text.isascii() and self.text:
+            lowered = sa.func.lower(lines.c.message)
+            found.append(lowered.contains(self.text.lower(), autoescape=True))
+        return found
+
+    @property
+    def needs_row_check(self) -> bool:
+        """Whether ``matches`` has something to say beyond the conditions."""
+        return self.pattern is not None or not self.text.isascii()
+
+    def matches(self, message: str) -> bool:
+        """What the database cannot check, or each would check in another way."""
+        if not self.text.isascii() and self.text.casefold() not in message.casefold():
+            return False
+        return self.pattern is None or self.pattern.matches(message)
+
+
+def parse_filter(message: api.Filter) -> Filter:
+    """Reads a filter.
+
+    Raises:
+        InvalidArgumentError: A field is wrong.
+    """
+    for field in ("ranks", "stdtypes", "origins", "runs", "containers", "agents"):
+        if len(getattr(message, field)) > _MAX_CHOICES:
+            raise invalid(f"filter.{field}", f"filter.{field} has more than {_MAX_CHOICES} choices")
+    for field in ("text", "regex", "stdtypes", "origins", "containers", "agents"):
+        if any("\0" in part for part in getattr(message, field)):
+            raise invalid(f"filter.{field}", f"filter.{field} holds a NUL character, which no line has")
+    if len(message.text) > MAX_LENGTH:
+        raise invalid("filter.text", f"filter.text is longer than {MAX_LENGTH} characters")
+    return Filter(
+        trial_id=parse_uuid(message.trial_id, field="filter.trial_id"),
+        ranks=tuple(message.ranks),
+        min_level=message.min_level,
+        time_from=message.time_from.ToNanoseconds() if message.HasField("time_from") else None,
+        time_until=message.time_until.ToNanoseconds() if message.HasField("time_until") else None,
+        text=message.text,
+        pattern=Pattern(message.regex) if message.regex else None,
+        stdtypes=tuple(message.stdtypes),
+        origins=tuple(message.origins),
+        runs=tuple(message.runs),
+        containers=tuple(message.containers),
+        agents=tuple(message.agents),
+    )

@@ -1,0 +1,46 @@
+"""Regular expressions of strangers.
+
+They run in RE2 and not in ``re``: a pattern such as ``(a|aa)+$`` keeps ``re`` busy for hours without letting
+go of the interpreter, and with it every service of the process. RE2's time is linear in the line and its
+memory is bounded; it lacks backreferences and looking around.
+"""
+
+from __future__ import annotations
+
+import re2
+
+from resolute_serving.ingestion import invalid
+
+MAX_LENGTH = 1000
+"""Most characters of a pattern."""
+_MAX_MEMORY = 1 << 20
+
+
+class Pattern:
+    """A regular expression that is searched for in lines.
+
+    Args:
+        text: The expression, in RE2's syntax.
+
+    Raises:
+        InvalidArgumentError: It is too long, too large once compiled, or wrong.
+    """
+
+    def __init__(self, text: str) -> None:
+        if len(text) > MAX_LENGTH:
+            raise invalid("filter.regex", f"the regular expression is longer than {MAX_LENGTH} characters")
+        options = re2.Options()
+        options.log_errors = False
+        options.max_mem = _MAX_MEMORY
+        try:
+            self._compiled = re2.compile(text, options)
+        except re2.error as error:
+            reason = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
+            raise invalid(
+                "filter.regex", f"{text!r} is not a regular expression that can be searched for: {reason}"
+            ) from error
+
+    def matches(self, line: str) -> bool:
+        """Whether some part of a line matches."""
+        # As bytes, because the binding counts characters of text that nobody asks for.
+        return self._compiled.search(line.encode()) is not None

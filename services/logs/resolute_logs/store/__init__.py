@@ -1,0 +1,1 @@
+"""The tables of logs, which logs are complete, and the deletion of lines."""

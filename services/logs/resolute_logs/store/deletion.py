@@ -1,0 +1,45 @@
+"""Removes an experiment's lines piece by piece, so that no transaction holds up others for long."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from resolute_logs.store.closures import close
+from resolute_logs.store.schema import INTAKE, lines
+
+_LINES_AT_ONCE = 20_000
+
+
+def delete_expired(connection: Connection, *, before: float) -> bool:
+    """Removes some lines that were written before a Unix time.
+
+    It looks at those that came first, so that it never reads the whole table. Sources keep their place in the
+    sequence: a spool that comes again brings nothing back.
+
+    Returns:
+        Whether more may be left.
+    """
+    first = sa.select(lines.c.line_id).order_by(lines.c.line_id).limit(_LINES_AT_ONCE)
+    old = lines.delete().where(lines.c.line_id.in_(first), lines.c.time_ns < int(before * 1e9))
+    return connection.execute(old).rowcount == _LINES_AT_ONCE
+
+
+def delete_batch(connection: Connection, experiment_key: int) -> bool:
+    """Removes a part of what an experiment's trials wrote.
+
+    Returns:
+        Whether anything is left.
+    """
+    trial = INTAKE.next_trial(connection, experiment_key)
+    if trial is None:
+        return False
+    some = sa.select(lines.c.line_id).where(lines.c.trial_key == trial).limit(_LINES_AT_ONCE)
+    removed = connection.execute(lines.delete().where(lines.c.line_id.in_(some))).rowcount
+    if removed < _LINES_AT_ONCE:
+        # Whoever follows it is told that nothing more will come.
+        trials = INTAKE.trials
+        query = sa.select(trials.c.trial_id).where(trials.c.trial_key == trial)
+        close(connection, connection.execute(query).scalar_one())
+        INTAKE.delete_trial(connection, trial)
+    return True

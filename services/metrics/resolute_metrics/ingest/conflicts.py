@@ -1,0 +1,153 @@
+"""One metric has one value at one step of one run: repeats add nothing, other values are refused.
+
+Reports of the same group and steps are one, merged name by name. That would want a look at all that was
+stored, but steps nearly always advance: only steps that turn up twice among reports that share a name are
+looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from resolute_metrics.store.rows import Integers, Piece, SingleReport, join, pieces_of
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One report that is not kept."""
+
+    sequence: int
+    message: str
+
+
+class History(Protocol):
+    """What the same run has reported in the same group already."""
+
+    def steps_shared(self, piece: Piece) -> Integers:
+        """The steps of a piece at which one of its names was reported already."""
+
+    def values_at(self, steps: Integers) -> dict[int, dict[str, Any]]:
+        """Everything that was reported at some steps, by step and name."""
+
+
+def resolve(pieces: Sequence[Piece], history: History) -> tuple[list[Piece], list[Refusal]]:
+    """Parts the reports of one group into what is kept and what contradicts what is known.
+
+    Args:
+        pieces: New reports of one run in one group.
+        history: What is stored.
+
+    Returns:
+        What to store, without values that are known already, and what to refuse.
+    """
+    contested = _contested(pieces, history)
+    if not contested.size:
+        return list(pieces), []
+    settled: list[Piece] = []
+    disputed: list[SingleReport] = []
+    for piece in pieces:
+        mask = np.isin(piece.rows.steps, contested)
+        if not mask.any():
+            settled.append(piece)
+            continue
+        if not mask.all():
+            settled.append(piece.where(~mask))
+        disputed += [_single(piece, row) for row in np.flatnonzero(mask).tolist()]
+    known = history.values_at(np.unique(np.array([report.steps for report in disputed], dtype=np.int64)))
+    kept, refusals = _decide(sorted(disputed, key=lambda report: report.sequence), known, pieces[0].group)
+    settled += pieces_of(pieces[0].group, kept)
+    return merge_pieces(settled), refusals
+
+
+def merge_pieces(pieces: Sequence[Piece]) -> list[Piece]:
+    """Joins pieces of the same group and names."""
+    alike: dict[tuple[str, tuple[str, ...]], list[Piece]] = {}
+    for piece in pieces:
+        alike.setdefault((piece.group, piece.names), []).append(piece)
+    return [
+        Piece(group, names, join([piece.rows for piece in parts])) for (group, names), parts in alike.items()
+    ]
+
+
+def _contested(pieces: Sequence[Piece], history: History) -> Integers:
+    found = [history.steps_shared(piece) for piece in pieces]
+    for piece in pieces:
+        if not piece.rows.advancing():
+            values, counts = np.unique(piece.rows.steps, return_counts=True)
+            found.append(values[counts > 1])
+    if len(pieces) > 1:
+        found += _shared(pieces)
+    return np.unique(np.concatenate(found)) if found else np.array([], dtype=np.int64)
+
+
+def _shared(pieces: Sequence[Piece]) -> Iterator[Integers]:
+    """The steps that two pieces with a name in common have in common."""
+    spans = sorted(
+        (
+            (int(piece.rows.steps.min()), int(piece.rows.steps.max()), piece.fields(), piece.rows.steps)
+            for piece in pieces
+        ),
+        key=lambda span: span[0],
+    )
+    for index, (_, last, fields, steps) in enumerate(spans):
+        for other_first, _, other_fields, other_steps in spans[index + 1 :]:
+            if other_first > last:
+                break
+            if not fields.isdisjoint(other_fields):
+                yield np.intersect1d(steps, other_steps)
+
+
+def _single(piece: Piece, row: int) -> SingleReport:
+    rows = piece.rows
+    return SingleReport(
+        int(rows.sequences[row]), int(rows.steps[row]), float(rows.times[row]), piece.report(row)
+    )
+
+
+def _decide(
+    reports: Sequence[SingleReport], known: dict[int, dict[str, Any]], group: str
+) -> tuple[list[SingleReport], list[Refusal]]:
+    kept: list[SingleReport] = []
+    refusals: list[Refusal] = []
+    for report in reports:
+        present = known.setdefault(report.steps, {})
+        clash = _first_conflict(report.values, present)
+        if clash is not None:
+            refusals.append(Refusal(report.sequence, _explain(group, report, clash, present[clash])))
+            continue
+        fresh = {name: value for name, value in report.values.items() if name not in present}
+        present.update(fresh)
+        if fresh:
+            kept.append(SingleReport(report.sequence, report.steps, report.time, fresh))
+    return kept, refusals
+
+
+def _first_conflict(values: Mapping[str, Any], present: Mapping[str, Any]) -> str | None:
+    for name, value in values.items():
+        if name in present and not _same(present[name], value):
+            return name
+    return None
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, float) and isinstance(other, float):
+        return one == other or (math.isnan(one) and math.isnan(other))
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def _explain(group: str, report: SingleReport, name: str, before: Any) -> str:
+    return (
+        f"group {group!r} at step {report.steps}: metric {name!r} was reported as {_short(before)} and now "
+        f"as {_short(report.values[name])}; report each metric once a step, or give the second another name"
+    )
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,60 @@
+"""What a run has stored in one group, looked up by steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sqlalchemy.engine import Connection
+
+from resolute_metrics.store import blocks, codec
+from resolute_metrics.store.rows import Integers, Piece
+from resolute_metrics.store.streams import Stream
+
+_NONE: Integers = np.array([], dtype=np.int64)
+
+
+class StoredHistory:
+    """Reads no block unless the steps of new reports reach back into its range.
+
+    Args:
+        connection: Reads.
+        streams: The streams of the run in the group.
+    """
+
+    def __init__(self, connection: Connection, streams: Sequence[Stream]) -> None:
+        self._connection = connection
+        self._streams = streams
+        self._last_steps = np.array([stream.last_step for stream in streams], dtype=np.int64)
+
+    def steps_shared(self, piece: Piece) -> Integers:
+        """The steps of a piece at which one of its names was reported already."""
+        steps = piece.rows.steps
+        first, last = int(steps.min()), int(steps.max())
+        candidates = np.flatnonzero(self._last_steps >= first).tolist()
+        if not candidates:
+            return _NONE
+        fields = piece.fields()
+        found = [
+            np.intersect1d(steps, codec.decode_integers(block.steps, block.row_count))
+            for stream in (self._streams[place] for place in candidates)
+            if not fields.isdisjoint(stream.fields())
+            for block in blocks.overlapping(self._connection, stream.key, first_step=first, last_step=last)
+        ]
+        return np.concatenate(found) if found else _NONE
+
+    def values_at(self, steps: Integers) -> dict[int, dict[str, Any]]:
+        """Everything that was reported at some steps, by step and name."""
+        known: dict[int, dict[str, Any]] = {}
+        first, last = int(steps[0]), int(steps[-1])
+        for stream in self._streams:
+            if stream.last_step < first or stream.first_step > last:
+                continue
+            for block in blocks.overlapping(self._connection, stream.key, first_step=first, last_step=last):
+                present = np.isin(codec.decode_integers(block.steps, block.row_count), steps)
+                if present.any():
+                    piece = Piece(stream.group, stream.names, blocks.read(self._connection, block))
+                    for row in np.flatnonzero(present).tolist():
+                        known.setdefault(int(piece.rows.steps[row]), {}).update(piece.report(row))
+        return known

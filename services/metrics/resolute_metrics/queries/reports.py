@@ -1,0 +1,201 @@
+"""Whole reports of a trial, page by page, by group and steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from resolute_metrics.queries.superseded import effective_mask, superseded_from
+from resolute_metrics.store import blocks, codec, streams
+from resolute_metrics.store.rows import Integers, Mask, Piece
+from resolute_metrics.store.schema import INTAKE
+from resolute_metrics.store.schema import blocks as table
+from resolute_metrics.store.streams import Stream
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a report stands among the others of its trial."""
+
+    group: str
+    steps: int
+    run: int
+    source_key: int
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredReport:
+    """One report."""
+
+    position: Position
+    source: str
+    time: float
+    metrics: dict[str, Any]
+
+
+def read_reports(
+    connection: Connection,
+    trial_key: int,
+    *,
+    group: str = "",
+    after: Position | None = None,
+    most: int,
+    superseded: bool = False,
+) -> list[StoredReport]:
+    """Reads a page of reports, in the order of their positions.
+
+    Args:
+        connection: Reads.
+        trial_key: The trial.
+        group: Only this group; empty for all.
+        after: The last report that is not wanted any more; None for the first page.
+        most: Most reports.
+        superseded: Whether points beyond the first step of a later run are left in.
+    """
+    known = streams.load(connection, [trial_key], group=group)
+    sources = _source_names(connection, trial_key)
+    found: list[StoredReport] = []
+    for name in sorted({stream.group for stream in known}):
+        if len(found) >= most or (after is not None and name < after.group):
+            continue
+        reader = _GroupReader(connection, [one for one in known if one.group == name], superseded)
+        start = after if after is not None and after.group == name else None
+        found += reader.read(start, most - len(found), sources)
+    return found
+
+
+def _source_names(connection: Connection, trial_key: int) -> dict[int, str]:
+    table = INTAKE.sources
+    rows = connection.execute(
+        sa.select(table.c.source_key, table.c.source).where(table.c.trial_key == trial_key)
+    )
+    return {row.source_key: row.source for row in rows}
+
+
+class _Header(NamedTuple):
+    block_key: int
+    stream_key: int
+    row_count: int
+    first_step: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Index:
+    """Where rows of loaded blocks stand: one entry a row."""
+
+    steps: Integers
+    runs: Integers
+    sources: Integers
+    sequences: Integers
+    places: Integers
+    """Number of the loaded block."""
+    rows: Integers
+    """Row within it."""
+
+    def where(self, mask: Mask) -> _Index:
+        return self.at(np.flatnonzero(mask))
+
+    def at(self, order: Integers) -> _Index:
+        return _Index(*(getattr(self, name)[order] for name in self.__slots__))
+
+    def behind(self, position: Position) -> Mask:
+        result: Mask = self.sequences > position.sequence
+        for column, value in (
+            (self.sources, position.source_key),
+            (self.runs, position.run),
+            (self.steps, position.steps),
+        ):
+            result = (column > value) | ((column == value) & result)
+        return result
+
+    def sorted(self) -> _Index:
+        return self.at(np.lexsort((self.sequences, self.sources, self.runs, self.steps)))
+
+
+class _GroupReader:
+    """Reads the reports of one group, loading no more blocks than a page needs."""
+
+    def __init__(self, connection: Connection, known: Sequence[Stream], superseded: bool) -> None:
+        self._connection = connection
+        self._streams = {stream.key: stream for stream in known}
+        self._cuts = (
+            {} if superseded else superseded_from((stream.run, stream.first_step) for stream in known)
+        )
+        self._pieces: dict[int, Piece] = {}
+
+    def read(self, after: Position | None, most: int, sources: dict[int, str]) -> list[StoredReport]:
+        headers = self._headers(after)
+        parts: list[_Index] = []
+        complete = 0
+        for place, header in enumerate(headers):
+            parts.append(self._index(place, header, after))
+            # Whatever lies below the first step of the next block can have nothing before it any more.
+            bound = headers[place + 1].first_step if place + 1 < len(headers) else None
+            complete = sum(int(effective_mask(part.steps, bound).sum()) for part in parts)
+            if complete >= most:
+                break
+        if not parts:
+            return []
+        index = _Index(
+            *(np.concatenate([getattr(part, name) for part in parts]) for name in _Index.__slots__)
+        )
+        index = index.sorted().at(np.arange(min(complete, most)))
+        return [self._report(index, entry, headers, sources) for entry in range(len(index.steps))]
+
+    def _headers(self, after: Position | None) -> list[_Header]:
+        query = sa.select(table.c.block_key, table.c.stream_key, table.c.row_count, table.c.first_step).where(
+            table.c.stream_key.in_(list(self._streams))
+        )
+        if after is not None:
+            query = query.where(table.c.last_step >= after.steps)
+        query = query.order_by(table.c.first_step, table.c.block_key)
+        return [_Header(*row) for row in self._connection.execute(query)]
+
+    def _index(self, place: int, header: _Header, after: Position | None) -> _Index:
+        stream = self._streams[header.stream_key]
+        row = self._connection.execute(
+            sa.select(table.c.steps, table.c.sequences).where(table.c.block_key == header.block_key)
+        ).one()
+        count = header.row_count
+        steps = codec.decode_integers(row.steps, count)
+        index = _Index(
+            steps=steps,
+            runs=np.full(count, stream.run, dtype=np.int64),
+            sources=np.full(count, stream.source_key, dtype=np.int64),
+            sequences=codec.decode_integers(row.sequences, count),
+            places=np.full(count, place, dtype=np.int64),
+            rows=np.arange(count, dtype=np.int64),
+        ).where(effective_mask(steps, self._cuts.get(stream.run)))
+        return index if after is None else index.where(index.behind(after))
+
+    def _report(
+        self, index: _Index, entry: int, headers: Sequence[_Header], sources: dict[int, str]
+    ) -> StoredReport:
+        place, row = int(index.places[entry]), int(index.rows[entry])
+        piece = self._pieces.get(place) or self._load(place, headers[place])
+        source_key = int(index.sources[entry])
+        return StoredReport(
+            position=Position(
+                group=piece.group,
+                steps=int(index.steps[entry]),
+                run=int(index.runs[entry]),
+                source_key=source_key,
+                sequence=int(index.sequences[entry]),
+            ),
+            source=sources[source_key],
+            time=float(piece.rows.times[row]),
+            metrics=piece.report(row),
+        )
+
+    def _load(self, place: int, header: _Header) -> Piece:
+        stream = self._streams[header.stream_key]
+        stored = self._connection.execute(sa.select(table).where(table.c.block_key == header.block_key)).one()
+        piece = Piece(stream.group, stream.names, blocks.read(self._connection, stored))
+        self._pieces[place] = piece
+        return piece

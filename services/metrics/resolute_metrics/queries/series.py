@@ -1,0 +1,122 @@
+"""The series of one metric of one trial."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from resolute_metrics.queries.superseded import effective_mask, superseded_from
+from resolute_metrics.store import codec, streams
+from resolute_metrics.store.rows import Floats, Integers
+from resolute_metrics.store.schema import blocks, columns
+
+_NO_INTEGERS: Integers = np.array([], dtype=np.int64)
+_NO_FLOATS: Floats = np.array([], dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Series:
+    """Points by ascending steps, at equal steps by run."""
+
+    steps: Integers
+    values: Floats
+    times: Floats
+    runs: Integers
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def at(self, places: Integers) -> Series:
+        """Some of the points."""
+        return Series(self.steps[places], self.values[places], self.times[places], self.runs[places])
+
+
+def read_series(
+    connection: Connection, trial_key: int, *, group: str, name: str, superseded: bool = False
+) -> Series:
+    """Reads all points of a metric.
+
+    Args:
+        connection: Reads.
+        trial_key: The trial.
+        group: The group.
+        name: The metric.
+        superseded: Whether points beyond the first step of a later run are left in.
+    """
+    known = streams.load(connection, [trial_key], group=group)
+    ends = {} if superseded else superseded_from((stream.run, stream.first_step) for stream in known)
+    return read_streams(connection, [one for one in known if name in one.names], name, ends=ends)
+
+
+def read_streams(
+    connection: Connection,
+    holding: Iterable[streams.Stream],
+    name: str,
+    *,
+    ends: Mapping[int, int],
+    after: int | None = None,
+) -> Series:
+    """Reads the points of a metric in some streams.
+
+    Args:
+        connection: Reads.
+        holding: Streams that have the metric.
+        name: The metric.
+        ends: By run, the step from which on its points do not count.
+        after: Only steps above this one; None for all.
+    """
+    parts = [
+        part
+        for stream in holding
+        for part in _points(connection, stream, name, cut=ends.get(stream.run), after=after)
+    ]
+    if not parts:
+        return Series(_NO_INTEGERS, _NO_FLOATS, _NO_FLOATS, _NO_INTEGERS)
+    series = Series(
+        steps=np.concatenate([part.steps for part in parts]),
+        values=np.concatenate([part.values for part in parts]),
+        times=np.concatenate([part.times for part in parts]),
+        runs=np.concatenate([part.runs for part in parts]),
+    )
+    if (series.steps[1:] > series.steps[:-1]).all():
+        return series
+    return series.at(np.lexsort((series.runs, series.steps)))
+
+
+def _points(
+    connection: Connection, stream: streams.Stream, name: str, *, cut: int | None, after: int | None
+) -> list[Series]:
+    position = stream.names.index(name)
+    same = sa.and_(columns.c.block_key == blocks.c.block_key, columns.c.position == position)
+    query = (
+        sa.select(blocks.c.row_count, blocks.c.steps, blocks.c.times, blocks.c.matrix, columns.c.data)
+        .select_from(blocks.outerjoin(columns, same))
+        .where(blocks.c.stream_key == stream.key)
+        .order_by(blocks.c.block_key)
+    )
+    if cut is not None:
+        query = query.where(blocks.c.first_step < cut)
+    if after is not None:
+        query = query.where(blocks.c.last_step > after)
+    parts = []
+    for row in connection.execute(query):
+        steps = codec.decode_integers(row.steps, row.row_count)
+        part = Series(
+            steps=steps,
+            values=(
+                codec.decode_floats(row.data)
+                if row.matrix is None
+                else codec.decode_column(row.matrix, position, row.row_count)
+            ),
+            times=codec.decode_floats(row.times),
+            runs=np.full(row.row_count, stream.run, dtype=np.int64),
+        )
+        mask = effective_mask(steps, cut)
+        if after is not None:
+            mask &= steps > after
+        parts.append(part if mask.all() else part.at(np.flatnonzero(mask)))
+    return parts

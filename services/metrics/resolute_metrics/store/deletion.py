@@ -1,0 +1,56 @@
+"""Removes an experiment's reports piece by piece, so that no transaction holds up others for long."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from resolute_metrics.store import blocks
+from resolute_metrics.store.schema import INTAKE, bests, refusals, streams
+from resolute_metrics.store.schema import blocks as blocks_table
+
+_BLOCKS_AT_ONCE = 200
+
+
+def delete_expired(connection: Connection, *, before: float) -> bool:
+    """Removes some points of streams that got none since a Unix time.
+
+    Summaries and bests stay, and sources keep their place in the sequence: a spool that comes again brings
+    nothing back.
+
+    Returns:
+        Whether more may be left.
+    """
+    old = sa.select(streams.c.stream_key).where(streams.c.last_time < before)
+    query = sa.select(blocks_table.c.block_key).where(blocks_table.c.stream_key.in_(old))
+    found = list(connection.execute(query.limit(_BLOCKS_AT_ONCE)).scalars())
+    if found:
+        blocks.remove(connection, found)
+    return len(found) == _BLOCKS_AT_ONCE
+
+
+def delete_batch(connection: Connection, experiment_key: int) -> bool:
+    """Removes a part of what an experiment's trials left.
+
+    Returns:
+        Whether anything is left.
+    """
+    trial = INTAKE.next_trial(connection, experiment_key)
+    if trial is None:
+        return False
+    of_trial = sa.select(streams.c.stream_key).where(streams.c.trial_key == trial)
+    keys = connection.execute(
+        sa.select(blocks_table.c.block_key)
+        .where(blocks_table.c.stream_key.in_(of_trial))
+        .limit(_BLOCKS_AT_ONCE)
+    ).scalars()
+    found = list(keys)
+    if found:
+        blocks.remove(connection, found)
+        return True
+    sources = sa.select(INTAKE.sources.c.source_key).where(INTAKE.sources.c.trial_key == trial)
+    connection.execute(refusals.delete().where(refusals.c.source_key.in_(sources)))
+    for table in (streams, bests):
+        connection.execute(table.delete().where(table.c.trial_key == trial))
+    INTAKE.delete_trial(connection, trial)
+    return True

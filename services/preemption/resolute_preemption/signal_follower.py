@@ -1,0 +1,123 @@
+"""Follows the experiments service's signals onto the broadcaster, whatever happens to that service."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import TYPE_CHECKING, cast
+
+import structlog
+
+from resolute.api.experiments.v1.allocations_service_pb2 import WatchSignalsRequest, WatchSignalsResponse
+from resolute.api.experiments.v1.allocations_service_pb2_grpc import AllocationsServiceStub
+from resolute.errors import DeadlineError, ResoluteError, UnavailableError
+from resolute_preemption.broadcaster import SignalBroadcaster
+from resolute_preemption.settings import PreemptionSettings
+from resolute_serving.server.peers import Peers
+
+if TYPE_CHECKING:
+    from resolute.api.experiments.v1.allocations_service_pb2_grpc import AllocationsServiceAsyncStub
+
+_log = structlog.get_logger("follower")
+
+
+class SignalFollower:
+    """Keeps one stream to the experiments service, from ``start`` to ``stop``.
+
+    While that service is away the broadcaster keeps what it has: signals stand until they are replaced.
+
+    Args:
+        peers: Reaches the experiments service.
+        broadcaster: Gets the signals.
+        settings: How patient it is.
+    """
+
+    def __init__(self, *, peers: Peers, broadcaster: SignalBroadcaster, settings: PreemptionSettings) -> None:
+        self._peers = peers
+        self._broadcaster = broadcaster
+        self._settings = settings
+        self._task: asyncio.Task[None] | None = None
+        self._following = False
+
+    def start(self) -> None:
+        """Begins to follow."""
+        self._task = asyncio.create_task(self._run(), name="preemption-follower")
+
+    async def stop(self) -> None:
+        """Ends the stream."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _run(self) -> None:
+        pause = self._settings.first_pause
+        while True:
+            self._following = False
+            try:
+                await self._follow()
+            except ResoluteError as error:
+                if self._following and isinstance(error, DeadlineError):
+                    # The stream reached its lifetime: the next one begins with what is alive now.
+                    continue
+                self._note(error, pause)
+            except Exception:  # noqa: BLE001 - signals must flow again, whatever it was
+                _log.exception("following failed by a defect")
+            if self._following:
+                pause = self._settings.first_pause
+            # Spread out, so that replicas do not come back all at once.
+            await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - no secret
+            pause = min(2 * pause, self._settings.longest_pause)
+
+    async def _follow(self) -> None:
+        channel = self._peers.channel("experiments")
+        stub = cast("AllocationsServiceAsyncStub", AllocationsServiceStub(channel))
+        call = stub.WatchSignals(WatchSignalsRequest(), timeout=self._settings.lifetime)
+        try:
+            async with contextlib.aclosing(self._with_silence_timeout(aiter(call))) as responses:
+                async for response in responses:
+                    self._take(response)
+        finally:
+            call.cancel()
+
+    async def _with_silence_timeout(
+        self, responses: AsyncIterator[WatchSignalsResponse]
+    ) -> AsyncGenerator[WatchSignalsResponse, None]:
+        while True:
+            # Unlike wait_for, wait never swallows the cancellation by which this task is ended.
+            reading = asyncio.ensure_future(_next(responses))
+            try:
+                await asyncio.wait({reading}, timeout=self._settings.patience)
+            finally:
+                silent = not reading.done()
+                reading.cancel()
+            if silent:
+                raise UnavailableError(
+                    f"the experiments service was silent for {self._settings.patience:g} s"
+                )
+            response = reading.result()
+            if response is None:
+                raise UnavailableError("the experiments service ended the stream")
+            yield response
+
+    def _take(self, response: WatchSignalsResponse) -> None:
+        if response.reset or not self._following:
+            self._broadcaster.replace(response.signals)
+        else:
+            self._broadcaster.update(response.signals)
+        if not self._following:
+            self._following = True
+            _log.info("following the experiments service", allocations=len(response.signals))
+
+    def _note(self, error: ResoluteError, pause: float) -> None:
+        # One line an outage at the level that people see; the rest for those who look closer.
+        first = self._following or pause == self._settings.first_pause
+        (_log.warning if first else _log.debug)(
+            "the experiments service cannot be followed; signals stand as they are", reason=str(error)
+        )
+
+
+async def _next(responses: AsyncIterator[WatchSignalsResponse]) -> WatchSignalsResponse | None:
+    return await anext(responses, None)

@@ -1,0 +1,65 @@
+"""Decides the log of a search again, and compares with what was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from resolute.errors import ResoluteError
+from resolute_searcher.engine.search import Entry, Search
+from resolute_searcher.spec.search import SearchSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What came of a replay.
+
+    Attributes:
+        equal: Every decision came out as recorded.
+        first_difference: Position of the first entry that came out otherwise; 0 when equal.
+        detail: What differs, for people; empty when equal.
+        state: The search after the last entry that was replayed, as JSON values.
+    """
+
+    equal: bool
+    first_difference: int
+    detail: str
+    state: dict[str, Any]
+
+
+def replay(spec: SearchSpec, log: Iterable[Entry]) -> Replay:
+    """Decides a log again, up to its end or the first difference.
+
+    Args:
+        spec: The search's spec.
+        log: Its entries from the first on, in order.
+    """
+    search = Search(spec)
+    for entry in log:
+        detail = _difference(search, entry)
+        if detail:
+            return Replay(
+                equal=False, first_difference=entry.sequence, detail=detail, state=search.snapshot()
+            )
+    return Replay(equal=True, first_difference=0, detail="", state=search.snapshot())
+
+
+def _difference(search: Search, recorded: Entry) -> str:
+    try:
+        again = search.record(recorded.event)
+    except ResoluteError as error:
+        return f"{recorded.event} is refused now: {error}"
+    if again is None:
+        return f"{recorded.event} changes nothing now"
+    # Compared as text, since a metric can be NaN, which equals nothing.
+    pairs = [
+        ("operations", again.operations, recorded.operations),
+        ("actions", again.actions, recorded.actions),
+        ("random words", again.draws, recorded.draws),
+        ("number of actions", again.last_action, recorded.last_action),
+    ]
+    for name, now, then in pairs:
+        if repr(now) != repr(then):
+            return f"{name} after {recorded.event}: decided now {now}, recorded {then}"
+    return ""

@@ -1,0 +1,432 @@
+"""A search: a state machine that takes events and gives operations and actions, and whose log rebuilds it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from resolute_searcher.engine import validation
+from resolute_searcher.engine.trial import TrialState
+from resolute_searcher.log.actions import Action, CloseTrial, CreateTrial, EndSearch, RunTrial, StopTrial
+from resolute_searcher.log.events import (
+    Event,
+    ExitReason,
+    Extended,
+    MethodEvent,
+    OperationsPosted,
+    Retried,
+    Sealed,
+    Started,
+    Suggested,
+    TrialClosed,
+    TrialCreated,
+    TrialExited,
+    ValidationCompleted,
+    ValidationReported,
+)
+from resolute_searcher.log.operations import (
+    Close,
+    Create,
+    Operation,
+    Progress,
+    Promote,
+    Shutdown,
+    Stop,
+    ValidateAfter,
+)
+from resolute_searcher.methods.base import ModelMethod, Sampler, SuggestionRequest
+from resolute_searcher.methods.registry import kind_of
+from resolute_searcher.rng import RandomStream
+from resolute_searcher.spec.search import SearchSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of a search's log: an event, and all that it caused.
+
+    Attributes:
+        sequence: Position in the log, from 1.
+        event: What happened.
+        operations: What the search decided, in order.
+        actions: What others must do for it, in order.
+        last_action: Position of the last of all actions so far; those of this entry are numbered up to it.
+        draws: Random words that the search had taken when the entry was complete.
+    """
+
+    sequence: int
+    event: Event
+    operations: tuple[Operation, ...]
+    actions: tuple[Action, ...]
+    last_action: int
+    draws: int
+
+
+class Search:
+    """The state of one search, rebuilt from its spec and its log.
+
+    Args:
+        spec: What to search; checked.
+    """
+
+    def __init__(self, spec: SearchSpec) -> None:
+        self.spec = spec
+        self.kind = kind_of(spec)
+        self.sequence = 0
+        self.last_action = 0
+        self.requested = 0
+        self.closed = 0
+        self.over = False
+        # Last event that the client of a custom search answered, and last suggestion that was taken.
+        self.answered = 0
+        self.suggested = 0
+        # What extensions raise.
+        self.limits: dict[str, int | None] = {
+            field: getattr(spec.method, field, None) for field in ("max_trials", "max_length")
+        }
+        self.trials: dict[str, TrialState] = {}
+        self._failures = 0
+        self._cancels = 0
+        self._method = self.kind.build(spec)
+        self._sampler = Sampler(spec.space, RandomStream(spec.seed))
+        self._draws = 0
+        self._extensions: list[Extended] = []
+        # Trials that were given the very length that they completed before.
+        self._repeats: list[str] = []
+        # How far open trials say they are. No state: nothing is decided by it.
+        self._reached: dict[str, float] = {}
+
+    def trial(self, request_id: str) -> TrialState:
+        """Gives a trial's state, for reading.
+
+        Raises:
+            NotFoundError: The search did not ask for such a trial.
+        """
+        return validation.known(self.trials, request_id)
+
+    def record(self, event: Event) -> Entry | None:
+        """Decides upon an event.
+
+        Returns:
+            The entry to append to the log, already applied; None when the event changes nothing, as
+            duplicates do.
+
+        Raises:
+            NotFoundError: The event is of an unknown trial.
+            FailedPreconditionError: The event cannot happen now. The state is as before.
+        """
+        if not validation.accepts(self, event):
+            return None
+        self._absorb(event)
+        operations: list[Operation] = []
+        actions: list[Action] = []
+        if not isinstance(event, Sealed):
+            self._decide(event, operations, actions)
+        self.sequence += 1
+        return Entry(
+            sequence=self.sequence,
+            event=event,
+            operations=tuple(operations),
+            actions=tuple(actions),
+            last_action=self.last_action,
+            draws=self._draws,
+        )
+
+    def following(self) -> Event | None:
+        """Gives an event that follows from the state alone and must be recorded next; None if there is none.
+
+        Rungs that lie close together can have equal lengths. A trial that rises from one to the next has
+        nothing to train: it completes its new operation with the metric that it has.
+        """
+        for request_id in self._repeats:
+            trial = self.trials[request_id]
+            if trial.pending and trial.done is not None:
+                return ValidationCompleted(request_id, trial.done[1], trial.length)
+        return None
+
+    @property
+    def asks(self) -> bool:
+        """Whether the search waits for a suggestion."""
+        return isinstance(self._method, ModelMethod) and self._method.asks
+
+    def question(self) -> SuggestionRequest | None:
+        """Gives what a `Suggested` event must answer next; None when the search waits for nothing."""
+        return self._method.question() if isinstance(self._method, ModelMethod) else None
+
+    def apply(self, entry: Entry) -> None:
+        """Takes over an entry of the log; decides nothing.
+
+        Raises:
+            ValueError: The entry is not the next one.
+        """
+        if entry.sequence != self.sequence + 1:
+            raise ValueError(f"entry {entry.sequence} cannot follow entry {self.sequence}")
+        self._absorb(entry.event)
+        for operation in entry.operations:
+            self._apply_operation(operation)
+        for action in entry.actions:
+            self._apply_action(action)
+        self.sequence = entry.sequence
+        self.last_action = entry.last_action
+        self._draws = entry.draws
+
+    def progress(self) -> float:
+        """Gives the done share of the whole search, from 0 to 1."""
+        return min(max(self._method.progress(self._reached), 0.0), 1.0)
+
+    def reach(self, request_id: str, progress: float) -> None:
+        """Notes how far an open trial says it is; a trial that ended is not listened to.
+
+        Args:
+            request_id: The trial.
+            progress: Absolute length, or share in searches without operations; NaN counts as 0.
+
+        Raises:
+            NotFoundError: The search did not ask for such a trial.
+        """
+        if not self.trial(request_id).ended:
+            self._reached[request_id] = max(progress, 0.0) if progress == progress else 0.0  # noqa: PLR0124
+
+    def reached(self, request_id: str) -> float:
+        """Gives how far a trial said it is; 0 when it said nothing."""
+        return self._reached.get(request_id, 0.0)
+
+    def all_reached(self) -> list[tuple[str, float]]:
+        """Gives how far the open trials say they are."""
+        return list(self._reached.items())
+
+    def snapshot(self) -> dict[str, Any]:
+        """Gives the whole state as JSON values; equal logs give equal snapshots."""
+        return {
+            "sequence": self.sequence,
+            "last_action": self.last_action,
+            "requested": self.requested,
+            "closed": self.closed,
+            "failures": self._failures,
+            "cancels": self._cancels,
+            "over": self.over,
+            "answered": self.answered,
+            "suggested": self.suggested,
+            "extensions": [[one.max_trials, one.max_length] for one in self._extensions],
+            "draws": self._draws,
+            "repeats": list(self._repeats),
+            "trials": {request_id: trial.to_json() for request_id, trial in self.trials.items()},
+            "method": self._method.snapshot(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Replaces the whole state by a snapshot's."""
+        self.sequence = state["sequence"]
+        self.last_action = state["last_action"]
+        self.requested = state["requested"]
+        self.closed = state["closed"]
+        self._failures = state["failures"]
+        self._cancels = state["cancels"]
+        self.over = state["over"]
+        self.answered = state["answered"]
+        self.suggested = state["suggested"]
+        for max_trials, max_length in state["extensions"]:
+            self._extend(Extended(max_trials, max_length))
+            self._method.absorb(self._extensions[-1])
+        self._draws = state["draws"]
+        self.trials = {
+            request_id: TrialState.from_json(fields) for request_id, fields in state["trials"].items()
+        }
+        self._repeats = list(state["repeats"])
+        self._method.restore(state["method"])
+        self._sampler = Sampler(self.spec.space, RandomStream(self.spec.seed, self._draws))
+
+    def _decide(self, event: MethodEvent, operations: list[Operation], actions: list[Action]) -> None:
+        self._sampler.random.advance_to(self._draws)
+        if isinstance(event, Retried):
+            # It is there again before anything is decided about it.
+            again = self.trials[event.request_id]
+            self._emit_action(RunTrial(event.request_id, again.length, reopens=True), actions)
+        for operation in self._method.decide(event, self._sampler):
+            self._record_operation(operation, operations, actions)
+        if isinstance(event, Retried):
+            # Recovery hands actions out after the operations: what both leave behind must be the same.
+            self._apply_action(actions[0])
+        if self._is_finished_by(event):
+            self._record_operation(
+                Shutdown(
+                    cancel=self._cancels >= self.requested,
+                    failure=self._failures >= self.requested,
+                ),
+                operations,
+                actions,
+            )
+        self._draws = self._sampler.random.position.draws
+
+    def _record_operation(
+        self, operation: Operation, operations: list[Operation], actions: list[Action]
+    ) -> None:
+        operations.append(operation)
+        # Whether a trial must be told to run again depends on its state before the operation.
+        action = self._action(operation)
+        self._apply_operation(operation)
+        if action is not None:
+            self._emit_action(action, actions)
+
+    def _emit_action(self, action: Action, actions: list[Action]) -> None:
+        self._apply_action(action)
+        self.last_action += 1
+        actions.append(action)
+
+    def _is_finished_by(self, event: MethodEvent) -> bool:
+        """Tells whether nothing remains to be done after an event."""
+        if self.over or self.kind.driven or not isinstance(event, TrialClosed | Extended):
+            return False
+        return self.closed == self.requested and not self.asks
+
+    def _action(self, operation: Operation) -> Action | None:
+        match operation:
+            case Create(request_id, hparams, trial_seed, _, checkpoint_id):
+                source = checkpoint_id or self.spec.source_checkpoint_id
+                return CreateTrial(request_id, hparams, trial_seed, source)
+            case ValidateAfter(request_id, length):
+                trial = self.trials[request_id]
+                if (trial.idle or trial.closed) and not trial.completed(length):
+                    return RunTrial(request_id, length, reopens=trial.closed)
+            case Promote(request_id) if self._reopens(request_id):
+                return RunTrial(request_id, 0, reopens=True)
+            case Close(request_id):
+                return CloseTrial(request_id)
+            case Stop(request_id):
+                return StopTrial(request_id)
+            case Shutdown(cancel, failure):
+                return EndSearch(cancel=cancel, failure=failure)
+        return None
+
+    def _absorb(self, event: Event) -> None:
+        """Takes in what happened: the part of an event that needs no decision."""
+        match event:
+            case Sealed(request_id, min_run):
+                trial = self.trials[request_id]
+                trial.min_run = max(trial.min_run, min_run)
+                trial.idle = not trial.pending
+                return
+            case TrialCreated(request_id):
+                self.trials[request_id].created = True
+            case ValidationCompleted(request_id, metric, length):
+                trial = self.trials[request_id]
+                trial.pending = False
+                trial.done = (length, metric)
+                if request_id in self._repeats:
+                    self._repeats.remove(request_id)
+            case ValidationReported(request_id) if event.source:
+                trial = self.trials[request_id]
+                trial.report_positions = {
+                    **(trial.report_positions or {}),
+                    (event.run, event.source): event.position,
+                }
+            case TrialExited(request_id, reason):
+                self._exit(request_id, reason)
+            case TrialClosed(request_id):
+                self.trials[request_id].closed = True
+                self.closed += 1
+                self._reached.pop(request_id, None)
+            case _:
+                self._absorb_external(event)
+        self._method.absorb(event)
+
+    def _absorb_external(self, event: MethodEvent) -> None:
+        """Takes in what somebody outside decided."""
+        match event:
+            case OperationsPosted(_, answers):
+                self.answered = answers
+            case Suggested(number):
+                self.suggested = number
+            case Extended():
+                self._extend(event)
+                self.over = False
+            case Retried(request_id):
+                self._retry(request_id)
+
+    def _exit(self, request_id: str, reason: ExitReason) -> None:
+        trial = self.trials[request_id]
+        trial.exit = reason
+        trial.pending = False
+        self._failures += reason is ExitReason.ERRORED
+        self._cancels += reason is ExitReason.USER_CANCELED
+        if reason.invalid:
+            self._reached.pop(request_id, None)
+
+    def _extend(self, event: Extended) -> None:
+        self._extensions.append(event)
+        for field, now in (("max_trials", event.max_trials), ("max_length", event.max_length)):
+            if now is not None:
+                self.limits[field] = now
+
+    def _retry(self, request_id: str) -> None:
+        trial = self.trials[request_id]
+        self._failures -= trial.exit is ExitReason.ERRORED
+        self._cancels -= trial.exit is ExitReason.USER_CANCELED
+        trial.exit = None
+        trial.idle = False
+        trial.pending = trial.length > 0 and not trial.completed(trial.length)
+        self._reopen(trial)
+
+    def _reopen(self, trial: TrialState) -> None:
+        trial.closed = False
+        self.closed -= 1
+        self.over = False
+
+    def _reopens(self, request_id: str) -> bool:
+        """Tells whether a promotion lets a trial of a time-driven search run again."""
+        trial = self.trials[request_id]
+        return self.spec.time_metric is not None and trial.closed and trial.exit is None
+
+    def _apply_operation(self, operation: Operation) -> None:
+        """Changes the state as an operation demands."""
+        match operation:
+            case Create(request_id):
+                self.trials[request_id] = TrialState()
+                self.requested += 1
+            case ValidateAfter(request_id, length):
+                trial = self.trials[request_id]
+                if trial.closed:
+                    self._reopen(trial)
+                    trial.closing = False
+                trial.length = length
+                trial.pending = True
+                if trial.repeats:
+                    self._repeats.append(request_id)
+            case Close(request_id) | Stop(request_id):
+                self.trials[request_id].closing = True
+            case Promote(request_id) if self._reopens(request_id):
+                self._reopen(self.trials[request_id])
+                self.trials[request_id].closing = False
+            case Promote() | Progress():
+                pass
+            case Shutdown():
+                self.over = True
+                return
+        self._method.apply(operation)
+
+    def _apply_action(self, action: Action) -> None:
+        """Changes the state as an action demands."""
+        if isinstance(action, RunTrial):
+            trial = self.trials[action.request_id]
+            # A trial that is tried again after it left without work rests, and is told when it has some.
+            trial.idle = action.length > 0 and not trial.pending
+
+
+def fold(spec: SearchSpec, entries: Sequence[Entry]) -> Search:
+    """Rebuilds a search from its log."""
+    search = Search(spec)
+    for entry in entries:
+        search.apply(entry)
+    return search
+
+
+def start(spec: SearchSpec) -> tuple[Search, Entry]:
+    """Begins a search.
+
+    Returns:
+        The search, and the first entry of its log.
+    """
+    search = Search(spec)
+    entry = search.record(Started())
+    assert entry is not None
+    return search, entry

@@ -1,0 +1,81 @@
+"""Where one trial stands in its search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from resolute_searcher.log.events import ExitReason
+
+
+@dataclass(slots=True)
+class TrialState:
+    """What a search knows of a trial; the search changes it.
+
+    Attributes:
+        length: Absolute length of the current operation; 0 before the first, and in searches without
+        operations. pending: That operation is not complete. created: The trial exists. closing: The search
+        closed or stopped it: no operation will follow. closed: It is over. idle: It rested without work when
+        its last run was sealed, and was not told to run again since. exit: Why it left before it was closed;
+        None when it did not. min_run: Runs below this have no authority. done: Length and metric of the
+        operation that it completed last. report_positions: By run and source, the position of the last
+        validation report that was taken.
+    """
+
+    length: int = 0
+    pending: bool = False
+    created: bool = False
+    closing: bool = False
+    closed: bool = False
+    idle: bool = False
+    exit: ExitReason | None = None
+    min_run: int = 0
+    done: tuple[int, float] | None = None
+    report_positions: dict[tuple[int, str], int] | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the search expects nothing more of it."""
+        return self.closed or self.exit is not None
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the current operation is of the length that was completed last."""
+        return self.completed(self.length)
+
+    def completed(self, length: int) -> bool:
+        """Tells whether the operation that was completed last had a length."""
+        return self.done is not None and self.done[0] == length
+
+    def to_json(self) -> list[Any]:
+        """Gives the fields as a JSON list; trials are many, so names are left out."""
+        flags = [self.pending, self.created, self.closing, self.closed, self.idle]
+        report_positions = [
+            [run, source, last] for (run, source), last in (self.report_positions or {}).items()
+        ]
+        return [
+            self.length,
+            sum(1 << bit for bit, flag in enumerate(flags) if flag),
+            self.exit.value if self.exit else None,
+            self.min_run,
+            # As text, since JSON has neither NaN nor infinities.
+            [self.done[0], repr(self.done[1])] if self.done else None,
+            report_positions,
+        ]
+
+    @classmethod
+    def from_json(cls, fields: list[Any]) -> TrialState:
+        """Reads what `to_json` wrote."""
+        length, flags, left, min_run, done, report_positions = fields
+        return cls(
+            length,
+            bool(flags & 1),
+            bool(flags & 2),
+            bool(flags & 4),
+            bool(flags & 8),
+            bool(flags & 16),
+            ExitReason(left) if left else None,
+            min_run,
+            (done[0], float(done[1])) if done else None,
+            {(run, source): last for run, source, last in report_positions} if report_positions else None,
+        )

@@ -1,0 +1,160 @@
+"""Which events a search takes: what is new, possible now, and of a trial that it asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from resolute.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+from resolute_searcher.engine.external_operations import accepts_operations
+from resolute_searcher.engine.resume import accepts_extension, accepts_retry
+from resolute_searcher.engine.trial import TrialState
+from resolute_searcher.log.events import (
+    Event,
+    Extended,
+    OperationsPosted,
+    Retried,
+    Sealed,
+    Started,
+    Suggested,
+    TrialClosed,
+    TrialCreated,
+    TrialEvent,
+    TrialExited,
+    ValidationCompleted,
+    ValidationReported,
+)
+
+if TYPE_CHECKING:
+    from resolute_searcher.engine.search import Search
+
+
+def known(trials: Mapping[str, TrialState], request_id: str) -> TrialState:
+    """Gives the state of a trial.
+
+    Raises:
+        NotFoundError: The search did not ask for it.
+    """
+    try:
+        return trials[request_id]
+    except KeyError:
+        raise NotFoundError(
+            f"trial {request_id} is not of this search; use the request id of a create action",
+            resource=f"trial {request_id}",
+        ) from None
+
+
+def accepts(search: Search, event: Event) -> bool:
+    """Tells whether an event changes anything; what was taken before does not.
+
+    Raises:
+        NotFoundError: It is of an unknown trial.
+        FailedPreconditionError: It cannot happen now.
+        InvalidArgumentError: Its values mean nothing.
+    """
+    match event:
+        case Started():
+            return search.sequence == 0
+        case OperationsPosted():
+            return accepts_operations(search, event)
+        case Suggested():
+            return _accepts_suggestion(search, event)
+        case Extended():
+            return accepts_extension(search, event)
+        case _:
+            return _accepts_of_trial(search, known(search.trials, event.request_id), event)
+
+
+def _accepts_of_trial(search: Search, trial: TrialState, event: TrialEvent | Sealed) -> bool:
+    match event:
+        case TrialCreated():
+            return not trial.created
+        case ValidationCompleted():
+            return _accepts_completion(trial, event)
+        case ValidationReported():
+            return _accepts_report(search, trial, event)
+        case TrialExited():
+            # The first reason counts: a trial that was cancelled may well fail on its way out.
+            return not trial.ended
+        case TrialClosed(request_id):
+            return _accepts_close(trial, request_id)
+        case Sealed(_, min_run):
+            return min_run > trial.min_run or trial.idle == trial.pending
+        case Retried(request_id):
+            return accepts_retry(trial, request_id)
+
+
+def _accepts_suggestion(search: Search, event: Suggested) -> bool:
+    if event.number <= search.suggested:
+        return False
+    question = search.question()
+    if question is None or event.number != search.suggested + 1:
+        raise FailedPreconditionError(
+            f"the search waits for suggestion {search.suggested + 1}, if any; {event.number} is too early"
+        )
+    return True
+
+
+def _accepts_completion(trial: TrialState, event: ValidationCompleted) -> bool:
+    if not trial.pending and trial.done is not None and trial.done[0] == event.length:
+        if _same(trial.done[1], event.metric):
+            return False
+        raise _refused(
+            event.request_id,
+            f"its operation of length {event.length} was already completed, with metric {trial.done[1]}; "
+            f"a second metric ({event.metric}) is not taken",
+        )
+    if trial.pending and event.length == trial.length:
+        return True
+    if trial.done is not None and trial.done[0] == event.length and _same(trial.done[1], event.metric):
+        return False
+    if trial.exit is not None:
+        raise _refused(
+            event.request_id, f"it left the search ({trial.exit.value}); its completions no longer count"
+        )
+    if trial.pending:
+        raise _refused(
+            event.request_id, f"its operation is of length {trial.length}, not {event.length}; complete that"
+        )
+    raise _refused(event.request_id, "it has no operation to complete; ask for its operation again")
+
+
+def _accepts_report(search: Search, trial: TrialState, event: ValidationReported) -> bool:
+    if search.spec.time_metric is None:
+        raise FailedPreconditionError(
+            "validation reports do not drive this search; complete operations, or set searcher.time_metric"
+        )
+    # Anything but a number compares false, so the test is written for what is good.
+    if not 0 <= event.time < float("inf"):
+        raise InvalidArgumentError(
+            f"trial {event.request_id} reported {event.time} as {search.spec.time_metric}, "
+            "which must be a finite number that is not negative"
+        )
+    if trial.ended:
+        return False
+    if not event.source:
+        return True
+    return event.position > (trial.report_positions or {}).get((event.run, event.source), -1)
+
+
+def _accepts_close(trial: TrialState, request_id: str) -> bool:
+    if trial.closed:
+        return False
+    if trial.exit is not None or (trial.closing and not trial.pending):
+        return True
+    if trial.length == 0:
+        return True  # it runs by itself and knows when it is done
+    raise _refused(
+        request_id,
+        "it cannot be over, since the search has not closed it or waits for its operation; "
+        "report first why it exited",
+    )
+
+
+def _same(one: float, other: float) -> bool:
+    # NaN differs from itself, and a retry may carry it.
+    return one == other or (one != one and other != other)  # noqa: PLR0124
+
+
+def _refused(request_id: str, why: str) -> FailedPreconditionError:
+    return FailedPreconditionError(f"trial {request_id}: {why}", resource=f"trial {request_id}")

@@ -1,0 +1,71 @@
+"""What whoever runs the trials must do. Actions follow from operations and from where trials stand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from resolute_searcher.spec.space import Json
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTrial:
+    """Create a trial and let it run.
+
+    Attributes:
+        request_id: UUID of the trial within the search.
+        hparams: Its hyperparameters by name.
+        trial_seed: Seed for its own random numbers.
+        checkpoint_id: Checkpoint to start from; empty for none.
+    """
+
+    request_id: str
+    hparams: dict[str, Json]
+    trial_seed: int
+    checkpoint_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunTrial:
+    """An idle trial has new work: let it run again, to an absolute length.
+
+    Attributes:
+        request_id: The trial.
+        length: The length; 0 in searches without operations.
+        reopens: The trial was over. It goes on from its newest checkpoint, or rests if it completed that
+            length.
+    """
+
+    request_id: str
+    length: int
+    reopens: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CloseTrial:
+    """A trial has no more work: it ends once it is idle."""
+
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class StopTrial:
+    """Stop a running trial by its signal."""
+
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class EndSearch:
+    """No more trials: the experiment ends.
+
+    Attributes:
+        cancel: Every requested trial was cancelled by a person.
+        failure: Every requested trial failed.
+    """
+
+    cancel: bool
+    failure: bool
+
+
+Action: TypeAlias = CreateTrial | RunTrial | CloseTrial | StopTrial | EndSearch

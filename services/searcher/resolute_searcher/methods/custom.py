@@ -1,0 +1,51 @@
+"""A search whose decisions are made elsewhere: a client hears of the events and posts the operations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from resolute_searcher.log.events import MethodEvent, OperationsPosted
+from resolute_searcher.log.operations import Create, MethodOperation, Progress, Shutdown
+from resolute_searcher.methods.base import Sampler
+
+
+class CustomSearch:
+    """Passes on what its client posts."""
+
+    def __init__(self) -> None:
+        self._progress = 0.0
+
+    def absorb(self, event: MethodEvent) -> None:
+        """Has nothing to take in: the client keeps what it needs."""
+
+    def decide(self, event: MethodEvent, sampler: Sampler) -> Iterator[MethodOperation]:
+        """Yields what was posted; trials get seeds that the client did not give."""
+        if not isinstance(event, OperationsPosted):
+            return
+        for operation in event.operations:
+            if isinstance(operation, Create) and not operation.trial_seed:
+                yield replace(operation, trial_seed=sampler.trial_seed())
+            else:
+                yield operation
+
+    def apply(self, operation: MethodOperation) -> None:
+        """Notes the progress."""
+        match operation:
+            case Progress(progress):
+                self._progress = progress
+            case Shutdown():
+                self._progress = 1.0
+
+    def progress(self, reached: Mapping[str, float]) -> float:
+        """Gives what the client last told."""
+        return self._progress
+
+    def snapshot(self) -> dict[str, Any]:
+        """Gives the progress."""
+        return {"progress": self._progress}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Takes over the progress."""
+        self._progress = state["progress"]

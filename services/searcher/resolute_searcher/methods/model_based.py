@@ -1,0 +1,183 @@
+"""A search whose hyperparameters a model of the earlier results chooses, outside of the search.
+
+The search asks, and takes each answer as an event of its log. So a log can be replayed without the model, and
+a newer version of the model bends no search that is under way.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from resolute_searcher.log.events import (
+    Extended,
+    MethodEvent,
+    Retried,
+    Started,
+    Suggested,
+    TrialClosed,
+    TrialExited,
+    ValidationCompleted,
+)
+from resolute_searcher.log.operations import Close, Create, MethodOperation, ValidateAfter
+from resolute_searcher.methods.base import Observation, Sampler, SuggestionRequest
+from resolute_searcher.methods.successive_halving.bracket import BracketState
+from resolute_searcher.methods.successive_halving.rung import Rung
+from resolute_searcher.spec.halving import Halving
+from resolute_searcher.spec.space import Json
+
+COMPLETE, PRUNED, FAILED = "complete", "pruned", "failed"
+"""How trials end for the model."""
+
+
+class ModelSearch:
+    """Keeps some trials alive, with hyperparameters from outside; stops those that are not among the best.
+
+    A question is asked when there is room for a trial, and may rest on what was known at that event only:
+    however long its answer takes, and in whatever order answers come among other events, it is the same.
+
+    Args:
+        halving: The rungs; one for trials that all train to the full length.
+        sampler_config: Who is to answer, and how.
+        seed: The search's seed.
+    """
+
+    def __init__(self, halving: Halving, *, sampler_config: dict[str, Json], seed: int) -> None:
+        self._halving = halving
+        self._sampler_config = sampler_config
+        self._seed = seed
+        self._bracket = BracketState([self._rung() for _ in range(halving.num_rungs)])
+        self._old_top = halving.top
+        # The facts of which each open question may know the first so many.
+        self._open: deque[int] = deque()
+        self._facts: list[Observation] = []
+        self._suggestions: list[tuple[dict[str, Json], Json]] = []
+        self._numbers: dict[str, int] = {}
+        self._notes: Json = None
+
+    @property
+    def asks(self) -> bool:
+        """Whether a question is open."""
+        return bool(self._open)
+
+    def question(self) -> SuggestionRequest | None:
+        """Gives the oldest open question."""
+        if not self._open:
+            return None
+        return SuggestionRequest(
+            number=len(self._suggestions) + 1,
+            seed=self._seed,
+            sampler_config=self._sampler_config,
+            smaller_is_better=self._halving.smaller_is_better,
+            earlier=tuple(self._suggestions),
+            facts=tuple(self._facts[: self._open[0]]),
+        )
+
+    def absorb(self, event: MethodEvent) -> None:
+        """Puts metrics on rungs, notes facts, asks for trials."""
+        match event:
+            case ValidationCompleted(request_id, metric, length):
+                self._facts.append((self._numbers[request_id], length, metric))
+                self._bracket.report(request_id, self._halving.cost(metric))
+            case TrialExited(request_id, reason):
+                if reason.invalid:
+                    self._bracket.forget(request_id)
+                else:
+                    self._bracket.record_exit(request_id)
+                self._facts.append((self._numbers[request_id], None, FAILED))
+            case TrialClosed():
+                self._bracket.ended += 1
+            case Retried(request_id):
+                self._bracket.retry(request_id)
+            case Extended(max_trials, max_length):
+                self._extend(max_trials, max_length)
+            case Suggested(_, _, notes):
+                self._open.popleft()
+                self._notes = notes
+        if isinstance(event, Started | TrialClosed | Extended):
+            self._request_suggestions()
+
+    def decide(self, event: MethodEvent, sampler: Sampler) -> Iterator[MethodOperation]:
+        """Begins the trial that was suggested; lets trials train on or closes them."""
+        match event:
+            case Suggested(_, hparams):
+                created = sampler.create(hparams)
+                yield created
+                yield ValidateAfter(created.request_id, self._halving.length(0))
+            case ValidationCompleted(request_id):
+                rung = self._bracket.trials[request_id].rung
+                if rung < self._halving.top and self._bracket.rungs[rung].in_top(request_id):
+                    yield ValidateAfter(request_id, self._halving.length(rung + 1))
+                else:
+                    yield Close(request_id)
+            case TrialExited(request_id, reason) if reason.invalid:
+                if not self._bracket.trials[request_id].closed:
+                    yield Close(request_id)
+            case Extended() if self._old_top < self._halving.top:
+                for entry in self._bracket.rungs[self._old_top].best():
+                    if self._bracket.trials[entry.request_id].extendable:
+                        yield ValidateAfter(entry.request_id, self._halving.length(self._old_top + 1))
+
+    def apply(self, operation: MethodOperation) -> None:
+        """Moves trials."""
+        match operation:
+            case Create(request_id, hparams):
+                self._numbers[request_id] = len(self._suggestions)
+                self._suggestions.append((hparams, self._notes))
+                self._bracket.begin(request_id)
+            case ValidateAfter(request_id):
+                self._bracket.assign(request_id)
+            case Close(request_id):
+                trial = self._bracket.trials[request_id]
+                self._bracket.close(request_id)
+                if not trial.exited:
+                    how = COMPLETE if trial.rung == self._halving.top else PRUNED
+                    self._facts.append((self._numbers[request_id], None, how))
+
+    def progress(self, reached: Mapping[str, float]) -> float:
+        """Gives the share of trials that ended."""
+        return self._bracket.ended_and_counted / self._halving.max_trials
+
+    def snapshot(self) -> dict[str, Any]:
+        """Gives the rungs, the trials, and all that questions rest on."""
+        return self._bracket.snapshot() | {
+            "open": list(self._open),
+            # As text, since JSON has neither NaN nor infinities.
+            "facts": [
+                [number, length, repr(what) if isinstance(what, float) else what]
+                for number, length, what in self._facts
+            ],
+            "suggestions": [list(one) for one in self._suggestions],
+            "numbers": dict(self._numbers),
+            "notes": self._notes,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Takes over the rungs, the trials, and all that questions rest on."""
+        self._bracket.restore(state)
+        self._open = deque(state["open"])
+        self._facts = [
+            (number, None, what) if length is None else (number, length, float(what))
+            for number, length, what in state["facts"]
+        ]
+        self._suggestions = [(hparams, notes) for hparams, notes in state["suggestions"]]
+        self._numbers = dict(state["numbers"])
+        self._notes = state["notes"]
+
+    def _rung(self) -> Rung:
+        return Rung(self._halving.divisor, at_least=1, newest_first=True)
+
+    def _extend(self, max_trials: int | None, max_length: int | None) -> None:
+        self._old_top = self._halving.top
+        self._halving = self._halving.extended(max_trials=max_trials, max_length=max_length)
+        self._bracket.extend([self._rung() for _ in range(self._halving.top - self._old_top)])
+
+    def _request_suggestions(self) -> None:
+        """Asks for as many trials as there is room for."""
+        alive = len(self._bracket.trials) - self._bracket.ended
+        asked = len(self._open)
+        room = self._halving.initial_trials - alive - asked
+        left = self._halving.max_trials - self._bracket.counted - asked
+        for _ in range(min(room, left)):
+            self._open.append(len(self._facts))

@@ -1,0 +1,75 @@
+"""Several searches side by side, each with its own trials."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from resolute_searcher.log.events import Extended, MethodEvent, OperationsPosted, Started, Suggested
+from resolute_searcher.log.operations import Create, MethodOperation, Progress, Shutdown
+from resolute_searcher.methods.base import Sampler, SearchMethod
+
+
+class MultiBracketSearch:
+    """Starts its brackets one after the other and tells each of its own trials only.
+
+    Args:
+        brackets: The searches; at least one, none of them a tournament.
+        split: Splits a number of trials over the brackets.
+    """
+
+    def __init__(self, brackets: Sequence[SearchMethod], *, split: Callable[[int], Sequence[int]]) -> None:
+        self._brackets = list(brackets)
+        self._split = split
+        self._bracket_of: dict[str, int] = {}
+
+    def absorb(self, event: MethodEvent) -> None:
+        """Tells the bracket that it concerns."""
+        match event:
+            case Started():
+                for bracket in self._brackets:
+                    bracket.absorb(event)
+            case Extended(max_trials, max_length):
+                shares = [None] * len(self._brackets) if max_trials is None else self._split(max_trials)
+                for bracket, share in zip(self._brackets, shares, strict=True):
+                    bracket.absorb(Extended(share, max_length))
+            case OperationsPosted() | Suggested():
+                pass
+            case _:
+                self._brackets[self._bracket_of[event.request_id]].absorb(event)
+
+    def decide(self, event: MethodEvent, sampler: Sampler) -> Iterator[MethodOperation]:
+        """Asks the bracket that it concerns; at the start and when there is more to do, all."""
+        deciding = range(len(self._brackets))
+        if not isinstance(event, Started | Extended | OperationsPosted | Suggested):
+            owner = self._bracket_of[event.request_id]
+            deciding = range(owner, owner + 1)
+        for number in deciding:
+            for operation in self._brackets[number].decide(event, sampler):
+                yield replace(operation, bracket=number) if isinstance(operation, Create) else operation
+
+    def apply(self, operation: MethodOperation) -> None:
+        """Lets the owner of the trial apply it."""
+        if isinstance(operation, Progress | Shutdown):
+            return
+        if isinstance(operation, Create):
+            self._bracket_of[operation.request_id] = operation.bracket
+        self._brackets[self._bracket_of[operation.request_id]].apply(operation)
+
+    def progress(self, reached: Mapping[str, float]) -> float:
+        """Gives the mean of the brackets."""
+        return sum(bracket.progress(reached) for bracket in self._brackets) / len(self._brackets)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Gives the brackets and whose trial is whose."""
+        return {
+            "brackets": [bracket.snapshot() for bracket in self._brackets],
+            "owners": dict(self._bracket_of),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Takes over the brackets and whose trial is whose."""
+        for bracket, saved in zip(self._brackets, state["brackets"], strict=True):
+            bracket.restore(saved)
+        self._bracket_of = dict(state["owners"])

@@ -1,0 +1,196 @@
+"""Asynchronous successive halving of trials that run by themselves: validation reports decide who stops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from resolute_searcher.log.events import (
+    Extended,
+    MethodEvent,
+    Retried,
+    Started,
+    TrialClosed,
+    TrialExited,
+    ValidationReported,
+)
+from resolute_searcher.log.operations import Create, MethodOperation, Promote, Stop
+from resolute_searcher.methods.base import Sampler
+from resolute_searcher.methods.successive_halving.rung import Rung
+from resolute_searcher.spec.halving import WORST, Halving
+
+
+@dataclass(slots=True)
+class _RunningTrial:
+    """A running trial.
+
+    Attributes:
+        rung: The rung that it has to reach next.
+        stopped: The search stopped it.
+        exited: It left by itself, for a reason.
+    """
+
+    rung: int = 0
+    stopped: bool = False
+    exited: bool = False
+
+    @property
+    def over(self) -> bool:
+        return self.stopped or self.exited
+
+
+class TimedHalvingSearch:
+    """Stops a trial at the first rung where it is not among the best that were there so far, and at the top.
+
+    A rung is reached by the first validation whose time is not below the rung's length; one validation can
+    reach several.
+
+    Args:
+        halving: The bracket; its lengths are values of the time metric.
+    """
+
+    def __init__(self, halving: Halving) -> None:
+        self._halving = halving
+        self._rungs = [self._rung() for _ in range(halving.num_rungs)]
+        # The top rung before the newest extension. No state: it serves to decide upon that alone.
+        self._old_top = halving.top
+        self._trials: dict[str, _RunningTrial] = {}
+        self._invalid = 0
+        self._ended = 0
+        # The report that is being decided upon; no state, since nothing of it outlives its event.
+        self._report: ValidationReported | None = None
+
+    def absorb(self, event: MethodEvent) -> None:
+        """Puts a metric on the rung that its trial has to reach next, if it did."""
+        self._report = None
+        match event:
+            case ValidationReported(request_id):
+                if not self._trials[request_id].over:  # reports of a trial on its way out are late
+                    self._report = event
+                    self._reach_rung(event)
+            case TrialExited(request_id, reason):
+                self._exit(request_id, invalid=reason.invalid)
+            case TrialClosed():
+                self._ended += 1
+            case Retried(request_id):
+                self._retry(request_id)
+            case Extended(max_trials, max_length):
+                self._extend(max_trials, max_length)
+
+    def decide(self, event: MethodEvent, sampler: Sampler) -> Iterator[MethodOperation]:
+        """Stops the trial that reported, if it must stop; one that ends makes room for another."""
+        match event:
+            case Started():
+                for _ in range(self._halving.initial_trials):
+                    yield sampler.create()
+            case ValidationReported(request_id) if self._report is not None:
+                yield from self._on_validation(request_id, sampler)
+            case TrialExited(request_id, reason) if reason.invalid:
+                yield sampler.create()
+            case TrialExited(request_id) if not self._trials[request_id].stopped:
+                yield from self._next_trial(sampler)
+            case TrialClosed(request_id) if not self._trials[request_id].over:
+                # It was done with its training before a rung ended it.
+                yield from self._next_trial(sampler)
+            case Extended():
+                yield from self._on_extension(sampler)
+
+    def apply(self, operation: MethodOperation) -> None:
+        """Moves trials."""
+        match operation:
+            case Create(request_id):
+                self._trials[request_id] = _RunningTrial()
+            case Promote(request_id, rung):
+                trial = self._trials[request_id]
+                trial.rung = rung
+                if trial.stopped:
+                    trial.stopped = False
+                    self._ended -= 1
+                if self._report is not None:
+                    self._reach_rung(self._report)
+            case Stop(request_id):
+                self._trials[request_id].stopped = True
+
+    def progress(self, reached: Mapping[str, float]) -> float:
+        """Gives the share of trials that reached the bottom rung or ended, then of those that ended."""
+        ended = self._ended - self._invalid
+        return self._halving.progress(at_bottom=max(len(self._rungs[0]), ended), ended=ended)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Gives the rungs and the trials; trials are many, so their fields have no names."""
+        return {
+            "rungs": [rung.snapshot() for rung in self._rungs],
+            "trials": {
+                request_id: [trial.rung, int(trial.stopped), int(trial.exited)]
+                for request_id, trial in self._trials.items()
+            },
+            "invalid": self._invalid,
+            "ended": self._ended,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Takes over the rungs and the trials."""
+        for rung, entries in zip(self._rungs, state["rungs"], strict=True):
+            rung.restore(entries)
+        self._trials = {
+            request_id: _RunningTrial(rung=rung, stopped=bool(stopped), exited=bool(exited))
+            for request_id, (rung, stopped, exited) in state["trials"].items()
+        }
+        self._invalid = state["invalid"]
+        self._ended = state["ended"]
+
+    def _rung(self) -> Rung:
+        return Rung(self._halving.divisor, at_least=1, newest_first=True)
+
+    def _extend(self, max_trials: int | None, max_length: int | None) -> None:
+        self._old_top = self._halving.top
+        self._halving = self._halving.extended(max_trials=max_trials, max_length=max_length)
+        self._rungs += [self._rung() for _ in range(self._halving.top - self._old_top)]
+
+    def _on_extension(self, sampler: Sampler) -> Iterator[MethodOperation]:
+        """Lets the best of the old top run on, and begins trials up to the concurrency."""
+        if self._old_top < self._halving.top:
+            for entry in self._rungs[self._old_top].best():
+                trial = self._trials[entry.request_id]
+                if trial.stopped and not trial.exited:
+                    yield Promote(entry.request_id, self._old_top + 1)
+        open_trials = sum(not trial.over for trial in self._trials.values())
+        counted = len(self._trials) - self._invalid
+        new = min(self._halving.initial_trials - open_trials, self._halving.max_trials - counted)
+        for _ in range(new):
+            yield sampler.create()
+
+    def _retry(self, request_id: str) -> None:
+        trial = self._trials[request_id]
+        self._rungs[trial.rung].remove(request_id)
+        trial.exited = False
+        self._ended -= 1
+
+    def _reach_rung(self, report: ValidationReported) -> None:
+        rung = self._trials[report.request_id].rung
+        if report.time >= self._halving.length(rung):
+            self._rungs[rung].insert(report.request_id, self._halving.cost(report.metric))
+
+    def _on_validation(self, request_id: str, sampler: Sampler) -> Iterator[MethodOperation]:
+        trial = self._trials[request_id]
+        while request_id in self._rungs[trial.rung]:
+            if trial.rung == self._halving.top or not self._rungs[trial.rung].in_top(request_id):
+                yield Stop(request_id)
+                yield from self._next_trial(sampler)
+                return
+            yield Promote(request_id, trial.rung + 1)
+
+    def _exit(self, request_id: str, *, invalid: bool) -> None:
+        trial = self._trials[request_id]
+        if invalid:
+            for rung in self._rungs:
+                rung.remove(request_id)
+            self._invalid += 1
+        elif not trial.stopped:
+            self._rungs[trial.rung].insert(request_id, WORST)
+        trial.exited = True
+
+    def _next_trial(self, sampler: Sampler) -> Iterator[MethodOperation]:
+        if len(self._trials) - self._invalid < self._halving.max_trials:
+            yield sampler.create()

@@ -1,0 +1,179 @@
+"""The trials of a bracket that trains by operations, and the rungs that they stand on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from resolute_searcher.methods.successive_halving.rung import Rung
+from resolute_searcher.spec.halving import WORST
+
+
+@dataclass(slots=True)
+class BracketTrial:
+    """A trial on its way up.
+
+    Attributes:
+        rung: The rung that it works at or last reported to; -1 before it has work.
+        pending: It has work to report.
+        exited: It left before it was closed.
+        exited_pending: It left while it had work.
+        closed: It gets no more work.
+        extendable: It was closed, but an extension may give it work again.
+        exit_rung: The rung of the work or the rest that it left; -1 when it did not leave.
+    """
+
+    rung: int = -1
+    pending: bool = False
+    exited: bool = False
+    exited_pending: bool = False
+    closed: bool = False
+    extendable: bool = False
+    exit_rung: int = -1
+
+    @property
+    def out(self) -> bool:
+        """Whether it can rise no more, unless it has exited and takes the worst metric along."""
+        return self.closed and not self.exited and not self.extendable
+
+
+class BracketState:
+    """Where every trial of a bracket stands.
+
+    Args:
+        rungs: The rungs, empty, from the bottom up.
+    """
+
+    def __init__(self, rungs: Sequence[Rung]) -> None:
+        self.rungs = list(rungs)
+        self.outstanding = [0] * len(self.rungs)
+        self.trials: dict[str, BracketTrial] = {}
+        self.invalid = 0
+        self.ended = 0
+
+    @property
+    def counted(self) -> int:
+        """Trials that were begun, without those whose hyperparameters were refused."""
+        return len(self.trials) - self.invalid
+
+    @property
+    def ended_and_counted(self) -> int:
+        """Trials that are over, without those whose hyperparameters were refused."""
+        return self.ended - self.invalid
+
+    def begin(self, request_id: str) -> None:
+        """Adds a trial, which has no work yet."""
+        self.trials[request_id] = BracketTrial()
+
+    def assign(self, request_id: str) -> None:
+        """Gives a trial the work of the next rung."""
+        trial = self.trials[request_id]
+        trial.rung += 1
+        trial.pending = True
+        if trial.extendable:
+            trial.extendable = trial.closed = False
+            self.ended -= 1
+        self.outstanding[trial.rung] += 1
+
+    def report(self, request_id: str, cost: float) -> None:
+        """Puts the metric of a trial's work on its rung."""
+        trial = self.trials[request_id]
+        self._clear_pending(trial)
+        self.rungs[trial.rung].insert(request_id, cost)
+
+    def extend(self, rungs: Sequence[Rung]) -> None:
+        """Puts rungs on top; whoever was closed may rise again."""
+        self.rungs += rungs
+        self.outstanding += [0] * len(rungs)
+        for trial in self.trials.values():
+            trial.extendable = trial.closed and not trial.exited
+
+    def retry(self, request_id: str) -> None:
+        """Takes a trial that left back: to the work that it left, or to its rest."""
+        trial = self.trials[request_id]
+        # What it was given while it was gone disappears: the worst metric, there and on all rungs above.
+        for rung in self.rungs[trial.exit_rung + (not trial.exited_pending) :]:
+            rung.remove(request_id)
+        trial.rung, trial.exit_rung = trial.exit_rung, -1
+        trial.pending = trial.exited_pending
+        trial.exited = trial.exited_pending = trial.closed = False
+        if trial.pending:
+            self.outstanding[trial.rung] += 1
+        self.ended -= 1
+
+    def promote(self, request_id: str, rung: int) -> None:
+        """Puts a trial that has exited on a higher rung."""
+        self.trials[request_id].rung = rung
+        self.rungs[rung].insert(request_id, WORST)
+
+    def close(self, request_id: str) -> None:
+        """Marks a trial that gets no more work."""
+        self.trials[request_id].closed = True
+
+    def record_exit(self, request_id: str) -> None:
+        """Takes a trial out of the race, with the worst metric for the work that it had."""
+        trial = self.trials[request_id]
+        trial.exited = trial.closed = True
+        trial.exited_pending = trial.pending
+        trial.exit_rung = trial.rung
+        if trial.pending:
+            self.report(request_id, WORST)
+
+    def forget(self, request_id: str) -> None:
+        """Takes a trial out as if it had never reported: its hyperparameters were refused."""
+        trial = self.trials[request_id]
+        trial.exited = True
+        if trial.pending:
+            self._clear_pending(trial)
+        for rung in self.rungs:
+            rung.remove(request_id)
+        self.invalid += 1
+
+    def snapshot(self) -> dict[str, Any]:
+        """Gives everything as JSON values; trials are many, so their fields have no names."""
+        return {
+            "rungs": [rung.snapshot() for rung in self.rungs],
+            "trials": {
+                request_id: [
+                    trial.rung,
+                    trial.exit_rung,
+                    *map(
+                        int,
+                        (trial.pending, trial.exited, trial.exited_pending, trial.closed, trial.extendable),
+                    ),
+                ]
+                for request_id, trial in self.trials.items()
+            },
+            "invalid": self.invalid,
+            "ended": self.ended,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Replaces everything by a snapshot's."""
+        for rung, entries in zip(self.rungs, state["rungs"], strict=True):
+            rung.restore(entries)
+        self.trials = {
+            request_id: BracketTrial(
+                rung,
+                bool(pending),
+                bool(exited),
+                bool(exited_pending),
+                bool(closed),
+                bool(extendable),
+                exit_rung,
+            )
+            for request_id, (rung, exit_rung, pending, exited, exited_pending, closed, extendable) in state[
+                "trials"
+            ].items()
+        }
+        self.invalid = state["invalid"]
+        self.ended = state["ended"]
+        self.outstanding = [0] * len(self.rungs)
+        for trial in self.trials.values():
+            if trial.pending:
+                self.outstanding[trial.rung] += 1
+
+    def _clear_pending(self, trial: BracketTrial) -> None:
+        trial.pending = False
+        self.outstanding[trial.rung] -= 1

@@ -1,0 +1,238 @@
+"""Plays a whole search in virtual time: what it would run on some slots, given learning curves."""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+
+from resolute_searcher.engine.search import Entry, Search
+from resolute_searcher.log.actions import CloseTrial, CreateTrial, RunTrial, StopTrial
+from resolute_searcher.log.events import Event, Started, TrialClosed, ValidationCompleted, ValidationReported
+from resolute_searcher.log.operations import Create, ValidateAfter
+from resolute_searcher.planning.curves import Curves
+from resolute_searcher.spec.search import AdaptiveAshaSpec, AsyncHalvingSpec, SearchSpec
+from resolute_searcher.spec.space import Json
+
+_WHOLE_TRIAL = 1
+"""Length of trials that know themselves when they are done."""
+
+
+@dataclass(slots=True)
+class SimulatedTrial:
+    """A trial that was played.
+
+    Attributes:
+        number: Position in the order of creation, from 0.
+        bracket: The bracket that asked for it.
+        length: Absolute length that it trained to.
+        metric: Its last metric; NaN when it reported none.
+        start: Virtual time at which it first trained.
+        end: Virtual time at which it was over.
+    """
+
+    number: int
+    bracket: int
+    length: int = 0
+    metric: float = float("nan")
+    start: float = 0.0
+    end: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RungCount:
+    """The trials that came to one length in one bracket.
+
+    Attributes:
+        bracket: Position of the bracket.
+        length: Absolute length.
+        reached: Trials that trained to it.
+        ended: Trials that ended there.
+    """
+
+    bracket: int
+    length: int
+    reached: int
+    ended: int
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """What came of a simulation.
+
+    Attributes:
+        trials: The trials in the order of creation.
+        rungs: How many trials came how far, by bracket, then from the bottom up.
+        total_units: Training units of all trials together.
+        duration: Virtual time at the end; training one unit takes one.
+        events: Events that the search decided upon.
+    """
+
+    trials: tuple[SimulatedTrial, ...]
+    rungs: tuple[RungCount, ...]
+    total_units: int
+    duration: float
+    events: int
+
+
+def simulate(
+    spec: SearchSpec, curves: Curves, *, slots: int = 0, keep: Callable[[Entry], None] | None = None
+) -> Simulation:
+    """Plays a checked spec to its end.
+
+    Trials wait for a slot in the order in which they got work. Equal arguments give equal results.
+
+    Args:
+        spec: What to search.
+        curves: Tell the metrics.
+        slots: Trials that train at once; 0 for as many as the search asks for.
+        keep: Given each entry of the log.
+    """
+    return _Simulator(spec, curves, slots=slots, keep=keep).run()
+
+
+@dataclass(slots=True)
+class _Simulator:
+    spec: SearchSpec
+    curves: Curves
+    slots: int
+    keep: Callable[[Entry], None] | None
+    search: Search = field(init=False)
+    trials: dict[str, SimulatedTrial] = field(default_factory=dict)
+    hparams: dict[str, dict[str, Json]] = field(default_factory=dict)
+    reached: dict[tuple[int, int], int] = field(default_factory=dict)
+    waiting: deque[str] = field(default_factory=deque)
+    training: list[tuple[float, int, str, int]] = field(default_factory=list)
+    busy: set[str] = field(default_factory=set)
+    closing: list[str] = field(default_factory=list)
+    now: float = 0.0
+    events: int = 0
+    order: count[int] = field(default_factory=count)
+
+    def run(self) -> Simulation:
+        self.search = Search(self.spec)
+        self.record(Started())
+        while not self.search.over:
+            self.dispatch()
+            if self.closing:
+                self.close(self.closing.pop())
+                continue
+            self.now, _, request_id, length = heapq.heappop(self.training)
+            self.busy.discard(request_id)
+            self.finish_training(request_id, length)
+        return self.result()
+
+    def record(self, event: Event) -> None:
+        following: Event | None = event
+        while following is not None:
+            entry = self.search.record(following)
+            if entry is not None:
+                self.events += 1
+                if self.keep is not None:
+                    self.keep(entry)
+                self.apply(entry)
+            following = self.search.following()
+
+    def apply(self, entry: Entry) -> None:
+        for operation in entry.operations:
+            if isinstance(operation, Create):
+                self.trials[operation.request_id] = SimulatedTrial(len(self.trials), operation.bracket)
+                self.hparams[operation.request_id] = operation.hparams
+            elif isinstance(operation, ValidateAfter) and operation.request_id not in self.busy:
+                self.wait(operation.request_id)
+        for action in entry.actions:
+            match action:
+                case CreateTrial(request_id) if not self.search.trial(request_id).pending:
+                    self.wait(request_id)  # it runs by itself
+                case CloseTrial(request_id) | StopTrial(request_id):
+                    if request_id not in self.busy and not self.search.trial(request_id).pending:
+                        self.closing.append(request_id)
+                case RunTrial():
+                    pass  # its operation said so
+
+    def wait(self, request_id: str) -> None:
+        self.busy.add(request_id)
+        self.waiting.append(request_id)
+
+    def dispatch(self) -> None:
+        while self.waiting and (not self.slots or len(self.training) < self.slots):
+            request_id = self.waiting.popleft()
+            state, trial = self.search.trial(request_id), self.trials[request_id]
+            if state.length and not state.pending:
+                # Its operation was of a length that it had trained to: the search completed it by itself.
+                self.busy.discard(request_id)
+                if state.closing:
+                    self.closing.append(request_id)
+                continue
+            if trial.length == 0:
+                trial.start = self.now
+            length = self.next_length(request_id)
+            heapq.heappush(
+                self.training, (self.now + length - trial.length, next(self.order), request_id, length)
+            )
+
+    def next_length(self, request_id: str) -> int:
+        if self.search.trial(request_id).pending:
+            return self.search.trial(request_id).length
+        trial = self.trials[request_id]
+        if self.spec.time_metric is None:
+            return _WHOLE_TRIAL
+        lengths = _report_lengths(self.spec, trial.bracket)
+        return next((length for length in lengths if length > trial.length), lengths[-1])
+
+    def finish_training(self, request_id: str, length: int) -> None:
+        trial = self.trials[request_id]
+        trial.length = length
+        trial.metric = self.curves.metric(trial.number, self.hparams[request_id], length)
+        key = trial.bracket, length
+        self.reached[key] = self.reached.get(key, 0) + 1
+        if self.search.trial(request_id).pending:
+            self.record(ValidationCompleted(request_id, trial.metric, length))
+        elif self.spec.time_metric is not None:
+            self.record(ValidationReported(request_id, trial.metric, length))
+        state = self.search.trial(request_id)
+        if request_id in self.busy:
+            return
+        if state.closing or (state.length == 0 and self.spec.time_metric is None):
+            self.close(request_id)
+        elif self.spec.time_metric is not None:
+            self.wait(request_id)
+
+    def close(self, request_id: str) -> None:
+        if self.search.trial(request_id).closed:
+            return
+        self.trials[request_id].end = self.now
+        del self.hparams[request_id]
+        self.record(TrialClosed(request_id))
+
+    def result(self) -> Simulation:
+        trials = tuple(self.trials.values())
+        ended: dict[tuple[int, int], int] = {}
+        for trial in trials:
+            key = trial.bracket, trial.length
+            ended[key] = ended.get(key, 0) + 1
+        rungs = [
+            RungCount(bracket, length, reached, ended.get((bracket, length), 0))
+            for (bracket, length), reached in sorted(self.reached.items())
+        ]
+        return Simulation(
+            trials=trials,
+            rungs=tuple(rungs),
+            total_units=sum(trial.length for trial in trials),
+            duration=self.now,
+            events=self.events,
+        )
+
+
+def _report_lengths(spec: SearchSpec, bracket: int) -> list[int]:
+    """Gives the values of the time metric at which trials of a time-driven search validate: their rungs."""
+    match spec.method:
+        case AsyncHalvingSpec() as method:
+            halving = method.bracket(smaller_is_better=True)
+        case AdaptiveAshaSpec() as method:
+            halving = method.brackets(smaller_is_better=True)[bracket]
+        case _:
+            return [_WHOLE_TRIAL]
+    return sorted({halving.length(rung) for rung in range(halving.num_rungs)})

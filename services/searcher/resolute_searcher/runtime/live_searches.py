@@ -1,0 +1,309 @@
+"""The searches that are in memory: a cache of their logs, and the one way to change them.
+
+A change decides at once, on the event loop, on top of decisions that may still be on their way to the disk;
+it answers when its own entries are durable. Should an entry not get there, everything decided on top of it
+does not either, since an append succeeds only right after its predecessor; the search is then read again from
+its log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Collection
+from typing import TypeVar
+
+from sqlalchemy.engine import Connection
+
+from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.contracts.clock import Clock
+from resolute.errors import ConflictError, NotFoundError, ResoluteError
+from resolute_searcher.engine.search import Entry, Search, start
+from resolute_searcher.log.events import Event
+from resolute_searcher.runtime.storage import Storage
+from resolute_searcher.runtime.trial_index import TrialIndex
+from resolute_searcher.runtime.watchers import Watchers
+from resolute_searcher.store import log, repository, search_rows
+from resolute_searcher.store.log import DuplicateEventError, NewEntry
+from resolute_searcher.wire.spec import spec_from
+
+T = TypeVar("T")
+_ATTEMPTS = 10
+
+
+class LiveSearch:
+    """A search in memory.
+
+    Args:
+        search: Its state.
+        tip: Tip of the log that the state is of.
+    """
+
+    def __init__(self, search: Search, tip: str) -> None:
+        self.search = search
+        self.tip = tip
+        # The newest write; those before it end earlier.
+        self.tail: asyncio.Task[None] | None = None
+        # What the newest write will append, as long as it has not begun: more may join it until then.
+        self.waiting: list[NewEntry] | None = None
+
+
+class Change:
+    """One change of one search.
+
+    Args:
+        live: The search.
+        now: Seconds since 1970.
+        taken: Identifiers of events that are in the log, although the search did not recognize them.
+    """
+
+    def __init__(self, live: LiveSearch, *, now: float, taken: Collection[str] = ()) -> None:
+        self.search = live.search
+        self.appends: list[NewEntry] = []
+        self._live = live
+        self._now = now
+        self._taken = taken
+
+    def record(self, event: Event, *, event_id: str = "") -> None:
+        """Lets the search decide upon an event, and upon all that follows from it by itself.
+
+        Args:
+            event: What happened.
+            event_id: Identifies the event across retries; empty where the search itself recognizes repeats.
+
+        Raises:
+            ResoluteError: The search refuses the event; the state is as before.
+        """
+        following: Event | None = None if event_id in self._taken else event
+        while following is not None:
+            entry = self.search.record(following)
+            if entry is not None:
+                self._add_entry(entry, event_id)
+            following, event_id = self.search.following(), ""
+
+    def _add_entry(self, entry: Entry, event_id: str) -> None:
+        append = NewEntry.of(self.search, entry, previous=self._live.tip, event_id=event_id, now=self._now)
+        self._live.tip = append.tip
+        self.appends.append(append)
+
+
+class LiveSearches:
+    """All searches of the service.
+
+    Args:
+        storage: Where the logs are.
+        clock: Dates entries.
+        trial_index: Told of new trials.
+        watchers: Told of each search that has new entries.
+        asked: Told of each search that waits for a suggestion.
+        on_growth: Told of each search whose log grew, and of its last durable position.
+        shared: Whether other processes write to the database, so that what is in memory may be behind.
+        capacity: Searches kept in memory while nothing happens to them.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        *,
+        clock: Clock,
+        trial_index: TrialIndex,
+        watchers: Watchers,
+        shared: bool,
+        asked: Callable[[str], None] = lambda _: None,
+        on_growth: Callable[[str, int], None] = lambda _, __: None,
+        capacity: int = 2048,
+    ) -> None:
+        self._on_question = asked
+        self._on_growth = on_growth
+        self._storage = storage
+        self._trial_index = trial_index
+        self._clock = clock
+        self._watchers = watchers
+        self._shared = shared
+        self._capacity = capacity
+        self._live: OrderedDict[str, LiveSearch] = OrderedDict()
+        self._loads: dict[str, asyncio.Task[LiveSearch]] = {}
+        # Writes of searches that were dropped: whoever reads the log waits for them.
+        self._draining: dict[str, asyncio.Task[None]] = {}
+
+    async def create(self, search_id: str, message: pb.SearchSpec) -> None:
+        """Begins a search, or finds the one that was begun before.
+
+        Raises:
+            InvalidArgumentError: The spec is wrong.
+            AlreadyExistsError: It was begun with another spec.
+            FailedPreconditionError: It was deleted.
+        """
+        spec = spec_from(message)
+        search, first = await asyncio.to_thread(start, spec)
+        now = self._clock.time()
+
+        def work(connection: Connection) -> bool:
+            return repository.create_search(connection, search_id, message, search, first, now)
+
+        await self._storage.write(work)
+        self._watchers.notify(search_id)
+        if search.asks:
+            self._on_question(search_id)
+
+    async def change(self, search_id: str, act: Callable[[Change], T]) -> T:
+        """Changes a search, or just looks at it.
+
+        Args:
+            search_id: The search.
+            act: Decides; it runs at once and may run again when another writer was first.
+
+        Returns:
+            What `act` returned, once everything that it rests on is durable.
+
+        Raises:
+            NotFoundError: There is no such search.
+            ResoluteError: What `act` raised; entries that it recorded before are durable.
+        """
+        taken: set[str] = set()
+        for _ in range(_ATTEMPTS):
+            live = await self._fresh(search_id)
+            change = Change(live, now=self._clock.time(), taken=taken)
+            refusal: ResoluteError | None = None
+            try:
+                answer = act(change)
+            except ResoluteError as error:
+                refusal = error
+            except BaseException:
+                self._drop(search_id, live)
+                raise
+            if change.appends:
+                self._write(search_id, live, change.appends)
+            try:
+                if live.tail is not None:
+                    # The write goes on when the caller gives up: what was decided is decided.
+                    await asyncio.shield(live.tail)
+            except ConflictError:
+                continue
+            except DuplicateEventError as error:
+                taken.add(error.event_id)
+                continue
+            if refusal is not None:
+                raise refusal
+            return answer
+        raise ConflictError(f"search {search_id} changes faster than this call can follow; try again")
+
+    async def delete(self, search_id: str) -> None:
+        """Removes a search and leaves a tombstone."""
+        live = self._live.get(search_id)
+        if live is not None:
+            self._drop(search_id, live)
+        now = self._clock.time()
+        await self._storage.write(lambda connection: search_rows.delete_search(connection, search_id, now))
+        self._watchers.notify(search_id)
+
+    async def _fresh(self, search_id: str) -> LiveSearch:
+        """Gives a search that is not behind its log and that nobody dropped; valid until the next await."""
+        while True:
+            live = self._live.get(search_id) or await self._load(search_id)
+            if self._shared and not await self._catch_up(search_id, live):
+                continue
+            # While this waited, a write may have failed, and another have read the search again.
+            if self._live.get(search_id) is live:
+                self._live.move_to_end(search_id)
+                return live
+
+    async def _catch_up(self, search_id: str, live: LiveSearch) -> bool:
+        """Takes over what other writers appended; tells whether that could be done."""
+        after, tip = live.search.sequence, live.tip
+        try:
+            missed = await self._storage.read(lambda c: log.catch_up(c, search_id, after=after, tip=tip))
+        except (ConflictError, NotFoundError) as error:
+            self._drop(search_id, live)
+            if isinstance(error, NotFoundError):
+                raise
+            return False
+        if missed and live.tip != tip:
+            return False  # this process decided meanwhile, behind the others
+        for recorded in missed:
+            live.search.apply(recorded.entry)
+            live.tip = recorded.tip
+        return True
+
+    async def _load(self, search_id: str) -> LiveSearch:
+        loading = self._loads.get(search_id)
+        if loading is None:
+            loading = self._storage.begin(self._read(search_id), name=f"searcher-load-{search_id}")
+            self._loads[search_id] = loading
+            loading.add_done_callback(lambda _: self._loads.pop(search_id, None))
+        return await asyncio.shield(loading)
+
+    async def _read(self, search_id: str) -> LiveSearch:
+        draining = self._draining.get(search_id)
+        if draining is not None:
+            await asyncio.wait([draining])
+        search, tip = await self._storage.database.read(lambda c: repository.load_search(c, search_id))
+        live = LiveSearch(search, tip)
+        if search.following() is not None:
+            # A crash came between an event and what follows from it.
+            self._append_implied(search_id, live)
+        self._live[search_id] = live
+        self._evict()
+        if search.asks:
+            self._on_question(search_id)
+        return live
+
+    def _append_implied(self, search_id: str, live: LiveSearch) -> None:
+        change = Change(live, now=self._clock.time())
+        event = live.search.following()
+        assert event is not None
+        change.record(event)
+        self._write(search_id, live, change.appends)
+
+    def _write(self, search_id: str, live: LiveSearch, appends: list[NewEntry]) -> None:
+        if live.waiting is not None:
+            live.waiting += appends
+            return
+        batch = list(appends)
+        live.tail = self._storage.begin(
+            self._append(search_id, live, batch, before=live.tail), name=f"searcher-append-{search_id}"
+        )
+        live.waiting = batch
+
+    async def _append(
+        self, search_id: str, live: LiveSearch, batch: list[NewEntry], *, before: asyncio.Task[None] | None
+    ) -> None:
+        # While one write of a search is on its way to the disk, the next one grows: a transaction costs much
+        # more than an entry.
+        if before is not None and not before.done():
+            await asyncio.wait([before])
+        if live.waiting is batch:
+            live.waiting = None
+        try:
+            appended = await self._storage.database.write(lambda c: log.append(c, search_id, batch))
+        except BaseException:
+            self._drop(search_id, live)
+            raise
+        self._trial_index.add(search_id, appended.trials)
+        self._watchers.notify(search_id, appended.actions)
+        self._on_growth(search_id, batch[-1].entry.sequence)
+        if live.search.asks:
+            self._on_question(search_id)
+
+    def _drop(self, search_id: str, live: LiveSearch) -> None:
+        """Forgets a search whose state in memory may not be that of its log."""
+        if self._live.get(search_id) is live:
+            del self._live[search_id]
+            self._drain(search_id, live)
+
+    def _evict(self) -> None:
+        while len(self._live) > self._capacity:
+            search_id, live = self._live.popitem(last=False)
+            self._drain(search_id, live)
+
+    def _drain(self, search_id: str, live: LiveSearch) -> None:
+        tail = live.tail
+        if tail is None or tail.done():
+            return
+        self._draining[search_id] = tail
+
+        def forget(_: asyncio.Task[None]) -> None:
+            if self._draining.get(search_id) is tail:
+                del self._draining[search_id]
+
+        tail.add_done_callback(forget)

@@ -1,0 +1,206 @@
+"""Answers the questions of searches with Optuna's samplers. It runs in worker processes: models take long."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute_searcher.log.events import Suggested
+from resolute_searcher.methods.base import SuggestionRequest
+from resolute_searcher.methods.model_based import COMPLETE, FAILED, PRUNED
+from resolute_searcher.spec.space import Categorical, Const, DoubleRange, IntRange, Json, LogRange, Space
+from resolute_searcher.wire.spec import spec_from
+
+if TYPE_CHECKING:
+    import optuna
+
+_LARGEST = 1.7e308
+_SEEDS = 2**32
+_NUMERIC_ONLY = ("cmaes", "qmc")
+
+
+def available(sampler: str) -> str:
+    """Tells what has to be installed before a sampler can be used; empty when nothing has."""
+    needed = {"cmaes": ("optuna", "cmaes"), "gp": ("optuna", "scipy", "torch")}.get(sampler, ("optuna",))
+    return ", ".join(name for name in needed if importlib.util.find_spec(name) is None)
+
+
+def suggest(spec: bytes, question: SuggestionRequest) -> Suggested:
+    """Answers a question; equal questions have equal answers.
+
+    Args:
+        spec: The search's spec, serialized.
+        question: What it wants to know.
+    """
+    try:
+        return _suggest(spec_from(pb.SearchSpec.FromString(spec)).space, question)
+    except Exception as error:  # noqa: BLE001 - whatever a model cannot do, the search goes on
+        return Suggested(question.number, None, None, f"{type(error).__name__}: {error}")
+
+
+def _suggest(space: Space, question: SuggestionRequest) -> Suggested:
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    axes = dict(_axes(space, ()))
+    distributions = {".".join(path): _distribution(axis) for path, axis in axes.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        study = optuna.create_study(
+            sampler=_sampler(question, distributions),
+            direction="minimize" if question.smaller_is_better else "maximize",
+        )
+        for name, value in _study_notes(question).items():
+            study._storage.set_study_system_attr(study._study_id, name, value)  # noqa: SLF001 - no public way
+        study.add_trials(_trials(question, axes, distributions))
+        trial = study.ask(distributions)
+        notes = {
+            "trial": dict(study._storage.get_trial(trial._trial_id).system_attrs),  # noqa: SLF001
+            "study": dict(study._storage.get_study_system_attrs(study._study_id)),  # noqa: SLF001
+        }
+    chosen = {path: _value(axis, trial.params[".".join(path)]) for path, axis in axes.items()}
+    kept = {name: value for name, value in notes.items() if value}
+    return Suggested(question.number, _nested(space, chosen, ()), kept or None)
+
+
+def _sampler(question: SuggestionRequest, distributions: Mapping[str, Any]) -> optuna.samplers.BaseSampler:
+    from optuna import samplers
+
+    name, settings = question.sampler_config["sampler"], question.sampler_config["settings"]
+    # Each suggestion has random numbers of its own, so that it can be made without those before it. The
+    # points of a sequence belong together, and so do the steps of an evolution.
+    own = (question.seed * 1_000_003 + question.number) % _SEEDS
+    independent = samplers.RandomSampler(seed=own)
+    sampler: samplers.BaseSampler
+    match name:
+        case "random":
+            return independent
+        case "tpe":
+            return samplers.TPESampler(**{"constant_liar": True, **settings, "seed": own})
+        case "gp":
+            sampler = samplers.GPSampler(**{**settings, "seed": own, "independent_sampler": independent})
+        case "cmaes":
+            sampler = samplers.CmaEsSampler(**{**settings, "seed": own, "independent_sampler": independent})
+        case _:
+            fixed = {"scramble": True, **settings, "seed": question.seed, "independent_sampler": independent}
+            sampler = samplers.QMCSampler(**fixed)
+    together = {
+        path: distribution
+        for path, distribution in sorted(distributions.items())
+        if not distribution.single() and (name not in _NUMERIC_ONLY or hasattr(distribution, "low"))
+    }
+    # Samplers learn the space from the first complete trial; here it is known from the start.
+    sampler.infer_relative_search_space = lambda *_: together  # type: ignore[method-assign]
+    return sampler
+
+
+def _study_notes(question: SuggestionRequest) -> dict[str, Any]:
+    """Gives what the newest earlier answer left with the study."""
+    for _, notes in reversed(question.earlier):
+        if notes:
+            return dict(notes.get("study") or {})
+    return {}
+
+
+def _trials(
+    question: SuggestionRequest, axes: Mapping[tuple[str, ...], Any], distributions: Mapping[str, Any]
+) -> Sequence[optuna.trial.FrozenTrial]:
+    from optuna.trial import TrialState, create_trial
+
+    states = {COMPLETE: TrialState.COMPLETE, PRUNED: TrialState.PRUNED, FAILED: TrialState.FAIL}
+    reports: list[dict[int, float]] = [{} for _ in question.earlier]
+    ends: dict[int, TrialState] = {}
+    for number, length, what in question.facts:
+        if length is None:
+            ends[number] = states[str(what)]
+        else:
+            reports[number][length] = float(what)
+    made = []
+    for number, (hparams, notes) in enumerate(question.earlier):
+        told = {step: _finite(metric) for step, metric in reports[number].items() if not math.isnan(metric)}
+        state = ends.get(number, TrialState.RUNNING)
+        if state is not TrialState.RUNNING and not told:
+            state = TrialState.FAIL
+        trial = create_trial(
+            state=state,
+            value=told[max(told)] if state is TrialState.COMPLETE else None,
+            params={".".join(path): _parameter(axis, _at(hparams, path)) for path, axis in axes.items()},
+            distributions=dict(distributions),
+            intermediate_values=told,
+            system_attrs=dict((notes or {}).get("trial") or {}),
+        )
+        made.append(trial)
+    return made
+
+
+def _axes(space: Space, path: tuple[str, ...]) -> list[tuple[tuple[str, ...], Any]]:
+    found: list[tuple[tuple[str, ...], Any]] = []
+    for name in sorted(space.hyperparameters):
+        axis = space.hyperparameters[name]
+        if isinstance(axis, Space):
+            found += _axes(axis, (*path, name))
+        elif not isinstance(axis, Const):
+            found.append(((*path, name), axis))
+    return found
+
+
+def _distribution(axis: Any) -> Any:
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+    match axis:
+        case IntRange(minval, maxval):
+            return IntDistribution(minval, maxval)
+        case DoubleRange(minval, maxval) | LogRange(minval, maxval):
+            return FloatDistribution(minval, maxval)
+        case Categorical(vals):
+            return CategoricalDistribution(tuple(range(len(vals))))
+    raise AssertionError(axis)
+
+
+def _value(axis: Any, parameter: Any) -> Json:
+    match axis:
+        case LogRange(_, _, base):
+            return float(base**parameter)
+        case Categorical(vals):
+            return vals[parameter]
+    return parameter
+
+
+def _parameter(axis: Any, value: Json) -> Any:
+    """Gives the number of Optuna's that stands for a value; the nearest, where rounding moved it."""
+    match axis:
+        case LogRange(minval, maxval, base):
+            exponent = math.log(value) / math.log(base) if base != 1 and value > 0 else minval
+            return min(max(exponent, minval), maxval)
+        case Categorical(vals):
+            return vals.index(value)
+    return value
+
+
+def _at(hparams: Mapping[str, Json], path: tuple[str, ...]) -> Json:
+    value: Json = hparams
+    for name in path:
+        value = value[name]
+    return value
+
+
+def _nested(space: Space, chosen: Mapping[tuple[str, ...], Json], path: tuple[str, ...]) -> dict[str, Json]:
+    made: dict[str, Json] = {}
+    for name in sorted(space.hyperparameters):
+        axis, here = space.hyperparameters[name], (*path, name)
+        match axis:
+            case Space():
+                made[name] = _nested(axis, chosen, here)
+            case Const(value):
+                made[name] = value
+            case _:
+                made[name] = chosen[here]
+    return made
+
+
+def _finite(metric: float) -> float:
+    return min(max(metric, -_LARGEST), _LARGEST)

@@ -1,0 +1,76 @@
+"""The service's database as its handlers use it: work that was begun ends, whoever stops waiting for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from resolute.errors import UnavailableError
+from resolute_serving.database.engine import Database, Work
+
+T = TypeVar("T")
+
+
+class Storage:
+    """Runs reads and writes in tasks of its own.
+
+    A call can be cancelled at any instant, when its client gives up; what it began to write is decided by
+    then and must neither be lost nor half done.
+
+    Args:
+        database: The database, for work that was begun; closed by `close`.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._closing = False
+
+    async def read(self, work: Work[T]) -> T:
+        """Runs work on a snapshot.
+
+        Raises:
+            UnavailableError: The database cannot be reached, or the service stops.
+        """
+        return await asyncio.shield(self.begin(self.database.read(work), name="searcher-read"))
+
+    async def write(self, work: Work[T]) -> T:
+        """Runs work in a transaction of its own; gives its result once that is durable.
+
+        Raises:
+            ResoluteError: What the work raised; nothing of it was kept.
+            UnavailableError: The database cannot be reached, or the service stops.
+        """
+        return await asyncio.shield(self.begin(self.database.write(work), name="searcher-write"))
+
+    def begin(self, work: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:
+        """Begins work that `close` waits for.
+
+        Args:
+            work: What to do.
+            name: Names the task.
+
+        Raises:
+            UnavailableError: The service stops.
+        """
+        if self._closing:
+            work.close()
+            raise UnavailableError("the searcher stops; try again")
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._end)
+        return task
+
+    async def close(self) -> None:
+        """Lets nothing new begin, waits for what has begun, closes the database."""
+        self._closing = True
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        self.database.close()
+
+    def _end(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        # Looked at, so that a failure that no caller waits for any more is not reported as unseen.
+        if not task.cancelled():
+            task.exception()

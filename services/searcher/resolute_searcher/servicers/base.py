@@ -1,0 +1,30 @@
+"""What the handlers of all calls stand on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from resolute_searcher.runtime.live_searches import LiveSearches
+from resolute_searcher.runtime.process_pool import ProcessPool
+from resolute_searcher.runtime.storage import Storage
+from resolute_searcher.runtime.trial_index import TrialIndex
+from resolute_searcher.runtime.watchers import Watchers
+
+
+@dataclass(frozen=True, kw_only=True)
+class BaseCalls:
+    """The base of the handlers.
+
+    Attributes:
+        storage: Where the logs are.
+        searches: The searches in memory.
+        trial_index: Know the searches of trials.
+        watchers: Wake whoever follows.
+        process_pool: Do what takes long.
+    """
+
+    storage: Storage
+    searches: LiveSearches
+    trial_index: TrialIndex
+    watchers: Watchers
+    process_pool: ProcessPool

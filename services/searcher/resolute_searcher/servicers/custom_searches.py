@@ -1,0 +1,103 @@
+"""The RPCs by which a client drives a custom search: hear of events, post operations."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy.engine import Connection
+
+from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
+from resolute.errors import FailedPreconditionError, NotFoundError, UnavailableError
+from resolute_searcher.engine.search import Search
+from resolute_searcher.identifiers import canonical_uuid, invalid_field
+from resolute_searcher.log.events import OperationsPosted
+from resolute_searcher.runtime.live_searches import Change
+from resolute_searcher.servicers.base import BaseCalls
+from resolute_searcher.store import log
+from resolute_searcher.wire.log import posted_from
+
+_CLIENT_EVENTS = frozenset(
+    {"started", "trial_created", "validation_completed", "trial_closed", "trial_exited"}
+)
+"""Events that the client answers."""
+_MAX_EVENTS = 500
+_MAX_BYTES = 2 * 1024 * 1024
+_MAX_WAIT_SECONDS = 60.0
+
+
+class CustomSearchCalls(BaseCalls):
+    """Answers the clients of custom searches."""
+
+    async def PollEvents(
+        self, request: service_pb.PollEventsRequest, context: Any
+    ) -> service_pb.PollEventsResponse:
+        """Gives the events that wait for an answer; waits until there is one, and for the search itself."""
+        search_id = canonical_uuid(request.search_id, field="search_id")
+        if not 0.0 <= request.wait_seconds <= _MAX_WAIT_SECONDS:
+            raise invalid_field(
+                "wait_seconds", f"must be from 0 to {_MAX_WAIT_SECONDS:g}, not {request.wait_seconds}"
+            )
+        now = asyncio.get_running_loop().time
+        end = now() + request.wait_seconds
+        with self.watchers.watch(search_id) as watcher:
+            while True:
+                try:
+                    answered, over, reached = await self.searches.change(search_id, _client_view)
+                    events = [] if over else await self._client_events(search_id, answered)
+                    if events or over or now() >= end:
+                        return _response(events, over=over, reached=reached)
+                except NotFoundError:
+                    # An experiment is there before its search: whoever just submitted it may ask too early.
+                    if now() >= end:
+                        raise
+                if self.watchers.closed:
+                    raise UnavailableError("the searcher stops; poll again")
+                await watcher.wait(end - now())
+
+    async def PostOperations(
+        self, request: service_pb.PostOperationsRequest, context: Any
+    ) -> service_pb.PostOperationsResponse:
+        """Takes the operations by which the client answers events."""
+        search_id = canonical_uuid(request.search_id, field="search_id")
+        if request.triggered_by_sequence < 1:
+            raise invalid_field("triggered_by_sequence", "must name the event that the operations answer")
+        operations = tuple(posted_from(operation) for operation in request.operations)
+        event = OperationsPosted(operations, request.triggered_by_sequence)
+        await self.searches.change(search_id, lambda change: change.record(event))
+        return service_pb.PostOperationsResponse()
+
+    async def _client_events(self, search_id: str, after: int) -> list[pb.Event]:
+        def work(connection: Connection) -> list[pb.Event]:
+            position = after
+            while True:
+                logged = log.read_logged(
+                    connection, search_id, after=position, limit=_MAX_EVENTS, max_bytes=_MAX_BYTES
+                )
+                found = [one.event for one in logged if one.event.WhichOneof("kind") in _CLIENT_EVENTS]
+                if found or not logged:
+                    return found
+                position = logged[-1].event.sequence
+
+        return await self.storage.read(work)
+
+
+def _client_view(change: Change) -> tuple[int, bool, Sequence[tuple[str, float]]]:
+    search: Search = change.search
+    if not search.kind.driven:
+        raise FailedPreconditionError(
+            f"the search decides by itself ({search.kind.name}); only custom searches have a client"
+        )
+    return search.answered, search.over, search.all_reached()
+
+
+def _response(
+    events: list[pb.Event], *, over: bool, reached: Sequence[tuple[str, float]]
+) -> service_pb.PollEventsResponse:
+    progress = [
+        service_pb.PollEventsResponse.TrialProgress(request_id=request_id, progress=share)
+        for request_id, share in reached
+    ]
+    return service_pb.PollEventsResponse(events=events, progress=progress, over=over)

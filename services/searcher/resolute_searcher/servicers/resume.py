@@ -1,0 +1,57 @@
+"""The RPCs that give a search more to do, and a trial another try."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
+from resolute_searcher.identifiers import canonical_uuid, invalid_field
+from resolute_searcher.log.events import Retried
+from resolute_searcher.runtime.live_searches import Change
+from resolute_searcher.servicers.searches import SearchCalls
+from resolute_searcher.servicers.trials import operation_status
+from resolute_searcher.store import log
+from resolute_searcher.wire.log import extension_from
+
+
+class ResumeCalls(SearchCalls):
+    """Answers the calls that let ended things go on."""
+
+    async def ExtendSearch(
+        self, request: service_pb.ExtendSearchRequest, context: Any
+    ) -> service_pb.ExtendSearchResponse:
+        """Gives a search that is over more to do."""
+        search_id = canonical_uuid(request.search_id, field="search_id")
+        event_id = _event_id(request.event_id)
+        extension = extension_from(request.extension)
+        if not await self._is_recorded(search_id, event_id):
+            await self.searches.change(search_id, lambda change: change.record(extension, event_id=event_id))
+        return service_pb.ExtendSearchResponse(search=await self.describe(search_id))
+
+    async def RetryTrial(
+        self, request: service_pb.RetryTrialRequest, context: Any
+    ) -> service_pb.RetryTrialResponse:
+        """Tries a trial that failed again, as itself."""
+        search_id, request_id = await self.trial_index.find(request.trial_id)
+        event_id = _event_id(request.event_id)
+        taken = await self._is_recorded(search_id, event_id)
+
+        def act(change: Change) -> service_pb.RetryTrialResponse:
+            if not taken:
+                change.record(Retried(request_id), event_id=event_id)
+            return service_pb.RetryTrialResponse(operation=operation_status(change.search, request_id))
+
+        return await self.searches.change(search_id, act)
+
+    async def _is_recorded(self, search_id: str, event_id: str) -> bool:
+        # Unlike with other events, the state does not tell whether this one came before.
+        return await self.storage.read(lambda c: log.has_event(c, search_id, event_id))
+
+
+def _event_id(event_id: str) -> str:
+    if not event_id or event_id.startswith(log.OWN_EVENT_PREFIX):
+        raise invalid_field(
+            "event_id",
+            f"must identify the request across retries, and not begin with {log.OWN_EVENT_PREFIX!r}",
+        )
+    return event_id

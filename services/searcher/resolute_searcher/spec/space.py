@@ -1,0 +1,136 @@
+"""The hyperparameter space of a search, and one sample of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from resolute_searcher.spec.violations import Violations
+
+if TYPE_CHECKING:
+    from resolute_searcher.rng import RandomStream
+
+Json: TypeAlias = Any
+"""A JSON value: None, bool, int, float, str, list of these, dict of these by str."""
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A fixed value of any JSON type."""
+
+    value: Json
+
+    def sample(self, random: RandomStream) -> Json:
+        """Gives the value; draws nothing."""
+        return self.value
+
+    def check(self, path: str, violations: Violations) -> None:
+        """Anything is a constant."""
+
+
+@dataclass(frozen=True, slots=True)
+class IntRange:
+    """A whole number from `minval` to `maxval`, both included; `count` points of it in a grid."""
+
+    minval: int
+    maxval: int
+    count: int | None = None
+
+    def sample(self, random: RandomStream) -> int:
+        """Draws a number, all equally likely."""
+        return self.minval + random.bounded(self.maxval - self.minval + 1)
+
+    def check(self, path: str, violations: Violations) -> None:
+        """Adds what is wrong to the violations."""
+        _check_range(self, path=path, violations=violations)
+
+
+@dataclass(frozen=True, slots=True)
+class DoubleRange:
+    """A real number from `minval` to below `maxval`; `count` points of it, both ends included, in a grid."""
+
+    minval: float
+    maxval: float
+    count: int | None = None
+
+    def sample(self, random: RandomStream) -> float:
+        """Draws a number, uniformly."""
+        return self.minval + (self.maxval - self.minval) * random.unit()
+
+    def check(self, path: str, violations: Violations) -> None:
+        """Adds what is wrong to the violations."""
+        _check_range(self, path=path, violations=violations)
+
+
+@dataclass(frozen=True, slots=True)
+class LogRange:
+    """`base` to the power of an exponent from `minval` to below `maxval`; `count` points of it in a grid."""
+
+    minval: float
+    maxval: float
+    base: float = 10.0
+    count: int | None = None
+
+    def sample(self, random: RandomStream) -> float:
+        """Draws an exponent, uniformly, and gives the power."""
+        exponent = self.minval + (self.maxval - self.minval) * random.unit()
+        return float(self.base**exponent)
+
+    def check(self, path: str, violations: Violations) -> None:
+        """Adds what is wrong to the violations."""
+        _check_range(self, path=path, violations=violations)
+        if not 0 < self.base < float("inf"):
+            violations.add(f"{path}.base", f"must be a finite number above zero, not {self.base}")
+            return
+        try:
+            self.base**self.minval, self.base**self.maxval
+        except OverflowError:
+            violations.add(
+                path, f"base {self.base} to the power of {self.maxval} is too large for a real number"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Categorical:
+    """One of some JSON values; all of them in a grid."""
+
+    vals: tuple[Json, ...]
+
+    def sample(self, random: RandomStream) -> Json:
+        """Draws one, all equally likely."""
+        return self.vals[random.bounded(len(self.vals))]
+
+    def check(self, path: str, violations: Violations) -> None:
+        """Adds what is wrong to the violations."""
+        if not self.vals:
+            violations.add(f"{path}.vals", "must hold at least one value")
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Hyperparameters by name; a space inside of a space is a nested group."""
+
+    hyperparameters: Mapping[str, Hyperparameter] = field(default_factory=dict)
+
+    def sample(self, random: RandomStream) -> dict[str, Json]:
+        """Samples in ascending order of names, which fixes who gets which random words."""
+        return {name: self.hyperparameters[name].sample(random) for name in sorted(self.hyperparameters)}
+
+    def check(self, path: str, violations: Violations) -> None:
+        """Adds what is wrong anywhere in the space to the violations."""
+        for name in sorted(self.hyperparameters):
+            self.hyperparameters[name].check(f"{path}.{name}", violations)
+
+
+Hyperparameter: TypeAlias = Const | IntRange | DoubleRange | LogRange | Categorical | Space
+
+
+def _check_range(axis: IntRange | DoubleRange | LogRange, *, path: str, violations: Violations) -> None:
+    # NaN compares false with everything, so the comparison is written for what must hold.
+    if not axis.minval < axis.maxval or float("inf") in (axis.maxval, -axis.minval):
+        violations.add(
+            path, f"minval must be below maxval and both finite; they are {axis.minval} and {axis.maxval}"
+        )
+    if axis.count is not None and axis.count < 1:
+        violations.add(f"{path}.count", f"must be at least 1, not {axis.count}")

@@ -1,0 +1,105 @@
+"""Whole searches: begun, and rebuilt from their logs."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+import structlog
+from sqlalchemy.engine import Connection
+
+from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.errors import (
+    AlreadyExistsError,
+    FailedPreconditionError,
+)
+from resolute_searcher.engine.search import Entry, Search
+from resolute_searcher.spec.search import SearchSpec
+from resolute_searcher.store.fingerprint import fingerprint
+from resolute_searcher.store.log import NewEntry, append, read_log
+from resolute_searcher.store.packing import unpack
+from resolute_searcher.store.schema import searches, trials
+from resolute_searcher.store.search_rows import read_search
+from resolute_searcher.store.snapshots import read_snapshot
+from resolute_searcher.wire.spec import spec_from
+
+_log = structlog.get_logger("searcher")
+
+
+def create_search(
+    connection: Connection, search_id: str, spec: pb.SearchSpec, search: Search, first: Entry, now: float
+) -> bool:
+    """Writes a new search with the first entry of its log.
+
+    Returns:
+        Whether it was new; False when the same search is there already.
+
+    Raises:
+        FailedPreconditionError: It was deleted.
+        AlreadyExistsError: It is there with another spec.
+    """
+    found = connection.execute(
+        sa.select(searches.c.spec, searches.c.deleted_at).where(searches.c.search_id == search_id)
+    ).one_or_none()
+    if found is not None:
+        if found.deleted_at is not None:
+            raise FailedPreconditionError(
+                f"search {search_id} was deleted; create one with another identifier"
+            )
+        if pb.SearchSpec.FromString(found.spec) != spec:
+            raise AlreadyExistsError(f"search {search_id} was created with another spec")
+        return False
+    connection.execute(
+        sa.insert(searches),
+        {
+            "search_id": search_id,
+            "spec": spec.SerializeToString(deterministic=True),
+            "method_version": search.kind.label,
+            "last_sequence": 0,
+            "tip": "",
+            "last_action": 0,
+            "acknowledged": 0,
+            "over": False,
+            "requested": 0,
+            "closed": 0,
+            "created_at": now,
+        },
+    )
+    append(connection, search_id, [NewEntry.of(search, first, previous="", event_id="", now=now)])
+    return True
+
+
+def load_search(connection: Connection, search_id: str) -> tuple[Search, str]:
+    """Rebuilds a search from its log, from its last snapshot on if there is one that fits.
+
+    Returns:
+        The search, and the tip of its log.
+
+    Raises:
+        NotFoundError: There is no such search.
+    """
+    spec = spec_from(read_search(connection, search_id).spec)
+    search, tip = _from_snapshot(connection, search_id, spec) or (Search(spec), "")
+    for recorded in read_log(connection, search_id, after=search.sequence):
+        search.apply(recorded.entry)
+        tip = recorded.tip
+    reported = connection.execute(
+        sa.select(trials.c.request_id, trials.c.progress).where(
+            trials.c.search_id == search_id, trials.c.progress > 0
+        )
+    )
+    for request_id, progress in reported:
+        search.reach(request_id, progress)
+    return search, tip
+
+
+def _from_snapshot(connection: Connection, search_id: str, spec: SearchSpec) -> tuple[Search, str] | None:
+    code = fingerprint(spec)
+    kept = read_snapshot(connection, search_id, code) if code is not None else None
+    if kept is None:
+        return None
+    search = Search(spec)
+    try:
+        search.restore(unpack(kept.state))
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with a snapshot, the log is there
+        _log.warning("snapshot passed over", search=search_id, sequence=kept.sequence, why=repr(error))
+        return None
+    return search, kept.tip

@@ -1,0 +1,82 @@
+"""Public keys, and which tokens were ended early, fetched by services that run apart from experiments."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Container, Mapping
+from typing import TYPE_CHECKING, cast
+
+import grpc
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from resolute.api.experiments.v1 import access_service_pb2
+from resolute.api.experiments.v1.access_service_pb2_grpc import AccessServiceStub
+from resolute.contracts.clock import Clock
+from resolute.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from resolute.api.experiments.v1 import access_service_pb2_grpc
+
+_REFETCH_SECONDS = 10.0
+_REVOKED_SECONDS = 30.0
+"""How long a token may still be taken after it was ended early."""
+
+
+class FetchedKeys:
+    """Asks the experiments service for its keys, and again when an unknown one turns up.
+
+    Args:
+        address: ``host:port`` of the experiments service.
+        clock: Bounds how often it asks, so that forged tokens cannot make it flood.
+    """
+
+    def __init__(self, address: str, *, clock: Clock) -> None:
+        self._address = address
+        self._clock = clock
+        self._known: dict[str, Ed25519PublicKey] = {}
+        self._revoked: frozenset[str] = frozenset()
+        self._fetched_at: float | None = None
+        self._asked_at: float | None = None
+
+    async def keys(self, *, missing: str = "") -> Mapping[str, Ed25519PublicKey]:
+        """The keys by identifier.
+
+        Raises:
+            UnavailableError: The experiments service does not answer and no key is known.
+        """
+        if missing not in self._known and not self._within(self._fetched_at, _REFETCH_SECONDS):
+            await self._fetch()
+        return self._known
+
+    async def revoked(self) -> Container[str]:
+        """Identifiers of tokens that were ended before their time.
+
+        While the experiments service does not answer, what it last told counts: who has it stopped must not
+        stop the reports of trials too.
+        """
+        if not self._within(self._asked_at, _REVOKED_SECONDS):
+            # Noted before it asks: of many calls at the same time, one asks and the others go on.
+            self._asked_at = self._clock.monotonic()
+            with contextlib.suppress(UnavailableError):
+                await self._fetch()
+        return self._revoked
+
+    def _within(self, moment: float | None, seconds: float) -> bool:
+        return moment is not None and self._clock.monotonic() - moment < seconds
+
+    async def _fetch(self) -> None:
+        async with grpc.aio.insecure_channel(self._address) as channel:
+            stub = cast("access_service_pb2_grpc.AccessServiceAsyncStub", AccessServiceStub(channel))
+            try:
+                response = await stub.GetVerificationKeys(
+                    access_service_pb2.GetVerificationKeysRequest(), timeout=5
+                )
+            except grpc.aio.AioRpcError as error:
+                raise UnavailableError(
+                    f"the keys cannot be fetched from {self._address}; try again"
+                ) from error
+        self._known = {
+            key.key_id: Ed25519PublicKey.from_public_bytes(key.public_key) for key in response.keys
+        }
+        self._revoked = frozenset(response.revoked_token_ids)
+        self._fetched_at = self._clock.monotonic()

@@ -1,0 +1,271 @@
+"""A service's own database: one writer thread that commits in groups, a few reader threads.
+
+All writes of a process go through one thread. It takes what has queued up, runs each piece of work in a
+savepoint of one transaction and commits once, so that the price of a durable commit is shared by everyone
+who waits for it. SQLite allows one writer anyway; on PostgreSQL several replicas may write at the same time,
+and the work itself must be safe against that (unique keys, comparisons inside the transaction).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import copy_context
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Engine, make_url
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+
+from resolute.errors import ConflictError, QuotaError, ResoluteError, UnavailableError
+from resolute_serving.observability.gauges import Gauge
+
+T = TypeVar("T")
+Work = Callable[[Connection], T]
+"""Reads and writes with one connection, inside a transaction that it does not end itself."""
+
+
+_CACHE_KIB = 32 * 1024
+"""Most memory for pages of one SQLite connection."""
+
+
+@dataclass
+class _Item(Generic[T]):
+    work: Work[T]
+    future: Future[T]
+    order: str
+
+
+class Database:
+    """Runs work of one service against its SQLite file or its PostgreSQL schema.
+
+    Args:
+        url: ``sqlite:///path`` or ``postgresql+psycopg://…``.
+        name: The service; names its schema on PostgreSQL and its threads.
+        group_limit: Most pieces of work in one commit.
+        readers: Threads for reading.
+        queue_limit: Pieces of work that may wait; more wait to be queued.
+        max_pages: Upper bound of an SQLite file in pages of 4096 bytes; None for what the disk holds.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        name: str,
+        group_limit: int = 256,
+        readers: int = 4,
+        queue_limit: int = 4096,
+        max_pages: int | None = None,
+    ) -> None:
+        self.name = name
+        self.url = url
+        self._group_limit = group_limit
+        self._writer_engine = create_engine(url, name=name, writes=True, max_pages=max_pages)
+        self._reader_engine = create_engine(url, name=name, writes=False)
+        self._queue: queue.Queue[_Item[Any] | None] = queue.Queue(queue_limit)
+        self._readers = ThreadPoolExecutor(readers, thread_name_prefix=f"{name}-read")
+        self._writer = threading.Thread(target=self._write_loop, name=f"{name}-write", daemon=True)
+        self._closed = False
+        self._writer.start()
+
+    @property
+    def engine(self) -> Engine:
+        """The engine of the writer, for migrations before the service starts."""
+        return self._writer_engine
+
+    async def write(self, work: Work[T], *, order: str = "") -> T:
+        """Runs ``work`` in a transaction and returns its result once that is durable.
+
+        Args:
+            work: What to do.
+            order: What the work locks. Work that shares a commit is done by ascending order, so that the
+                commits of several replicas never wait for each other in a circle.
+
+        Raises:
+            ResoluteError: What the work raised; nothing of it was kept.
+            UnavailableError: The database cannot be reached.
+            QuotaError: Its disk is full.
+        """
+        self._require_open()
+        future: Future[T] = Future()
+        # The writer's thread must know who calls: an audit row is written in the transaction it tells of.
+        caller = copy_context()
+        item = _Item(lambda connection: caller.run(work, connection), future, order)
+        try:
+            self._queue.put_nowait(item)
+        except queue.Full:
+            await asyncio.to_thread(self._queue.put, item)
+        return await asyncio.wrap_future(future)
+
+    async def read(self, work: Work[T]) -> T:
+        """Runs ``work`` on a snapshot and returns its result.
+
+        Raises:
+            UnavailableError: The database cannot be reached.
+        """
+        self._require_open()
+        return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
+
+    async def gauges(self) -> list[Gauge]:
+        """Tells how much waits to be written.
+
+        Raises:
+            UnavailableError: The database cannot be reached.
+        """
+        await self.read(lambda c: c.execute(sa.select(sa.literal(1))).scalar_one())
+        return [
+            Gauge(
+                name="resolute_database_waiting_writes",
+                help="Pieces of work that wait for the writer of a database.",
+                value=self._queue.qsize(),
+                labels={"service": self.name},
+            )
+        ]
+
+    def close(self) -> None:
+        """Finishes what is queued and ends the threads. Idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        self._queue.put(None)
+        self._writer.join()
+        self._readers.shutdown()
+        self._writer_engine.dispose()
+        self._reader_engine.dispose()
+
+    def _require_open(self) -> None:
+        # Calls may still be under way when their service closes its database: they must fail, not hang.
+        if self._closed:
+            raise UnavailableError(f"the {self.name} service stops; try again")
+
+    def _read(self, work: Work[T]) -> T:
+        with _typed_errors(self.name), self._reader_engine.begin() as connection:
+            return work(connection)
+
+    def _write_loop(self) -> None:
+        while (item := self._queue.get()) is not None:
+            group = [item]
+            while len(group) < self._group_limit:
+                try:
+                    following = self._queue.get_nowait()
+                except queue.Empty:
+                    break
+                if following is None:
+                    self._commit(group)
+                    return
+                group.append(following)
+            self._commit(group)
+
+    def _commit(self, group: list[_Item[Any]]) -> None:
+        # A caller that has gone away wants nothing written; from here on it can no longer cancel.
+        group = [item for item in group if item.future.set_running_or_notify_cancel()]
+        group.sort(key=lambda item: item.order)
+        if len(group) == 1:
+            self._commit_alone(group[0])
+            return
+        try:
+            with _typed_errors(self.name), self._writer_engine.begin() as connection:
+                outcomes = [self._attempt(connection, item) for item in group]
+        except BaseException as error:  # noqa: BLE001 - whoever waits must hear of any failure
+            for item in group:
+                item.future.set_exception(error)
+            return
+        for item, result, failure in outcomes:
+            if failure is None:
+                item.future.set_result(result)
+            else:
+                item.future.set_exception(failure)
+
+    def _commit_alone(self, item: _Item[Any]) -> None:
+        # Nobody shares the transaction, so it need not outlive a failure: no savepoint.
+        try:
+            with _typed_errors(self.name), self._writer_engine.begin() as connection:
+                result = item.work(connection)
+        except BaseException as error:  # noqa: BLE001 - whoever waits must hear of any failure
+            item.future.set_exception(error)
+        else:
+            item.future.set_result(result)
+
+    def _attempt(
+        self, connection: Connection, item: _Item[Any]
+    ) -> tuple[_Item[Any], Any, BaseException | None]:
+        savepoint = connection.begin_nested()
+        try:
+            with _typed_errors(self.name):
+                result = item.work(connection)
+                savepoint.commit()
+        except (UnavailableError, QuotaError):
+            # A failing database fails the whole group: its transaction cannot be trusted any more.
+            raise
+        except Exception as error:  # noqa: BLE001 - belongs to whoever waits for this piece of work
+            savepoint.rollback()
+            return item, None, error
+        return item, result, None
+
+
+@contextmanager
+def _typed_errors(name: str) -> Iterator[None]:
+    try:
+        yield
+    except ResoluteError:
+        raise
+    except IntegrityError as error:
+        raise ConflictError(f"{name}: another writer was first; read again and repeat") from error
+    except OperationalError as error:
+        if "disk is full" in str(error.orig) or "No space left" in str(error.orig):
+            raise QuotaError(
+                f"the disk that holds the {name} database is full; free some space and repeat"
+            ) from error
+        raise UnavailableError(f"the {name} database does not answer ({error.orig}); try again") from error
+    except DBAPIError as error:
+        if error.connection_invalidated:
+            raise UnavailableError(f"the {name} database closed the connection; try again") from error
+        raise
+
+
+def create_engine(url: str, *, name: str, writes: bool, max_pages: int | None = None) -> Engine:
+    """Builds an engine with durable settings.
+
+    Args:
+        url: ``sqlite:///path`` or ``postgresql+psycopg://…``.
+        name: Schema on PostgreSQL.
+        writes: Whether transactions take SQLite's write lock at once.
+        max_pages: Upper bound of an SQLite file in pages.
+    """
+    parsed = make_url(url)
+    if parsed.get_backend_name() == "sqlite":
+        if parsed.database:
+            Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
+        engine = sa.create_engine(url, connect_args={"check_same_thread": False, "timeout": 30})
+        _tune_sqlite(engine, begin="BEGIN IMMEDIATE" if writes else "BEGIN", max_pages=max_pages)
+        return engine
+    return sa.create_engine(
+        url, pool_pre_ping=True, connect_args={"options": f"-csearch_path={name}", "connect_timeout": 5}
+    )
+
+
+def _tune_sqlite(engine: Engine, *, begin: str, max_pages: int | None) -> None:
+    @sa.event.listens_for(engine, "connect")
+    def configure(connection: Any, _: Any) -> None:
+        # The driver must not open transactions on its own: savepoints would break.
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA journal_mode=WAL")
+        cursor.execute("PRAGMA synchronous=FULL")
+        cursor.execute("PRAGMA foreign_keys=ON")
+        # Rows by UUID lie all over their index: with the default of 2 MiB, each of many would be read again.
+        cursor.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
+        if max_pages is not None:
+            cursor.execute(f"PRAGMA max_page_count={int(max_pages)}")
+        cursor.close()
+
+    @sa.event.listens_for(engine, "begin")
+    def start(connection: Connection) -> None:
+        connection.exec_driver_sql(begin)

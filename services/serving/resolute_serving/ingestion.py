@@ -1,0 +1,323 @@
+"""Takes batches of numbered items exactly once: what the services of metrics and logs have in common.
+
+A batch belongs to a *source*, one spool file of one run of one trial, and its items are numbered from 0 in
+it. The next number that a source owes is a column of its row, and it moves in the transaction that stores the
+items: a batch that comes again changes nothing, and one that would leave a hole is refused.
+
+A deleted experiment leaves its row behind, marked. What its spools still send is acknowledged and dropped.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import Connection
+
+from resolute.errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    QuotaError,
+    UnavailableError,
+    Violation,
+)
+from resolute_serving.database.engine import Database, T, Work
+
+KEY = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+"""Type of keys that the database gives; SQLite counts up only columns that are declared INTEGER."""
+MAX_SOURCE_LENGTH = 200
+MAX_RUN = 2**31 - 1
+MAX_SEQUENCE = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a batch comes from."""
+
+    experiment_id: str
+    """UUID of the experiment."""
+    trial_id: str
+    """UUID of the trial."""
+    run: int
+    """Run that wrote it."""
+    source: str
+    """Names the spool."""
+
+    @property
+    def order(self) -> str:
+        """Where the work of storing a batch comes among others, see ``Database.write``."""
+        return lock_order(self.experiment_id, self.trial_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """A source whose trial no other transaction can add to until this one ends."""
+
+    experiment_key: int
+    trial_key: int
+    source_key: int
+    next_sequence: int
+    """Everything of the source below it is stored."""
+
+    def stored_count(self, first_sequence: int) -> int:
+        """How many items at the front of a batch are stored already.
+
+        Raises:
+            FailedPreconditionError: Items before the batch are missing; ``metadata`` has the sequence.
+        """
+        if first_sequence > self.next_sequence:
+            raise FailedPreconditionError(
+                f"the batch begins at sequence {first_sequence} and {self.next_sequence} was expected; "
+                "send what is missing first",
+                metadata={"expected_sequence": str(self.next_sequence)},
+            )
+        return self.next_sequence - first_sequence
+
+
+class IngestionTables:
+    """The tables of experiments, trials and sources in a service's own database.
+
+    Args:
+        metadata: Where the tables are declared.
+    """
+
+    def __init__(self, metadata: sa.MetaData) -> None:
+        self.experiments = sa.Table(
+            "experiments",
+            metadata,
+            sa.Column("experiment_key", KEY, primary_key=True),
+            sa.Column("experiment_id", sa.String(36), nullable=False, unique=True),
+            sa.Column("deleted_at", sa.Float),
+        )
+        self.trials = sa.Table(
+            "trials",
+            metadata,
+            sa.Column("trial_key", KEY, primary_key=True),
+            sa.Column("trial_id", sa.String(36), nullable=False, unique=True),
+            sa.Column("experiment_key", KEY, nullable=False, index=True),
+        )
+        self.sources = sa.Table(
+            "sources",
+            metadata,
+            sa.Column("source_key", KEY, primary_key=True),
+            sa.Column("trial_key", KEY, nullable=False),
+            sa.Column("run", sa.Integer, nullable=False),
+            sa.Column("source", sa.String(MAX_SOURCE_LENGTH), nullable=False),
+            sa.Column("next_sequence", sa.BigInteger, nullable=False),
+            sa.UniqueConstraint("trial_key", "run", "source"),
+        )
+        self._statements = _Statements(self)
+
+    def admit(self, connection: Connection, origin: Origin) -> Admission | None:
+        """Finds or makes the rows of an origin and locks its trial until the transaction ends.
+
+        Returns:
+            The source; None when the experiment was deleted.
+
+        Raises:
+            InvalidArgumentError: The trial belongs to another experiment.
+        """
+        experiment_key, deleted = self._experiment(connection, origin.experiment_id)
+        if deleted:
+            return None
+        trial_key = self._trial(connection, origin, experiment_key)
+        source_key, next_sequence = self._source(connection, origin, trial_key)
+        return Admission(experiment_key, trial_key, source_key, next_sequence)
+
+    def advance(self, connection: Connection, admission: Admission, next_sequence: int) -> None:
+        """Remembers that everything of a source below ``next_sequence`` is stored."""
+        connection.execute(self._statements.advance, {"key": admission.source_key, "reached": next_sequence})
+
+    def find_trial(self, connection: Connection, trial_id: str) -> int | None:
+        """The key of a trial; None for one that never sent anything, or that was deleted."""
+        return self.find_trials(connection, [trial_id]).get(trial_id)
+
+    def find_trials(self, connection: Connection, trial_ids: list[str]) -> dict[str, int]:
+        """The keys of those trials that are known and not deleted."""
+        trials, experiments = self.trials, self.experiments
+        rows = connection.execute(
+            sa.select(trials.c.trial_id, trials.c.trial_key)
+            .join(experiments, experiments.c.experiment_key == trials.c.experiment_key)
+            .where(trials.c.trial_id.in_(trial_ids), experiments.c.deleted_at.is_(None))
+        )
+        return {row.trial_id: row.trial_key for row in rows}
+
+    def experiment_of(self, connection: Connection, trial_id: str) -> str:
+        """UUID of a trial's experiment; empty for a trial that never sent anything."""
+        trials, experiments = self.trials, self.experiments
+        query = (
+            sa.select(experiments.c.experiment_id)
+            .join(trials, trials.c.experiment_key == experiments.c.experiment_key)
+            .where(trials.c.trial_id == trial_id)
+        )
+        return connection.execute(query).scalar_one_or_none() or ""
+
+    def mark_deleted(self, connection: Connection, experiment_id: str, *, now: float) -> int:
+        """Marks an experiment as deleted, also one that never sent anything.
+
+        Returns:
+            Its key.
+        """
+        table = self.experiments
+        insert_new(connection, table, {"experiment_id": experiment_id})
+        connection.execute(
+            table.update().where(table.c.experiment_id == experiment_id, table.c.deleted_at.is_(None)),
+            {"deleted_at": now},
+        )
+        query = sa.select(table.c.experiment_key).where(table.c.experiment_id == experiment_id)
+        return int(connection.execute(query).scalar_one())
+
+    def next_trial(self, connection: Connection, experiment_key: int) -> int | None:
+        """The key of some trial of an experiment; None when it has none left."""
+        trials = self.trials
+        return connection.execute(
+            sa.select(trials.c.trial_key).where(trials.c.experiment_key == experiment_key).limit(1)
+        ).scalar_one_or_none()
+
+    def delete_trial(self, connection: Connection, trial_key: int) -> None:
+        """Removes a trial and its sources."""
+        for table in (self.sources, self.trials):
+            connection.execute(table.delete().where(table.c.trial_key == trial_key))
+
+    def _experiment(self, connection: Connection, experiment_id: str) -> tuple[int, bool]:
+        query, values = self._statements.experiment, {"experiment_id": experiment_id}
+        row = connection.execute(query, values).one_or_none()
+        if row is None:
+            insert_new(connection, self.experiments, values)
+            row = connection.execute(query, values).one()
+        return row.experiment_key, row.deleted_at is not None
+
+    def _trial(self, connection: Connection, origin: Origin, experiment_key: int) -> int:
+        query, values = self._statements.trial, {"trial_id": origin.trial_id}
+        row = connection.execute(query, values).one_or_none()
+        if row is None:
+            insert_new(connection, self.trials, {**values, "experiment_key": experiment_key})
+            row = connection.execute(query, values).one()
+        if row.experiment_key != experiment_key:
+            raise InvalidArgumentError(
+                f"trial {origin.trial_id} belongs to another experiment than {origin.experiment_id}; "
+                "send the two that belong together"
+            )
+        return int(row.trial_key)
+
+    def _source(self, connection: Connection, origin: Origin, trial_key: int) -> tuple[int, int]:
+        # A statement of its own, after the trial's lock: only then does it see what the lock waited for.
+        query = self._statements.source
+        values = {"trial_key": trial_key, "run": origin.run, "source": origin.source}
+        row = connection.execute(query, values).one_or_none()
+        if row is None:
+            insert_new(connection, self.sources, {**values, "next_sequence": 0})
+            row = connection.execute(query, values).one()
+        return int(row.source_key), int(row.next_sequence)
+
+
+class _Statements:
+    """What every batch executes, built once: building costs as much as executing."""
+
+    def __init__(self, intake: IngestionTables) -> None:
+        experiments, trials, sources = intake.experiments, intake.trials, intake.sources
+        # Shared with other batches of the experiment; its deletion waits for them and they for it.
+        self.experiment = (
+            sa.select(experiments.c.experiment_key, experiments.c.deleted_at)
+            .where(experiments.c.experiment_id == sa.bindparam("experiment_id"))
+            .with_for_update(read=True)
+        )
+        self.trial = (
+            sa.select(trials.c.trial_key, trials.c.experiment_key)
+            .where(trials.c.trial_id == sa.bindparam("trial_id"))
+            .with_for_update()
+        )
+        self.source = sa.select(sources.c.source_key, sources.c.next_sequence).where(
+            sources.c.trial_key == sa.bindparam("trial_key"),
+            sources.c.run == sa.bindparam("run"),
+            sources.c.source == sa.bindparam("source"),
+        )
+        self.advance = (
+            sources.update()
+            .where(sources.c.source_key == sa.bindparam("key"))
+            .values(next_sequence=sa.bindparam("reached"))
+        )
+
+
+async def store(database: Database, work: Work[T], *, order: str) -> T:
+    """Stores a batch. A full disk is an outage to whoever sends: nothing is wrong with what they have.
+
+    Args:
+        database: The service's database.
+        work: Stores the batch.
+        order: As for ``Database.write``.
+
+    Raises:
+        UnavailableError: The database cannot be reached, or its disk is full.
+    """
+    try:
+        return await database.write(work, order=order)
+    except QuotaError as full:
+        raise UnavailableError(str(full)) from full
+
+
+def lock_order(experiment_id: str, trial_id: str = "") -> str:
+    """The order in which rows of an intake are locked: an experiment itself before its trials."""
+    return f"{experiment_id}/{trial_id}"
+
+
+def insert_new(connection: Connection, table: sa.Table, values: dict[str, Any]) -> None:
+    """Inserts a row unless one with the same unique key is there already."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(postgresql.insert(table).on_conflict_do_nothing(), values)
+    else:
+        connection.execute(sqlite.insert(table).on_conflict_do_nothing(), values)
+
+
+def parse_origin(request: Any) -> Origin:
+    """Reads where a batch comes from.
+
+    Args:
+        request: A message with the fields ``experiment_id``, ``trial_id``, ``run`` and ``source``.
+
+    Raises:
+        InvalidArgumentError: One of them is wrong.
+    """
+    if not 0 <= request.run <= MAX_RUN:
+        raise invalid("run", f"run is {request.run}; it must be zero or above")
+    if not 0 < len(request.source) <= MAX_SOURCE_LENGTH or "\0" in request.source:
+        raise invalid("source", f"source must be text of 1 to {MAX_SOURCE_LENGTH} characters")
+    return Origin(
+        experiment_id=parse_uuid(request.experiment_id, field="experiment_id"),
+        trial_id=parse_uuid(request.trial_id, field="trial_id"),
+        run=request.run,
+        source=request.source,
+    )
+
+
+def parse_sequence(first_sequence: int) -> int:
+    """Reads the first sequence of a batch.
+
+    Raises:
+        InvalidArgumentError: It is negative or absurdly large.
+    """
+    if not 0 <= first_sequence < MAX_SEQUENCE:
+        raise invalid(
+            "first_sequence", f"first_sequence is {first_sequence}; it must be from 0 to below 2^62"
+        )
+    return first_sequence
+
+
+def parse_uuid(text: str, *, field: str) -> str:
+    """Reads a UUID in its usual spelling.
+
+    Raises:
+        InvalidArgumentError: It is none.
+    """
+    try:
+        return str(uuid.UUID(text))
+    except ValueError as error:
+        raise invalid(field, f"{field} is {text[:80]!r}; it must be a UUID") from error
+
+
+def invalid(field: str, message: str) -> InvalidArgumentError:
+    """Builds the error for one wrong field."""
+    return InvalidArgumentError(message, violations=[Violation(field, message)])

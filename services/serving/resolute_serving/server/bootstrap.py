@@ -1,0 +1,127 @@
+"""Runs one service alone: ``python -m resolute_<service>`` ends here."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+from resolute.contracts.clock import SYSTEM_CLOCK
+from resolute.errors import ResoluteError
+from resolute_serving.auth.keys import FetchedKeys
+from resolute_serving.auth.tokens import (
+    KeySource,
+    RevokedTokens,
+    StaticKeys,
+    TokenVerifier,
+    key_id,
+    load_or_create_key,
+)
+from resolute_serving.database import migrations
+from resolute_serving.database.engine import create_engine
+from resolute_serving.observability.logs import configure_logs
+from resolute_serving.server.grpc_server import Server, ServerSettings
+from resolute_serving.server.peers import Peers
+from resolute_serving.server.service import Blueprint, Environment
+from resolute_serving.server.settings import Settings
+
+
+def main(blueprint: Blueprint) -> None:
+    """Serves until SIGTERM or SIGINT; ``--upgrade`` brings the database up to date instead.
+
+    Args:
+        blueprint: The service.
+    """
+    parser = argparse.ArgumentParser(prog=f"python -m resolute_{blueprint.name}")
+    parser.add_argument("--upgrade", action="store_true", help="migrate the database and exit")
+    arguments = parser.parse_args()
+    try:
+        settings = Settings.from_environment(os.environ, service=blueprint.name)
+        configure_logs(level=settings.log_level, service=blueprint.name)
+        if arguments.upgrade:
+            upgrade(blueprint, settings.database_url)
+        else:
+            asyncio.run(serve(blueprint, settings))
+    except ResoluteError as error:
+        sys.exit(f"resolute_{blueprint.name}: {error}")
+
+
+def upgrade(blueprint: Blueprint, database_url: str) -> None:
+    """Brings the database of a service to its newest schema."""
+    if not blueprint.package:
+        return
+    engine = create_engine(database_url, name=blueprint.name, writes=True)
+    try:
+        migrations.upgrade(engine, package=blueprint.package, schema=blueprint.name)
+    finally:
+        engine.dispose()
+
+
+async def serve(blueprint: Blueprint, settings: Settings) -> None:
+    """Serves one service until a signal ends it, then stops gracefully."""
+    if blueprint.package:
+        engine = create_engine(settings.database_url, name=blueprint.name, writes=True)
+        migrations.check(engine, package=blueprint.package)
+        engine.dispose()
+    peers = Peers(settings.addresses, token=TokenFile(settings.service_token_file))
+    revoked = RevokedTokens()
+    environment = Environment(
+        database_url=settings.database_url,
+        data_directory=settings.data_directory,
+        peers=peers,
+        cluster_id=settings.cluster_id,
+        revoked=revoked,
+    )
+    verifier = TokenVerifier(
+        _key_source(settings, revoked), cluster_id=settings.cluster_id, clock=SYSTEM_CLOCK
+    )
+    server = Server(
+        [blueprint.create(environment)],
+        verifier=verifier,
+        settings=ServerSettings(
+            host=settings.host,
+            port=settings.port,
+            reflection=settings.reflection,
+            metrics_port=settings.metrics_port,
+        ),
+    )
+    ended = shutdown_requested()
+    await server.start()
+    sys.stdout.write(f"{blueprint.name} listens on {settings.host}:{server.port}\n")
+    sys.stdout.flush()
+    await ended.wait()
+    await server.stop()
+    await peers.close()
+
+
+def shutdown_requested() -> asyncio.Event:
+    """Returns an event that SIGTERM and SIGINT set from now on."""
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ended.set)
+    return ended
+
+
+class TokenFile:
+    """Reads this service's token from a file at every call, so that it can be renewed in place."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+
+    def __call__(self) -> str:
+        """The token; empty without a file."""
+        return self._path.read_text().strip() if self._path else ""
+
+
+def _key_source(settings: Settings, revoked: RevokedTokens) -> KeySource:
+    if settings.signing_key_file is not None:
+        public = load_or_create_key(settings.signing_key_file).public_key()
+        return StaticKeys({key_id(public): public}, revoked)
+    address = settings.addresses.get("experiments")
+    if not address:
+        sys.exit("RESOLUTE_EXPERIMENTS_ADDRESS is not set; tokens are verified with that service's keys")
+    return FetchedKeys(address, clock=SYSTEM_CLOCK)

@@ -1,0 +1,132 @@
+"""The gRPC server that every service runs in: options, health, reflection, graceful stop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import grpc
+import structlog
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1._async import HealthServicer
+from grpc_reflection.v1alpha import reflection
+
+from resolute.contracts.clock import SYSTEM_CLOCK
+from resolute.errors import UnavailableError
+from resolute_serving.auth.tokens import TokenVerifier
+from resolute_serving.observability.gauges import CallCounts
+from resolute_serving.observability.metrics_endpoint import MetricsEndpoint
+from resolute_serving.server.health import HealthMonitor
+from resolute_serving.server.interceptors import CallInterceptor
+from resolute_serving.server.service import Service
+
+_log = structlog.get_logger("server")
+
+SERVER_OPTIONS: tuple[tuple[str, int], ...] = (
+    ("grpc.max_receive_message_length", 4 * 1024 * 1024),
+    ("grpc.max_send_message_length", 16 * 1024 * 1024),
+    # Clients ping every 30 s, also without calls; the default would count that as abuse.
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", 20_000),
+    # On a machine that stalls pings come late and then close together: no reason to drop a connection.
+    ("grpc.http2.max_ping_strikes", 0),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.keepalive_time_ms", 60_000),
+    ("grpc.keepalive_timeout_ms", 20_000),
+    # Thousands of watchers may reconnect at once; with its default the core sheds some of them at random.
+    ("grpc.server.max_pending_requests", 20_000),
+    ("grpc.server.max_pending_requests_hard_limit", 40_000),
+    # Two servers on one port must be an error, not a lottery.
+    ("grpc.so_reuseport", 0),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerSettings:
+    """How a server listens."""
+
+    host: str = "127.0.0.1"
+    """Address to bind; anything but loopback wants TLS in front."""
+    port: int = 0
+    """Port to bind; zero picks a free one."""
+    reflection: bool = False
+    """Whether tools may ask the server for its contract."""
+    grace: float = 5.0
+    """Seconds that calls in progress get when the server stops."""
+    metrics_port: int | None = None
+    """Port that serves numbers for Prometheus, on the same address; None for none."""
+
+
+class Server:
+    """One gRPC server with some services on it.
+
+    Args:
+        services: What it serves.
+        verifier: Tells who a token speaks for.
+        settings: How it listens.
+    """
+
+    def __init__(
+        self, services: Sequence[Service], *, verifier: TokenVerifier, settings: ServerSettings
+    ) -> None:
+        self._services = services
+        self._settings = settings
+        calls = CallCounts()
+        self._server = grpc.aio.server(
+            interceptors=[CallInterceptor(verifier, calls)], options=SERVER_OPTIONS
+        )
+        self._health = HealthServicer()
+        self.health_monitor = HealthMonitor(
+            services, calls=calls, set_health=self._set_health, clock=SYSTEM_CLOCK
+        )
+        """Knows how the services are."""
+        self._metrics_endpoint: MetricsEndpoint | None = None
+        self.port = 0
+        """The port that it listens on, once started."""
+
+    async def start(self) -> None:
+        """Listens, starts the services' background work, then reports itself healthy.
+
+        Raises:
+            UnavailableError: The port is taken.
+        """
+        for service in self._services:
+            service.register(self._server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        names = [name for service in self._services for name in service.grpc_names]
+        if self._settings.reflection:
+            reflection.enable_server_reflection([*names, reflection.SERVICE_NAME], self._server)
+        address = f"{self._settings.host}:{self._settings.port}"
+        try:
+            self.port = self._server.add_insecure_port(address)
+        except RuntimeError as error:
+            raise UnavailableError(
+                f"cannot listen on {address}; another program has it, choose another port"
+            ) from error
+        await self._server.start()
+        for service in self._services:
+            await service.start()
+        for name in ["", *names]:
+            await self._set_health(name, True)
+        self.health_monitor.start()
+        if self._settings.metrics_port is not None:
+            self._metrics_endpoint = MetricsEndpoint(
+                self.health_monitor.gauges, host=self._settings.host, port=self._settings.metrics_port
+            )
+            self._metrics_endpoint.start()
+        _log.info("serving", port=self.port, services=[service.name for service in self._services])
+
+    async def stop(self) -> None:
+        """Reports itself unhealthy, ends watches and background work, lets calls finish, closes."""
+        await self._health.enter_graceful_shutdown()
+        await self.health_monitor.stop()
+        if self._metrics_endpoint is not None:
+            await asyncio.to_thread(self._metrics_endpoint.stop)
+        for service in reversed(self._services):
+            await service.stop()
+        await self._server.stop(self._settings.grace)
+        _log.info("stopped", port=self.port)
+
+    async def _set_health(self, name: str, healthy: bool) -> None:
+        status = health_pb2.HealthCheckResponse
+        await self._health.set(name, status.SERVING if healthy else status.NOT_SERVING)

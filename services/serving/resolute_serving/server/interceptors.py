@@ -1,0 +1,163 @@
+"""What every call passes before its handler: trace and log, errors, access. Outermost first."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import grpc
+import structlog
+from google.protobuf import any_pb2
+from google.rpc import error_details_pb2, status_pb2
+from grpc_status import rpc_status
+
+from resolute import errors
+from resolute_serving.auth.permissions import PERMISSIONS, authorize
+from resolute_serving.auth.tokens import TokenVerifier
+from resolute_serving.context import Anonymous, Principal, actor, current_principal, current_trace
+from resolute_serving.observability.gauges import CallCounts
+
+TRACE_HEADER = "x-resolute-trace"
+_log = structlog.get_logger("rpc")
+
+
+class CallInterceptor(grpc.aio.ServerInterceptor):
+    """Authenticates, authorizes, times and logs each call, and turns errors into statuses.
+
+    Args:
+        verifier: Tells who a token speaks for.
+        calls: Counts the calls.
+    """
+
+    def __init__(self, verifier: TokenVerifier, calls: CallCounts) -> None:
+        self._verifier = verifier
+        self._calls = calls
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> Any:
+        """Wraps the handler of a method, if there is one."""
+        handler = await continuation(handler_call_details)
+        if handler is None:
+            return handler
+        call = _Call(self._verifier, self._calls, handler_call_details.method)
+        codecs = {
+            "request_deserializer": handler.request_deserializer,
+            "response_serializer": handler.response_serializer,
+        }
+        if handler.unary_unary:
+            return grpc.unary_unary_rpc_method_handler(call.single(handler.unary_unary), **codecs)
+        if handler.stream_unary:
+            return grpc.stream_unary_rpc_method_handler(
+                call.single(handler.stream_unary, streams_requests=True), **codecs
+            )
+        if handler.unary_stream:
+            return grpc.unary_stream_rpc_method_handler(call.stream(handler.unary_stream), **codecs)
+        return grpc.stream_stream_rpc_method_handler(
+            call.stream(handler.stream_stream, streams_requests=True), **codecs
+        )
+
+
+class _Call:
+    def __init__(self, verifier: TokenVerifier, calls: CallCounts, method: str) -> None:
+        self._verifier = verifier
+        self._calls = calls
+        self._method = method
+
+    def single(self, handler: Any, *, streams_requests: bool = False) -> Any:
+        async def handle(request: Any, context: Any) -> Any:
+            began = time.perf_counter()
+            try:
+                await self._enter(None if streams_requests else request, context)
+                response = await handler(request, context)
+            except Exception as error:  # noqa: BLE001 - whatever a handler raises becomes a status
+                await self._fail(error, context, began)
+            else:
+                self._done("OK", began)
+                return response
+
+        return handle
+
+    def stream(self, handler: Any, *, streams_requests: bool = False) -> Any:
+        async def handle(request: Any, context: Any) -> AsyncIterator[Any]:
+            began = time.perf_counter()
+            try:
+                await self._enter(None if streams_requests else request, context)
+                responses = handler(request, context)
+                if hasattr(responses, "__aiter__"):
+                    async for response in responses:
+                        yield response
+                else:
+                    await responses  # health and reflection write to the context themselves
+            except Exception as error:  # noqa: BLE001 - whatever a handler raises becomes a status
+                await self._fail(error, context, began)
+            else:
+                self._done("OK", began)
+
+        return handle
+
+    async def _enter(self, request: Any, context: Any) -> None:
+        metadata = dict(context.invocation_metadata() or ())
+        current_trace.set(str(metadata.get(TRACE_HEADER, "")) or uuid.uuid4().hex)
+        principal = await self._authenticate(str(metadata.get("authorization", "")))
+        current_principal.set(principal)
+        if isinstance(principal, Anonymous) and not _is_public(self._method):
+            raise errors.UnauthenticatedError("the call carries no token; log in, or give one with the call")
+        authorize(self._method, principal, request)
+
+    async def _authenticate(self, header: str) -> Principal:
+        if not header:
+            return Anonymous()
+        scheme, _, token = header.partition(" ")
+        if scheme.lower() != "bearer" or not token:
+            raise errors.UnauthenticatedError("the authorization metadata must be 'Bearer TOKEN'")
+        return await self._verifier.verify(token)
+
+    async def _fail(self, error: Exception, context: Any, began: float) -> None:
+        if not isinstance(error, errors.ResoluteError):
+            correlation = uuid.uuid4().hex
+            _log.exception("call failed by a defect", method=self._method, correlation_id=correlation)
+            error = errors.InternalError(
+                f"the service failed inside; its log has the cause under {correlation}",
+                metadata={"correlation_id": correlation},
+            )
+        self._done(error.status, began, detail=str(error))
+        await context.abort_with_status(rpc_status.to_status(to_status(error)))
+
+    def _done(self, code: str, began: float, **facts: str) -> None:
+        seconds = time.perf_counter() - began
+        self._calls.add(self._method, code, seconds)
+        level = _log.debug if code == "OK" else _log.info
+        level("call", method=self._method, code=code, ms=round(seconds * 1000, 2), actor=actor(), **facts)
+
+
+def _is_public(method: str) -> bool:
+    rule = PERMISSIONS.get(method)
+    return rule is not None and rule.public
+
+
+def to_status(error: errors.ResoluteError) -> status_pb2.Status:
+    """Builds the ``google.rpc.Status`` of an error, with its reason, metadata and violations."""
+    metadata = dict(error.metadata)
+    if error.resource:
+        metadata["resource"] = error.resource
+    info = error_details_pb2.ErrorInfo(reason=error.reason, domain=errors.DOMAIN, metadata=metadata)
+    details = [_packed(info)]
+    if error.violations:
+        violations = [
+            error_details_pb2.BadRequest.FieldViolation(field=v.field, description=v.description)
+            for v in error.violations
+        ]
+        details.append(_packed(error_details_pb2.BadRequest(field_violations=violations)))
+    code = grpc.StatusCode[error.status].value[0]
+    return status_pb2.Status(code=code, message=str(error), details=details)
+
+
+def _packed(message: Any) -> any_pb2.Any:
+    packed = any_pb2.Any()
+    packed.Pack(message)
+    return packed

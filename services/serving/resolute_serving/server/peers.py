@@ -1,0 +1,139 @@
+"""Channels from one service to the others. Services never import each other: they call each other here."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any
+
+import grpc
+from grpc_status import rpc_status
+
+from resolute import errors
+from resolute.rpc.interceptors import from_status
+from resolute_serving.context import current_trace
+from resolute_serving.server.interceptors import TRACE_HEADER
+
+DEFAULT_DEADLINE = 10.0
+"""Seconds that a call between services may take when its caller names no other limit."""
+
+_OPTIONS: tuple[tuple[str, str | int], ...] = (
+    (
+        "grpc.service_config",
+        json.dumps(
+            {
+                "methodConfig": [
+                    {
+                        "name": [{}],
+                        "retryPolicy": {
+                            "maxAttempts": 3,
+                            "initialBackoff": "0.05s",
+                            "maxBackoff": "1s",
+                            "backoffMultiplier": 3,
+                            "retryableStatusCodes": ["UNAVAILABLE"],
+                        },
+                    }
+                ]
+            }
+        ),
+    ),
+    ("grpc.keepalive_time_ms", 30_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.max_pings_without_data", 0),
+    ("grpc.max_reconnect_backoff_ms", 2_000),
+    ("grpc.enable_http_proxy", 0),
+)
+
+
+class Peers:
+    """The other services of the cluster, by name. One channel each, opened when first asked for.
+
+    Args:
+        addresses: ``host:port`` by service name; the entry ``*`` serves for every other.
+        token: Gives this service's own token.
+    """
+
+    def __init__(self, addresses: Mapping[str, str], *, token: Callable[[], str]) -> None:
+        self._addresses = addresses
+        self._token = token
+        self._channels: dict[str, grpc.aio.Channel] = {}
+
+    def channel(self, service: str) -> grpc.aio.Channel:
+        """The channel to a service.
+
+        Raises:
+            FailedPreconditionError: Its address was not configured.
+        """
+        address = self._addresses.get(service) or self._addresses.get("*")
+        if not address:
+            raise errors.FailedPreconditionError(
+                f"the address of the {service} service is not set; set RESOLUTE_{service.upper()}_ADDRESS"
+            )
+        if address not in self._channels:
+            interceptors = [_Unary(self._token), _Stream(self._token)]
+            self._channels[address] = grpc.aio.insecure_channel(
+                address, options=_OPTIONS, interceptors=interceptors
+            )
+        return self._channels[address]
+
+    async def close(self) -> None:
+        """Closes every channel."""
+        for channel in self._channels.values():
+            await channel.close()
+        self._channels.clear()
+
+
+def _complete(details: Any, token: str, deadline: float | None) -> grpc.aio.ClientCallDetails:
+    metadata = grpc.aio.Metadata(*(details.metadata or ()))
+    metadata.add(TRACE_HEADER, current_trace.get() or uuid.uuid4().hex)
+    metadata.add("authorization", f"Bearer {token}")
+    timeout = deadline if details.timeout is None else details.timeout
+    return grpc.aio.ClientCallDetails(
+        details.method, timeout, metadata, details.credentials, details.wait_for_ready
+    )
+
+
+class _Unary(grpc.aio.UnaryUnaryClientInterceptor):
+    def __init__(self, token: Callable[[], str]) -> None:
+        self._token = token
+
+    async def intercept_unary_unary(
+        self, continuation: Callable[..., Awaitable[Any]], client_call_details: Any, request: Any
+    ) -> Any:
+        call = await continuation(_complete(client_call_details, self._token(), DEFAULT_DEADLINE), request)
+        try:
+            return await call
+        except grpc.aio.AioRpcError as failure:
+            raise to_error(failure) from failure
+
+
+class _Stream(grpc.aio.UnaryStreamClientInterceptor):
+    def __init__(self, token: Callable[[], str]) -> None:
+        self._token = token
+
+    async def intercept_unary_stream(
+        self, continuation: Callable[..., Awaitable[Any]], client_call_details: Any, request: Any
+    ) -> AsyncIterator[Any]:
+        call = await continuation(_complete(client_call_details, self._token(), None), request)
+        return _stream_with_errors(call)
+
+
+async def _stream_with_errors(call: Any) -> AsyncIterator[Any]:
+    try:
+        async for response in call:
+            yield response
+    except grpc.aio.AioRpcError as failure:
+        raise to_error(failure) from failure
+    finally:
+        call.cancel()
+
+
+def to_error(failure: grpc.aio.AioRpcError) -> errors.ResoluteError:
+    """Turns a failed call into the error that the other service raised."""
+    status = rpc_status.from_call(failure)
+    if status is None:
+        kind = errors.BY_STATUS.get(failure.code().name, errors.InternalError)
+        return kind(failure.details() or failure.code().name)
+    return from_status(status, status_name=failure.code().name)

@@ -1,0 +1,67 @@
+"""What a service is to whoever starts it: alone by ``python -m``, or all together in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import grpc
+
+from resolute.contracts.clock import SYSTEM_CLOCK, Clock
+from resolute_serving.auth.tokens import RevokedTokens
+from resolute_serving.database.engine import Database
+from resolute_serving.server.peers import Peers
+
+
+@dataclass(frozen=True, kw_only=True)
+class Environment:
+    """What a service is given to live in."""
+
+    database_url: str
+    """URL of its database; empty for services that own none."""
+    data_directory: Path
+    """Where it may keep files of its own."""
+    peers: Peers
+    """The other services."""
+    cluster_id: str
+    """UUID of the cluster."""
+    clock: Clock = SYSTEM_CLOCK
+    """Tells the time."""
+    revoked: RevokedTokens = field(default_factory=RevokedTokens)
+    """What the verifier of this process reads, and the experiments service writes."""
+
+    def open_database(self, name: str) -> Database:
+        """Opens the database of the service ``name``."""
+        return Database(self.database_url, name=name)
+
+
+class Service(Protocol):
+    """One service of the platform, made by the ``create(environment)`` of its package."""
+
+    name: str
+    """Short name, such as ``metrics``."""
+    grpc_names: Sequence[str]
+    """Full names of its gRPC services, for health and reflection."""
+
+    def register(self, server: grpc.aio.Server) -> None:
+        """Adds its handlers to a server that has not started."""
+
+    async def start(self) -> None:
+        """Starts its background work. Called once, after the server listens."""
+
+    async def stop(self) -> None:
+        """Ends its watches and background work, closes its database. Called once, before the server stops."""
+
+
+@dataclass(frozen=True)
+class Blueprint:
+    """How to make a service, and where its migrations are."""
+
+    name: str
+    """Short name; also its schema on PostgreSQL."""
+    package: str
+    """Import package that holds ``migrations``; empty when it owns no database."""
+    create: Callable[[Environment], Service]
+    """Makes the service; the database must have its newest schema already."""

@@ -1,0 +1,153 @@
+"""What must hold after a search under fire, each as a check that says what is wrong."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import grpc
+from faults.harness.cluster_processes import Role, processes_of
+from faults.harness.journals import Point, RunJournal
+from faults.harness.reference import Completion, ReferenceRun
+from faults.harness.service_queries import channel_to, checkpoints_of, log_of, replay, reports_of
+from support.clusters.embedded import EmbeddedCluster
+
+from resolute_searcher.wire.log import operation_from
+
+_TIDY_SECONDS = 60.0
+"""How long processes and directories of runs may stay behind: what they hold is still being sent."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What there is to judge by."""
+
+    cluster: EmbeddedCluster
+    experiment: str
+    """UUID of the experiment."""
+    course: ReferenceRun
+    """How the search goes undisturbed."""
+    journals: Mapping[tuple[str, int], RunJournal]
+    """What the trials wrote down, by trial and run."""
+
+
+def violations(evidence: Evidence) -> list[str]:
+    """Checks everything and returns what does not hold."""
+    found = [*_endings(evidence), *_leaks(evidence)]
+    with channel_to(evidence.cluster) as channel:
+        for check in (_decisions, _reports, _checkpoints):
+            found += check(evidence, channel)
+    return found
+
+
+def _endings(evidence: Evidence) -> Iterator[str]:
+    """The experiment completed, and each of its trials."""
+    experiment = _one(evidence.cluster, "SELECT state FROM experiments")
+    if experiment != "COMPLETED":
+        yield f"the experiment is {experiment}"
+    states = Counter(state for (state,) in _rows(evidence.cluster, "SELECT state FROM trials"))
+    trials = len({completion.request_id for completion in evidence.course.completions})
+    if states != {"COMPLETED": trials}:
+        yield f"trials ended as {dict(states)}; all {trials} should be COMPLETED"
+
+
+def _leaks(evidence: Evidence) -> Iterator[str]:
+    """Nothing is left: no process, no directory of a run, no run without an end, no message, no slot."""
+    home = evidence.cluster.home
+    runs = home / "runs"
+
+    def left_over() -> list[str]:
+        processes = [victim for victim in processes_of(home) if victim.role is not Role.CONTROL_PLANE]
+        return [
+            *(f"{victim.role.value} {victim.identity.pid} still runs" for victim in processes),
+            *(f"the directory of run {path.name} is still there" for path in runs.iterdir()),
+        ]
+
+    yield from _settled(left_over)
+    unsettled = _one(evidence.cluster, "SELECT count(*) FROM runs WHERE outcome = 'UNSPECIFIED'")
+    if unsettled:
+        yield f"{unsettled} runs were never settled, and hold their slots"
+    unsent = _one(evidence.cluster, "SELECT count(*) FROM outbox")
+    if unsent:
+        yield f"{unsent} messages were never delivered"
+    for journal in evidence.journals.values():
+        if journal.processes != 1:
+            yield f"run {journal.run} of {journal.trial_id} was started {journal.processes} times"
+
+
+def _decisions(evidence: Evidence, channel: grpc.Channel) -> Iterator[str]:
+    """The recovered search is the fold of its log, and decided as if nothing had happened to it."""
+    replayed = replay(channel, evidence.experiment)
+    if not replayed.equal:
+        yield f"replayed, the log decides otherwise: {replayed.detail}"
+    completions = []
+    for entry in log_of(channel, evidence.experiment):
+        if entry.event.HasField("validation_completed"):
+            completed = entry.event.validation_completed
+            operations = tuple(operation_from(operation) for operation in entry.operations)
+            completions.append(
+                Completion(completed.request_id, completed.length, completed.metric, operations)
+            )
+    for number, (is_, should) in enumerate(zip(completions, evidence.course.completions, strict=False)):
+        if is_ != should:
+            yield f"completion {number} was {is_}; undisturbed it is {should}"
+            return
+    if len(completions) != len(evidence.course.completions):
+        yield f"{len(completions)} completions; undisturbed there are {len(evidence.course.completions)}"
+
+
+def _reports(evidence: Evidence, channel: grpc.Channel) -> Iterator[str]:
+    """Each report whose call returned arrived once; none arrived that was not made."""
+    arrived: dict[tuple[str, int], Counter[Point]] = {key: Counter() for key in evidence.journals}
+    for trial in {trial for trial, _ in evidence.journals}:
+        for report in reports_of(channel, trial):
+            arrived.setdefault((trial, report.run), Counter())[report.group, report.steps] += 1
+    for key, points in arrived.items():
+        journal = evidence.journals.get(key) or RunJournal(*key)
+        for kind, wrong in {
+            "lost": journal.made - points,
+            "doubled": Counter({point: times - 1 for point, times in points.items() if times > 1}),
+            "never made": points - journal.begun,
+        }.items():
+            if wrong:
+                yield f"reports of run {journal.run} of {journal.trial_id} were {kind}: {sorted(wrong)}"
+
+
+def _checkpoints(evidence: Evidence, channel: grpc.Channel) -> Iterator[str]:
+    """Each checkpoint whose call returned can be seen, and what can be seen is whole."""
+    seen = {
+        checkpoint.checkpoint_id: checkpoint for checkpoint in checkpoints_of(channel, evidence.experiment)
+    }
+    for journal in evidence.journals.values():
+        for uuid, steps in journal.stored.items():
+            if uuid not in seen:
+                yield f"checkpoint {uuid} of run {journal.run} of {journal.trial_id} at {steps} is gone"
+    for uuid, checkpoint in seen.items():
+        folder = evidence.cluster.home / "checkpoints" / uuid
+        for file in checkpoint.files:
+            path = folder / file.path
+            if not path.exists() or (path.is_file() and path.stat().st_size != file.size):
+                yield f"file {file.path} of checkpoint {uuid} is not as it was committed"
+        step = folder / "step"
+        if not step.exists() or step.read_text() != str(checkpoint.steps_completed):
+            yield f"checkpoint {uuid} does not hold step {checkpoint.steps_completed}"
+
+
+def _settled(left_over: Callable[[], list[str]]) -> list[str]:
+    """Waits until nothing is left over, and returns what is after all."""
+    deadline = time.monotonic() + _TIDY_SECONDS
+    while (left := left_over()) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    return left
+
+
+def _rows(cluster: EmbeddedCluster, query: str) -> list[tuple[object, ...]]:
+    with sqlite3.connect(f"file:{cluster.home}/databases/experiments.sqlite?mode=ro", uri=True) as connection:
+        return connection.execute(query).fetchall()
+
+
+def _one(cluster: EmbeddedCluster, query: str) -> object:
+    return _rows(cluster, query)[0][0]

@@ -1,0 +1,67 @@
+"""A person who pauses the search and lets it go on, as often as they like."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import grpc
+from support.clusters.embedded import eventually
+
+from resolute.api.experiments.v1 import experiments_service_pb2 as pb2
+from resolute.api.experiments.v1 import experiments_service_pb2_grpc
+from resolute.errors import FailedPreconditionError, ResoluteError, UnavailableError
+
+_MEAN_SECONDS_ACTIVE = 30.0
+_MEAN_SECONDS_PAUSED = 1.0
+
+
+class Pauser:
+    """Pauses and activates an experiment in turn, at random times.
+
+    Args:
+        channel: Speaks for the person.
+        experiment: UUID of the experiment; it is active.
+        dice: Decides when.
+    """
+
+    def __init__(self, channel: grpc.Channel, experiment: str, *, dice: random.Random) -> None:
+        self._stub = experiments_service_pb2_grpc.ExperimentsServiceStub(channel)
+        self._key = pb2.ExperimentKey(experiment_id=experiment)
+        self._dice = dice
+        self._wants_active = True
+        self._due = self._next()
+        self.pauses = 0
+        """How often they paused it."""
+
+    def tick(self) -> None:
+        """Changes their mind if it is time, and asks until they are answered."""
+        if time.monotonic() < self._due:
+            return
+        try:
+            if self._wants_active:
+                self._stub.PauseExperiment(pb2.PauseExperimentRequest(experiment=self._key))
+                self.pauses += 1
+            else:
+                self._stub.ActivateExperiment(pb2.ActivateExperimentRequest(experiment=self._key))
+        except ResoluteError:
+            return  # Nobody answers. It may have been done all the same: asking again does no harm.
+        self._wants_active = not self._wants_active
+        self._due = self._next()
+
+    def leave(self) -> None:
+        """Lets it go on for good, unless it has ended; the services are up."""
+        eventually(self._activated, what="somebody to activate the experiment")
+
+    def _activated(self) -> bool:
+        try:
+            self._stub.ActivateExperiment(pb2.ActivateExperimentRequest(experiment=self._key))
+        except FailedPreconditionError:
+            return True
+        except UnavailableError:
+            return False
+        return True
+
+    def _next(self) -> float:
+        mean = _MEAN_SECONDS_ACTIVE if self._wants_active else _MEAN_SECONDS_PAUSED
+        return time.monotonic() + self._dice.expovariate(1 / mean)

@@ -1,0 +1,71 @@
+"""What the search decides when nobody disturbs it, if its operations complete in the order of their issue."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from resolute_searcher.engine.search import Search, start
+from resolute_searcher.log.events import TrialCreated, ValidationCompleted
+from resolute_searcher.log.operations import Create, Operation, ValidateAfter
+from resolute_searcher.spec.search import SearchSpec
+
+
+@dataclass(frozen=True)
+class Completion:
+    """An operation that completes, and what the search makes of it."""
+
+    request_id: str
+    length: int
+    metric: float
+    operations: tuple[Operation, ...]
+
+
+@dataclass(frozen=True)
+class ReferenceRun:
+    """How a search goes."""
+
+    first: tuple[Operation, ...]
+    """What it decides when it begins."""
+    completions: tuple[Completion, ...]
+    """The completions, in order."""
+
+
+def undisturbed(spec: SearchSpec, metric: Callable[[Any, int], float]) -> ReferenceRun:
+    """Plays a search by itself, without services or processes.
+
+    Args:
+        spec: The search.
+        metric: The metric of some hyperparameters at a length.
+    """
+    search, entry = start(spec)
+    hparams: dict[str, Any] = {}
+    waiting: deque[ValidateAfter] = deque()
+    _enqueue(search, entry.operations, waiting, hparams)
+    completions: list[Completion] = []
+    while waiting:
+        operation = waiting.popleft()
+        value = metric(hparams[operation.request_id], operation.length)
+        completed = search.record(ValidationCompleted(operation.request_id, value, operation.length))
+        assert completed is not None
+        completions.append(
+            Completion(operation.request_id, operation.length, value, tuple(completed.operations))
+        )
+        _enqueue(search, completed.operations, waiting, hparams)
+    return ReferenceRun(first=tuple(entry.operations), completions=tuple(completions))
+
+
+def _enqueue(
+    search: Search,
+    operations: Sequence[Operation],
+    waiting: deque[ValidateAfter],
+    hparams: dict[str, Any],
+) -> None:
+    for operation in operations:
+        if isinstance(operation, Create):
+            hparams[operation.request_id] = operation.hparams
+            search.record(TrialCreated(operation.request_id))
+        elif isinstance(operation, ValidateAfter):
+            waiting.append(operation)

@@ -1,0 +1,87 @@
+"""What the harness asks the services of an embedded cluster."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import grpc
+from support.clusters.embedded import EmbeddedCluster
+
+from resolute.api.checkpoints.v1 import checkpoint_pb2, checkpoints_service_pb2, checkpoints_service_pb2_grpc
+from resolute.api.metrics.v1 import metrics_service_pb2, metrics_service_pb2_grpc
+from resolute.api.searcher.v1 import search_pb2, searcher_service_pb2, searcher_service_pb2_grpc
+from resolute.rpc.channel import open_channel
+
+_PAGE = 1000
+
+
+@contextmanager
+def channel_to(cluster: EmbeddedCluster) -> Iterator[grpc.Channel]:
+    """A channel that speaks for the operator. The cluster was up once: its address lasts over restarts."""
+    content = json.loads((cluster.home / "endpoint.json").read_text())
+    token = Path(content["token_path"]).read_text().strip()
+    with open_channel(content["address"], token=lambda: token) as channel:
+        yield channel
+
+
+def search(channel: grpc.Channel, search_id: str) -> search_pb2.Search:
+    """The state of a search."""
+    stub = searcher_service_pb2_grpc.SearcherServiceStub(channel)
+    return stub.GetSearch(searcher_service_pb2.GetSearchRequest(search_id=search_id)).search
+
+
+def replay(channel: grpc.Channel, search_id: str) -> searcher_service_pb2.ReplaySearchResponse:
+    """Decides the log of a search again."""
+    stub = searcher_service_pb2_grpc.SearcherServiceStub(channel)
+    return stub.ReplaySearch(searcher_service_pb2.ReplaySearchRequest(search_id=search_id))
+
+
+def log_of(channel: grpc.Channel, search_id: str) -> list[searcher_service_pb2.LoggedEvent]:
+    """The log of a search."""
+    stub = searcher_service_pb2_grpc.SearcherServiceStub(channel)
+    entries: list[searcher_service_pb2.LoggedEvent] = []
+    token = ""
+    while True:
+        request = searcher_service_pb2.ListEventsRequest(
+            search_id=search_id, page_size=_PAGE, page_token=token
+        )
+        response = stub.ListEvents(request)
+        entries += response.entries
+        token = response.next_page_token
+        if not token:
+            return entries
+
+
+def reports_of(channel: grpc.Channel, trial_id: str) -> list[metrics_service_pb2.Report]:
+    """Every report of a trial, those of superseded runs too."""
+    stub = metrics_service_pb2_grpc.MetricsServiceStub(channel)
+    reports: list[metrics_service_pb2.Report] = []
+    token = ""
+    while True:
+        request = metrics_service_pb2.ListReportsRequest(
+            trial_id=trial_id, page_size=_PAGE, page_token=token, include_superseded=True
+        )
+        response = stub.ListReports(request)
+        reports += response.reports
+        token = response.next_page_token
+        if not token:
+            return reports
+
+
+def checkpoints_of(channel: grpc.Channel, experiment_id: str) -> list[checkpoint_pb2.Checkpoint]:
+    """Every checkpoint of an experiment that anyone can see."""
+    stub = checkpoints_service_pb2_grpc.CheckpointsServiceStub(channel)
+    found: list[checkpoint_pb2.Checkpoint] = []
+    token = ""
+    while True:
+        request = checkpoints_service_pb2.ListCheckpointsRequest(
+            experiment_id=experiment_id, page_size=_PAGE, page_token=token
+        )
+        response = stub.ListCheckpoints(request)
+        found += response.checkpoints
+        token = response.next_page_token
+        if not token:
+            return found

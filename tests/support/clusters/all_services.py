@@ -1,0 +1,119 @@
+"""All services on one server, for tests of what the experiments service does with the others."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import grpc
+import yaml
+from support.services.in_process import Running, serving
+
+from resolute.api.experiments.v1 import (
+    cluster_service_pb2_grpc,
+    experiment_pb2,
+    experiments_service_pb2,
+    experiments_service_pb2_grpc,
+    trials_service_pb2,
+    trials_service_pb2_grpc,
+)
+from resolute.contracts.clock import SYSTEM_CLOCK, Clock
+from resolute_embedded.blueprints import BLUEPRINTS
+from resolute_experiments.service import ExperimentsService
+from resolute_serving.context import Role
+from resolute_serving.database.engine import Database, Work
+
+T = TypeVar("T")
+CONFIG: dict[str, Any] = {
+    "name": "test",
+    "entrypoint": "sleep 600",
+    "hyperparameters": {"x": {"type": "double", "minval": 0.0, "maxval": 1.0}},
+    "searcher": {"name": "random", "metric": "loss", "max_length": {"batches": 4}, "max_trials": 3},
+}
+
+
+@dataclass(frozen=True)
+class Platform:
+    """Running services, and calls of a person."""
+
+    running: Running
+    channel: grpc.aio.Channel
+    token: str
+
+    @property
+    def experiments(self) -> Any:
+        """Stub of ExperimentsService."""
+        return experiments_service_pb2_grpc.ExperimentsServiceStub(self.channel)
+
+    @property
+    def trials(self) -> Any:
+        """Stub of TrialsService."""
+        return trials_service_pb2_grpc.TrialsServiceStub(self.channel)
+
+    @property
+    def cluster(self) -> Any:
+        """Stub of ClusterService."""
+        return cluster_service_pb2_grpc.ClusterServiceStub(self.channel)
+
+    @property
+    def service(self) -> ExperimentsService:
+        """The experiments service itself, for tests that look into it."""
+        return next(one for one in self.running.services if isinstance(one, ExperimentsService))
+
+    @property
+    def database(self) -> Database:
+        """Its database."""
+        return self.service._core.database
+
+    async def read(self, work: Work[T]) -> T:
+        """Reads its database."""
+        return await self.database.read(work)
+
+    async def create(self, *, paused: bool = False, **config: Any) -> experiment_pb2.Experiment:
+        """Submits an experiment without code: ``CONFIG`` with changes."""
+        header = experiments_service_pb2.CreateExperimentRequest.Header(
+            request_id=str(uuid.uuid4()), config_yaml=yaml.safe_dump({**CONFIG, **config}), paused=paused
+        )
+        requests = [experiments_service_pb2.CreateExperimentRequest(header=header)]
+        # Peers, whose channel this is, stream no requests: their interceptors leave this call alone.
+        metadata = (("authorization", f"Bearer {self.token}"),)
+        created = await self.experiments.CreateExperiment(iter(requests), metadata=metadata)
+        return cast("experiment_pb2.Experiment", created.experiment)
+
+    async def get(self, number: int) -> experiment_pb2.Experiment:
+        """An experiment with its config."""
+        key = experiments_service_pb2.ExperimentKey(number=number)
+        request = experiments_service_pb2.GetExperimentRequest(experiment=key)
+        return cast("experiment_pb2.Experiment", (await self.experiments.GetExperiment(request)).experiment)
+
+    async def watch(self, number: int) -> AsyncIterator[experiment_pb2.Experiment]:
+        """Follows an experiment, to its end."""
+        key = experiments_service_pb2.ExperimentKey(number=number)
+        request = experiments_service_pb2.WatchExperimentRequest(experiment=key)
+        async for response in self.experiments.WatchExperiment(request):
+            if response.HasField("experiment"):
+                yield response.experiment
+
+    async def trials_of(self, number: int) -> list[experiment_pb2.Trial]:
+        """The trials of an experiment."""
+        key = experiments_service_pb2.ExperimentKey(number=number)
+        response = await self.trials.ListTrials(trials_service_pb2.ListTrialsRequest(experiment=key))
+        return list(response.trials)
+
+
+@asynccontextmanager
+async def platform(
+    tmp_path: Path, *, role: Role = Role.EDITOR, clock: Clock = SYSTEM_CLOCK
+) -> AsyncIterator[Platform]:
+    """Serves every service until the block ends."""
+    async with serving(BLUEPRINTS, tmp_path, clock=clock) as running:
+        token = running.user_token(role=role)
+        channel = running.channel(token)
+        try:
+            yield Platform(running, channel, token)
+        finally:
+            await channel.close()

@@ -1,0 +1,117 @@
+"""A whole cluster for end-to-end tests: `resolute up` in a home of its own, driven by the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from resolute.client import Determined
+from resolute.client.connection.home import HOME_VARIABLE
+
+T = TypeVar("T")
+_BIN = Path(sys.executable).parent
+
+
+@dataclass
+class EmbeddedCluster:
+    """One home, and the process that serves it."""
+
+    home: Path
+    """$RESOLUTE_HOME."""
+    slots: int = 2
+    """Slots that `up` is given."""
+    environment: dict[str, str] = field(default_factory=dict)
+    """More variables for `up` and for commands."""
+
+    def variables(self) -> dict[str, str]:
+        """The environment of every command."""
+        base = {k: v for k, v in os.environ.items() if not k.startswith(("DET_", "RESOLUTE_"))}
+        return {**base, "RESOLUTE_HOME": str(self.home), "OMP_NUM_THREADS": "1", **self.environment}
+
+    def up(self) -> None:
+        """Starts the cluster and waits until it serves."""
+        self.run("resolute", "up", "--detach", "--slots", str(self.slots), timeout=90)
+
+    def down(self) -> None:
+        """Stops it, if it runs."""
+        self.run("resolute", "down", check=False, timeout=90)
+
+    def kill(self) -> None:
+        """Ends the control plane as a crash would, and waits until it is gone."""
+        pid = json.loads((self.home / "endpoint.json").read_text())["pid"]
+        os.kill(pid, signal.SIGKILL)
+        eventually(lambda: not Path(f"/proc/{pid}/cmdline").exists() or not cmdline(pid), what="the kill")
+
+    def run(
+        self, *command: str, cwd: Path | None = None, check: bool = True, timeout: float = 60
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs a command of the installed distribution and returns what it said."""
+        result = subprocess.run(
+            [str(_BIN / command[0]), *command[1:]],
+            cwd=cwd,
+            env=self.variables(),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=timeout,
+        )
+        if check and result.returncode != 0:
+            raise AssertionError(
+                f"{' '.join(command)} exited with {result.returncode}\n{result.stdout}\n{result.stderr}"
+            )
+        return result
+
+    def det(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+        """Runs `det`."""
+        return self.run("det", *arguments, **options)
+
+    def client(self) -> Determined:
+        """Opens a connection, for tests that ask often: each command takes half a second to start."""
+        with pytest.MonkeyPatch.context() as environment:
+            environment.setenv(HOME_VARIABLE, str(self.home))
+            return Determined()
+
+    def json(self, *arguments: str) -> Any:
+        """Runs `det … --json` and returns what it printed."""
+        return json.loads(self.det(*arguments, "--json").stdout)
+
+
+def cmdline(pid: int) -> bytes:
+    """The command line of a process; empty for one that has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
+
+
+def eventually(condition: Callable[[], T], *, what: str, timeout: float = 60.0) -> T:
+    """Waits until a condition holds and returns its value."""
+    deadline = time.monotonic() + timeout
+    while True:
+        if value := condition():
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited {timeout:.0f} s in vain for {what}")
+        time.sleep(0.1)
+
+
+@contextmanager
+def embedded(home: Path, *, slots: int = 2, **environment: str) -> Iterator[EmbeddedCluster]:
+    """Serves a home until the block ends, and leaves nothing running."""
+    cluster = EmbeddedCluster(home, slots=slots, environment=environment)
+    cluster.up()
+    try:
+        yield cluster
+    finally:
+        cluster.down()

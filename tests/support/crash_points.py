@@ -1,0 +1,65 @@
+"""A process that is killed at one of its steps."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+
+class Steps:
+    """Counts the steps of a process, and kills it at one of them."""
+
+    def __init__(self, fatal: int) -> None:
+        self._left = fatal
+
+    def __call__(self) -> None:
+        self._left -= 1
+        if self._left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def around(self, owner: type | ModuleType, name: str) -> None:
+        """Makes a method or a function a step: one may die before it, and after it."""
+        method = getattr(owner, name)
+        if asyncio.iscoroutinefunction(method):
+
+            @functools.wraps(method)
+            async def later(*arguments: Any, **options: Any) -> Any:
+                self()
+                result = await method(*arguments, **options)
+                self()
+                return result
+
+            setattr(owner, name, later)
+            return
+
+        @functools.wraps(method)
+        def now(*arguments: Any, **options: Any) -> Any:
+            self()
+            result = method(*arguments, **options)
+            self()
+            return result
+
+        setattr(owner, name, now)
+
+
+def run_in_child(work: Callable[[], object]) -> int:
+    """Does it in a process of its own; returns its status, or the signal that ended it below zero."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    status = 1
+    try:
+        work()
+        status = 0
+    except BaseException:  # noqa: BLE001 - the parent is told by the status
+        traceback.print_exc()
+        sys.stderr.flush()
+    finally:
+        os._exit(status)

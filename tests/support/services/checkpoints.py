@@ -1,0 +1,172 @@
+"""The registry over a real database and a real directory, with a clock that tests move."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from support.clocks import ManualClock
+
+from resolute_checkpoints.blobs.factory import StoreFactory
+from resolute_checkpoints.blobs.workers import BlobWorkers
+from resolute_checkpoints.domain.checkpoint import Checkpoint, DirectoryStorage, File, Owner, State
+from resolute_checkpoints.domain.manifest import Manifest
+from resolute_checkpoints.registry.checkpoints import Begin, Commit, Registry
+from resolute_checkpoints.registry.downloads import Reading
+from resolute_checkpoints.retention.collector import Collector
+from resolute_checkpoints.retention.deletion import Deletions
+from resolute_checkpoints.retention.remover import Remover
+from resolute_checkpoints.settings import CheckpointSettings
+from resolute_checkpoints.store import records
+from resolute_serving.context import Principal, ServiceAccount, TrialRun
+from resolute_serving.database.engine import Database
+
+SERVICE = ServiceAccount("experiments")
+EXPERIMENT = str(uuid.UUID(int=100))
+TRIAL = str(uuid.UUID(int=200))
+CONTENT = {"model.pt": b"weights", "d/optimizer.pt": b"moments"}
+
+
+def token(
+    *,
+    trial_id: str = TRIAL,
+    run: int = 1,
+    experiment_id: str = EXPERIMENT,
+    workspace: str = "vision",
+) -> TrialRun:
+    """Whom a trial's processes are."""
+    return TrialRun(
+        trial_id=trial_id, run=run, experiment_id=experiment_id, allocation_id="a", workspace=workspace
+    )
+
+
+def new_id() -> str:
+    return str(uuid.uuid4())
+
+
+@dataclass
+class RegistryHarness:
+    """Everything of the service below its handlers."""
+
+    root: Path
+    clock: ManualClock
+    database: Database
+    registry: Registry
+    deletions: Deletions
+    reading: Reading
+    collector: Collector
+    remover: Remover
+
+    def place(self, checkpoint_id: str) -> Path:
+        """Where the files of a checkpoint lie."""
+        return self.root / checkpoint_id
+
+    def write(self, checkpoint_id: str, content: Mapping[str, bytes]) -> list[File]:
+        """Puts files where a trial would, and lists them."""
+        for path, data in content.items():
+            target = self.place(checkpoint_id) / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+        return [File(path, len(data)) for path, data in content.items()]
+
+    async def begin(
+        self,
+        checkpoint_id: str | None = None,
+        *,
+        trial_id: str = TRIAL,
+        run: int = 1,
+        experiment_id: str = EXPERIMENT,
+        workspace: str = "vision",
+    ) -> str:
+        """Begins a checkpoint."""
+        owner = Owner(trial_id=trial_id, experiment_id=experiment_id, run=run, workspace=workspace)
+        storage = DirectoryStorage(str(self.root))
+        begun = await self.registry.begin(
+            Begin(checkpoint_id=checkpoint_id or new_id(), owner=owner, storage=storage)
+        )
+        return begun.checkpoint_id
+
+    async def commit(
+        self,
+        checkpoint_id: str,
+        content: Mapping[str, bytes] = CONTENT,
+        *,
+        steps: int = 1,
+        run: int = 1,
+        metadata: Mapping[str, Any] | None = None,
+        principal: Principal = SERVICE,
+    ) -> Checkpoint:
+        """Commits a checkpoint whose files were written before."""
+        files = [File(path, len(data)) for path, data in content.items()]
+        manifest = Manifest.checked(files, {"steps_completed": steps, **(metadata or {})})
+        return await self.registry.commit(
+            Commit(checkpoint_id=checkpoint_id, run=run, manifest=manifest), principal=principal
+        )
+
+    async def store(
+        self,
+        content: Mapping[str, bytes] = CONTENT,
+        *,
+        steps: int = 1,
+        run: int = 1,
+        trial_id: str = TRIAL,
+        experiment_id: str = EXPERIMENT,
+        workspace: str = "vision",
+        metadata: Mapping[str, Any] | None = None,
+    ) -> str:
+        """Begins, writes and commits a checkpoint."""
+        checkpoint_id = await self.begin(
+            trial_id=trial_id, run=run, experiment_id=experiment_id, workspace=workspace
+        )
+        self.write(checkpoint_id, content)
+        await self.commit(checkpoint_id, content, steps=steps, run=run, metadata=metadata)
+        return checkpoint_id
+
+    async def state(self, checkpoint_id: str) -> State:
+        """The state of a checkpoint, as the platform sees it."""
+        return (await self.registry.get(checkpoint_id, principal=SERVICE)).state
+
+    async def listed(self, *states: State, trial_id: str = TRIAL, experiment_id: str = "") -> list[str]:
+        """Identifiers of a list."""
+        query = records.Query(
+            states=states or (State.COMPLETED, State.PARTIALLY_DELETED),
+            trial_id="" if experiment_id else trial_id,
+            experiment_id=experiment_id,
+        )
+        page = await self.registry.page(query, after=None, size=1000)
+        return [checkpoint.checkpoint_id for checkpoint in page.checkpoints]
+
+
+@asynccontextmanager
+async def registry_harness(
+    database_url: str, root: Path, *, clock: ManualClock | None = None, stores: StoreFactory | None = None
+) -> AsyncIterator[RegistryHarness]:
+    """Puts the parts together, and takes them apart."""
+    clock = clock or ManualClock()
+    database = Database(database_url, name="checkpoints")
+    stores = stores or StoreFactory()
+    workers, removal_workers = BlobWorkers(name="blobs", threads=4), BlobWorkers(name="removal", threads=2)
+    remover = Remover(database=database, stores=stores, workers=removal_workers, clock=clock)
+    try:
+        yield RegistryHarness(
+            root=root,
+            clock=clock,
+            database=database,
+            registry=Registry(
+                database=database, stores=stores, workers=workers, remover=remover, clock=clock
+            ),
+            deletions=Deletions(database=database, remover=remover, clock=clock),
+            reading=Reading(database=database, stores=stores, workers=workers),
+            collector=Collector(
+                database=database, remover=remover, clock=clock, settings=CheckpointSettings()
+            ),
+            remover=remover,
+        )
+    finally:
+        workers.close()
+        removal_workers.close()
+        database.close()

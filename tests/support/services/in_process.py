@@ -1,0 +1,113 @@
+"""Real services on a real server for wire tests: migrated databases, signed tokens, loopback."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from support.ports import free_port
+
+from resolute.contracts.clock import SYSTEM_CLOCK, Clock
+from resolute_serving.auth.tokens import StaticKeys, TokenSigner, TokenVerifier
+from resolute_serving.context import Role, ServiceAccount, TrialRun, User
+from resolute_serving.database import migrations
+from resolute_serving.database.engine import create_engine
+from resolute_serving.server.grpc_server import Server, ServerSettings
+from resolute_serving.server.peers import Peers
+from resolute_serving.server.service import Blueprint, Environment, Service
+
+TOKEN_SECONDS = 3600.0
+
+
+@dataclass(frozen=True)
+class Running:
+    """Services that listen."""
+
+    address: str
+    """``host:port``."""
+    signer: TokenSigner
+    """Issues tokens that the services accept."""
+    services: Sequence[Service]
+    """The services, in the order of their blueprints."""
+
+    def user_token(self, *, role: Role = Role.ADMIN, name: str = "ada") -> str:
+        """A token of a person."""
+        return self.signer.user(User(name=name, role=role), ttl=TOKEN_SECONDS)
+
+    def service_token(self, name: str = "experiments") -> str:
+        """A token of another service."""
+        return self.signer.service(ServiceAccount(name=name), ttl=TOKEN_SECONDS)
+
+    def trial_token(self, run: TrialRun) -> str:
+        """A token of a run."""
+        return self.signer.trial(run, ttl=TOKEN_SECONDS)
+
+    def channel(self, token: str) -> grpc.aio.Channel:
+        """An asyncio channel whose calls carry ``token`` and raise typed errors; close it after use."""
+        return Peers({"*": self.address}, token=lambda: token).channel("*")
+
+
+@asynccontextmanager
+async def serving(
+    blueprints: Sequence[Blueprint],
+    tmp_path: Path,
+    *,
+    clock: Clock = SYSTEM_CLOCK,
+    addresses: Mapping[str, str] | None = None,
+    database_url: str = "",
+    key: Ed25519PrivateKey | None = None,
+    port: int = 0,
+) -> AsyncIterator[Running]:
+    """Serves blueprints on one port of loopback until the block ends.
+
+    Args:
+        blueprints: What to serve.
+        tmp_path: Where databases and data lie; a second call on it finds what the first one left.
+        clock: The services' clock; tokens always follow the machine's.
+        addresses: Services that run elsewhere, by name; the others are looked for on this server.
+        database_url: Database of a single blueprint; an SQLite file each by default.
+        key: Signs tokens; a fresh one by default.
+        port: Port to listen on, for servers that come back; zero for a free one.
+    """
+    cluster_id = str(uuid.uuid5(uuid.NAMESPACE_URL, "resolute:test"))
+    signer = TokenSigner(key or Ed25519PrivateKey.generate(), cluster_id=cluster_id, clock=SYSTEM_CLOCK)
+    token = signer.service(ServiceAccount(name="embedded"), ttl=TOKEN_SECONDS)
+    port = port or free_port()
+    address = f"127.0.0.1:{port}"
+    peers = Peers({"*": address, **(addresses or {})}, token=lambda: token)
+    services = []
+    for blueprint in blueprints:
+        url = database_url or f"sqlite:///{tmp_path / blueprint.name}.sqlite"
+        if blueprint.package:
+            _migrate(blueprint, url)
+        environment = Environment(
+            database_url=url if blueprint.package else "",
+            data_directory=tmp_path / "data" / blueprint.name,
+            peers=peers,
+            cluster_id=cluster_id,
+            clock=clock,
+        )
+        services.append(blueprint.create(environment))
+    verifier = TokenVerifier(
+        StaticKeys({signer.key_id: signer.public_key}), cluster_id=cluster_id, clock=SYSTEM_CLOCK
+    )
+    server = Server(services, verifier=verifier, settings=ServerSettings(port=port, grace=0.5))
+    await server.start()
+    try:
+        yield Running(address=address, signer=signer, services=services)
+    finally:
+        await server.stop()
+        await peers.close()
+
+
+def _migrate(blueprint: Blueprint, url: str) -> None:
+    engine = create_engine(url, name=blueprint.name, writes=True)
+    try:
+        migrations.upgrade(engine, package=blueprint.package, schema=blueprint.name)
+    finally:
+        engine.dispose()

@@ -1,0 +1,36 @@
+"""Failures are retried at a growing pause, and said once."""
+
+from __future__ import annotations
+
+import structlog
+
+from resolute.errors import UnavailableError
+from resolute_experiments.backoff import PAUSES_SECONDS, Backoff
+
+
+def test_an_outage_is_one_line_however_often_it_is_met() -> None:
+    with structlog.testing.capture_logs() as lines:
+        attempts = Backoff(structlog.get_logger(), "a step failed", experiment="e")
+        pauses = [attempts.failed(UnavailableError("away")) for _ in range(7)]
+    assert pauses == [*PAUSES_SECONDS, PAUSES_SECONDS[-1], PAUSES_SECONDS[-1]]
+    (line,) = lines
+    assert (line["experiment"], line["reason"], line["exc_info"]) == ("e", "UnavailableError: away", None)
+
+
+def test_another_failure_is_said_and_a_defect_with_its_traceback() -> None:
+    defect = ValueError("a defect")
+    with structlog.testing.capture_logs() as lines:
+        attempts = Backoff(structlog.get_logger(), "a step failed")
+        attempts.failed(UnavailableError("away"))
+        attempts.failed(defect)
+        attempts.failed(defect)
+    assert [line["exc_info"] for line in lines] == [None, defect]
+
+
+def test_success_begins_anew() -> None:
+    with structlog.testing.capture_logs() as lines:
+        attempts = Backoff(structlog.get_logger(), "a step failed")
+        attempts.failed(UnavailableError("away"))
+        attempts.succeeded()
+        assert attempts.failed(UnavailableError("away")) == PAUSES_SECONDS[0]
+    assert len(lines) == 2

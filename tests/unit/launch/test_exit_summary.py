@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+from support.clocks import ManualClock
+
+from resolute.contracts.run.directory import Flags, RunDirectory
+from resolute.contracts.run.exit_record import ExitRecord
+from resolute.contracts.spool_format import Line, Stdtype
+from resolute_launch.ranks.failures import (
+    OutputTail,
+    RankFailure,
+    describe,
+    first_rank_failure,
+    record_rank_failure,
+)
+from resolute_launch.supervisor import exit_summary
+from resolute_launch.supervisor.exit_summary import Observations
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    directory = RunDirectory(tmp_path / "run")
+    directory.prepare()
+    return directory
+
+
+def words(*lines: str, stdtype: Stdtype = Stdtype.STDERR) -> OutputTail:
+    said = OutputTail()
+    said.add([Line(0.0, stdtype, line.encode()) for line in lines])
+    return said
+
+
+def ended(run: RunDirectory, code: int, seen: Observations, said: OutputTail | None = None) -> ExitRecord:
+    return exit_summary.ended(
+        code,
+        seen,
+        run=run,
+        flags=Flags(run.flags_file),
+        words=said or OutputTail(),
+        clock=ManualClock(5.0),
+    )
+
+
+def test_a_run_that_did_its_work_has_nothing_to_explain(run: RunDirectory) -> None:
+    record = ended(run, 0, Observations(hook_finished=True, released=True))
+    assert record == ExitRecord(exit_code=0, end_time=5.0)
+
+
+def test_a_run_failed_when_its_first_rank_did_though_its_processes_ended_later(
+    run: RunDirectory,
+) -> None:
+    seen = Observations(hook_finished=True, released=True)
+    assert ended(run, 1, seen).end_time == 5.0
+    for rank, time in ((0, 4.0), (1, 3.0)):
+        record_rank_failure(run, RankFailure(rank=rank, exit_code=1, time=time))
+    assert ended(run, 1, seen).end_time == 3.0
+    assert ended(run, 0, seen).end_time == 5.0
+
+
+def test_an_acknowledgement_counts_with_and_without_a_signal(run: RunDirectory) -> None:
+    Flags(run.flags_file).acknowledge()
+    assert ended(run, 0, Observations(released=True)).acknowledged
+
+
+def test_a_failure_after_force_is_explained_by_the_force(run: RunDirectory) -> None:
+    seen = Observations(released=True, preempted=True, forced="it took too long")
+    record = ended(run, 143, seen, words("Traceback"))
+    assert (record.failure, record.acknowledged) == ("it took too long", False)
+
+
+def test_leaving_well_only_at_sigterm_is_leaving_because_of_the_signal(run: RunDirectory) -> None:
+    forced = "it took too long"
+    assert ended(run, 0, Observations(released=True, preempted=True, forced=forced)).acknowledged
+    assert not ended(run, 0, Observations(released=True, forced=forced)).acknowledged
+
+
+def test_an_obstacle_keeps_a_run_from_starting() -> None:
+    record = exit_summary.never_started(Observations(start_failure="no disk"), clock=ManualClock(5.0))
+    assert record == ExitRecord(exit_code=1, failure="no disk", failed_before_entrypoint=True, end_time=5.0)
+
+
+def test_a_run_that_was_preempted_before_it_began_has_obeyed() -> None:
+    record = exit_summary.never_started(Observations(preempted=True), clock=ManualClock(5.0))
+    assert record == ExitRecord(exit_code=0, acknowledged=True, end_time=5.0)
+
+
+def test_a_run_that_was_killed_before_it_began_has_not() -> None:
+    seen = Observations(preempted=True, forced="killed")
+    assert exit_summary.never_started(seen, clock=ManualClock()).exit_code == 137
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ({"reason": "INVALID_HP"}, "INVALID_HP"),
+        ({"reason": "EXITED_REASON_INIT_INVALID_HP"}, "INIT_INVALID_HP"),
+        ({"reason": "EARLY_EXIT_REASON_USER_REQUESTED_STOP"}, "USER_REQUESTED_STOP"),
+        ({"reason": "NO_SUCH_REASON"}, ""),
+        ({}, ""),
+        ([], ""),
+    ],
+)
+def test_early_exits_are_told_by_names_of_the_contract(
+    run: RunDirectory, content: object, reason: str
+) -> None:
+    run.early_exit_file.write_text(json.dumps(content))
+    assert exit_summary.early_exit(run) == reason
+
+
+def test_a_file_that_is_cut_off_gives_no_early_exit(run: RunDirectory) -> None:
+    assert exit_summary.early_exit(run) == ""
+    run.early_exit_file.write_text('{"rea')
+    assert exit_summary.early_exit(run) == ""
+
+
+def test_the_last_forty_lines_are_kept_of_each_rank() -> None:
+    said = words(*(f"[rank={i % 2}] line {i}" for i in range(200)))
+    assert said.of(1).splitlines() == [f"line {i}" for i in range(121, 200, 2)]
+
+
+def test_who_says_nothing_of_itself_is_explained_by_what_all_said() -> None:
+    assert words("something broke").of(3) == "something broke"
+    assert words("on stdout", stdtype=Stdtype.STDOUT).of(None) == "on stdout"
+
+
+def test_very_long_last_words_are_cut() -> None:
+    said = words(*["x" * 8000] * 10)
+    assert len(said.of(None)) < 17_000
+    assert said.of(None).startswith("…")
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        (1, "ended with exit code 1"),
+        (127, "command not found"),
+        (128 + signal.SIGSEGV, "was ended by SIGSEGV"),
+        (137, "run out of memory"),
+        (255, "ended with exit code 255"),
+    ],
+)
+def test_exit_codes_are_put_into_words(code: int, text: str) -> None:
+    assert text in describe(code, OutputTail(), None)
+
+
+def test_the_rank_that_failed_first_is_named(run: RunDirectory) -> None:
+    record_rank_failure(run, RankFailure(rank=3, exit_code=7, time=1.0))
+    record_rank_failure(run, RankFailure(rank=0, exit_code=143, time=2.0))
+    said = words("[rank=0] terminated", "[rank=3] the real reason")
+    assert describe(1, said, first_rank_failure(run)) == "rank 3 ended with exit code 7\nthe real reason"
+
+
+def test_ranks_that_were_started_again_speak_by_their_latest_failure(run: RunDirectory) -> None:
+    for rank, time, attempt in ((3, 1.0, 0), (1, 6.0, 1), (2, 5.0, 1)):
+        record_rank_failure(run, RankFailure(rank=rank, exit_code=7, time=time, attempt=attempt))
+    first = first_rank_failure(run)
+    assert first is not None
+    assert first.rank == 2

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+
+import pytest
+from support.clocks import ManualClock
+
+from resolute.errors import (
+    DeadlineError,
+    InternalError,
+    NotFoundError,
+    RunSupersededError,
+    UnauthenticatedError,
+    UnavailableError,
+)
+from resolute_launch.control_plane.outage_timeout import (
+    OutageTimeout,
+    backoff_intervals,
+    call_through_outages,
+)
+
+
+class Eager(threading.Event):
+    """An event whose waits take no time, as if they were over."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self._clock.advance(timeout or 0.0)
+        return self.is_set()
+
+
+def failing(*failures: Exception) -> Callable[[], str]:
+    answers = iter(failures)
+
+    def call() -> str:
+        for failure in answers:
+            raise failure
+        return "answer"
+
+    return call
+
+
+def attempt(call: Callable[[], str], *, seconds: float = 60.0) -> tuple[str, OutageTimeout]:
+    clock = ManualClock()
+    patience = OutageTimeout(seconds, clock=clock)
+    return call_through_outages(call, patience=patience, stop=Eager(clock), purpose="testing"), patience
+
+
+def test_an_absence_is_waited_out() -> None:
+    call = failing(UnavailableError("away"), DeadlineError("slow"), UnauthenticatedError("expired"))
+    assert attempt(call)[0] == "answer"
+
+
+@pytest.mark.parametrize("failure", [NotFoundError("gone"), RunSupersededError("old")])
+def test_an_answer_that_cannot_change_is_raised_at_once(failure: Exception) -> None:
+    call = failing(failure)
+    with pytest.raises(type(failure)):
+        attempt(call)
+    assert call() == "answer"
+
+
+def test_an_absence_that_lasts_too_long_is_raised() -> None:
+    clock = ManualClock()
+    patience = OutageTimeout(60, clock=clock)
+    with pytest.raises(UnavailableError):
+        call_through_outages(
+            failing(*[UnavailableError("away")] * 1000),
+            patience=patience,
+            stop=Eager(clock),
+            purpose="testing",
+        )
+    assert patience.exhausted
+
+
+def test_a_defect_of_the_server_is_not_tried_for_ever() -> None:
+    call = failing(*[InternalError("bug")] * 6)
+    with pytest.raises(InternalError):
+        attempt(call)
+    assert attempt(failing(*[InternalError("hiccup")] * 3))[0] == "answer"
+
+
+def test_a_stop_allows_one_last_attempt() -> None:
+    clock = ManualClock()
+    stop = Eager(clock)
+    stop.set()
+    patience = OutageTimeout(60, clock=clock)
+    with pytest.raises(UnavailableError):
+        call_through_outages(
+            failing(UnavailableError("away")), patience=patience, stop=stop, purpose="testing"
+        )
+
+
+def test_every_answer_renews_patience() -> None:
+    clock = ManualClock()
+    patience = OutageTimeout(60, clock=clock)
+    clock.advance(59)
+    assert not patience.exhausted
+    with pytest.raises(NotFoundError):
+        call_through_outages(
+            failing(NotFoundError("gone")), patience=patience, stop=Eager(clock), purpose="testing"
+        )
+    clock.advance(59)
+    assert not patience.exhausted
+    clock.advance(1)
+    assert patience.exhausted
+
+
+def test_pauses_grow_to_a_limit_and_differ() -> None:
+    several = [list(itertools.islice(backoff_intervals(longest=3.0), 10)) for _ in range(3)]
+    assert all(0.1 <= pause <= 4.5 for run in several for pause in run)
+    assert several[0] != several[1]
+    assert max(several[0]) > 1.0
