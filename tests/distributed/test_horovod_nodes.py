@@ -49,7 +49,7 @@ def test_when_a_rank_fails_the_others_of_its_container_are_ended() -> None:
 EARLY = """
 import os, signal, sys, time
 from pathlib import Path
-from resolute_launch import horovod_part
+from resolute_launch.layers import horovod_node as horovod_part
 
 started, ready = [], Path(sys.argv.pop(1))
 

@@ -40,7 +40,7 @@ UPLOAD_AND_DIE = """
 import os, sys, threading
 from pathlib import Path
 from resolute import core
-from resolute.core.checkpoint.records import Record
+from resolute.core.checkpoint.files.record import Record
 
 keep = Record.written
 Record.written = lambda record: os._exit(9) if record.finished else keep(record)

@@ -74,11 +74,11 @@ def test_every_set_condition_must_hold(
 @pytest.mark.parametrize("descending", [False, True])
 def test_pages_hold_each_line_once(logs: Logs, size: int, descending: bool) -> None:
     texts = [str(number) for number in range(25)]
+    logs.send(*texts)
     listed = logs.pages(page_size=size, descending=descending)
-    found = logs.pages(page_size=size, descending=descending)
     assert all(len(page) == size for page in listed[:-1])
-    assert 0 < len(pages[-1]) <= size
-    found = [one.message for page in found for one in page]
+    assert 0 < len(listed[-1]) <= size
+    found = [one.message for page in listed for one in page]
     assert found == (texts[::-1] if descending else texts)
 
 

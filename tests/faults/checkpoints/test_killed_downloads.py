@@ -20,7 +20,7 @@ KILL_AFTER = 3 << 20
 DOWNLOAD = """
 import contextlib, os, signal, sys, time
 from resolute.cli.main import run
-from resolute.client import download
+from resolute.client.downloads import checkpoint_files as download
 
 least, journal, *command = sys.argv[1:]
 opened = download.open_source

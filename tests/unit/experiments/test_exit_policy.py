@@ -56,7 +56,7 @@ def decided(exit_: Exit, operation: Operation, platform: TrialContext) -> Decide
     step = TRIALS.step(TrialState.STOPPING, decision.trial, resource="trial 1")
     queues = TrialEffect.ENQUEUE in step.effects
     paused = queues and platform.experiment is ExperimentState.PAUSED
-    told = [effect for effect in step.effects if effect.name.startswith("TELL_")]
+    told = [effect for effect in step.effects if effect.name.startswith("NOTIFY_")]
     assert len(told) <= 1
     return Decided(
         outcome=RUNS.step(RunOutcome.UNSPECIFIED, decision.run, resource="run 1").after,

@@ -51,7 +51,7 @@ def test_an_address_of_another_machine_is_refused() -> None:
 def test_a_port_is_no_other_runs_although_nothing_listens_on_it_yet() -> None:
     # With 24 ports in all, runs that chose by chance would choose the same ones.
     script = """
-from resolute_launch.ports import ReservedPorts
+from resolute_launch.supervisor.ports import ReservedPorts
 addresses = ["127.0.0.1", "127.0.0.2", "127.0.0.1"]
 runs = []
 for address in addresses:

@@ -168,7 +168,7 @@ def test_a_full_disk_leaves_whole_records_and_says_so(tmp_path: Path) -> None:
 import resource, sys
 from pathlib import Path
 from resolute.errors import QuotaError
-from resolute.spool.reports import ReportWriter
+from resolute.spool.report_writer import ReportWriter
 writer = ReportWriter(Path(sys.argv[1]))
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 taken = 0
@@ -193,7 +193,7 @@ def test_what_was_reported_survives_the_end_of_the_process(tmp_path: Path) -> No
     script = """
 import os, sys
 from pathlib import Path
-from resolute.spool.reports import ReportWriter
+from resolute.spool.report_writer import ReportWriter
 writer = ReportWriter(Path(sys.argv[1]))
 for step in range(1000):
     writer.report("training", step, {"loss": 1.0})

@@ -71,7 +71,7 @@ def test_an_exit_during_an_outage_is_on_disk_at_once_and_reported_after_it(tmp_p
 def test_a_run_that_nobody_misses_checkpoints_and_leaves_its_history_on_disk(tmp_path: Path) -> None:
     script = """
 import os, time
-from resolute.run_directory import Flags, RunDirectory
+from resolute.contracts.run.directory import Flags, RunDirectory
 run = RunDirectory.from_environment()
 flags = Flags(run.flags_file)
 print("training", flush=True)
@@ -110,8 +110,8 @@ def test_a_token_that_expired_meanwhile_is_not_the_end(tmp_path: Path) -> None:
 def test_reports_that_a_killed_trainer_left_are_sent_to_the_end(tmp_path: Path) -> None:
     script = """
 import os, signal
-from resolute.run_directory import RunDirectory
-from resolute.spool.reports import ReportWriter
+from resolute.contracts.run.directory import RunDirectory
+from resolute.spool.report_writer import ReportWriter
 writer = ReportWriter(RunDirectory.from_environment().spool)
 for step in range(1000):
     writer.report("training", step, {"loss": 1.0 / (step + 1)})

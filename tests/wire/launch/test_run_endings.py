@@ -22,7 +22,7 @@ from resolute.contracts.run.exit_record import ExitRecord
 
 COOPERATIVE = """
 import time
-from resolute.run_directory import Flags, RunDirectory
+from resolute.contracts.run.directory import Flags, RunDirectory
 flags = Flags(RunDirectory.from_environment().flags_file)
 print("training", flush=True)
 while not flags.preempt:

@@ -70,7 +70,7 @@ class MergedStream:
         thread.start()
 
     def next(self, *, timeout: float) -> Any:
-        """Returns the next item or the ``StreamEnded`` of a source; None if none came within ``timeout`` seconds."""
+        """Returns the next item or the ``StreamEnded`` of a source; None after ``timeout`` seconds."""
         try:
             return self._items.get(timeout=timeout)
         except queue.Empty:
