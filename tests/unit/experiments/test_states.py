@@ -127,5 +127,5 @@ def writes(column: str) -> Iterator[str]:
 
 def test_no_state_is_written_past_the_tables() -> None:
     assert set(writes("state")) == {"transitions/experiment.py", "transitions/trial.py"}
-    assert set(writes("outcome")) == {"unmanaged.py"}
+    assert set(writes("outcome")) == {"unmanaged/tracking.py"}
     assert set(writes("preempt")) | set(writes("kill")) | set(writes("acknowledged")) == set()

@@ -160,7 +160,10 @@ def test_a_rank_that_has_closed_its_output_still_runs(tmp_path: Path) -> None:
 
 
 def test_a_kernel_without_descriptors_of_processes_will_do() -> None:
-    code = "import os, sys; del os.pidfd_open; from resolute_launch.ranks import wrap_rank; sys.exit(wrap_rank.main())"
+    code = (
+        "import os, sys; del os.pidfd_open; from resolute_launch.ranks import wrap_rank; "
+        "sys.exit(wrap_rank.main())"
+    )
     argv = [sys.executable, "-c", code, "0", "sh", "-c", "sleep 60 & echo out; sleep 0.3; exit 5"]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (5, "[rank=0] out\n"), done.stderr
