@@ -16,7 +16,7 @@ from resolute_logs.ingest.writer import ingest
 from resolute_logs.queries.filters import Filter, parse_filter
 from resolute_logs.queries.follower import Follower
 from resolute_logs.queries.pages import StoredLine, read_page
-from resolute_logs.store.closures import close
+from resolute_logs.store.closures import mark_complete
 from resolute_logs.store.deletion import delete_batch
 from resolute_logs.store.schema import INTAKE
 from resolute_serving.change_notifier import ChangeNotifier, PollIntervals
@@ -81,7 +81,7 @@ class Servicer(LogsServiceServicer):
         experiment = await self._database.read(lambda link: INTAKE.experiment_of(link, trial))
         # After the lines of the trial, which lock it first and what is closed of it then.
         order = f"{lock_order(experiment, trial)}/closed"
-        await self._database.write(lambda link: close(link, trial), order=order)
+        await self._database.write(lambda link: mark_complete(link, trial), order=order)
         self._change_notifier.notify(trial)
         return api.CloseTrialLogsResponse()
 

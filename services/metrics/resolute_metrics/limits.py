@@ -1,4 +1,4 @@
-"""How much one trial may bring: names are cheap one by one and ruinous without a bound."""
+"""How many metrics one trial may report."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def test_what_nobody_reported_is_empty(metrics: Metrics) -> None:
     assert metrics.points("loss", group="validation") == []
 
 
-def test_a_thinned_series_keeps_extremes_and_ends(metrics: Metrics) -> None:
+def test_a_downsampled_series_keeps_extremes_and_ends(metrics: Metrics) -> None:
     values = np.sin(np.arange(5000) / 50)
     values[1234], values[4321] = 9.0, -9.0
     for first in range(0, 5000, 1000):
@@ -130,7 +130,7 @@ def test_a_thinned_series_keeps_extremes_and_ends(metrics: Metrics) -> None:
 
 
 @pytest.mark.parametrize("count", [-1, 1, 3])
-def test_a_series_cannot_be_thinned_to_less_than_its_extremes(metrics: Metrics, count: int) -> None:
+def test_a_series_cannot_be_downsampled_to_less_than_its_extremes(metrics: Metrics, count: int) -> None:
     with pytest.raises(InvalidArgumentError, match=f"max_points is {count}; it must be zero, or 4 or more"):
         metrics.series("loss", max_points=count)
 

@@ -1,4 +1,4 @@
-"""A run is history: its reports are always taken, and the effective series is computed."""
+"""Late data from an old run is accepted, and the effective series is computed without it."""
 
 from __future__ import annotations
 

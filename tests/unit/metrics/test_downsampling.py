@@ -1,4 +1,4 @@
-"""A thinned series looks like the whole one."""
+"""A downsampled series looks like the whole one."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from resolute.contracts.clock import Clock
 from resolute.errors import UnavailableError
 from resolute_logs.queries.filters import Filter
 from resolute_logs.queries.pages import Page, StoredLine, read_page
-from resolute_logs.store.closures import is_closed
+from resolute_logs.store.closures import is_complete
 from resolute_serving.change_notifier import ChangeNotifier, PollIntervals
 from resolute_serving.database.engine import Database
 
@@ -63,19 +63,19 @@ class Follower:
                     f"the logs service is stopping; follow on after line {position} once it is back"
                 )
             news = self._change_notifier.next_for(wanted.trial_id)
-            closed, page = await self._database.read(partial(_poll, wanted=wanted, position=position))
+            complete, page = await self._database.read(partial(_poll, wanted=wanted, position=position))
             position = page.position
             if page.lines or self._clock.monotonic() - spoke >= self._pace.heartbeat:
                 yield page.lines
                 spoke = self._clock.monotonic()
             if page.more:
                 continue
-            if closed:
+            if complete:
                 return
             await self._change_notifier.wait(news, self._pace.recheck)
 
 
 def _poll(connection: Connection, *, wanted: Filter, position: int) -> tuple[bool, Page]:
     # In this order: lines that were there when the trial was closed are then among those read.
-    closed = is_closed(connection, wanted.trial_id)
-    return closed, read_page(connection, wanted, position=position, most=_LINES_AT_ONCE)
+    complete = is_complete(connection, wanted.trial_id)
+    return complete, read_page(connection, wanted, position=position, most=_LINES_AT_ONCE)

@@ -1,4 +1,4 @@
-"""Which trials have said their last word."""
+"""Which trials have complete logs."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from resolute_logs.store.schema import closures
 from resolute_serving.ingestion import insert_new
 
 
-def close(connection: Connection, trial_id: str) -> None:
+def mark_complete(connection: Connection, trial_id: str) -> None:
     """Marks the logs of a trial as complete, until another line comes."""
     insert_new(connection, closures, {"trial_id": trial_id})
 
 
-def is_closed(connection: Connection, trial_id: str) -> bool:
+def is_complete(connection: Connection, trial_id: str) -> bool:
     """Whether the logs of a trial are complete."""
     query = sa.select(closures.c.trial_id).where(closures.c.trial_id == trial_id)
     return connection.execute(query).scalar_one_or_none() is not None

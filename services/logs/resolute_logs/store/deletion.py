@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from resolute_logs.store.closures import close
+from resolute_logs.store.closures import mark_complete
 from resolute_logs.store.schema import INTAKE, lines
 
 _LINES_AT_ONCE = 20_000
@@ -40,6 +40,6 @@ def delete_batch(connection: Connection, experiment_key: int) -> bool:
         # Whoever follows it is told that nothing more will come.
         trials = INTAKE.trials
         query = sa.select(trials.c.trial_id).where(trials.c.trial_key == trial)
-        close(connection, connection.execute(query).scalar_one())
+        mark_complete(connection, connection.execute(query).scalar_one())
         INTAKE.delete_trial(connection, trial)
     return True

@@ -1,4 +1,1 @@
-"""How a batch of reports is stored exactly once: parsing, checks of names.
-
-Conflicts with what is known, and the write.
-"""
+"""How a batch of reports is stored exactly once: parsing, checks of names, conflicts, and the write."""

@@ -11,16 +11,9 @@ import numpy as np
 from resolute.api.metrics.v1 import metrics_service_pb2 as api
 from resolute.contracts.values import from_value
 from resolute.errors import InvalidArgumentError
+from resolute_metrics.queries.best import Goal
 from resolute_metrics.store.rows import Piece, Rows, SingleReport, is_number, pieces_of
 from resolute_serving.ingestion import Origin, invalid, parse_origin, parse_sequence
-
-
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """What an experiment decides by."""
-
-    metric: str
-    smaller_is_better: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,14 +107,14 @@ class _Writer:
     def _count_names(
         self, pieces: Sequence[Piece], known: Sequence[Stream]
     ) -> tuple[list[Piece], list[Refusal]]:
-        census = NameCounter(
+        counter = NameCounter(
             known,
             whole_trial=lambda: streams.load(self._connection, [self._admission.trial_key]),
             limits=self._limits,
         )
         counted, refused = [], []
         for piece in pieces:
-            fault = census.count_error(piece)
+            fault = counter.count_error(piece)
             if fault is None:
                 counted.append(piece)
             else:
@@ -123,7 +123,7 @@ class _Writer:
 
     def _append(self, piece: Piece, stream: Stream | None) -> None:
         if stream is None:
-            stream = streams.beginning(
+            stream = streams.new_stream(
                 piece,
                 trial_key=self._admission.trial_key,
                 run=self._batch.origin.run,
@@ -139,7 +139,7 @@ class _Writer:
 
     def _update_best(self, pieces: Sequence[Piece]) -> None:
         if self._batch.goal is not None:
-            best.follow(
+            best.update(
                 self._connection,
                 trial_key=self._admission.trial_key,
                 experiment_key=self._admission.experiment_key,

@@ -10,7 +10,6 @@ import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from resolute_metrics.ingest.parsing import Goal
 from resolute_metrics.queries.series import read_series
 from resolute_metrics.queries.superseded import effective_mask, superseded_from
 from resolute_metrics.store.rows import Floats, Integers, Piece
@@ -19,6 +18,14 @@ from resolute_metrics.store.schema import bests as table
 
 GROUP = "validation"
 """The group whose values of the experiment's metric decide."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """The metric that an experiment selects by."""
+
+    metric: str
+    smaller_is_better: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +46,7 @@ class _Candidate:
     steps: int
 
 
-def follow(
+def update(
     connection: Connection,
     *,
     trial_key: int,

@@ -7,7 +7,7 @@ import numpy as np
 from resolute_metrics.store.rows import Floats, Integers
 
 MIN_POINTS = 4
-"""Fewest points that a series can be thinned to: both ends and both extremes."""
+"""Fewest points of a downsampled series: both ends and both extremes."""
 
 
 def downsample(values: Floats, most: int) -> Integers:

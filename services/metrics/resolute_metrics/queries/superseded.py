@@ -20,7 +20,7 @@ def superseded_from(first_steps: Iterable[tuple[int, int]]) -> Mapping[int, int]
         first_steps: Runs and first steps in one group; a run may come more than once.
 
     Returns:
-        By run, the step at which its points no longer count; runs that nothing superseded_from are left out.
+        By run, the step at which its points no longer count; runs that no later run supersedes are left out.
     """
     first_by_run: dict[int, int] = {}
     for run, first in first_steps:

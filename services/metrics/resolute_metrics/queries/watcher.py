@@ -44,7 +44,7 @@ class Change:
     anew: bool
     """Whether the points are the whole series rather than its new end."""
     total: int
-    """Points before thinning."""
+    """Points before downsampling."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,1 @@
-"""The tables of metrics and what lies in them: rows in columns, packed into blocks.
-
-Grouped in streams with running aggregates; and their deletion.
-"""
+"""The tables of metrics: rows packed into blocks of columns, streams with running aggregates, deletion."""

@@ -81,7 +81,7 @@ class Stream:
         )
 
 
-def beginning(piece: Piece, *, trial_key: int, run: int, source_key: int) -> Stream:
+def new_stream(piece: Piece, *, trial_key: int, run: int, source_key: int) -> Stream:
     """A stream that holds nothing yet, for the rows of a piece."""
     return Stream(
         key=0,
