@@ -21,6 +21,7 @@ from support.training.rank_threads import rank_results
 
 import resolute
 from resolute import core
+from resolute.contracts.object_stores.client import ObjectStoreClient
 from resolute.core.checkpoint.files.manifest import list_directory
 from resolute.core.checkpoint.storage import open_store, parse_storage
 from resolute.core.checkpoint.stores.object_store import ObjectStore
@@ -30,7 +31,6 @@ from resolute.errors import (
     InvalidArgumentError,
     UnavailableError,
 )
-from resolute.object_stores.client import ObjectStoreClient
 from resolute.trial_errors import CheckpointNotFound
 
 CONTENT = {"model.pt": b"weights" * 1000, "d/e/模型 +&%?#": b"x", "empty": b"", "z": b"z"}
@@ -418,7 +418,7 @@ def test_names_are_kept_exactly_or_refused_before_anything_is_sent(
 def test_a_library_that_is_missing_is_named_with_its_extra(
     library: str, storage: str | dict[str, str], extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(sys.modules, f"resolute.object_stores.{extra}", raising=False)
+    monkeypatch.delitem(sys.modules, f"resolute.contracts.object_stores.{extra}", raising=False)
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(FailedPreconditionError, match=rf"pip install 'resolute\[{extra}\]'"):
         core.init(checkpoint_storage=storage)

@@ -14,13 +14,14 @@ from support.file_systems import small_file_system
 from support.object_stores.proxy import FINE, Disturbance, ProxyRequest, StoreProxy
 from support.training.rank_threads import rank_outcomes
 
+from resolute.contracts.object_stores.factory import open_client
+from resolute.contracts.object_stores.location import BucketStorage
 from resolute.core import DistributedContext, DummyCheckpointContext
-from resolute.core.checkpoint.storage import BucketStorage
-from resolute.core.checkpoint.stores.base import DirectoryStore, RecordKeepingStore
+from resolute.core.checkpoint.stores.base import RecordKeepingStore
+from resolute.core.checkpoint.stores.directory import DirectoryStore
 from resolute.core.checkpoint.stores.object_store import ObjectStore
 from resolute.core.distributed import CollectiveError
 from resolute.errors import FailedPreconditionError, UnavailableError
-from resolute.object_stores.factory import open_client
 from resolute.trial_errors import CheckpointNotFound
 
 CONTENT = {"model": b"weights" * 1000, "d/optimizer": b"state"}

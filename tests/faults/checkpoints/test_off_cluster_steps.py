@@ -15,9 +15,10 @@ import pytest
 from support.crash_points import Steps, run_in_child
 from support.object_stores.s3 import S3Server
 
+from resolute.contracts.object_stores.location import BucketStorage
+from resolute.contracts.object_stores.s3 import S3Client
 from resolute.core import DistributedContext, DummyCheckpointContext
-from resolute.core.checkpoint.storage import BucketStorage, Storage, open_store, parse_storage
-from resolute.object_stores.s3 import S3Client
+from resolute.core.checkpoint.storage import Storage, open_store, parse_storage
 from resolute.trial_errors import CheckpointNotFound
 
 CONTENT = {"model": b"weights", "d/optimizer": b"state", "empty": b""}

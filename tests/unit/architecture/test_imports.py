@@ -12,23 +12,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 SERVICES = ("experiments", "searcher", "metrics", "logs", "checkpoints", "preemption")
-SHARED_WITH_SERVICES = {
-    "resolute.api",
-    "resolute.contracts.archive",
-    "resolute.contracts.clock",
-    "resolute.errors",
-    "resolute.contracts.run.exit_record",
-    "resolute.contracts.run.launch_order",
-    "resolute.contracts.object_names",
-    "resolute.contracts.processes",
-    "resolute.contracts.run.directory",
-    "resolute.contracts.run.lock",
-    "resolute.contracts.sizes",
-    "resolute.contracts.spool_ack",
-    "resolute.contracts.spool_format",
-    "resolute.contracts.values",
-}
-"""Modules of the SDK that are contracts between both sides, and import nothing but each other."""
+SHARED_WITH_SERVICES = ("resolute.api", "resolute.contracts", "resolute.errors")
+"""Parts of the SDK that are contracts between both sides, and import nothing but each other."""
 
 
 def imports(path: Path) -> Iterator[str]:

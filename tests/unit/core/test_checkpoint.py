@@ -11,7 +11,8 @@ import pytest
 from resolute.core import CheckpointContext, DownloadMode, DummyCheckpointContext, DummyDistributedContext
 from resolute.core.checkpoint.files.manifest import FileEntry, list_directory
 from resolute.core.checkpoint.registry import RegisteredCheckpoint
-from resolute.core.checkpoint.stores.base import CheckpointStore, DirectoryStore
+from resolute.core.checkpoint.stores.base import CheckpointStore
+from resolute.core.checkpoint.stores.directory import DirectoryStore
 from resolute.errors import DataLossError, InvalidArgumentError
 from resolute.transfer.digests import new_hash, written
 from resolute.trial_errors import CheckpointNotFound

@@ -10,7 +10,7 @@ from support.training.rank_threads import rank_outcomes, rank_results
 from resolute.core import CheckpointContext, DistributedContext, DownloadMode, DummyCheckpointContext
 from resolute.core.checkpoint.files.manifest import list_directory
 from resolute.core.checkpoint.registry import LocalRegistry
-from resolute.core.checkpoint.stores.base import DirectoryStore
+from resolute.core.checkpoint.stores.directory import DirectoryStore
 from resolute.trial_errors import CheckpointNotFound
 
 

@@ -14,7 +14,7 @@ from support.training.rank_threads import rank_results
 from resolute import core
 from resolute.core.checkpoint import CheckpointContext
 from resolute.core.checkpoint.registry import LocalRegistry
-from resolute.core.checkpoint.stores.base import DirectoryStore
+from resolute.core.checkpoint.stores.directory import DirectoryStore
 from resolute.core.distributed import DummyDistributedContext
 from resolute.errors import RunSupersededError
 

@@ -12,7 +12,8 @@ import pytest
 
 import resolute
 from resolute import core
-from resolute.core.checkpoint.storage import BucketStorage, DirectoryStorage, parse_storage
+from resolute.contracts.object_stores.location import BucketStorage
+from resolute.core.checkpoint.storage import DirectoryStorage, parse_storage
 from resolute.errors import FailedPreconditionError
 from resolute.info import ClusterInfo, RendezvousInfo, TrialInfo
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
 
-from resolute.core.checkpoint.stores.base import DirectoryStore, RecordKeepingStore
+from resolute.contracts.object_stores.factory import open_client
+from resolute.contracts.object_stores.location import BucketStorage
+from resolute.core.checkpoint.stores.base import RecordKeepingStore
+from resolute.core.checkpoint.stores.directory import DirectoryStore
 from resolute.core.checkpoint.stores.object_store import ObjectStore
 
 
@@ -18,31 +21,6 @@ class DirectoryStorage:
     """A directory that everyone sees under the same path."""
 
     path: Path
-
-
-@dataclass(frozen=True, slots=True)
-class BucketStorage:
-    """A bucket of an object store."""
-
-    kind: str
-    """``s3``, ``gcs`` or ``azure``."""
-    bucket: str
-    """Its name; of Azure, that of the container."""
-    prefix: str = ""
-    """Begins the names of all objects; without slashes around it."""
-    endpoint_url: str = ""
-    """Address of the store; of Azure, that of the account. Empty for what the environment says."""
-    access_key: str = field(default="", repr=False)
-    """Name of the key; empty for what the environment says."""
-    secret_key: str = field(default="", repr=False)
-    """The key's secret; of Azure, the credential."""
-    connection_string: str = field(default="", repr=False)
-    """Of Azure: address and credential in one."""
-
-    @property
-    def has_secrets(self) -> bool:
-        """Whether credentials were given with it."""
-        return bool(self.access_key or self.secret_key or self.connection_string)
 
 
 Storage = DirectoryStorage | BucketStorage
@@ -168,6 +146,4 @@ def open_store(storage: Storage) -> RecordKeepingStore:
     """
     if isinstance(storage, DirectoryStorage):
         return DirectoryStore(storage.path)
-    from resolute.object_stores.factory import open_client
-
     return ObjectStore(open_client(storage), prefix=storage.prefix)

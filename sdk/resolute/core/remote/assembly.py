@@ -8,9 +8,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from resolute.contracts.object_stores.location import BucketStorage
 from resolute.contracts.run.directory import Flags, RunDirectory
 from resolute.core.checkpoint import CheckpointContext
-from resolute.core.checkpoint.storage import BucketStorage, DirectoryStorage, Storage
+from resolute.core.checkpoint.storage import DirectoryStorage, Storage
 from resolute.core.context import Parts
 from resolute.core.distributed import DistributedContext
 from resolute.core.preempt import PreemptContext, PreemptMode

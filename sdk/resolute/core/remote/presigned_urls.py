@@ -9,8 +9,9 @@ from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints
 from resolute.core.checkpoint.files.manifest import FileEntry
 from resolute.core.checkpoint.files.reuse import Reusable, Reuse
 from resolute.core.checkpoint.storage import DirectoryStorage, Storage
-from resolute.core.checkpoint.stores.base import CheckpointStore, DirectoryStore
+from resolute.core.checkpoint.stores.base import CheckpointStore
 from resolute.core.checkpoint.stores.cached import CachedStore
+from resolute.core.checkpoint.stores.directory import DirectoryStore
 from resolute.core.checkpoint.stores.presigned import PresignedStore, UploadTarget
 from resolute.core.remote.session import Session
 from resolute.rpc import checkpoint_files

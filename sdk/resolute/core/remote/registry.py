@@ -12,10 +12,11 @@ from google.protobuf import json_format
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2 as checkpoint
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints
+from resolute.contracts.object_stores.location import BucketStorage
 from resolute.contracts.values import to_mapping, to_value
 from resolute.core.checkpoint.files.manifest import FileEntry
 from resolute.core.checkpoint.registry import RegisteredCheckpoint
-from resolute.core.checkpoint.storage import BucketStorage, DirectoryStorage, Storage
+from resolute.core.checkpoint.storage import DirectoryStorage, Storage
 from resolute.core.remote.presigned_urls import open_remote_store
 from resolute.core.remote.session import Session
 from resolute.errors import NotFoundError, ResoluteError, UnimplementedError

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from resolute.core.checkpoint.storage import BucketStorage, DirectoryStorage, parse_storage
+from resolute.contracts.object_stores.location import BucketStorage
+from resolute.core.checkpoint.storage import DirectoryStorage, parse_storage
 
 
 @dataclass(frozen=True)

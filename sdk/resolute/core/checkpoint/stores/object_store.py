@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, TypeVar, cast
 
+from resolute.contracts.object_stores.client import ObjectStoreClient
 from resolute.core.checkpoint.files.hashing_file import HashingFile
 from resolute.core.checkpoint.files.manifest import FileEntry, algorithms_of, compare, make_directories
 from resolute.core.checkpoint.files.progress_log import ProgressFactory, log_progress
@@ -24,7 +25,6 @@ from resolute.core.checkpoint.files.ranges import (
 from resolute.core.checkpoint.files.record import RECORDS
 from resolute.core.checkpoint.stores.base import check_identifier
 from resolute.errors import InvalidArgumentError, NotFoundError
-from resolute.object_stores.client import ObjectStoreClient
 from resolute.transfer.digests import PREFERRED, new_hash, written
 from resolute.transfer.disk import full_disk_errors
 from resolute.transfer.progress import Progress, count_attempt

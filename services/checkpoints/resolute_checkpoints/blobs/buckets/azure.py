@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from resolute.contracts.clock import Clock
-from resolute.contracts.object_names import azure_problem
+from resolute.contracts.object_stores.names import azure_problem
 from resolute.errors import FailedPreconditionError, ResoluteError, UnavailableError
 from resolute_checkpoints.blobs.base import FinishedUpload, Upload
 from resolute_checkpoints.blobs.buckets.base import (

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
-from resolute.contracts.object_names import gcs_problem
+from resolute.contracts.object_stores.names import gcs_problem
 from resolute.errors import (
     FailedPreconditionError,
     InvalidArgumentError,

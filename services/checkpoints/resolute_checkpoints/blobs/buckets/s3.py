@@ -20,7 +20,7 @@ from minio.credentials.providers import (
 from minio.deleteobjects import DeleteObject
 from minio.error import InvalidResponseError, MinioException, S3Error, ServerError
 
-from resolute.contracts.object_names import s3_problem
+from resolute.contracts.object_stores.names import s3_problem
 from resolute.errors import (
     FailedPreconditionError,
     InvalidArgumentError,

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
 
+from resolute.contracts.object_stores.client import ObjectStoreClient
+from resolute.contracts.object_stores.location import BucketStorage
 from resolute.errors import FailedPreconditionError
-from resolute.object_stores.client import ObjectStoreClient
-
-if TYPE_CHECKING:
-    from resolute.core.checkpoint.storage import BucketStorage
 
 
 def open_client(storage: BucketStorage) -> ObjectStoreClient:
@@ -19,7 +16,7 @@ def open_client(storage: BucketStorage) -> ObjectStoreClient:
         FailedPreconditionError: The library is not installed, or there are no credentials.
     """
     try:
-        module = importlib.import_module(f"resolute.object_stores.{storage.kind}")
+        module = importlib.import_module(f"resolute.contracts.object_stores.{storage.kind}")
     except ImportError as failure:
         raise FailedPreconditionError(
             f"checkpoints in a store of type {storage.kind} need a library that is not installed "

@@ -10,15 +10,15 @@ from typing import Any, BinaryIO, final
 from azure.core.exceptions import AzureError, HttpResponseError, ResourceNotFoundError
 from azure.storage.blob import ContainerClient, LinearRetry
 
-from resolute.contracts.object_names import azure_problem
-from resolute.core.checkpoint.storage import BucketStorage
+from resolute.contracts.object_stores.client import ObjectStoreClient
+from resolute.contracts.object_stores.location import BucketStorage
+from resolute.contracts.object_stores.names import azure_problem
 from resolute.errors import (
     FailedPreconditionError,
     NotFoundError,
     ResoluteError,
     UnavailableError,
 )
-from resolute.object_stores.client import ObjectStoreClient
 
 _PART_BYTES = 16 << 20
 _PARTS_AT_ONCE = 4

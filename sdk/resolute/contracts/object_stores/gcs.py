@@ -12,8 +12,9 @@ from google.auth import exceptions as auth
 from google.cloud import storage as library
 from google.cloud.storage.retry import DEFAULT_RETRY
 
-from resolute.contracts.object_names import gcs_problem
-from resolute.core.checkpoint.storage import BucketStorage
+from resolute.contracts.object_stores.client import BLOCK_BYTES, ObjectStoreClient
+from resolute.contracts.object_stores.location import BucketStorage
+from resolute.contracts.object_stores.names import gcs_problem
 from resolute.errors import (
     FailedPreconditionError,
     NotFoundError,
@@ -21,7 +22,6 @@ from resolute.errors import (
     ResoluteError,
     UnavailableError,
 )
-from resolute.object_stores.client import BLOCK_BYTES, ObjectStoreClient
 
 _PART_BYTES = 16 << 20
 _TIMEOUT = (5.0, 60.0)

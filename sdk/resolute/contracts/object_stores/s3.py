@@ -24,8 +24,9 @@ from minio.credentials.providers import (
 from minio.deleteobjects import DeleteObject
 from minio.error import InvalidResponseError, MinioException, S3Error, ServerError
 
-from resolute.contracts.object_names import s3_problem
-from resolute.core.checkpoint.storage import BucketStorage
+from resolute.contracts.object_stores.client import BLOCK_BYTES, ObjectStoreClient
+from resolute.contracts.object_stores.location import BucketStorage
+from resolute.contracts.object_stores.names import s3_problem
 from resolute.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
@@ -34,7 +35,6 @@ from resolute.errors import (
     ResoluteError,
     UnavailableError,
 )
-from resolute.object_stores.client import BLOCK_BYTES, ObjectStoreClient
 
 _AMAZON = "https://s3.amazonaws.com"
 _CONNECTIONS = 32
