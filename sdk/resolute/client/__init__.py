@@ -32,9 +32,8 @@ from resolute.client.default_client import (
 from resolute.client.determined import Determined
 from resolute.client.downloads.sources import DownloadMode
 from resolute.client.objects.checkpoint import Checkpoint, CheckpointTraining
-from resolute.client.objects.experiment import Experiment
+from resolute.client.objects.experiment import Experiment, Trial
 from resolute.client.objects.model import Model, ModelVersion
-from resolute.client.objects.trial import Trial
 from resolute.client.objects.user import User
 from resolute.client.objects.workspace import Project, Workspace
 from resolute.client.schema.accounts import UserRole

@@ -8,9 +8,8 @@ from typing import Any
 
 from resolute.client.determined import Determined
 from resolute.client.objects.checkpoint import Checkpoint
-from resolute.client.objects.experiment import Experiment
+from resolute.client.objects.experiment import Experiment, Trial
 from resolute.client.objects.model import Model
-from resolute.client.objects.trial import Trial
 from resolute.client.objects.user import User
 from resolute.client.objects.workspace import Workspace
 from resolute.client.schema.ordering import ExperimentSortBy, ModelSortBy, OrderBy

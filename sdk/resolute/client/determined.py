@@ -14,9 +14,8 @@ from typing import Any
 from resolute.client.connection.endpoint import CERTIFICATE_VARIABLES
 from resolute.client.connection.session import Session
 from resolute.client.objects.checkpoint import Checkpoint
-from resolute.client.objects.experiment import Experiment
+from resolute.client.objects.experiment import Experiment, Trial
 from resolute.client.objects.model import Model
-from resolute.client.objects.trial import Trial
 from resolute.client.objects.user import User
 from resolute.client.objects.workspace import Workspace
 from resolute.client.remote.experiments import ExperimentFilter, Submission

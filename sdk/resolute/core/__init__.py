@@ -1,9 +1,10 @@
 """The Core API: what any training script needs of the platform, whatever it trains with."""
 
 from resolute.core.checkpoint import CheckpointContext, DownloadMode, DummyCheckpointContext
-from resolute.core.context import Context, _dummy_init, init
+from resolute.core.context import Context
 from resolute.core.distributed import DistributedContext, DummyDistributedContext
 from resolute.core.experimental import ExperimentalCoreContext
+from resolute.core.initialization import _dummy_init, init
 from resolute.core.preempt import DummyPreemptContext, PreemptContext, PreemptMode
 from resolute.core.profiler import DummyProfilerContext, ProfilerContext
 from resolute.core.reporting.early_exit import EarlyExitReason

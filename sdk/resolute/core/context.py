@@ -1,4 +1,4 @@
-"""All parts of the Core API in one object, and how it is made."""
+"""All parts of the Core API in one object."""
 
 from __future__ import annotations
 
@@ -6,33 +6,27 @@ import contextlib
 import logging
 import os
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import resolute
-from resolute.core.checkpoint import CheckpointContext, DummyCheckpointContext
-from resolute.core.checkpoint.storage import DirectoryStorage, default_storage, open_store, parse_storage
-from resolute.core.distributed import DistributedContext, DummyDistributedContext
+from resolute.core.checkpoint import CheckpointContext
+from resolute.core.distributed import DistributedContext
 from resolute.core.experimental import ExperimentalCoreContext
-from resolute.core.preempt import DummyPreemptContext, PreemptContext, PreemptMode
+from resolute.core.preempt import PreemptContext
 from resolute.core.profiler import DummyProfilerContext, ProfilerContext
 from resolute.core.reporting.early_exit import EarlyExitReason
-from resolute.core.reporting.offline import OFFLINE_DIRECTORY, record_offline
-from resolute.core.reporting.train import DummyTrainContext, TrainContext
-from resolute.core.searcher import DummySearcherContext, SearcherContext
+from resolute.core.reporting.train import TrainContext
+from resolute.core.searcher import SearcherContext
 from resolute.core.stack_dump import StackDump
-from resolute.core.tensorboard import LocalTensorboard, Tensorboard, TensorboardMode
-from resolute.info import TRIAL, ClusterInfo
-from resolute.transfer.cache import FileCache
+from resolute.core.tensorboard import LocalTensorboard, Tensorboard
+from resolute.info import ClusterInfo
 from resolute.trial_errors import InvalidHP
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-_FORK_SUPPORT = "GRPC_ENABLE_FORK_SUPPORT"
 _log = logging.getLogger("resolute.core")
 
 
@@ -52,7 +46,7 @@ class Parts:
 
 
 class Context:
-    """Everything that a training script needs of the platform. Make it with ``resolute.core.init``.
+    """Everything that a training script needs of the platform. ``resolute.core.init`` makes it.
 
     Attributes:
         checkpoint: Writes and reads checkpoints.
@@ -156,106 +150,3 @@ class Context:
         with contextlib.ExitStack() as stack:
             for step in reversed(steps):
                 stack.callback(step)
-
-
-def init(
-    *,
-    distributed: DistributedContext | None = None,
-    checkpoint_storage: str | Mapping[str, Any] | None = None,
-    preempt_mode: PreemptMode = PreemptMode.WorkersAskChief,
-    tensorboard_mode: TensorboardMode = TensorboardMode.AUTO,
-    offline_dir: str | os.PathLike[str] | None = None,
-) -> Context:
-    """Makes the context of a training script; use it in a ``with`` statement.
-
-    Off cluster every part works without a server: reports are logged, checkpoints go to a directory, nobody
-    preempts, and the search asks for one operation of length 1. With an offline directory, reports and
-    metadata are recorded there too, and ``resolute sync`` sends them to a cluster later.
-
-    Args:
-        distributed: The other processes; needed as soon as the trial has more than one slot.
-        checkpoint_storage: Where checkpoints go: a path, ``file://...``, ``s3://bucket/prefix`` or
-            ``gs://bucket/prefix``; or a mapping like the section ``checkpoint_storage`` of a config. Default:
-            what the experiment's config says; off cluster a directory of the user's.
-        preempt_mode: Which processes ask whether to stop.
-        tensorboard_mode: Who writes and copies TensorBoard files.
-        offline_dir: Off cluster, the directory that gets a directory for this run. Default: what
-            RESOLUTE_OFFLINE_DIR says; without either nothing is recorded. On cluster it has no effect.
-
-    Raises:
-        ValueError: The trial has several slots and there is no ``distributed``; or the storage is malformed.
-        TypeError: The storage is neither text nor a mapping.
-        FailedPreconditionError: Off cluster, the library for the store is not installed.
-    """
-    info = resolute.get_cluster_info()
-    if info is None:
-        return _init_off_cluster(distributed or DummyDistributedContext(), checkpoint_storage, offline_dir)
-    if distributed is None:
-        if len(info.container_addrs) > 1 or len(info.slot_ids) > 1:
-            raise ValueError("you must provide a valid DistributedContext for a multi-slot task")
-        distributed = DummyDistributedContext()
-    if info.task_type != TRIAL:
-        return Context(_local_parts(distributed, checkpoint_storage), info=info)
-    disable_grpc_fork_support()
-    from resolute.core.remote.assembly import assemble
-
-    parts = assemble(
-        info,
-        distributed=distributed,
-        checkpoint_storage=None if checkpoint_storage is None else parse_storage(checkpoint_storage),
-        preempt_mode=preempt_mode,
-        tensorboard_mode=tensorboard_mode,
-    )
-    return Context(parts, info=info)
-
-
-def disable_grpc_fork_support() -> None:
-    """Switches off gRPC's own support for forks, which makes workers hang; must come before its import."""
-    if os.environ.setdefault(_FORK_SUPPORT, "0").lower() not in {"0", "false"}:
-        _log.warning("%s is set: forked data loader workers may hang; unset it", _FORK_SUPPORT)
-
-
-def _init_off_cluster(
-    distributed: DistributedContext,
-    checkpoint_storage: str | Mapping[str, Any] | None,
-    offline_dir: str | os.PathLike[str] | None,
-) -> Context:
-    parts = _local_parts(distributed, checkpoint_storage)
-    directory = os.fspath(offline_dir or os.environ.get(OFFLINE_DIRECTORY, ""))
-    if directory:
-        recorder = record_offline(Path(directory), distributed)
-        train = TrainContext(
-            reporter=recorder.reporter, record=recorder.record, tensorboard=parts.tensorboard
-        )
-        parts = replace(parts, train=train, closers=(recorder.reporter.close,))
-    return Context(parts)
-
-
-def _dummy_init(
-    *,
-    distributed: DistributedContext | None = None,
-    checkpoint_storage: str | Mapping[str, Any] | None = None,
-    preempt_mode: PreemptMode = PreemptMode.WorkersAskChief,
-) -> Context:
-    """Makes a context that needs no server."""
-    return Context(_local_parts(distributed or DummyDistributedContext(), checkpoint_storage, preempt_mode))
-
-
-def _local_parts(
-    distributed: DistributedContext,
-    checkpoint_storage: str | Mapping[str, Any] | None,
-    preempt_mode: PreemptMode = PreemptMode.WorkersAskChief,
-) -> Parts:
-    storage = default_storage() if checkpoint_storage is None else parse_storage(checkpoint_storage)
-    # Files of a directory are read where they lie.
-    cache = None if isinstance(storage, DirectoryStorage) else FileCache.from_environment()
-    tensorboard = LocalTensorboard()
-    return Parts(
-        distributed=distributed,
-        train=DummyTrainContext(tensorboard),
-        checkpoint=DummyCheckpointContext(distributed, open_store(storage), cache=cache),
-        searcher=DummySearcherContext(distributed),
-        preempt=DummyPreemptContext(distributed, preempt_mode),
-        profiler=DummyProfilerContext(),
-        tensorboard=tensorboard,
-    )

@@ -22,7 +22,7 @@ import resolute
 from resolute.core import Context, DistributedContext, DummyDistributedContext, PreemptMode, TensorboardMode
 from resolute.core import init as _core_init
 from resolute.core.checkpoint.storage import parse_storage
-from resolute.core.context import disable_grpc_fork_support
+from resolute.core.initialization import disable_grpc_fork_support
 from resolute.core.unmanaged.config import DefaultConfig, UnmanagedConfig
 
 if TYPE_CHECKING:

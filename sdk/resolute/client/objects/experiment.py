@@ -1,4 +1,4 @@
-"""An experiment as scripts use it."""
+"""An experiment and its trials as scripts use them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from resolute.client.downloads.model_definition import save_model_definition
 from resolute.client.objects.checkpoint import Checkpoint
 from resolute.client.objects.checkpoint_ranking import ranked, with_validations
-from resolute.client.objects.trial import Trial, check_sorting
-from resolute.client.schema.ordering import CheckpointSortBy, OrderBy, TrialSortBy
+from resolute.client.objects.trial_base import TrialBase
+from resolute.client.schema.ordering import CheckpointSortBy, OrderBy, TrialSortBy, check_sorting
 from resolute.client.schema.records import ExperimentRecord, TrialRecord
 from resolute.client.schema.states import ExperimentState
 from resolute.client.services import Services
@@ -19,6 +19,30 @@ from resolute.client.submission.config import config_text
 from resolute.errors import NotFoundError
 
 _EPOCH = datetime.fromtimestamp(0, tz=timezone.utc)
+
+
+class Trial(TrialBase):
+    """One set of hyperparameters being trained.
+
+    Args:
+        services: The cluster.
+        record: What is known of it.
+    """
+
+    def continue_(self, config: Mapping[str, Any] | None = None) -> Experiment:
+        """Creates an experiment whose one trial starts from the weights of this one; its steps begin at zero.
+
+        Args:
+            config: Fields of its experiment's config to change; None for none.
+
+        Raises:
+            FailedPreconditionError: It has no checkpoint.
+            InvalidConfigError: The config is wrong; every fault is listed.
+        """
+        text = config_text(config) if config else ""
+        created = self._services.continuations.trial(self.uuid, config=text).experiment
+        assert created is not None
+        return Experiment(self._services, created)
 
 
 class Experiment:

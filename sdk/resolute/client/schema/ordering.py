@@ -62,3 +62,13 @@ class CheckpointSortBy(Enum):
     STATE = "STATE"
     SEARCHER_METRIC = "SEARCHER_METRIC"
     """The metric that the experiment decides by."""
+
+
+def check_sorting(sort_by: object, order_by: object) -> None:
+    """Makes sure that a sort key comes with its direction.
+
+    Raises:
+        AssertionError: Only one of them is given.
+    """
+    if (sort_by is None) != (order_by is None):
+        raise AssertionError("sort_by and order_by must be given together, or neither of them")

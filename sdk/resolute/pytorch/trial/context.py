@@ -63,7 +63,7 @@ class PyTorchTrialContext(TrialContext):
         self._compress_gradients = False
         self._precision = Precision()
         self._backend = backend or choose_backend(core_context.distributed)
-        self.experimental = PyTorchExperimentalContext(self)
+        self.experimental = PyTorchExperimentalContext(self, self._precision)
         self.optimizers: list[Any] = []
         self.lr_schedulers: list[LRScheduler] = []
 

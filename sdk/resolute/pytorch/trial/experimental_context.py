@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from resolute.pytorch.metrics.reducers import MetricReducer
-    from resolute.pytorch.trial.context import PyTorchTrialContext
+from resolute.pytorch.backends.precision import Precision
+from resolute.pytorch.metrics.reducers import MetricReducer
+from resolute.pytorch.trial.base_context import TrialContext
 
 
 class PyTorchExperimentalContext:
@@ -15,10 +15,12 @@ class PyTorchExperimentalContext:
 
     Args:
         parent: The context that it belongs to.
+        precision: The precision in which that context trains.
     """
 
-    def __init__(self, parent: PyTorchTrialContext) -> None:
+    def __init__(self, parent: TrialContext, precision: Precision) -> None:
         self._parent = parent
+        self._precision = precision
         self.reproducibility_checks = True
         self.auto_to_device = True
 
@@ -28,7 +30,7 @@ class PyTorchExperimentalContext:
         Raises:
             InvalidExperimentException: A model was wrapped before, or a scaler or apex is in use.
         """
-        self._parent._precision.use_amp(self._parent.device, models=len(self._parent.models))
+        self._precision.use_amp(self._parent.device, models=len(self._parent.models))
 
     def disable_dataset_reproducibility_checks(self) -> None:
         """Lets the trial return loaders of torch; it then shards, shuffles and skips itself."""

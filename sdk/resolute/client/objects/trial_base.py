@@ -1,27 +1,23 @@
-"""A trial as scripts use it."""
+"""What scripts can ask of a trial, without what makes experiments of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from resolute.client.objects.checkpoint import Checkpoint
 from resolute.client.objects.checkpoint_ranking import ranked, with_validations
 from resolute.client.objects.live_metric import watch_metric
 from resolute.client.remote.logs import LineFilter
-from resolute.client.schema.ordering import CheckpointSortBy, OrderBy
+from resolute.client.schema.ordering import CheckpointSortBy, OrderBy, check_sorting
 from resolute.client.schema.records import MetricSummary, SeriesPoint, TrialMetrics, TrialRecord
 from resolute.client.schema.states import LogLevel, TrialState
 from resolute.client.services import Services
-from resolute.client.submission.config import config_text
 from resolute.errors import NotFoundError
 
-if TYPE_CHECKING:
-    from resolute.client.objects.experiment import Experiment
 
-
-class Trial:
+class TrialBase:
     """One set of hyperparameters being trained.
 
     Args:
@@ -73,23 +69,6 @@ class Trial:
     def kill(self) -> None:
         """Ends it at once; its experiment goes on."""
         self._record = self._services.trials.kill(self.uuid)
-
-    def continue_(self, config: Mapping[str, Any] | None = None) -> Experiment:
-        """Creates an experiment whose one trial starts from the weights of this one; its steps begin at zero.
-
-        Args:
-            config: Fields of its experiment's config to change; None for none.
-
-        Raises:
-            FailedPreconditionError: It has no checkpoint.
-            InvalidConfigError: The config is wrong; every fault is listed.
-        """
-        from resolute.client.objects.experiment import Experiment  # which imports this module
-
-        text = config_text(config) if config else ""
-        created = self._services.continuations.trial(self.uuid, config=text).experiment
-        assert created is not None
-        return Experiment(self._services, created)
 
     def iter_logs(  # noqa: PLR0913 - the documented signature
         self,
@@ -226,13 +205,3 @@ class Trial:
         if record.trial_uuid != self.uuid:
             raise NotFoundError(f"checkpoint {uuid} is not one of trial {self.id}")
         return Checkpoint(self._services, record)
-
-
-def check_sorting(sort_by: object, order_by: object) -> None:
-    """Makes sure that a sort key comes with its direction.
-
-    Raises:
-        AssertionError: Only one of them is given.
-    """
-    if (sort_by is None) != (order_by is None):
-        raise AssertionError("sort_by and order_by must be given together, or neither of them")

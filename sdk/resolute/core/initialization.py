@@ -1,0 +1,130 @@
+"""``core.init``: chooses the parts of the Core API by where the process runs."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import resolute
+from resolute.core.checkpoint import DummyCheckpointContext
+from resolute.core.checkpoint.storage import DirectoryStorage, default_storage, open_store, parse_storage
+from resolute.core.context import Context, Parts
+from resolute.core.distributed import DistributedContext, DummyDistributedContext
+from resolute.core.preempt import DummyPreemptContext, PreemptMode
+from resolute.core.profiler import DummyProfilerContext
+from resolute.core.reporting.offline import OFFLINE_DIRECTORY, record_offline
+from resolute.core.reporting.train import DummyTrainContext, TrainContext
+from resolute.core.searcher import DummySearcherContext
+from resolute.core.tensorboard import LocalTensorboard, TensorboardMode
+from resolute.info import TRIAL
+from resolute.transfer.cache import FileCache
+
+_FORK_SUPPORT = "GRPC_ENABLE_FORK_SUPPORT"
+_log = logging.getLogger("resolute.core")
+
+
+def init(
+    *,
+    distributed: DistributedContext | None = None,
+    checkpoint_storage: str | Mapping[str, Any] | None = None,
+    preempt_mode: PreemptMode = PreemptMode.WorkersAskChief,
+    tensorboard_mode: TensorboardMode = TensorboardMode.AUTO,
+    offline_dir: str | os.PathLike[str] | None = None,
+) -> Context:
+    """Makes the context of a training script; use it in a ``with`` statement.
+
+    Off cluster every part works without a server: reports are logged, checkpoints go to a directory, nobody
+    preempts, and the search asks for one operation of length 1. With an offline directory, reports and
+    metadata are recorded there too, and ``resolute sync`` sends them to a cluster later.
+
+    Args:
+        distributed: The other processes; needed as soon as the trial has more than one slot.
+        checkpoint_storage: Where checkpoints go: a path, ``file://...``, ``s3://bucket/prefix`` or
+            ``gs://bucket/prefix``; or a mapping like the section ``checkpoint_storage`` of a config. Default:
+            what the experiment's config says; off cluster a directory of the user's.
+        preempt_mode: Which processes ask whether to stop.
+        tensorboard_mode: Who writes and copies TensorBoard files.
+        offline_dir: Off cluster, the directory that gets a directory for this run. Default: what
+            RESOLUTE_OFFLINE_DIR says; without either nothing is recorded. On cluster it has no effect.
+
+    Raises:
+        ValueError: The trial has several slots and there is no ``distributed``; or the storage is malformed.
+        TypeError: The storage is neither text nor a mapping.
+        FailedPreconditionError: Off cluster, the library for the store is not installed.
+    """
+    info = resolute.get_cluster_info()
+    if info is None:
+        return _init_off_cluster(distributed or DummyDistributedContext(), checkpoint_storage, offline_dir)
+    if distributed is None:
+        if len(info.container_addrs) > 1 or len(info.slot_ids) > 1:
+            raise ValueError("you must provide a valid DistributedContext for a multi-slot task")
+        distributed = DummyDistributedContext()
+    if info.task_type != TRIAL:
+        return Context(_local_parts(distributed, checkpoint_storage), info=info)
+    disable_grpc_fork_support()
+    from resolute.core.remote.assembly import assemble
+
+    parts = assemble(
+        info,
+        distributed=distributed,
+        checkpoint_storage=None if checkpoint_storage is None else parse_storage(checkpoint_storage),
+        preempt_mode=preempt_mode,
+        tensorboard_mode=tensorboard_mode,
+    )
+    return Context(parts, info=info)
+
+
+def disable_grpc_fork_support() -> None:
+    """Switches off gRPC's own support for forks, which makes workers hang; must come before its import."""
+    if os.environ.setdefault(_FORK_SUPPORT, "0").lower() not in {"0", "false"}:
+        _log.warning("%s is set: forked data loader workers may hang; unset it", _FORK_SUPPORT)
+
+
+def _init_off_cluster(
+    distributed: DistributedContext,
+    checkpoint_storage: str | Mapping[str, Any] | None,
+    offline_dir: str | os.PathLike[str] | None,
+) -> Context:
+    parts = _local_parts(distributed, checkpoint_storage)
+    directory = os.fspath(offline_dir or os.environ.get(OFFLINE_DIRECTORY, ""))
+    if directory:
+        recorder = record_offline(Path(directory), distributed)
+        train = TrainContext(
+            reporter=recorder.reporter, record=recorder.record, tensorboard=parts.tensorboard
+        )
+        parts = replace(parts, train=train, closers=(recorder.reporter.close,))
+    return Context(parts)
+
+
+def _dummy_init(
+    *,
+    distributed: DistributedContext | None = None,
+    checkpoint_storage: str | Mapping[str, Any] | None = None,
+    preempt_mode: PreemptMode = PreemptMode.WorkersAskChief,
+) -> Context:
+    """Makes a context that needs no server."""
+    return Context(_local_parts(distributed or DummyDistributedContext(), checkpoint_storage, preempt_mode))
+
+
+def _local_parts(
+    distributed: DistributedContext,
+    checkpoint_storage: str | Mapping[str, Any] | None,
+    preempt_mode: PreemptMode = PreemptMode.WorkersAskChief,
+) -> Parts:
+    storage = default_storage() if checkpoint_storage is None else parse_storage(checkpoint_storage)
+    # Files of a directory are read where they lie.
+    cache = None if isinstance(storage, DirectoryStorage) else FileCache.from_environment()
+    tensorboard = LocalTensorboard()
+    return Parts(
+        distributed=distributed,
+        train=DummyTrainContext(tensorboard),
+        checkpoint=DummyCheckpointContext(distributed, open_store(storage), cache=cache),
+        searcher=DummySearcherContext(distributed),
+        preempt=DummyPreemptContext(distributed, preempt_mode),
+        profiler=DummyProfilerContext(),
+        tensorboard=tensorboard,
+    )
