@@ -1,4 +1,5 @@
-"""What a container of a run is made of: the task and what the trial is told about it.
+"""What a container of a run is made of.
 
-The model definition, the environment, the process of the entrypoint, and the collection of its output.
+The task and what the trial is told about it, the model definition, the environment, the process of the
+entrypoint, and the collection of its output.
 """

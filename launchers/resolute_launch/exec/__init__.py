@@ -1,4 +1,5 @@
-"""What an entrypoint executes: how the `entrypoint` of a config becomes a command.
+"""What an entrypoint executes.
 
-The harness of Trial classes, and the modules that stand for those of `determined.exec`.
+How the `entrypoint` of a config becomes a command, the harness of Trial classes, and the modules that stand
+for those of `determined.exec`.
 """

@@ -1,5 +1,5 @@
-"""Launch layers, which start the workers of an entrypoint on every container of a run.
+"""Launch layers, which start the workers of an entrypoint in every container of a run.
 
-Torch.distributed, Horovod, DeepSpeed, TensorFlow. Each is a pure function from its arguments and the
+torch.distributed, Horovod, DeepSpeed, TensorFlow. Each is a pure function from its arguments and the
 topology of the run to a launch plan; they share the command line, the plan and the runner that executes it.
 """

@@ -1,4 +1,5 @@
-"""Starting, signalling and ending processes: child processes in sessions of their own.
+"""Starts, signals and ends processes.
 
-The shutdown sequence SIGTERM then SIGKILL, grace periods, and the handlers of this process's own signals.
+Child processes in sessions of their own, the shutdown sequence (SIGTERM, then SIGKILL), grace periods, and
+the handlers of this process's own signals.
 """

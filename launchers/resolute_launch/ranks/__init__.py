@@ -1,5 +1,6 @@
-"""What runs around the process of one rank: `wrap_rank`.
+"""What runs around the process of one rank.
 
-Which prefixes and redacts its output and records its failure, the file that carries its environment past a
-launcher, and `pid_server` with `pid_client`, which end a command when one of its workers dies.
+`wrap_rank`, which prefixes and redacts its output and records its failure, the file that carries its
+environment past a launcher, and `pid_server` with `pid_client`, which end a command when one of its workers
+dies.
 """

@@ -1,4 +1,5 @@
-"""The only place of the SDK that knows gRPC: channels and their interceptors.
+"""The only place of the SDK that knows gRPC.
 
-Checkpoint file lists that exceed one message, and the providers of object stores by name.
+Channels and their interceptors, checkpoint file lists that exceed one message, and the providers of object
+stores by name.
 """

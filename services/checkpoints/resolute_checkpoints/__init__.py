@@ -1,4 +1,4 @@
-"""The checkpoint registry: checkpoints in two phases, the stores that keep their files, models.
+"""The checkpoint registry.
 
-Retention and deletion.
+Checkpoints in two phases, the stores that keep their files, models, retention and deletion.
 """

@@ -1,4 +1,4 @@
-"""The search service: it decides which trials of an experiment run, with which hyperparameters.
+"""The search service: which trials of an experiment run, with which hyperparameters, and how long.
 
-And how long. Events go in, actions come out; it knows nothing of slots, processes or files.
+Events go in, actions come out; it knows nothing of slots, processes or files.
 """

@@ -1,4 +1,4 @@
-"""Commands about who may do what: `resolute user`, `token`, `workspace`, `project` and `audit`.
+"""Commands about who may do what.
 
-And the reading of passwords.
+`resolute user`, `token`, `workspace`, `project` and `audit`, and the reading of passwords.
 """

@@ -1,4 +1,5 @@
-"""What commands print: tables, JSON and CSV, log lines, progress of experiments and of transfers.
+"""What commands print.
 
-Curves as text, and following an experiment to its end.
+Tables, JSON and CSV, log lines, progress of experiments and of transfers, curves as text, and following an
+experiment to its end.
 """

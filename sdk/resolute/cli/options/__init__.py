@@ -1,4 +1,5 @@
-"""What commands are given: the global options and the services that they lead to.
+"""What commands are given.
 
-Identifiers of experiments, trials and checkpoints, and the options of everything that continues.
+The global options and the services that they lead to, identifiers of experiments, trials and checkpoints,
+and the options of everything that continues.
 """

@@ -1,4 +1,5 @@
-"""Which commands there are: the table of all groups and commands, their loading when they run.
+"""Which commands there are.
 
-And the commands that other distributions add.
+The table of all groups and commands, their loading when they run, and the commands that other distributions
+add.
 """

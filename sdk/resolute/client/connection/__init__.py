@@ -1,4 +1,5 @@
-"""Reaching a cluster: its address and token, the embedded cluster's home, stored credentials.
+"""Reaching a cluster.
 
-The session that all calls share, and the ways to read answers that come in pages or streams.
+Its address and token, the embedded cluster's home, stored credentials, the session that all calls share,
+and the ways to read answers that come in pages or streams.
 """

@@ -1,4 +1,5 @@
-"""Bringing back what the cluster keeps: the files of checkpoints.
+"""Bringing back what the cluster keeps.
 
-From the store or through the service, in parallel and resumable; their verification; and model definitions.
+The files of checkpoints, from the store or through the service, in parallel and resumable; their
+verification; and model definitions.
 """

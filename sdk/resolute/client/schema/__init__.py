@@ -1,5 +1,5 @@
-"""What services answer, as plain immutable values: records of experiments, trials.
+"""What services answer, as plain immutable values.
 
-Checkpoints and accounts, their states, the orders that lists can have, and the conversion from the
-contract's messages.
+Records of experiments, trials, checkpoints and accounts, their states, the orders that lists can have, and
+the conversion from the contract's messages.
 """

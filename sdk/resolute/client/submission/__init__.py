@@ -1,4 +1,4 @@
-"""What an experiment is submitted with: reading and changing its config.
+"""What an experiment is submitted with.
 
-Choosing the files of its model definition, and packing them.
+Reading and changing its config, choosing the files of its model definition, and packing them.
 """

@@ -1,4 +1,8 @@
-"""Collectives between the processes of one trial."""
+"""How the processes of one trial find and reach each other.
+
+`DistributedContext` with gather, allgather and broadcast, the topology that launchers announce, settings
+from the environment, and the errors. `group` implements process groups, `transport` carries their messages.
+"""
 
 from resolute.core.distributed.context import DistributedContext, DummyDistributedContext
 from resolute.core.distributed.errors import (

@@ -1,5 +1,5 @@
-"""What a trial reports of itself: metrics, status, progress.
+"""What a trial reports of itself.
 
-Metadata and the reason of an early exit (`TrainContext`), where reports go (`Reporter`, `TrialRecord`), and
-how a trial off cluster is recorded for `resolute sync`.
+Metrics, status, progress, metadata and the reason of an early exit (`TrainContext`), where reports go
+(`Reporter`, `TrialRecord`), and how a trial off cluster is recorded for `resolute sync`.
 """

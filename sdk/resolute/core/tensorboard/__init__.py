@@ -1,4 +1,8 @@
-"""TensorBoard files of a trial: where they are written, and how they get to where they are kept."""
+"""TensorBoard files of a trial.
+
+Reported metrics written as events by a background thread, and files copied to where the experiment keeps
+them.
+"""
 
 from resolute.core.tensorboard.manager import (
     AutoTensorboard,

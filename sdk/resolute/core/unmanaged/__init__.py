@@ -1,4 +1,5 @@
-"""Trials of scripts that no cluster runs (`core_v2`): the context, what the script configures.
+"""Trials of scripts that no cluster runs (`core_v2`).
 
-The sidecar process that sends spools and heartbeats, the copy of the output, and the exit of the script.
+The context, what the script configures, the sidecar process that sends spools and heartbeats, the copy of
+the output, and the exit of the script.
 """

@@ -1,4 +1,4 @@
-"""What a rank computes with: its device, mixed precision.
+"""What a rank computes with.
 
-And the exchange of gradients with other ranks by torch.distributed or Horovod.
+Its device, mixed precision, and the exchange of gradients with other ranks by torch.distributed or Horovod.
 """

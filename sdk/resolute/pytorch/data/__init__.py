@@ -1,5 +1,6 @@
-"""The data of a trial: the ``DataLoader`` that a trial returns, the samplers that shuffle, repeat.
+"""The data of a trial.
 
-Shard and skip, and the order of records as a function of seed and position, so that a resumed trial sees
-the batches that it would have seen.
+The ``DataLoader`` that a trial returns, the samplers that shuffle, repeat, shard and skip, and the order of
+records as a function of seed and position, so that a resumed trial sees the batches that it would have
+seen.
 """

@@ -1,4 +1,5 @@
-"""The training itself: ``init`` and ``Trainer``, the training loop and its segments.
+"""The training itself.
 
-Training and validation of batches, reports of metrics, the progress bar, and tests of a trial off cluster.
+``init`` and ``Trainer``, the training loop and its segments, training and validation of batches, reports of
+metrics, the progress bar, and tests of a trial off cluster.
 """

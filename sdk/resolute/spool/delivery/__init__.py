@@ -1,5 +1,5 @@
-"""Sends spools to their services exactly once and in order: the sender and its thread.
+"""Sends spools to their services exactly once and in order.
 
-Requests made of records, the services that take them, and a pipeline that packs the next batch while one is
-sent. `shipping` runs the senders of one run.
+The sender and its thread, requests made of records, the services that take them, and a pipeline that packs
+the next batch while one is sent. `shipping` runs the senders of one run.
 """

@@ -1,4 +1,5 @@
-"""Where the bytes of checkpoints lie: one protocol, the store in a directory.
+"""Where the bytes of checkpoints lie.
 
-The choice of a store by its settings, and the examination that tries a store out.
+One protocol, the store in a directory, the choice of a store by its settings, and the examination that
+tries a store out.
 """

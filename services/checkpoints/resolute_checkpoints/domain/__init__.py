@@ -1,4 +1,5 @@
-"""What the registry keeps, as values and their rules: checkpoints, files, manifests, metadata.
+"""What the registry keeps, as values and their rules.
 
-Models, and which paths and digests are valid. Nothing here reads a database or a store.
+Checkpoints, files, manifests, metadata, models, and which paths and digests are valid. Nothing here reads a
+database or a store.
 """

@@ -1,4 +1,4 @@
-"""What callers do with checkpoints and models: begin, upload, commit, seal and list.
+"""What callers do with checkpoints and models.
 
-Register versions, reuse files that were sent before, and download.
+Begin, upload, commit, seal and list, register versions, reuse files that were sent before, and download.
 """

@@ -1,4 +1,5 @@
-"""How checkpoints go: the retention policy and its enforcement, deletion on request.
+"""How checkpoints go.
 
-The remover of files, and the collector that works in the background.
+The retention policy and its enforcement, deletion on request, the remover of files, and the collector that
+works in the background.
 """

@@ -1,4 +1,4 @@
-"""The gRPC handlers, one module a service.
+"""The gRPC handlers of the registry, one module a service.
 
-And the conversion of their messages to and from values of the domain.
+They convert messages to and from values of the domain and call it.
 """

@@ -1,4 +1,8 @@
-"""`resolute doctor`: what is wrong with the cluster of this machine, and what to do about it."""
+"""`resolute doctor`.
+
+Checks of the machine, the home directory, the databases and the running cluster, each with a remedy for
+what it found.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Whether a submission becomes an experiment: its config is completed and checked.
+"""Whether a submission becomes an experiment.
 
-Its model definition is checked as an archive, and the workspace's quotas for experiments and checkpoint
-storage are applied.
+Its config is completed and checked, its model definition is checked as an archive, and the workspace's
+quotas for experiments and checkpoint storage are applied.
 """

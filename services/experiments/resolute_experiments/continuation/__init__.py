@@ -1,5 +1,5 @@
-"""Continuing what has ended: what a person may ask of an ended experiment.
+"""Continuing what has ended.
 
-How the searcher is asked to resume it, and the configs of new experiments that are derived from old ones
-(fork, continue a trial).
+What a person may ask of an ended experiment, how the searcher is asked to resume it, and the configs of new
+experiments that are derived from old ones (fork, continue a trial).
 """

@@ -1,4 +1,5 @@
-"""The gRPC handlers: they parse a request, change or read this service's database.
+"""The gRPC handlers.
 
-And build a response (`messages` turns rows into messages of the contract).
+They parse a request, change or read this service's database, and build a response (`messages` turns rows
+into messages of the contract).
 """

@@ -1,4 +1,7 @@
-"""The lives of experiments, trials, runs and allocations as tables of states, events and effects."""
+"""The state machines of experiments, trials, runs and allocations as tables of states, events and effects.
+
+A test compares docs/lifecycle.md with them. Nothing here reads or writes the database.
+"""
 
 from resolute_experiments.states.allocation import (
     ALLOCATIONS,

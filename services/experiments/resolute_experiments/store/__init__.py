@@ -1,4 +1,4 @@
-"""The tables of this service (`schema`), their rows as typed values.
+"""The tables of this service, their rows as typed values, and the statements that read and write them.
 
-And the statements that read and write them. No rules live here.
+No rules live here.
 """

@@ -1,4 +1,7 @@
-"""Carries out what the tables of states say, inside of transactions."""
+"""Carries out what the tables of `states` say, inside transactions.
+
+The only code that writes the state of an experiment, of a trial, or of an allocation and its signal.
+"""
 
 from resolute_experiments.transitions.experiment import transition_experiment
 from resolute_experiments.transitions.trial import transition_trial

@@ -1,4 +1,5 @@
-"""Runs that the cluster does not execute: their experiments and trials are recorded and shown.
+"""Runs that the cluster does not execute.
 
-Nothing is scheduled for them, and those whose heartbeats stop count as lost.
+Their experiments and trials are recorded and shown, nothing is scheduled for them, and those whose
+heartbeats stop count as lost.
 """

@@ -1,4 +1,5 @@
-"""What can be asked of metrics: series (also downsampled, or watched while they grow), whole reports.
+"""What can be asked of metrics.
 
-Summaries, and the best validation; and the messages that answer.
+Series (also downsampled, or watched while they grow), whole reports, summaries, and the best validation;
+and the messages that answer.
 """

@@ -1,5 +1,5 @@
-"""The state machine of one search: its state, the events it accepts and why it refuses others.
+"""The state machine of one search.
 
-What it decides upon them, and replay, which decides a recorded log again. No database, no network, no
-clock.
+Its state, the events it accepts and why it refuses others, what it decides upon them, and replay, which
+decides a recorded log again. No database, no network, no clock.
 """

@@ -1,5 +1,5 @@
-"""What the log of a search holds: events (what happened), the operations that the search decided.
+"""What the log of a search holds.
 
-The actions that others carry out for them, and the entry that ties the three together. Values only; nothing
-here decides or stores.
+Events (what happened), the operations that the search decided, the actions that others carry out for them,
+and the entry that ties the three together. Values only; nothing here decides or stores.
 """

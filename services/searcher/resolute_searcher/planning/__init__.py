@@ -1,4 +1,4 @@
-"""Searches that do not exist: a preview of what a spec would run.
+"""Searches that do not exist.
 
-And its simulation in virtual time against learning curves.
+A preview of what a spec would run, and its simulation in virtual time against learning curves.
 """

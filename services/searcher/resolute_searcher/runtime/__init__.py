@@ -1,5 +1,5 @@
-"""Searches at work in a server: the searches in memory, the index of their trials.
+"""Searches at work in a server.
 
-Watchers and the poller for what other replicas write, snapshots, suggestions by Optuna, and the processes
-that long calculations run in.
+The searches in memory, the index of their trials, watchers and the poller for what other replicas write,
+snapshots, suggestions by Optuna, and the processes that long calculations run in.
 """

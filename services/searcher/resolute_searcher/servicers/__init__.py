@@ -1,4 +1,5 @@
-"""The RPCs of the searcher service: requests become values, the domain is called.
+"""The RPCs of the searcher service.
 
-Results become responses. One module for each group of calls; the searcher module puts them together.
+Requests become values, the domain is called, results become responses. One module for each group of calls;
+the searcher module puts them together.
 """

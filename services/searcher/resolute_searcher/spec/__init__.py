@@ -1,5 +1,5 @@
-"""What is asked of a search: the hyperparameter space, the settings of each method.
+"""What is asked of a search.
 
-How brackets of successive halving and grids are laid out, and the checks that list every violation at once.
-It knows neither methods nor messages.
+The hyperparameter space, the settings of each method, how brackets of successive halving and grids are laid
+out, and the checks that list every violation at once. It knows neither methods nor messages.
 """

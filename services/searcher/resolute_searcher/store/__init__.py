@@ -1,5 +1,5 @@
-"""The searcher's tables and all SQL: logs, searches, trials and snapshots.
+"""The searcher's tables and all SQL.
 
-The packed form of a snapshot and the fingerprint of the code that wrote it. Each function is work for one
-transaction.
+Logs, searches, trials and snapshots, the packed form of a snapshot and the fingerprint of the code that
+wrote it. Each function is work for one transaction.
 """

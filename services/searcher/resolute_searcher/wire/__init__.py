@@ -1,5 +1,5 @@
-"""To and from the messages of the contract: specs, entries of the log with their events.
+"""To and from the messages of the contract.
 
-Operations and actions, and methods that the contract knows by name only. What is stored as serialized
-messages is read and written here.
+Specs, entries of the log with their events, operations and actions, and methods that the contract knows by
+name only. What is stored as serialized messages is read and written here.
 """

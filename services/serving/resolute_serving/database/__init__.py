@@ -1,4 +1,5 @@
-"""A service's own database: one writer thread with group commit and a few reader threads.
+"""A service's own database.
 
-Explicit migrations, and the periodic removal of data past its retention.
+One writer thread with group commit and a few reader threads, explicit migrations, and the periodic removal
+of data past its retention.
 """

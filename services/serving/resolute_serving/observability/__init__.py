@@ -1,4 +1,4 @@
-"""What operators see of a service: structured logs, gauges and counters.
+"""What operators see of a service.
 
-And the endpoint that serves them to Prometheus.
+Structured logs, gauges and counters, and the endpoint that serves them to Prometheus.
 """

@@ -1,5 +1,5 @@
-"""The files of one checkpoint: the manifest with sizes and digests.
+"""The files of one checkpoint.
 
-The record that is kept beside files where no registry does, hashing while copying, ranges of large files,
-reuse of files that the store already has, and progress in the log.
+The manifest with sizes and digests, the record that is kept beside files where no registry does, hashing
+while copying, ranges of large files, reuse of files that the store already has, and progress in the log.
 """

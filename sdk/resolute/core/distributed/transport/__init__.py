@@ -1,5 +1,5 @@
-"""Messages between ranks: their binary format and signature, values as frames without copies.
+"""Messages between ranks.
 
-Bundles of many ranks' parts, sockets with detection of lost peers, and what forked children must not
-inherit.
+Their binary format and signature, values as frames without copies, bundles of many ranks' parts, sockets
+with detection of lost peers, and what forked children must not inherit.
 """

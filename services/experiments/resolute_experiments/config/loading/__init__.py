@@ -1,5 +1,5 @@
-"""From what a user wrote to a complete config: reading YAML.
+"""From what a user wrote to a complete config.
 
-Rewriting older spellings to the current form, merging layers, filling in defaults, and checking between
-sections.
+Reading YAML, rewriting older spellings to the current form, merging layers, filling in defaults, and
+checking between sections.
 """

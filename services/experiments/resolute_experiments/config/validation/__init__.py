@@ -1,4 +1,5 @@
-"""What every section is built on: the base model and simple field types.
+"""What every section is built on.
 
-Sections that come in variants, and errors that name each fault with its path.
+The base model and simple field types, sections that come in variants, and errors that name each fault with
+its path.
 """
