@@ -41,6 +41,7 @@ check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check --output-format concise .
 	$(BIN)/mypy sdk launchers services tools benchmarks tests
+	$(BIN)/lint-imports
 	$(BIN)/buf lint
 	$(BIN)/buf format --diff --exit-code
 	$(if $(BASE_TAG),$(BIN)/buf breaking --against '.git#tag=$(BASE_TAG)',@echo 'no release tag yet: nothing to break')

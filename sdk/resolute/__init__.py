@@ -47,5 +47,5 @@ def __getattr__(name: str) -> Any:
                 raise
     if name == "__version__":
         # Finding the installed distribution takes longer than everything else here.
-        return importlib.import_module("importlib.metadata").version("resolute")
+        return importlib.import_module("resolute.contracts.distribution").version()
     raise AttributeError(f"module 'resolute' has no attribute {name!r}")

@@ -59,7 +59,7 @@ def run(*command: str, cwd: Path, environment: dict[str, str] | None = None) -> 
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     run(sys.executable, "-m", "build", "--wheel", "--outdir", str(folder), str(ROOT), cwd=folder)
-    (built,) = folder.glob("resolute-*.whl")
+    (built,) = folder.glob("resolute_train-*.whl")
     return built
 
 
@@ -98,7 +98,7 @@ def test_bare_wheel_runs_a_core_api_script_off_cluster(wheel: Path, tmp_path: Pa
         [binaries / "resolute", "up"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert refused.returncode != 0
-    assert "resolute[server]" in refused.stderr
+    assert "resolute-train[server]" in refused.stderr
 
 
 def test_wheel_with_server_extra_runs_an_experiment(wheel: Path, tmp_path: Path) -> None:

@@ -17,9 +17,9 @@ INTERRUPTED = 130
 
 def _print_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
-        from resolute.cli.cluster.version import client_version
+        from resolute.contracts import distribution
 
-        click.echo(f"{ctx.info_name} {client_version()}")
+        click.echo(f"{ctx.info_name} {distribution.version()}")
         ctx.exit()
 
 

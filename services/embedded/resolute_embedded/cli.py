@@ -158,7 +158,7 @@ def _check_installed() -> None:
     if missing:
         raise FailedPreconditionError(
             f"the services need packages that are not installed ({', '.join(missing)}); "
-            "run `pip install 'resolute[server]'`"
+            "run `pip install 'resolute-train[server]'`"
         )
 
 

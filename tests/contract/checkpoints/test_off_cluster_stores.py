@@ -420,7 +420,7 @@ def test_a_library_that_is_missing_is_named_with_its_extra(
 ) -> None:
     monkeypatch.delitem(sys.modules, f"resolute.contracts.object_stores.{extra}", raising=False)
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(FailedPreconditionError, match=rf"pip install 'resolute\[{extra}\]'"):
+    with pytest.raises(FailedPreconditionError, match=rf"pip install 'resolute-train\[{extra}\]'"):
         core.init(checkpoint_storage=storage)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -38,3 +39,22 @@ def test_every_decision_has_its_number_and_is_in_the_index() -> None:
     for page in decisions:
         assert page.read_text().startswith(f"# {page.name[:4]} ")
         assert f"({page.name})" in index
+
+
+def test_every_hint_to_install_names_the_distribution() -> None:
+    """``pip install resolute`` would install another project."""
+    hint = re.compile(r"pip install[^\n]*\bresolute(?!-train)\b|\bresolute\[")
+    sources = subprocess.run(
+        ["git", "ls-files", "*.py", "*.md", "*.toml", "*.yaml", "*.cfg", "Makefile"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    wrong = [
+        f"{name}: {found[0]}"
+        for name in sources.stdout.split()
+        if name not in {"CHANGELOG.md", "tests/unit/architecture/test_documents.py"}
+        for found in hint.finditer((ROOT / name).read_text())
+    ]
+    assert wrong == []

@@ -19,6 +19,8 @@ def test_a_library_that_is_missing_is_named_with_its_extra(
 ) -> None:
     monkeypatch.delitem(sys.modules, f"resolute_checkpoints.blobs.{provider.value}", raising=False)
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(FailedPreconditionError, match=rf"pip install 'resolute\[server,{provider.value}\]'"):
+    with pytest.raises(
+        FailedPreconditionError, match=rf"pip install 'resolute-train\[server,{provider.value}\]'"
+    ):
         StoreFactory().open(BucketStorage("weights", provider=provider))
     StoreFactory().open(BucketStorage("weights"))

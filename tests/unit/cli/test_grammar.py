@@ -147,7 +147,7 @@ def test_services_that_are_not_installed_are_named_with_the_remedy(
     assert run(["up"], program="resolute") == 1
     error = capsys.readouterr().err
     assert "`resolute up` needs the services, which are not installed here" in error
-    assert "pip install 'resolute[server]'" in error
+    assert "pip install 'resolute-train[server]'" in error
     assert run(["--help"], program="resolute") == 0
 
 
@@ -159,7 +159,7 @@ def test_every_command_of_ours_says_what_it_does(capsys: pytest.CaptureFixture[s
 def test_plugins_bring_commands(installed: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
     installed(
         hello="resolute.cli.cluster.version:version",
-        broken="resolute.cli.cluster.version:client_version",
+        broken="resolute.cli.cluster.version:__name__",
         gone="no_such:x",
     )
     assert run(["hello", "--help"], program="resolute") == 0

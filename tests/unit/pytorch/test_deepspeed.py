@@ -44,7 +44,7 @@ def absent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("absent")
 def test_without_deepspeed_a_training_says_what_to_install(tmp_path: Path) -> None:
-    with pytest.raises(ImportError, match=r"pip install 'resolute\[deepspeed\]'"), deepspeed.init():
+    with pytest.raises(ImportError, match=r"pip install 'resolute-train\[deepspeed\]'"), deepspeed.init():
         pass
     with pytest.raises(ImportError, match="needs DeepSpeed"):
         context_of(tmp_path).wrap_model_engine(object())

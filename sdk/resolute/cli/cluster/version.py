@@ -7,20 +7,14 @@ import click
 from resolute.cli.options.settings import Settings
 
 
-def client_version() -> str:
-    """The version of this distribution."""
-    from importlib.metadata import version as installed_version
-
-    return installed_version("resolute")
-
-
 @click.command()
 @click.pass_obj
 def version(settings: Settings) -> None:
     """Print the versions of client and cluster."""
+    from resolute.contracts import distribution
     from resolute.errors import ResoluteError
 
-    click.echo(f"client   {client_version()}")
+    click.echo(f"client   {distribution.version()}")
     try:
         cluster = settings.services().cluster.get()
     except ResoluteError as error:

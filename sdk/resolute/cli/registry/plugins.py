@@ -43,7 +43,7 @@ class PluginCommand(LazyCommand):
             if self.name in _OWN_HELP:
                 raise click.ClickException(
                     f"`resolute {self.name}` needs the services, which are not installed here ({error}); "
-                    "install them with: pip install 'resolute[server]'"
+                    "install them with: pip install 'resolute-train[server]'"
                 ) from error
             raise click.ClickException(f"the command {self.name} cannot be loaded: {error}") from error
         if not isinstance(command, click.Command):

@@ -24,7 +24,9 @@ def require(path: Path) -> None:
     if path.suffix.lower() not in _FORMATS:
         raise click.ClickException(f"{path}: a plot can be a .png or a .svg file.")
     if importlib.util.find_spec("matplotlib") is None:
-        raise click.ClickException("Plots need matplotlib; install it with: pip install 'resolute[plot]'")
+        raise click.ClickException(
+            "Plots need matplotlib; install it with: pip install 'resolute-train[plot]'"
+        )
 
 
 def draw(result: SimulationResult, path: Path, *, name: str, metric: str, units: str) -> None:

@@ -35,8 +35,8 @@ _PREFIX = "metrics."
 def export(settings: Settings, trial_ids: tuple[str, ...], group: str, target: Path | None) -> None:
     """Write what trials reported as a table: one row a report, one column a metric.
 
-    Parquet needs pyarrow: pip install 'resolute[export]'. In it a metric with other values than numbers is a
-    column of JSON texts.
+    Parquet needs pyarrow: pip install 'resolute-train[export]'. A metric with values that are not numbers
+    becomes a column of JSON texts there.
     """
     if target is not None and target.suffix not in {".csv", ".parquet"}:
         raise click.UsageError(f"{target.name} must end with .csv or .parquet.")
@@ -76,7 +76,7 @@ def _write_parquet(target: Path, header: Sequence[str], rows: Iterable[Sequence[
         from pyarrow import parquet
     except ImportError as error:
         raise click.ClickException(
-            "Parquet needs pyarrow: pip install 'resolute[export]', or write .csv"
+            "Parquet needs pyarrow: pip install 'resolute-train[export]', or write .csv"
         ) from error
     columns = list(zip(*rows, strict=True)) or [()] * len(header)
     arrays = [pa.array(column) for column in columns[: len(_FIXED)]]

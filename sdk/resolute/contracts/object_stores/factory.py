@@ -20,7 +20,7 @@ def open_client(storage: BucketStorage) -> ObjectStoreClient:
     except ImportError as failure:
         raise FailedPreconditionError(
             f"checkpoints in a store of type {storage.kind} need a library that is not installed "
-            f"({failure}); pip install 'resolute[{storage.kind}]'"
+            f"({failure}); pip install 'resolute-train[{storage.kind}]'"
         ) from failure
     objects: ObjectStoreClient = module.open_bucket(storage)
     return objects

@@ -16,7 +16,7 @@ def import_deepspeed() -> Any:
     except ImportError as failure:
         raise ImportError(
             f"a DeepSpeedTrial needs DeepSpeed, which cannot be imported ({failure}): install it beside "
-            "torch, with DS_BUILD_OPS=0 pip install 'resolute[deepspeed]'; or write a "
+            "torch, with DS_BUILD_OPS=0 pip install 'resolute-train[deepspeed]'; or write a "
             "resolute.pytorch.PyTorchTrial, which needs torch alone"
         ) from failure
     return deepspeed

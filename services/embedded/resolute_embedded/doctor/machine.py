@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from resolute.contracts import distribution
 from resolute_embedded.doctor.findings import Finding, fault, good, warning
 from resolute_embedded.state_directory import StateDirectory
 
-_PACKAGES = ("resolute", "grpcio", "protobuf", "sqlalchemy", "alembic", "pydantic")
+_PACKAGES = (distribution.NAME, "grpcio", "protobuf", "sqlalchemy", "alembic", "pydantic")
 _OLDEST_PYTHON = (3, 10)
 _OLDEST_SQLITE = (3, 35, 0)
 """The first that can drop and rename columns, which migrations may want."""
@@ -41,7 +42,7 @@ def _versions() -> Finding:
             found.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             return fault(
-                "versions", f"{name} is not installed", remedy="run `pip install 'resolute[server]'`"
+                "versions", f"{name} is not installed", remedy="run `pip install 'resolute-train[server]'`"
             )
     return good("versions", ", ".join(found))
 

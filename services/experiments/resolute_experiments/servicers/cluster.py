@@ -6,9 +6,9 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
-import resolute
 from resolute.api.experiments.v1 import cluster_service_pb2 as pb2
 from resolute.api.experiments.v1 import cluster_service_pb2_grpc
+from resolute.contracts import distribution
 from resolute.contracts.values import to_value
 from resolute.errors import InvalidArgumentError
 from resolute_experiments.admission.submissions import check_template
@@ -55,7 +55,7 @@ class ClusterServicer(cluster_service_pb2_grpc.ClusterServiceServicer):
                 )
             return pb2.GetClusterResponse(
                 cluster_id=self._core.cluster_id,
-                version=resolute.__version__,
+                version=distribution.version(),
                 slots=slots,
                 queued_trials=trials.queued_count(connection),
             )

@@ -39,7 +39,7 @@ class SearchCalls(BaseCalls):
         if isinstance(spec.method, ModelSpec) and (missing := available(spec.method.sampler)):
             raise FailedPreconditionError(
                 f"the sampler {spec.method.sampler} needs {missing} beside the searcher service; "
-                "install resolute[search] there"
+                "install resolute-train[search] there"
             )
         await self.searches.create(search_id, request.spec)
         return service_pb.CreateSearchResponse(search=await self.describe(search_id))

@@ -40,7 +40,7 @@ class MetricsEndpoint:
             from prometheus_client import CollectorRegistry, start_http_server
         except ImportError:
             raise FailedPreconditionError(
-                "numbers for Prometheus need prometheus-client; run `pip install 'resolute[server]'`"
+                "numbers for Prometheus need prometheus-client; run `pip install 'resolute-train[server]'`"
             ) from None
         self._loop = asyncio.get_running_loop()
         registry = CollectorRegistry()

@@ -119,6 +119,6 @@ def new_pool() -> urllib3.PoolManager:
 def missing_extra(extra: str, *, what: str) -> FailedPreconditionError:
     """Makes the error of a library that is not installed beside the service."""
     return FailedPreconditionError(
-        f"{what} needs a library that is not installed; run `pip install 'resolute[server,{extra}]'` where "
-        "the checkpoints service runs, and start it again"
+        f"{what} needs a library that is not installed; run `pip install 'resolute-train[server,{extra}]'` "
+        "where the checkpoints service runs, and restart it"
     )
