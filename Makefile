@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-BASE_TAG := $(shell git describe --tags --abbrev=0 --match 'v*' 2>/dev/null)
+# The contract of the latest release: a file, since a tag may not travel with a clone.
+RELEASED := $(shell ls protos/releases/*.binpb 2>/dev/null | sort --version-sort | tail -n 1)
 SEEDS ?= 5
 
 AZURITE := .cache/azurite/node_modules/.bin/azurite-blob
 
-.PHONY: setup demo azurite test again check proto bench format distributed chaos clean
+.PHONY: setup demo azurite test again check proto bench format distributed release chaos clean
 
 setup: $(STAMP)
 
@@ -44,7 +45,7 @@ check: $(STAMP)
 	$(BIN)/lint-imports
 	$(BIN)/buf lint
 	$(BIN)/buf format --diff --exit-code
-	$(if $(BASE_TAG),$(BIN)/buf breaking --against '.git#tag=$(BASE_TAG)',@echo 'no release tag yet: nothing to break')
+	$(if $(RELEASED),$(BIN)/buf breaking --against $(RELEASED),@echo 'no release yet: nothing to break')
 	$(BIN)/python tools/check_generated.py
 
 proto: $(STAMP)
@@ -65,6 +66,10 @@ $(VENV)/.distributed: $(STAMP) tools/install_distributed.py
 
 distributed: $(VENV)/.distributed
 	$(BIN)/python -m pytest -m distributed tests/distributed
+
+# For example `make release VERSION=0.2.0`: checks, sets the version, freezes the contract, builds, commits, tags.
+release: check
+	$(BIN)/python tools/release.py $(VERSION)
 
 chaos: $(STAMP)
 	PYTHONPATH=tests $(BIN)/python -m faults.harness.chaos --seeds $(SEEDS)
