@@ -40,7 +40,7 @@ from resolute.api.experiments.v1 import experiments_service_pb2, experiments_ser
 from resolute.api.preemption.v1 import preemption_service_pb2, preemption_service_pb2_grpc
 from resolute.client.connection.home import Home
 from resolute.contracts.clock import SYSTEM_CLOCK
-from resolute.contracts.run.directory import Flags
+from resolute.contracts.run.flags import Flags
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.core.distributed import DummyDistributedContext
 from resolute.core.preempt import PreemptContext

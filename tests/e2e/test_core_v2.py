@@ -22,9 +22,11 @@ from support.clusters.embedded import EmbeddedCluster, embedded, eventually
 from resolute.client import TrialState
 from resolute.client.connection.session import Session
 from resolute.client.services import Services
+from resolute.contracts.atomic_files import write_atomically
 from resolute.contracts.processes import ProcessIdentity
-from resolute.contracts.run.directory import Flags, RunDirectory, write_atomically
+from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord
+from resolute.contracts.run.flags import Flags
 from resolute.core.unmanaged.sidecar import Sidecar
 from resolute.runtime.offline_run import OfflineRun
 from resolute.spool.delivery.requests import RunIdentity

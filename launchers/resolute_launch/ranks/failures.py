@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from resolute.contracts.run.directory import RunDirectory, read_json, write_json
+from resolute.contracts.atomic_files import read_json, write_json
+from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.external_resources import remove
 from resolute.contracts.spool_format import Line, Stdtype
 

@@ -8,8 +8,8 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from resolute.contracts.clock import Clock
-from resolute.contracts.run.directory import Flags
 from resolute.contracts.run.exit_record import ExitRecord
+from resolute.contracts.run.flags import Flags
 from resolute.contracts.spool_format import Line, Stdtype
 from resolute.errors import ResoluteError
 from resolute.spool.delivery.shipping import SpoolShipper

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 
 from resolute.api.preemption.v1.preemption_service_pb2 import SignalReason
-from resolute.contracts.run.directory import write_atomically
+from resolute.contracts.atomic_files import write_atomically
 from resolute.errors import (
     AbortedError,
     FailedPreconditionError,

@@ -16,9 +16,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from resolute.api.experiments.v1.allocations_service_pb2 import LaunchSpec
+from resolute.contracts.atomic_files import read_json, write_atomically, write_json
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.contracts.processes import ProcessIdentity
-from resolute.contracts.run.directory import RunDirectory, read_json, write_atomically, write_json
+from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.contracts.run.lock import RunLock

@@ -1,11 +1,11 @@
-"""How far a source has arrived: a few numbers that sender and writer share in memory."""
+"""How much of a source its service has stored: two numbers that sender and writer share in memory."""
 
 from __future__ import annotations
 
-import mmap
-import os
 import struct
 from pathlib import Path
+
+from resolute.contracts.mapped_file import map_file
 
 SUFFIX = ".ack"
 _SIZE = 64
@@ -13,25 +13,30 @@ _U64 = struct.Struct("<Q")
 
 
 class AckFile:
-    """The part of a source that its service has for good, written by the sender and read by the writer.
+    """How much of a source its service has stored durably, written by the sender and read by the writer.
 
-    Little endian: u64 offset, u64 number of refused reports. After a crash of the machine it may lag behind
-    the truth; then the sender sends again what the service knows already.
+    Little endian: u64 offset, u64 number of refused reports. After a crash of the machine it may be behind
+    the service; then the sender repeats what the service has already.
+
+    Args:
+        path: The file; it is created if it is missing.
+
+    Raises:
+        QuotaError: The disk is full.
     """
 
     def __init__(self, path: Path) -> None:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            if os.fstat(descriptor).st_size < _SIZE:
-                os.ftruncate(descriptor, _SIZE)
-            self._map = mmap.mmap(descriptor, _SIZE)
-        finally:
-            os.close(descriptor)
+        self._map = map_file(path, _SIZE, create=True)
+
+    @staticmethod
+    def path_for(spool: Path) -> Path:
+        """The file that belongs to a spool."""
+        return spool.with_suffix(SUFFIX)
 
     @classmethod
     def of(cls, spool: Path) -> AckFile:
-        """Opens the file that belongs to a spool, creating it if need be."""
-        return cls(spool.with_suffix(SUFFIX))
+        """Opens the file that belongs to a spool, creating it if it is missing."""
+        return cls(cls.path_for(spool))
 
     @property
     def offset(self) -> int:
@@ -53,5 +58,5 @@ class AckFile:
         self._map[8:16] = _U64.pack(self.refusals + count)
 
     def close(self) -> None:
-        """Gives the map back."""
+        """Unmaps the file."""
         self._map.close()

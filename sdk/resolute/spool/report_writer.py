@@ -123,7 +123,7 @@ class ReportWriter(SpoolWriter):
         self._layouts[group, names] = (schema_id, layout)
         return schema_id, layout
 
-    def _begin_segment(self) -> None:
+    def _start_segment(self) -> None:
         self._layouts.clear()
 
     def flush(self, timeout: float | None = None) -> None:

@@ -1,7 +1,8 @@
-"""Appends records to a spool: one call to the system each, in files of bounded size."""
+"""Appends records to a spool: one system call each, in files of bounded size."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import threading
@@ -13,34 +14,48 @@ from resolute.contracts.spool_format import FILE_HEADER, MAX_PAYLOAD, RecordType
 from resolute.errors import ForkedProcessError, QuotaError
 
 SEGMENT_BYTES = 64 << 20
-"""Size at which a writer goes on in a new file, so that files that have arrived can be removed."""
-
-
+"""Size at which a writer continues in a new file, so that files that have arrived can be removed."""
+_NEW_SUFFIX = ".new"
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class Segment:
     """One file of a writer, created by it.
 
+    It gets its name when it can take records, so that no sender opens one that a full disk left incomplete.
+
+    Args:
+        path: The file; its name must be unique.
+
     Raises:
-        FileExistsError: Someone else's file has this name.
+        QuotaError: The disk is full. Nothing of the file is left.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.size = 0
         self.refusals_seen = 0
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        self.ack = AckFile.of(path)
-        self.append(file_header())
+        self.ended = False
+        """Whether the file ends with an END record, so that nothing may follow."""
+        new = path.with_suffix(_NEW_SUFFIX)
+        with contextlib.ExitStack() as undo:
+            undo.callback(AckFile.path_for(path).unlink, missing_ok=True)
+            self.ack = AckFile.of(path)
+            undo.callback(self.ack.close)
+            self._file = _create(new)
+            undo.callback(new.unlink)
+            undo.callback(os.close, self._file)
+            self.append(file_header())
+            new.rename(path)
+            undo.pop_all()
 
     @property
     def unacknowledged(self) -> int:
-        """Bytes of records that have not arrived."""
+        """Bytes that have not arrived."""
         return max(self.size - max(self.ack.offset, FILE_HEADER.size), 0)
 
     def append(self, data: bytes) -> None:
-        """Writes at the end, wholly or not at all.
+        """Writes at the end, completely or not at all.
 
         Raises:
             QuotaError: The disk is full.
@@ -52,17 +67,35 @@ class Segment:
                 raise
             raise self._full(os.strerror(failure.errno)) from failure
         if written < len(data):
-            # The last room of the disk took only a part: without it the file ends in a whole record again.
+            # Only a part fitted on the disk: without it the file ends with a whole record again.
             os.ftruncate(self._file, self.size)
             raise self._full(os.strerror(errno.ENOSPC))
         self.size += written
 
-    def close(self) -> None:
-        """Closes the file; its acknowledgement stays readable."""
-        os.close(self._file)
+    def end(self) -> None:
+        """Appends the END record and closes the file; its acknowledgement stays readable. Idempotent.
+
+        Raises:
+            QuotaError: The disk is full; the file stays open.
+        """
+        if not self.ended:
+            self.append(frame(bytes((RecordType.END,))))
+            os.close(self._file)
+            self.ended = True
 
     def _full(self, reason: str) -> QuotaError:
         return QuotaError(f"cannot append to {self.path}: {reason}; free some space on its disk")
+
+
+def _create(path: Path) -> int:
+    try:
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    except OSError as failure:
+        if failure.errno not in _FULL:
+            raise
+        raise QuotaError(
+            f"cannot create {path}: {os.strerror(failure.errno)}; free some space there"
+        ) from failure
 
 
 class SpoolWriter:
@@ -71,11 +104,11 @@ class SpoolWriter:
     Safe to use from several threads. A forked child must not use it: two processes would share one sequence.
 
     Args:
-        directory: Where the files go; it must exist.
-        name: Begins the names of the files, such as ``rank0``; process and a random part are added to make
-            sources that never collide.
-        suffix: Ends them.
-        segment_bytes: Size at which the next file is begun.
+        directory: Directory of the files; it must exist.
+        name: Prefix of the file names, such as ``rank0``. The process id and a random part are added, so that
+            names of different writers never collide.
+        suffix: Suffix of the file names.
+        segment_bytes: Size at which the next file is started.
     """
 
     def __init__(
@@ -102,7 +135,7 @@ class SpoolWriter:
 
     @property
     def segments(self) -> tuple[Segment, ...]:
-        """The files that the writer still cares for, oldest first, ending with the one being written."""
+        """The files that have not arrived, as far as the writer knows, from the oldest to the current one."""
         return (*self._older, self._current)
 
     @property
@@ -140,26 +173,25 @@ class SpoolWriter:
         if os.getpid() != self._owner:
             return
         with self._lock:
-            self._current.append(frame(bytes((RecordType.END,))))
-            self._current.close()
+            self._current.end()
 
     def forget(self, segment: Segment) -> None:
-        """Stops caring for a file that has arrived."""
+        """Drops a file that has arrived."""
         with self._lock:
             self._older = [other for other in self._older if other is not segment]
 
     def _rotate_if_full(self) -> None:
         if self._current.size < self._segment_bytes:
             return
+        # Each step can fail on a full disk, and the next call continues with the one that failed.
+        self._current.end()
         following = self._open_next()
-        self._current.append(frame(bytes((RecordType.END,))))
-        self._current.close()
         self._older = [*self._older, self._current]
         self._current = following
-        self._begin_segment()
+        self._start_segment()
 
-    def _begin_segment(self) -> None:
-        """Called when a new file was begun, for what each file must hold of its own."""
+    def _start_segment(self) -> None:
+        """Called when a new file was started, for records that each file must contain."""
 
     def _open_next(self) -> Segment:
         self._number += 1

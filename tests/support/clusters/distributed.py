@@ -13,8 +13,9 @@ from typing import Any
 from support.clusters.embedded import EmbeddedCluster, eventually
 
 from resolute.client import Determined, Experiment, ExperimentState, Trial
+from resolute.contracts.atomic_files import read_json
 from resolute.contracts.processes import ProcessIdentity
-from resolute.contracts.run.directory import RunDirectory, read_json
+from resolute.contracts.run.directory import RunDirectory
 
 _ROOT = Path(__file__).parents[3]
 DISTRIBUTED = _ROOT / "examples" / "distributed"

@@ -13,8 +13,9 @@ from typing import Any
 
 from support.clusters.control_plane import ControlPlane
 
+from resolute.contracts.atomic_files import read_json
 from resolute.contracts.processes import ProcessIdentity
-from resolute.contracts.run.directory import RunDirectory, read_json
+from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute_launch.container.entrypoint_process import process_tree_of

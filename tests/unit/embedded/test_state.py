@@ -55,7 +55,6 @@ def test_what_a_killed_life_was_writing_is_removed_and_nothing_else(state: State
     script = (
         "import os, signal\n"
         "from pathlib import Path\n"
-        "from resolute.contracts.run import directory as run_directory\n"
         "from resolute.client.connection.home import Home\n"
         "from resolute_embedded.state_directory import StateDirectory\n"
         "os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)\n"

@@ -6,14 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from resolute.contracts.run.directory import (
-    FLAGS_SIZE,
-    Flags,
-    MalformedFileError,
-    RunDirectory,
-    read_json,
-    write_atomically,
-)
+from resolute.contracts.atomic_files import MalformedFileError, read_json, write_atomically
+from resolute.contracts.run.directory import RunDirectory
+from resolute.contracts.run.flags import FLAGS_SIZE, Flags
 
 
 def test_a_run_directory_is_the_users_own(tmp_path: Path) -> None:
@@ -78,10 +73,10 @@ def test_only_what_a_run_leaves_there_is_removed_on_its_word(
     (home / "resolute-data").mkdir()
     (elsewhere / "resolute-link").symlink_to(home)
     before = sorted(tmp_path.rglob("*"))
-    run.remains.mkdir()
-    (run.remains / "claim").symlink_to(claim.format(home=home, tmp=elsewhere))
+    run.external_resources.mkdir()
+    (run.external_resources / "claim").symlink_to(claim.format(home=home, tmp=elsewhere))
     run.remove_external_resources()
-    assert sorted(tmp_path.rglob("*")) == sorted([*before, run.remains])
+    assert sorted(tmp_path.rglob("*")) == sorted([*before, run.external_resources])
 
 
 def test_what_another_user_owns_stays(
@@ -101,7 +96,7 @@ def test_notes_that_lie_elsewhere_themselves_are_none(tmp_path: Path, elsewhere:
     run = RunDirectory(tmp_path / "run")
     run.prepare()
     (elsewhere / "others").write_text("x")
-    run.remains.symlink_to(elsewhere)
+    run.external_resources.symlink_to(elsewhere)
     run.remove_external_resources()
     assert (elsewhere / "others").exists()
 

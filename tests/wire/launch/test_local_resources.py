@@ -15,8 +15,9 @@ import pytest
 from faults.harness.cluster_processes import Role, processes_of
 from support.clusters.control_plane import ControlPlane, control_plane
 
+from resolute.contracts.atomic_files import read_json
 from resolute.contracts.processes import ProcessIdentity
-from resolute.contracts.run.directory import RunDirectory, read_json
+from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.lock import is_locked
 from resolute.contracts.spool_format import Line, Stdtype
 from resolute.spool.line_writer import LineWriter
@@ -159,7 +160,7 @@ def test_a_lost_supervisors_orphans_are_ended_before_it_is_reported(tmp_path: Pa
                 run = run_of(tmp_path)
                 child, sleeper = identity(run.child_file), ProcessIdentity.of(int(plane.text()[0]))
                 assert sleeper is not None
-                (scratch,) = (link.readlink() for link in run.remains.iterdir())
+                (scratch,) = (link.readlink() for link in run.external_resources.iterdir())
                 (scratch / "data").write_text("left behind")
                 os.kill(identity(run.supervisor_file).pid, signal.SIGKILL)
                 report = await reports.get()

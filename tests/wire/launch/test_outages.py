@@ -59,7 +59,7 @@ def test_an_exit_during_an_outage_is_on_disk_at_once_and_reported_after_it(tmp_p
         assert plane.exits == []
         # What it left elsewhere may take long to remove, and is: after its lines have arrived.
         time.sleep(0.5)
-        (scratch,) = (link.readlink() for link in run.run.remains.iterdir())
+        (scratch,) = (link.readlink() for link in run.run.external_resources.iterdir())
         assert scratch.is_dir()
         plane.start()
         assert run.wait() == 0
@@ -71,7 +71,8 @@ def test_an_exit_during_an_outage_is_on_disk_at_once_and_reported_after_it(tmp_p
 def test_a_run_that_nobody_misses_checkpoints_and_leaves_its_history_on_disk(tmp_path: Path) -> None:
     script = """
 import os, time
-from resolute.contracts.run.directory import Flags, RunDirectory
+from resolute.contracts.run.directory import RunDirectory
+from resolute.contracts.run.flags import Flags
 run = RunDirectory.from_environment()
 flags = Flags(run.flags_file)
 print("training", flush=True)

@@ -16,13 +16,15 @@ from support.clusters.supervisors import supervised
 
 from resolute.api.experiments.v1.allocations_service_pb2 import EARLY_EXIT_REASON_INVALID_HP
 from resolute.api.preemption.v1.preemption_service_pb2 import SIGNAL_REASON_MACHINE, SIGNAL_REASON_USER
+from resolute.contracts.atomic_files import read_json
 from resolute.contracts.processes import ProcessIdentity
-from resolute.contracts.run.directory import RunDirectory, read_json
+from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord
 
 COOPERATIVE = """
 import time
-from resolute.contracts.run.directory import Flags, RunDirectory
+from resolute.contracts.run.directory import RunDirectory
+from resolute.contracts.run.flags import Flags
 flags = Flags(RunDirectory.from_environment().flags_file)
 print("training", flush=True)
 while not flags.preempt:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from resolute.contracts.run.directory import write_atomically
+from resolute.contracts.atomic_files import write_atomically
 
 
 def keep(path: Path, token: str) -> None:

@@ -1,8 +1,8 @@
-"""What a run leaves outside of its directory, and what may be removed on its word.
+"""What a run creates outside of its directory, and which of it may be removed.
 
-Links in a folder of the run name it. The trial's processes can write there as well, by mistake or on purpose,
-and whoever clears away may be allowed more than they are: only what the platform itself makes elsewhere goes,
-by its place, its name and its owner.
+Each resource is recorded as a link in a folder of the run. The trial's processes can write to that folder,
+and the process that removes the resources may have more permissions than they have. Therefore only what the
+platform itself creates outside is removed; it is recognised by its place, its name and its owner.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ import tempfile
 from pathlib import Path
 
 SCRATCH_PREFIX = "resolute-"
-"""Begins the name of a directory for temporary files."""
+"""Begins the names of directories for temporary files."""
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  # its place
 """Where ranks of one machine exchange tensors."""
 
 
 def buffer_prefix() -> str:
-    """Begins the name of the memory that ranks of DeepSpeed share, who run as this user."""
+    """Begins the names of the shared memory of this user's DeepSpeed ranks."""
     return f"deepspeed_allreduce_buffer_{os.getuid()}_"
 
 
-def note(folder: Path, path: Path) -> None:
-    """Notes what is to go. Idempotent.
+def record(folder: Path, path: Path) -> None:
+    """Records a resource to be removed later. Idempotent.
 
     Args:
-        folder: Where the run notes it; made if it is not there.
-        path: Its absolute path; it may be yet to come.
+        folder: Where the run records its resources; created if it is missing.
+        path: The absolute path of the resource; it need not exist yet.
     """
     folder.mkdir(exist_ok=True, mode=0o700)
-    # By the whole path: things in different places may have one name.
+    # Of the whole path: resources in different places may have the same name.
     name = hashlib.sha256(os.fsencode(path)).hexdigest()
     with contextlib.suppress(FileExistsError):
         (folder / name).symlink_to(path)
 
 
-def clear(folder: Path) -> None:
-    """Removes what was noted, as far as it is a run's own to leave there. Idempotent."""
+def remove_all(folder: Path) -> None:
+    """Removes what was recorded, as far as a run may have created it there. Idempotent."""
     if folder.is_symlink():
         return
     for link in folder.glob("*"):
@@ -50,7 +50,7 @@ def clear(folder: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Removes a file or a directory with all that is in it, as far as its owner lets this process."""
+    """Removes a file, or a directory with its content, as far as this process is permitted to."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
         return
@@ -60,7 +60,7 @@ def remove(path: Path) -> None:
 
 def _belongs_to_a_run(path: Path) -> bool:
     places = ((Path(tempfile.gettempdir()), SCRATCH_PREFIX), (SHARED_MEMORY, buffer_prefix()))
-    # A way there by "..", or from another directory, has another parent.
+    # A path with "..", or through another directory, has another parent.
     if not any(path.parent == place and path.name.startswith(prefix) for place, prefix in places):
         return False
     try:

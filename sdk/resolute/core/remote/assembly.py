@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from resolute.contracts.object_stores.location import BucketStorage
-from resolute.contracts.run.directory import Flags, RunDirectory
+from resolute.contracts.run.directory import RunDirectory
+from resolute.contracts.run.flags import Flags
 from resolute.core.checkpoint import CheckpointContext
 from resolute.core.checkpoint.storage import DirectoryStorage, Storage
 from resolute.core.context import Parts

@@ -16,9 +16,10 @@ from resolute.client.connection.session import Session
 from resolute.client.remote.trials import StartedRun
 from resolute.client.schema.states import CheckpointState
 from resolute.client.services import Services
+from resolute.contracts.atomic_files import write_atomically
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.contracts.processes import ProcessIdentity
-from resolute.contracts.run.directory import RunDirectory, write_atomically
+from resolute.contracts.run.directory import RunDirectory
 from resolute.core.checkpoint.storage import Storage
 from resolute.core.context import Context, Parts
 from resolute.core.distributed import DistributedContext

@@ -18,10 +18,12 @@ from typing import Any
 from resolute.client.connection.endpoint import Endpoint
 from resolute.client.connection.session import Session
 from resolute.client.remote.trials import Trials
+from resolute.contracts.atomic_files import read_json, write_atomically, write_json
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.contracts.processes import ProcessIdentity
-from resolute.contracts.run.directory import Flags, RunDirectory, read_json, write_atomically, write_json
+from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord
+from resolute.contracts.run.flags import Flags
 from resolute.contracts.run.lock import RunLock
 from resolute.errors import ConflictError, ResoluteError
 from resolute.runtime.offline_run import OfflineRun

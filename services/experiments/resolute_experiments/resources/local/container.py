@@ -17,14 +17,9 @@ from pathlib import Path
 
 import structlog
 
+from resolute.contracts.atomic_files import read_json, write_atomically, write_json
 from resolute.contracts.processes import ProcessIdentity, ProcessTree
-from resolute.contracts.run.directory import (
-    ENVIRONMENT_VARIABLE,
-    RunDirectory,
-    read_json,
-    write_atomically,
-    write_json,
-)
+from resolute.contracts.run.directory import ENVIRONMENT_VARIABLE, RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.contracts.run.lock import RunLock, is_locked

@@ -1,0 +1,162 @@
+"""Spools and shared memory on a full disk: failures are errors, and nothing leaks."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.file_systems import small_file_system
+
+from resolute.contracts.mapped_file import map_file
+from resolute.contracts.run.flags import FLAGS_SIZE, Flags
+from resolute.contracts.spool_ack import AckFile
+from resolute.errors import QuotaError
+from resolute.spool.reader import SpoolReader
+from resolute.spool.report_writer import ReportWriter
+
+_PAGE = 4096
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    with small_file_system(tmp_path / "disk", "64k") as path:
+        yield path
+
+
+def fill(disk: Path, *, spare: int = 0) -> Path:
+    """Fills a disk but for some pages."""
+    filler = disk / "filler"
+    with filler.open("ab", buffering=0) as file:
+        with contextlib.suppress(OSError):
+            while file.write(bytes(_PAGE)) == _PAGE:
+                pass
+        file.truncate(max(file.tell() - spare * _PAGE, 0))
+    return filler
+
+
+def run_script(script: str, *arguments: Path) -> subprocess.CompletedProcess[str]:
+    """Runs a script in a process of its own, which may be killed by SIGBUS."""
+    return subprocess.run(
+        [sys.executable, "-c", script, *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+
+
+_READ_ACK = """
+import sys
+from pathlib import Path
+from resolute.contracts.spool_ack import AckFile
+from resolute.errors import QuotaError
+try:
+    print(AckFile.of(Path(sys.argv[1])).offset)
+except QuotaError:
+    print("full")
+"""
+_READ_FLAGS = """
+import sys
+from pathlib import Path
+from resolute.contracts.run.{module} import Flags
+from resolute.errors import QuotaError
+try:
+    print(Flags.create(Path(sys.argv[1])).preempt)
+except QuotaError:
+    print("full")
+"""
+
+
+def test_an_acknowledgement_on_a_full_disk_is_an_error_instead_of_a_signal(disk: Path) -> None:
+    fill(disk)
+    done = run_script(_READ_ACK, disk / "rank0-0001.metrics")
+    assert (done.returncode, done.stdout.strip()) == (0, "full"), done.stderr
+
+
+def test_flags_on_a_full_disk_are_an_error_instead_of_a_signal(disk: Path) -> None:
+    fill(disk)
+    done = run_script(_READ_FLAGS.format(module="flags"), disk / "flags")
+    assert (done.returncode, done.stdout.strip()) == (0, "full"), done.stderr
+
+
+def test_what_was_created_before_the_disk_was_full_stays_usable(disk: Path) -> None:
+    ack, flags = AckFile.of(disk / "rank0-0001.metrics"), Flags.create(disk / "flags")
+    fill(disk)
+    done = run_script(
+        _READ_ACK + _READ_FLAGS.format(module="flags").replace("[1]", "[2]"),
+        disk / "rank0-0001.metrics",
+        disk / "flags",
+    )
+    assert done.stdout.split() == ["0", "False"], done.stderr
+    ack.advance(7)
+    flags.acknowledge()
+    assert AckFile.of(disk / "rank0-0001.metrics").offset == 7
+    assert Flags(disk / "flags").acknowledged
+
+
+def test_a_sparse_file_of_an_earlier_release_gets_its_blocks(disk: Path) -> None:
+    path = disk / "flags"
+    path.touch()
+    os.truncate(path, FLAGS_SIZE)
+    Flags(path).close()
+    assert path.stat().st_blocks > 0
+
+
+@pytest.mark.parametrize("number", [errno.EOPNOTSUPP, errno.EINVAL])
+def test_zeros_are_written_where_blocks_cannot_be_allocated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def unsupported(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "posix_fallocate", unsupported)
+    path = tmp_path / "file"
+    path.write_bytes(b"kept")
+    mapped = map_file(path, _PAGE, create=False)
+    assert (mapped[:4], mapped[4:]) == (b"kept", bytes(_PAGE - 4))
+    assert path.stat().st_blocks * 512 >= _PAGE
+
+
+def descriptors() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+@pytest.mark.parametrize("spare", [0, 1, 2, 3])
+def test_rotation_on_a_full_disk_leaks_neither_files_nor_descriptors(disk: Path, spare: int) -> None:
+    writer = ReportWriter(disk, segment_bytes=_PAGE)
+    steps = 0
+    while writer.unacknowledged < _PAGE - 200:
+        writer.report("training", steps, {"loss": 0.5})
+        steps += 1
+    filler = fill(disk, spare=spare)
+    files, open_before = sorted(disk.iterdir()), descriptors()
+
+    refused = 0
+    for _ in range(200):
+        try:
+            writer.report("training", steps, {"loss": 0.5})
+        except QuotaError:
+            refused += 1
+        else:
+            steps += 1
+
+    assert refused > 50
+    # A rotation that succeeds before the disk is full adds a spool and its acknowledgement, which stays open.
+    assert len(sorted(disk.iterdir())) - len(files) in {0, 2}
+    assert descriptors() <= open_before + 1
+
+    filler.unlink()
+    for _ in range(200):
+        writer.report("training", steps, {"loss": 0.5})
+        steps += 1
+    writer.close()
+    found: list[int] = []
+    for path in sorted(disk.glob(writer.pattern)):
+        reader = SpoolReader(path)
+        chunk = reader.peek()
+        assert chunk.complete, "every file ends with an END record"
+        found += [record.steps for record in chunk.records if not hasattr(record, "text")]
+        reader.close()
+    assert found == list(range(steps))
