@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.standalone import say
 from resolute.api.searcher.v1 import search_pb2 as pb
 from resolute.contracts.clock import SYSTEM_CLOCK
-from resolute_searcher.engine.search import Entry
+from resolute_searcher.log.entry import Entry
 from resolute_searcher.log.events import TrialClosed, ValidationCompleted
 from resolute_searcher.planning.curves import SyntheticCurves
 from resolute_searcher.planning.simulation import simulate
@@ -147,7 +147,7 @@ def finished(trials: int) -> list[Entry]:
             raise Enough
 
     try:
-        simulate(spec, SyntheticCurves(spec.space, max_length=1024), keep=keep)
+        simulate(spec, SyntheticCurves(spec.space, max_length=1024), on_entry=keep)
     except Enough:
         return entries
     raise RuntimeError("the search ended too soon")

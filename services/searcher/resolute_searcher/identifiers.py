@@ -34,6 +34,6 @@ def canonical_uuid(text: str, *, field: str) -> str:
 
 
 def invalid_field(field: str, problem: str) -> InvalidArgumentError:
-    """Makes the error for a field of a request that is invalid_field."""
+    """Makes the error for an invalid field of a request."""
     violation = Violation(field=field, description=problem)
     return InvalidArgumentError(str(violation), violations=[violation])

@@ -58,7 +58,7 @@ class SearcherService:
             trial_index=trial_index,
             watchers=self._watchers,
             shared=shared,
-            asked=self._answer,
+            on_question=self._answer,
             on_growth=self._snapshotter.notify,
         )
         self._suggestion_worker = SuggestionWorker(self._storage, searches, self._suggestion_pool)

@@ -8,7 +8,8 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-from resolute_searcher.engine.search import Entry, Search, fold
+from resolute_searcher.engine.search import Search, fold
+from resolute_searcher.log.entry import Entry
 from resolute_searcher.log.events import (
     Event,
     ExitReason,
@@ -38,13 +39,13 @@ class Run:
     def record(self, event: Event) -> list[Operation]:
         """Feeds an event and what follows from it by itself; notes and gives what came of it."""
         operations: list[Operation] = []
-        following: Event | None = event
-        while following is not None:
-            entry = self.search.record(following)
+        pending: Event | None = event
+        while pending is not None:
+            entry = self.search.record(pending)
             if entry is not None:
                 self.entries.append(entry)
                 operations += entry.operations
-            following = self.search.following()
+            pending = self.search.implied_event()
         for operation in operations:
             self._note(operation)
         return operations

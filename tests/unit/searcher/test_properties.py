@@ -18,8 +18,9 @@ from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.errors import FailedPreconditionError
 from resolute_searcher.engine.replay import replay
 from resolute_searcher.engine.resume import accepts_extension, accepts_retry
-from resolute_searcher.engine.search import Entry, Search, fold
+from resolute_searcher.engine.search import Search, fold
 from resolute_searcher.log.actions import CloseTrial, CreateTrial, EndSearch, RunTrial, StopTrial
+from resolute_searcher.log.entry import Entry
 from resolute_searcher.log.events import (
     Event,
     ExitReason,
@@ -145,14 +146,14 @@ class Chaos:
                 self.crash()
             # Whoever rests does nothing until the search tells it to run, or to end.
             running = [one for one in self.alive if one not in self.resting or self.search.trial(one).closing]
-            if self.search.asks and (not running or self.choice.random() < 0.5):
+            if self.search.awaits_suggestion and (not running or self.choice.random() < 0.5):
                 self.suggest()
                 continue
             assert running, "nobody can go on, and yet the search is not over"
             self.step(self.choice.choice(running))
 
     def suggest(self) -> None:
-        question = self.search.question()
+        question = self.search.suggestion_request()
         assert question is not None
         hparams = SPACE.sample(RandomStream(question.number)) if self.choice.random() < 0.9 else None
         self.feed(Suggested(question.number, hparams, {"note": question.number}))
@@ -215,9 +216,9 @@ class Chaos:
             self.take(event)
 
     def take(self, event: Event) -> None:
-        following: Event | None = event
-        while following is not None:
-            entry = self.search.record(following)
+        pending: Event | None = event
+        while pending is not None:
+            entry = self.search.record(pending)
             if entry is not None:
                 self.entries.append(entry)
                 self.obey(entry)
@@ -225,7 +226,7 @@ class Chaos:
                     # Between an event and what follows from it by itself.
                     self.keep()
                     self.crash()
-            following = self.search.following()
+            pending = self.search.implied_event()
 
     def obey(self, entry: Entry) -> None:
         for action in entry.actions:

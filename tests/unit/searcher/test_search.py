@@ -95,11 +95,11 @@ class TestCompletions:
         run, trials = started(asha(trials=3, rungs=4))
         for trial, metric in zip(trials, (0.3, 0.2, 0.1), strict=True):
             run.search.record(ValidationCompleted(trial, metric, 1))
-        followed = run.search.following()
+        followed = run.search.implied_event()
         assert followed == ValidationCompleted(trials[2], 0.1, 1)
         other = Search(run.search.spec)
         other.restore(json.loads(json.dumps(run.search.snapshot())))
-        assert other.following() == followed
+        assert other.implied_event() == followed
 
     def test_a_completion_of_an_unknown_trial_is_refused(self) -> None:
         run, _ = started(SingleSpec(max_length=10))

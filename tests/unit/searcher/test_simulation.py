@@ -10,18 +10,17 @@ from support.services.searcher import adaptive, spec
 from resolute.api.searcher.v1 import search_pb2 as pb
 from resolute.errors import InvalidArgumentError
 from resolute_searcher.engine.replay import replay
-from resolute_searcher.engine.search import Entry
-from resolute_searcher.planning.curves import RecordedCurve, RecordedCurves, SyntheticCurves
+from resolute_searcher.log.entry import Entry
+from resolute_searcher.planning.curves import RecordedCurve, RecordedCurves, SyntheticCurves, synthetic_curves
 from resolute_searcher.planning.preview import preview
 from resolute_searcher.planning.simulation import Simulation, simulate
-from resolute_searcher.servicers.planning import synthetic
 from resolute_searcher.wire.spec import spec_from
 
 
 def played(message: pb.SearchSpec, *, slots: int = 0) -> Simulation:
     asked = spec_from(message)
     entries: list[Entry] = []
-    told = simulate(asked, synthetic(asked), slots=slots, keep=entries.append)
+    told = simulate(asked, synthetic_curves(asked), slots=slots, on_entry=entries.append)
     assert replay(asked, entries).equal
     assert told.events == len(entries)
     assert told.total_units == sum(trial.length for trial in told.trials)

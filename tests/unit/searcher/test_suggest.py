@@ -10,7 +10,8 @@ from support.services.searcher import spec
 from resolute.api.searcher.v1 import search_pb2 as pb
 from resolute.contracts.values import to_value
 from resolute_searcher.engine.replay import replay
-from resolute_searcher.engine.search import Entry, Search
+from resolute_searcher.engine.search import Search
+from resolute_searcher.log.entry import Entry
 from resolute_searcher.log.events import Started, Suggested, TrialClosed, ValidationCompleted
 from resolute_searcher.planning.curves import SyntheticCurves
 from resolute_searcher.runtime.optuna_sampler import available, suggest
@@ -56,8 +57,8 @@ def play(message: pb.SearchSpec) -> list[Entry]:
     feed(Started())
     while not search.over:
         pending = [one for one, trial in search.trials.items() if trial.pending]
-        if search.asks:
-            question = search.question()
+        if search.awaits_suggestion:
+            question = search.suggestion_request()
             assert question is not None
             answer = suggest(message.SerializeToString(), question)
             assert answer.failure == ""
@@ -96,16 +97,16 @@ def test_an_answer_rests_on_its_question_alone() -> None:
     message = asked("tpe", settings={"n_startup_trials": 2})
     search = Search(spec_from(message))
     search.record(Started())
-    first = search.question()
+    first = search.suggestion_request()
     assert first is not None
     answers = [suggest(message.SerializeToString(), first) for _ in range(2)]
     assert answers[0] == answers[1]
     search.record(answers[0])
     (request_id,) = search.trials
-    second = search.question()
+    second = search.suggestion_request()
     search.record(ValidationCompleted(request_id, 0.5, 16))
     # What came after the question was asked does not change it.
-    assert search.question() == second
+    assert search.suggestion_request() == second
     assert second is not None
     assert suggest(message.SerializeToString(), second) != replace(answers[0], number=2)
 
@@ -114,7 +115,7 @@ def test_a_model_that_fails_leaves_the_choice_to_chance() -> None:
     message = asked("tpe", settings={"no_such_setting": 1})
     search = Search(spec_from(message))
     search.record(Started())
-    question = search.question()
+    question = search.suggestion_request()
     assert question is not None
     answer = suggest(message.SerializeToString(), question)
     assert "no_such_setting" in answer.failure
@@ -133,7 +134,7 @@ def test_a_model_learns() -> None:
         search.record(Started())
         found = []
         while not search.over:
-            question = search.question()
+            question = search.suggestion_request()
             if question is not None:
                 search.record(suggest(message.SerializeToString(), question))
                 continue

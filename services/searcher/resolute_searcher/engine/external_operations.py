@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from resolute.errors import FailedPreconditionError, InvalidArgumentError
+from resolute_searcher.engine.state import SearchState
 from resolute_searcher.engine.trial import TrialState
 from resolute_searcher.identifiers import canonical_uuid
 from resolute_searcher.log.events import OperationsPosted
 from resolute_searcher.log.operations import Close, Create, PostedOperation, Progress, Shutdown, ValidateAfter
 
-if TYPE_CHECKING:
-    from resolute_searcher.engine.search import Search
 
-
-def accepts_operations(search: Search, event: OperationsPosted) -> bool:
+def accepts_operations(search: SearchState, event: OperationsPosted) -> bool:
     """Tells whether an answer is new.
 
     Raises:
@@ -22,7 +18,7 @@ def accepts_operations(search: Search, event: OperationsPosted) -> bool:
             possible now.
         InvalidArgumentError: An operation means nothing.
     """
-    if not search.kind.driven:
+    if not search.kind.custom:
         raise FailedPreconditionError(
             f"the search decides by itself ({search.kind.name}); only custom searches take operations"
         )
@@ -43,7 +39,7 @@ def accepts_operations(search: Search, event: OperationsPosted) -> bool:
 class _DryRun:
     """Where trials would stand after some operations."""
 
-    def __init__(self, search: Search) -> None:
+    def __init__(self, search: SearchState) -> None:
         self._search = search
         self._lengths: dict[str, int] = {}
         self._pending: set[str] = set()

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from resolute.errors import ResoluteError
-from resolute_searcher.engine.search import Entry, Search
+from resolute_searcher.engine.search import Search
+from resolute_searcher.log.entry import Entry
 from resolute_searcher.spec.search import SearchSpec
 
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
-from resolute.errors import FailedPreconditionError, InvalidArgumentError, Violation
+from resolute.errors import FailedPreconditionError, InvalidArgumentError
+from resolute_searcher.engine.state import SearchState
 from resolute_searcher.engine.trial import TrialState
+from resolute_searcher.identifiers import invalid_field
 from resolute_searcher.log.events import ExitReason, Extended
 from resolute_searcher.spec.search import MAX_TRIALS, AdaptiveAshaSpec, AsyncHalvingSpec, MethodSpec
-
-if TYPE_CHECKING:
-    from resolute_searcher.engine.search import Search
 
 _RETRIABLE = (ExitReason.ERRORED, ExitReason.USER_CANCELED, ExitReason.USER_REQUESTED_STOP)
 
 
-def accepts_extension(search: Search, event: Extended) -> bool:
+def accepts_extension(search: SearchState, event: Extended) -> bool:
     """Tells that a search can be extended.
 
     Raises:
@@ -42,9 +40,9 @@ def accepts_extension(search: Search, event: Extended) -> bool:
         if before is None:
             raise FailedPreconditionError(f"the search has no {field}; its trials end by themselves")
         if now <= before:
-            raise _wrong(field, f"must be above the {before} that the search has, not {now}")
+            raise invalid_field(field, f"must be above the {before} that the search has, not {now}")
     if event.max_trials is not None and event.max_trials > MAX_TRIALS:
-        raise _wrong("max_trials", f"must be at most {MAX_TRIALS}, not {event.max_trials}")
+        raise invalid_field("max_trials", f"must be at most {MAX_TRIALS}, not {event.max_trials}")
     return True
 
 
@@ -83,9 +81,3 @@ def accepts_retry(trial: TrialState, request_id: str) -> bool:
     if problem:
         raise FailedPreconditionError(f"trial {request_id}: {problem}", resource=f"trial {request_id}")
     return True
-
-
-def _wrong(field: str, problem: str) -> InvalidArgumentError:
-    return InvalidArgumentError(
-        f"{field} {problem}", violations=[Violation(field=field, description=problem)]
-    )

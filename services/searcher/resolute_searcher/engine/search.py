@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from resolute_searcher.engine import validation
+from resolute_searcher.engine.state import SearchState
 from resolute_searcher.engine.trial import TrialState
 from resolute_searcher.log.actions import Action, CloseTrial, CreateTrial, EndSearch, RunTrial, StopTrial
+from resolute_searcher.log.entry import Entry
 from resolute_searcher.log.events import (
     Event,
     ExitReason,
@@ -35,74 +35,15 @@ from resolute_searcher.log.operations import (
     Stop,
     ValidateAfter,
 )
-from resolute_searcher.methods.base import ModelMethod, Sampler, SuggestionRequest
-from resolute_searcher.methods.registry import kind_of
-from resolute_searcher.rng import RandomStream
 from resolute_searcher.spec.search import SearchSpec
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One entry of a search's log: an event, and all that it caused.
-
-    Attributes:
-        sequence: Position in the log, from 1.
-        event: What happened.
-        operations: What the search decided, in order.
-        actions: What others must do for it, in order.
-        last_action: Position of the last of all actions so far; those of this entry are numbered up to it.
-        draws: Random words that the search had taken when the entry was complete.
-    """
-
-    sequence: int
-    event: Event
-    operations: tuple[Operation, ...]
-    actions: tuple[Action, ...]
-    last_action: int
-    draws: int
-
-
-class Search:
-    """The state of one search, rebuilt from its spec and its log.
+class Search(SearchState):
+    """A search, rebuilt from its spec and its log.
 
     Args:
         spec: What to search; checked.
     """
-
-    def __init__(self, spec: SearchSpec) -> None:
-        self.spec = spec
-        self.kind = kind_of(spec)
-        self.sequence = 0
-        self.last_action = 0
-        self.requested = 0
-        self.closed = 0
-        self.over = False
-        # Last event that the client of a custom search answered, and last suggestion that was taken.
-        self.answered = 0
-        self.suggested = 0
-        # What extensions raise.
-        self.limits: dict[str, int | None] = {
-            field: getattr(spec.method, field, None) for field in ("max_trials", "max_length")
-        }
-        self.trials: dict[str, TrialState] = {}
-        self._failures = 0
-        self._cancels = 0
-        self._method = self.kind.build(spec)
-        self._sampler = Sampler(spec.space, RandomStream(spec.seed))
-        self._draws = 0
-        self._extensions: list[Extended] = []
-        # Trials that were given the very length that they completed before.
-        self._repeats: list[str] = []
-        # How far open trials say they are. No state: nothing is decided by it.
-        self._reached: dict[str, float] = {}
-
-    def trial(self, request_id: str) -> TrialState:
-        """Gives a trial's state, for reading.
-
-        Raises:
-            NotFoundError: The search did not ask for such a trial.
-        """
-        return validation.known(self.trials, request_id)
 
     def record(self, event: Event) -> Entry | None:
         """Decides upon an event.
@@ -132,7 +73,7 @@ class Search:
             draws=self._draws,
         )
 
-    def following(self) -> Event | None:
+    def implied_event(self) -> Event | None:
         """Gives an event that follows from the state alone and must be recorded next; None if there is none.
 
         Rungs that lie close together can have equal lengths. A trial that rises from one to the next has
@@ -143,15 +84,6 @@ class Search:
             if trial.pending and trial.done is not None:
                 return ValidationCompleted(request_id, trial.done[1], trial.length)
         return None
-
-    @property
-    def asks(self) -> bool:
-        """Whether the search waits for a suggestion."""
-        return isinstance(self._method, ModelMethod) and self._method.asks
-
-    def question(self) -> SuggestionRequest | None:
-        """Gives what a `Suggested` event must answer next; None when the search waits for nothing."""
-        return self._method.question() if isinstance(self._method, ModelMethod) else None
 
     def apply(self, entry: Entry) -> None:
         """Takes over an entry of the log; decides nothing.
@@ -169,72 +101,6 @@ class Search:
         self.sequence = entry.sequence
         self.last_action = entry.last_action
         self._draws = entry.draws
-
-    def progress(self) -> float:
-        """Gives the done share of the whole search, from 0 to 1."""
-        return min(max(self._method.progress(self._reached), 0.0), 1.0)
-
-    def reach(self, request_id: str, progress: float) -> None:
-        """Notes how far an open trial says it is; a trial that ended is not listened to.
-
-        Args:
-            request_id: The trial.
-            progress: Absolute length, or share in searches without operations; NaN counts as 0.
-
-        Raises:
-            NotFoundError: The search did not ask for such a trial.
-        """
-        if not self.trial(request_id).ended:
-            self._reached[request_id] = max(progress, 0.0) if progress == progress else 0.0  # noqa: PLR0124
-
-    def reached(self, request_id: str) -> float:
-        """Gives how far a trial said it is; 0 when it said nothing."""
-        return self._reached.get(request_id, 0.0)
-
-    def all_reached(self) -> list[tuple[str, float]]:
-        """Gives how far the open trials say they are."""
-        return list(self._reached.items())
-
-    def snapshot(self) -> dict[str, Any]:
-        """Gives the whole state as JSON values; equal logs give equal snapshots."""
-        return {
-            "sequence": self.sequence,
-            "last_action": self.last_action,
-            "requested": self.requested,
-            "closed": self.closed,
-            "failures": self._failures,
-            "cancels": self._cancels,
-            "over": self.over,
-            "answered": self.answered,
-            "suggested": self.suggested,
-            "extensions": [[one.max_trials, one.max_length] for one in self._extensions],
-            "draws": self._draws,
-            "repeats": list(self._repeats),
-            "trials": {request_id: trial.to_json() for request_id, trial in self.trials.items()},
-            "method": self._method.snapshot(),
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Replaces the whole state by a snapshot's."""
-        self.sequence = state["sequence"]
-        self.last_action = state["last_action"]
-        self.requested = state["requested"]
-        self.closed = state["closed"]
-        self._failures = state["failures"]
-        self._cancels = state["cancels"]
-        self.over = state["over"]
-        self.answered = state["answered"]
-        self.suggested = state["suggested"]
-        for max_trials, max_length in state["extensions"]:
-            self._extend(Extended(max_trials, max_length))
-            self._method.absorb(self._extensions[-1])
-        self._draws = state["draws"]
-        self.trials = {
-            request_id: TrialState.from_json(fields) for request_id, fields in state["trials"].items()
-        }
-        self._repeats = list(state["repeats"])
-        self._method.restore(state["method"])
-        self._sampler = Sampler(self.spec.space, RandomStream(self.spec.seed, self._draws))
 
     def _decide(self, event: MethodEvent, operations: list[Operation], actions: list[Action]) -> None:
         self._sampler.random.advance_to(self._draws)
@@ -275,9 +141,9 @@ class Search:
 
     def _is_finished_by(self, event: MethodEvent) -> bool:
         """Tells whether nothing remains to be done after an event."""
-        if self.over or self.kind.driven or not isinstance(event, TrialClosed | Extended):
+        if self.over or self.kind.custom or not isinstance(event, TrialClosed | Extended):
             return False
-        return self.closed == self.requested and not self.asks
+        return self.closed == self.requested and not self.awaits_suggestion
 
     def _action(self, operation: Operation) -> Action | None:
         match operation:
@@ -351,12 +217,6 @@ class Search:
         self._cancels += reason is ExitReason.USER_CANCELED
         if reason.invalid:
             self._reached.pop(request_id, None)
-
-    def _extend(self, event: Extended) -> None:
-        self._extensions.append(event)
-        for field, now in (("max_trials", event.max_trials), ("max_length", event.max_length)):
-            if now is not None:
-                self.limits[field] = now
 
     def _retry(self, request_id: str) -> None:
         trial = self.trials[request_id]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
-from resolute.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+from resolute.errors import FailedPreconditionError, InvalidArgumentError
 from resolute_searcher.engine.external_operations import accepts_operations
 from resolute_searcher.engine.resume import accepts_extension, accepts_retry
+from resolute_searcher.engine.state import SearchState
 from resolute_searcher.engine.trial import TrialState
 from resolute_searcher.log.events import (
     Event,
@@ -25,26 +23,8 @@ from resolute_searcher.log.events import (
     ValidationReported,
 )
 
-if TYPE_CHECKING:
-    from resolute_searcher.engine.search import Search
 
-
-def known(trials: Mapping[str, TrialState], request_id: str) -> TrialState:
-    """Gives the state of a trial.
-
-    Raises:
-        NotFoundError: The search did not ask for it.
-    """
-    try:
-        return trials[request_id]
-    except KeyError:
-        raise NotFoundError(
-            f"trial {request_id} is not of this search; use the request id of a create action",
-            resource=f"trial {request_id}",
-        ) from None
-
-
-def accepts(search: Search, event: Event) -> bool:
+def accepts(search: SearchState, event: Event) -> bool:
     """Tells whether an event changes anything; what was taken before does not.
 
     Raises:
@@ -62,10 +42,10 @@ def accepts(search: Search, event: Event) -> bool:
         case Extended():
             return accepts_extension(search, event)
         case _:
-            return _accepts_of_trial(search, known(search.trials, event.request_id), event)
+            return _accepts_of_trial(search, search.trial(event.request_id), event)
 
 
-def _accepts_of_trial(search: Search, trial: TrialState, event: TrialEvent | Sealed) -> bool:
+def _accepts_of_trial(search: SearchState, trial: TrialState, event: TrialEvent | Sealed) -> bool:
     match event:
         case TrialCreated():
             return not trial.created
@@ -84,10 +64,10 @@ def _accepts_of_trial(search: Search, trial: TrialState, event: TrialEvent | Sea
             return accepts_retry(trial, request_id)
 
 
-def _accepts_suggestion(search: Search, event: Suggested) -> bool:
+def _accepts_suggestion(search: SearchState, event: Suggested) -> bool:
     if event.number <= search.suggested:
         return False
-    question = search.question()
+    question = search.suggestion_request()
     if question is None or event.number != search.suggested + 1:
         raise FailedPreconditionError(
             f"the search waits for suggestion {search.suggested + 1}, if any; {event.number} is too early"
@@ -119,7 +99,7 @@ def _accepts_completion(trial: TrialState, event: ValidationCompleted) -> bool:
     raise _refused(event.request_id, "it has no operation to complete; ask for its operation again")
 
 
-def _accepts_report(search: Search, trial: TrialState, event: ValidationReported) -> bool:
+def _accepts_report(search: SearchState, trial: TrialState, event: ValidationReported) -> bool:
     if search.spec.time_metric is None:
         raise FailedPreconditionError(
             "validation reports do not drive this search; complete operations, or set searcher.time_metric"

@@ -116,10 +116,10 @@ class ModelMethod(Protocol):
     """A search method that leaves the choice of hyperparameters to somebody else."""
 
     @property
-    def asks(self) -> bool:
+    def awaits_suggestion(self) -> bool:
         """Whether it waits for a choice."""
 
-    def question(self) -> SuggestionRequest | None:
+    def suggestion_request(self) -> SuggestionRequest | None:
         """Gives the choice that it waits for; None when it waits for none."""
 
 

@@ -57,11 +57,11 @@ class ModelSearch:
         self._notes: Json = None
 
     @property
-    def asks(self) -> bool:
+    def awaits_suggestion(self) -> bool:
         """Whether a question is open."""
         return bool(self._open)
 
-    def question(self) -> SuggestionRequest | None:
+    def suggestion_request(self) -> SuggestionRequest | None:
         """Gives the oldest open question."""
         if not self._open:
             return None

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-
-from resolute_searcher.log.events import Extended, MethodEvent, Retried, Started, TrialClosed, TrialExited
-from resolute_searcher.log.operations import Close, Create, MethodOperation, ValidateAfter
+from resolute_searcher.log.events import ExitReason
+from resolute_searcher.log.operations import Create
 from resolute_searcher.methods.base import Sampler
-from resolute_searcher.methods.length_extension import LengthExtension
+from resolute_searcher.methods.full_length import FullLengthSearch
 
 
-class RandomSearch:
-    """Trains a number of random samples, each to the full length.
+class RandomSearch(FullLengthSearch):
+    """Trains a number of random samples, each to the full length; refused samples have no progress.
 
     Args:
         max_length: Length to train to; None when trials themselves know when they are done.
@@ -29,98 +26,20 @@ class RandomSearch:
         max_concurrent_trials: int,
         replace_invalid: bool = True,
     ) -> None:
-        self._max_length = max_length
-        self._max_trials = max_trials
-        self._initial_trials = min(max_trials, max_concurrent_trials or max_trials)
+        super().__init__(
+            max_length=max_length, max_trials=max_trials, max_concurrent_trials=max_concurrent_trials
+        )
         self._replace_invalid = replace_invalid
-        self._counted = 0
-        self._finished = 0
-        self._open: dict[str, None] = {}
-        self._concurrency = max_concurrent_trials
-        self._length_extension = LengthExtension()
 
-    def absorb(self, event: MethodEvent) -> None:
-        """Counts ends."""
-        match event:
-            case TrialExited(request_id, reason) if reason.invalid and request_id in self._open:
-                del self._open[request_id]
-                if self._replace_invalid:
-                    self._counted -= 1
-            case TrialExited(request_id):
-                self._length_extension.leave(request_id)
-            case TrialClosed(request_id) if request_id in self._open:
-                del self._open[request_id]
-                self._finished += 1
-                self._length_extension.end(request_id)
-            case Retried(request_id):
-                self._open[request_id] = None
-                self._finished -= 1
-                self._length_extension.retry(request_id)
-            case Extended(max_trials, max_length):
-                self._max_trials = max_trials or self._max_trials
-                self._initial_trials = min(self._max_trials, self._concurrency or self._max_trials)
-                if max_length is not None:
-                    self._max_length = max_length
-                    self._length_extension.extend()
+    def create_trial(self, sampler: Sampler) -> Create:
+        """Samples a trial."""
+        return sampler.create()
 
-    def decide(self, event: MethodEvent, sampler: Sampler) -> Iterator[MethodOperation]:
-        """Fills the concurrency at the start; afterwards each end makes room for one more."""
-        match event:
-            case Started():
-                for _ in range(self._initial_trials):
-                    yield from self._trial(sampler)
-            case TrialClosed():
-                yield from self._next(sampler)
-            case Retried(request_id) if self._max_length is not None:
-                # An extension may have come after it left.
-                yield ValidateAfter(request_id, self._max_length)
-            case Extended():
-                while len(self._open) < self._initial_trials and self._has_more:
-                    yield from self._next(sampler)
-
-    def apply(self, operation: MethodOperation) -> None:
-        """Counts trials."""
-        if isinstance(operation, Create):
-            self._counted += 1
-            self._open[operation.request_id] = None
-        elif isinstance(operation, ValidateAfter) and self._length_extension.dequeue(operation.request_id):
-            self._open[operation.request_id] = None
-            self._finished -= 1
-
-    def progress(self, reached: Mapping[str, float]) -> float:
-        """Gives trained over planned units; refused trials have none."""
-        full = self._max_length or 1
-        trained = self._finished * full + sum(min(reached.get(trial, 0.0), full) for trial in self._open)
-        return trained / (full * self._max_trials)
-
-    def snapshot(self) -> dict[str, Any]:
-        """Gives the counts and the open trials."""
-        return {
-            "counted": self._counted,
-            "finished": self._finished,
-            "open": list(self._open),
-        } | self._length_extension.snapshot()
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Takes over the counts and the open trials."""
-        self._counted = state["counted"]
-        self._finished = state["finished"]
-        self._open = dict.fromkeys(state["open"])
-        self._length_extension.restore(state)
-
-    @property
-    def _has_more(self) -> bool:
-        return self._length_extension.waits or self._counted < self._max_trials
-
-    def _next(self, sampler: Sampler) -> Iterator[MethodOperation]:
-        if self._length_extension.waits and self._max_length is not None:
-            yield from self._length_extension.next(self._max_length)
-        elif self._counted < self._max_trials:
-            yield from self._trial(sampler)
-
-    def _trial(self, sampler: Sampler) -> Iterator[MethodOperation]:
-        created = sampler.create()
-        yield created
-        if self._max_length is not None:
-            yield ValidateAfter(created.request_id, self._max_length)
-            yield Close(created.request_id)
+    def on_exit(self, request_id: str, reason: ExitReason) -> None:
+        """Notes a trial that left; one whose hyperparameters were refused does not count."""
+        if reason.invalid and request_id in self._open:
+            del self._open[request_id]
+            if self._replace_invalid:
+                self._counted -= 1
+        else:
+            super().on_exit(request_id, reason)

@@ -44,14 +44,14 @@ class MethodKind:
         name: What configs call it.
         version: Grows whenever equal events could give other operations than before; logs carry it.
         build: Makes the method for a spec that was checked.
-        driven: Whether a client decides, by posting operations.
+        custom: Whether a client decides, by posting operations.
         extends: What extensions can raise: `max_trials`, `max_length`.
     """
 
     name: str
     version: int
     build: Callable[[SearchSpec], SearchMethod]
-    driven: bool = False
+    custom: bool = False
     extends: frozenset[str] = frozenset()
 
     @property
@@ -160,6 +160,6 @@ _KINDS: dict[type[MethodSpec], MethodKind] = {
     GridSpec: MethodKind("grid", 1, _grid, extends=_LENGTH),
     AsyncHalvingSpec: MethodKind("async_halving", 1, _async_halving, extends=_BOTH),
     AdaptiveAshaSpec: MethodKind("adaptive_asha", 1, _adaptive_asha, extends=_BOTH),
-    CustomSpec: MethodKind("custom", 1, _custom, driven=True),
+    CustomSpec: MethodKind("custom", 1, _custom, custom=True),
     ModelSpec: MethodKind("optuna", 1, _model, extends=_BOTH),
 }

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from resolute.errors import InvalidArgumentError, Violation
+from resolute_searcher.spec.search import SearchSpec
 from resolute_searcher.spec.space import Categorical, DoubleRange, IntRange, Json, LogRange, Space
 
 
@@ -54,6 +55,16 @@ class SyntheticCurves:
         noise = 0.02 * (_uniform("noise", self.seed, told, f"{length:.6g}") - 0.5)
         value = final + (1.0 - final) * math.exp(-speed * length / self.max_length) + noise
         return value if self.smaller_is_better else 1.0 - value
+
+
+def synthetic_curves(spec: SearchSpec) -> SyntheticCurves:
+    """Gives made-up curves that fit a spec."""
+    return SyntheticCurves(
+        space=spec.space,
+        smaller_is_better=spec.smaller_is_better,
+        max_length=float(getattr(spec.method, "max_length", None) or 1),
+        seed=spec.seed,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from resolute.errors import FailedPreconditionError
-from resolute_searcher.methods.grid import Grid
+from resolute_searcher.spec.grid import Grid
 from resolute_searcher.spec.halving import Halving
 from resolute_searcher.spec.search import (
     AdaptiveAshaSpec,

@@ -8,13 +8,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 
-from resolute_searcher.engine.search import Entry, Search
+from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute_searcher.engine.search import Search
 from resolute_searcher.log.actions import CloseTrial, CreateTrial, RunTrial, StopTrial
+from resolute_searcher.log.entry import Entry
 from resolute_searcher.log.events import Event, Started, TrialClosed, ValidationCompleted, ValidationReported
 from resolute_searcher.log.operations import Create, ValidateAfter
-from resolute_searcher.planning.curves import Curves
+from resolute_searcher.planning.curves import Curves, RecordedCurve, RecordedCurves, synthetic_curves
 from resolute_searcher.spec.search import AdaptiveAshaSpec, AsyncHalvingSpec, SearchSpec
 from resolute_searcher.spec.space import Json
+from resolute_searcher.wire.spec import spec_from
 
 _WHOLE_TRIAL = 1
 """Length of trials that know themselves when they are done."""
@@ -78,7 +81,7 @@ class Simulation:
 
 
 def simulate(
-    spec: SearchSpec, curves: Curves, *, slots: int = 0, keep: Callable[[Entry], None] | None = None
+    spec: SearchSpec, curves: Curves, *, slots: int = 0, on_entry: Callable[[Entry], None] | None = None
 ) -> Simulation:
     """Plays a checked spec to its end.
 
@@ -88,9 +91,22 @@ def simulate(
         spec: What to search.
         curves: Tell the metrics.
         slots: Trials that train at once; 0 for as many as the search asks for.
-        keep: Given each entry of the log.
+        on_entry: Given each entry of the log.
     """
-    return _Simulator(spec, curves, slots=slots, keep=keep).run()
+    return _Simulator(spec, curves, slots=slots, on_entry=on_entry).run()
+
+
+def run_simulation(message: bytes, recorded: list[RecordedCurve], slots: int) -> Simulation:
+    """Plays a spec; a function of its own so that another process can find it.
+
+    Args:
+        message: The spec, serialized.
+        recorded: Curves; empty for synthetic ones.
+        slots: Trials that train at once; 0 for as many as the search asks for.
+    """
+    spec = spec_from(pb.SearchSpec.FromString(message))
+    curves = RecordedCurves(recorded) if recorded else synthetic_curves(spec)
+    return simulate(spec, curves, slots=slots)
 
 
 @dataclass(slots=True)
@@ -98,7 +114,7 @@ class _Simulator:
     spec: SearchSpec
     curves: Curves
     slots: int
-    keep: Callable[[Entry], None] | None
+    on_entry: Callable[[Entry], None] | None
     search: Search = field(init=False)
     trials: dict[str, SimulatedTrial] = field(default_factory=dict)
     hparams: dict[str, dict[str, Json]] = field(default_factory=dict)
@@ -125,15 +141,15 @@ class _Simulator:
         return self.result()
 
     def record(self, event: Event) -> None:
-        following: Event | None = event
-        while following is not None:
-            entry = self.search.record(following)
+        pending: Event | None = event
+        while pending is not None:
+            entry = self.search.record(pending)
             if entry is not None:
                 self.events += 1
-                if self.keep is not None:
-                    self.keep(entry)
+                if self.on_entry is not None:
+                    self.on_entry(entry)
                 self.apply(entry)
-            following = self.search.following()
+            pending = self.search.implied_event()
 
     def apply(self, entry: Entry) -> None:
         for operation in entry.operations:

@@ -5,18 +5,16 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
-import sqlalchemy as sa
 import structlog
-from sqlalchemy.engine import Connection
 
 from resolute.errors import ResoluteError
 from resolute_searcher.runtime.storage import Storage
 from resolute_searcher.runtime.watchers import Watchers
-from resolute_searcher.store.schema import searches
+from resolute_searcher.store.search_rows import read_tips
 
 _PAUSE_SECONDS = 1.0
 _BATCH = 1000
-_log = structlog.get_logger("lookout")
+_log = structlog.get_logger("searcher")
 
 
 class ChangePoller:
@@ -39,7 +37,7 @@ class ChangePoller:
 
     def start(self) -> None:
         """Begins to look."""
-        self._task = asyncio.create_task(self._run(), name="searcher-lookout")
+        self._task = asyncio.create_task(self._run(), name="searcher-change-poller")
 
     async def stop(self) -> None:
         """Ends looking."""
@@ -47,13 +45,13 @@ class ChangePoller:
         if self._task is not None:
             await self._task
 
-    async def look(self) -> None:
+    async def poll(self) -> None:
         """Wakes whom something changed for since the last look, and who is new."""
         watched = self._watchers.watched()
         seen: dict[str, str] = {}
         for start in range(0, len(watched), _BATCH):
             some = watched[start : start + _BATCH]
-            seen |= await self._storage.read(partial(_tips, search_ids=some))
+            seen |= await self._storage.read(partial(read_tips, search_ids=some))
         for search_id in watched:
             if self._seen.get(search_id) != seen.get(search_id):
                 self._watchers.notify(search_id)
@@ -62,19 +60,10 @@ class ChangePoller:
     async def _run(self) -> None:
         while not self._stop.is_set():
             try:
-                await self.look()
+                await self.poll()
             except ResoluteError as failure:
                 _log.warning("followers may hear late of what other replicas wrote", reason=str(failure))
             try:
                 await asyncio.wait_for(self._stop.wait(), _PAUSE_SECONDS)
             except asyncio.TimeoutError:
                 continue
-
-
-def _tips(connection: Connection, *, search_ids: list[str]) -> dict[str, str]:
-    rows = connection.execute(
-        sa.select(searches.c.search_id, searches.c.tip).where(
-            searches.c.search_id.in_(search_ids), searches.c.deleted_at.is_(None)
-        )
-    )
-    return {row.search_id: row.tip for row in rows}

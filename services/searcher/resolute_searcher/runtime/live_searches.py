@@ -18,7 +18,8 @@ from sqlalchemy.engine import Connection
 from resolute.api.searcher.v1 import search_pb2 as pb
 from resolute.contracts.clock import Clock
 from resolute.errors import ConflictError, NotFoundError, ResoluteError
-from resolute_searcher.engine.search import Entry, Search, start
+from resolute_searcher.engine.search import Search, start
+from resolute_searcher.log.entry import Entry
 from resolute_searcher.log.events import Event
 from resolute_searcher.runtime.storage import Storage
 from resolute_searcher.runtime.trial_index import TrialIndex
@@ -74,12 +75,12 @@ class Change:
         Raises:
             ResoluteError: The search refuses the event; the state is as before.
         """
-        following: Event | None = None if event_id in self._taken else event
-        while following is not None:
-            entry = self.search.record(following)
+        pending: Event | None = None if event_id in self._taken else event
+        while pending is not None:
+            entry = self.search.record(pending)
             if entry is not None:
                 self._add_entry(entry, event_id)
-            following, event_id = self.search.following(), ""
+            pending, event_id = self.search.implied_event(), ""
 
     def _add_entry(self, entry: Entry, event_id: str) -> None:
         append = NewEntry.of(self.search, entry, previous=self._live.tip, event_id=event_id, now=self._now)
@@ -95,7 +96,7 @@ class LiveSearches:
         clock: Dates entries.
         trial_index: Told of new trials.
         watchers: Told of each search that has new entries.
-        asked: Told of each search that waits for a suggestion.
+        on_question: Told of each search that waits for a suggestion.
         on_growth: Told of each search whose log grew, and of its last durable position.
         shared: Whether other processes write to the database, so that what is in memory may be behind.
         capacity: Searches kept in memory while nothing happens to them.
@@ -109,11 +110,11 @@ class LiveSearches:
         trial_index: TrialIndex,
         watchers: Watchers,
         shared: bool,
-        asked: Callable[[str], None] = lambda _: None,
+        on_question: Callable[[str], None] = lambda _: None,
         on_growth: Callable[[str, int], None] = lambda _, __: None,
         capacity: int = 2048,
     ) -> None:
-        self._on_question = asked
+        self._on_question = on_question
         self._on_growth = on_growth
         self._storage = storage
         self._trial_index = trial_index
@@ -143,7 +144,7 @@ class LiveSearches:
 
         await self._storage.write(work)
         self._watchers.notify(search_id)
-        if search.asks:
+        if search.awaits_suggestion:
             self._on_question(search_id)
 
     async def change(self, search_id: str, act: Callable[[Change], T]) -> T:
@@ -239,18 +240,18 @@ class LiveSearches:
             await asyncio.wait([draining])
         search, tip = await self._storage.database.read(lambda c: repository.load_search(c, search_id))
         live = LiveSearch(search, tip)
-        if search.following() is not None:
+        if search.implied_event() is not None:
             # A crash came between an event and what follows from it.
             self._append_implied(search_id, live)
         self._live[search_id] = live
         self._evict()
-        if search.asks:
+        if search.awaits_suggestion:
             self._on_question(search_id)
         return live
 
     def _append_implied(self, search_id: str, live: LiveSearch) -> None:
         change = Change(live, now=self._clock.time())
-        event = live.search.following()
+        event = live.search.implied_event()
         assert event is not None
         change.record(event)
         self._write(search_id, live, change.appends)
@@ -282,7 +283,7 @@ class LiveSearches:
         self._trial_index.add(search_id, appended.trials)
         self._watchers.notify(search_id, appended.actions)
         self._on_growth(search_id, batch[-1].entry.sequence)
-        if live.search.asks:
+        if live.search.awaits_suggestion:
             self._on_question(search_id)
 
     def _drop(self, search_id: str, live: LiveSearch) -> None:

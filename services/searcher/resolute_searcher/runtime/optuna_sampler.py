@@ -29,20 +29,20 @@ def available(sampler: str) -> str:
     return ", ".join(name for name in needed if importlib.util.find_spec(name) is None)
 
 
-def suggest(spec: bytes, question: SuggestionRequest) -> Suggested:
+def suggest(spec: bytes, request: SuggestionRequest) -> Suggested:
     """Answers a question; equal questions have equal answers.
 
     Args:
         spec: The search's spec, serialized.
-        question: What it wants to know.
+        request: What it wants to know.
     """
     try:
-        return _suggest(spec_from(pb.SearchSpec.FromString(spec)).space, question)
+        return _suggest(spec_from(pb.SearchSpec.FromString(spec)).space, request)
     except Exception as error:  # noqa: BLE001 - whatever a model cannot do, the search goes on
-        return Suggested(question.number, None, None, f"{type(error).__name__}: {error}")
+        return Suggested(request.number, None, None, f"{type(error).__name__}: {error}")
 
 
-def _suggest(space: Space, question: SuggestionRequest) -> Suggested:
+def _suggest(space: Space, request: SuggestionRequest) -> Suggested:
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -51,12 +51,12 @@ def _suggest(space: Space, question: SuggestionRequest) -> Suggested:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         study = optuna.create_study(
-            sampler=_sampler(question, distributions),
-            direction="minimize" if question.smaller_is_better else "maximize",
+            sampler=_sampler(request, distributions),
+            direction="minimize" if request.smaller_is_better else "maximize",
         )
-        for name, value in _study_notes(question).items():
+        for name, value in _study_notes(request).items():
             study._storage.set_study_system_attr(study._study_id, name, value)  # noqa: SLF001 - no public way
-        study.add_trials(_trials(question, axes, distributions))
+        study.add_trials(_trials(request, axes, distributions))
         trial = study.ask(distributions)
         notes = {
             "trial": dict(study._storage.get_trial(trial._trial_id).system_attrs),  # noqa: SLF001
@@ -64,16 +64,16 @@ def _suggest(space: Space, question: SuggestionRequest) -> Suggested:
         }
     chosen = {path: _value(axis, trial.params[".".join(path)]) for path, axis in axes.items()}
     kept = {name: value for name, value in notes.items() if value}
-    return Suggested(question.number, _nested(space, chosen, ()), kept or None)
+    return Suggested(request.number, _nested(space, chosen, ()), kept or None)
 
 
-def _sampler(question: SuggestionRequest, distributions: Mapping[str, Any]) -> optuna.samplers.BaseSampler:
+def _sampler(request: SuggestionRequest, distributions: Mapping[str, Any]) -> optuna.samplers.BaseSampler:
     from optuna import samplers
 
-    name, settings = question.sampler_config["sampler"], question.sampler_config["settings"]
+    name, settings = request.sampler_config["sampler"], request.sampler_config["settings"]
     # Each suggestion has random numbers of its own, so that it can be made without those before it. The
     # points of a sequence belong together, and so do the steps of an evolution.
-    own = (question.seed * 1_000_003 + question.number) % _SEEDS
+    own = (request.seed * 1_000_003 + request.number) % _SEEDS
     independent = samplers.RandomSampler(seed=own)
     sampler: samplers.BaseSampler
     match name:
@@ -86,7 +86,7 @@ def _sampler(question: SuggestionRequest, distributions: Mapping[str, Any]) -> o
         case "cmaes":
             sampler = samplers.CmaEsSampler(**{**settings, "seed": own, "independent_sampler": independent})
         case _:
-            fixed = {"scramble": True, **settings, "seed": question.seed, "independent_sampler": independent}
+            fixed = {"scramble": True, **settings, "seed": request.seed, "independent_sampler": independent}
             sampler = samplers.QMCSampler(**fixed)
     together = {
         path: distribution
@@ -98,29 +98,29 @@ def _sampler(question: SuggestionRequest, distributions: Mapping[str, Any]) -> o
     return sampler
 
 
-def _study_notes(question: SuggestionRequest) -> dict[str, Any]:
+def _study_notes(request: SuggestionRequest) -> dict[str, Any]:
     """Gives what the newest earlier answer left with the study."""
-    for _, notes in reversed(question.earlier):
+    for _, notes in reversed(request.earlier):
         if notes:
             return dict(notes.get("study") or {})
     return {}
 
 
 def _trials(
-    question: SuggestionRequest, axes: Mapping[tuple[str, ...], Any], distributions: Mapping[str, Any]
+    request: SuggestionRequest, axes: Mapping[tuple[str, ...], Any], distributions: Mapping[str, Any]
 ) -> Sequence[optuna.trial.FrozenTrial]:
     from optuna.trial import TrialState, create_trial
 
     states = {COMPLETE: TrialState.COMPLETE, PRUNED: TrialState.PRUNED, FAILED: TrialState.FAIL}
-    reports: list[dict[int, float]] = [{} for _ in question.earlier]
+    reports: list[dict[int, float]] = [{} for _ in request.earlier]
     ends: dict[int, TrialState] = {}
-    for number, length, what in question.facts:
+    for number, length, what in request.facts:
         if length is None:
             ends[number] = states[str(what)]
         else:
             reports[number][length] = float(what)
     made = []
-    for number, (hparams, notes) in enumerate(question.earlier):
+    for number, (hparams, notes) in enumerate(request.earlier):
         told = {step: _finite(metric) for step, metric in reports[number].items() if not math.isnan(metric)}
         state = ends.get(number, TrialState.RUNNING)
         if state is not TrialState.RUNNING and not told:

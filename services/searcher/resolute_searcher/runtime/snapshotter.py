@@ -1,4 +1,4 @@
-"""Keeps snapshots of long searches, so that they are soon in memory again.
+"""Makes snapshots of long searches, so that they load fast.
 
 A snapshot is made of the log alone, by folding what came after the one before: it holds nothing that is not
 durable, and whoever decides never waits for it. It is made in a worker process, each time that the log has
@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 from sqlalchemy.engine import Connection
@@ -83,7 +84,7 @@ class Snapshotter:
             await self._task
 
     async def close(self) -> None:
-        """Stops; what was not kept will be, when the search goes on."""
+        """Stops; snapshots that are due are made when their searches go on."""
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -119,8 +120,10 @@ class Snapshotter:
                 advance_snapshot, found.spec.SerializeToString(), search_id, found.before, found.new
             )
             last = found.new[-1]
-            kept = Snapshot(last.sequence, last.tip, found.code, state)
-            await self._storage.write(lambda c, kept=kept: snapshots.write_snapshot(c, search_id, kept))  # type: ignore[misc]
+            snapshot = Snapshot(last.sequence, last.tip, found.code, state)
+            await self._storage.write(
+                partial(snapshots.write_snapshot, search_id=search_id, snapshot=snapshot)
+            )
 
     def _next_step(self, connection: Connection, search_id: str) -> _Step | int:
         """Reads what makes the next snapshot; the position that is worth one, if the log is not there yet."""

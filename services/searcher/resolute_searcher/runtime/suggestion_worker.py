@@ -21,7 +21,7 @@ _log = structlog.get_logger("searcher")
 class SuggestionWorker:
     """Answers one question of each search at a time, in tasks of its own.
 
-    Several servers may answer the same question: they answer the same, and the log takes the first.
+    Several servers may answer the same request: they answer the same, and the log takes the first.
 
     Args:
         storage: Where specs are read.
@@ -53,9 +53,9 @@ class SuggestionWorker:
                 await task
 
     async def _answer(self, search_id: str) -> None:
-        while (question := await self._next_request(search_id)) is not None:
+        while (request := await self._next_request(search_id)) is not None:
             spec = await self._storage.read(lambda c: search_rows.read_search(c, search_id).spec)
-            answer = await self._process_pool.run(suggest, spec.SerializeToString(), question)
+            answer = await self._process_pool.run(suggest, spec.SerializeToString(), request)
             if answer.failure:
                 _log.warning("suggestion failed", search=search_id, number=answer.number, why=answer.failure)
 
@@ -67,7 +67,7 @@ class SuggestionWorker:
                 await self._searches.change(search_id, record)
 
     async def _next_request(self, search_id: str) -> SuggestionRequest | None:
-        return await self._searches.change(search_id, lambda change: change.search.question())
+        return await self._searches.change(search_id, lambda change: change.search.suggestion_request())
 
     def _end(self, search_id: str, task: asyncio.Task[None]) -> None:
         self._tasks.pop(search_id, None)

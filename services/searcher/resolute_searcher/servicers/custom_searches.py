@@ -86,7 +86,7 @@ class CustomSearchCalls(BaseCalls):
 
 def _client_view(change: Change) -> tuple[int, bool, Sequence[tuple[str, float]]]:
     search: Search = change.search
-    if not search.kind.driven:
+    if not search.kind.custom:
         raise FailedPreconditionError(
             f"the search decides by itself ({search.kind.name}); only custom searches have a client"
         )

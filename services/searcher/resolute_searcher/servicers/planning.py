@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from resolute.api.searcher.v1 import search_pb2 as pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute_searcher.identifiers import invalid_field
-from resolute_searcher.planning.curves import RecordedCurve, RecordedCurves, SyntheticCurves
+from resolute_searcher.planning.curves import RecordedCurve
 from resolute_searcher.planning.preview import preview
-from resolute_searcher.planning.simulation import Simulation, simulate
+from resolute_searcher.planning.simulation import Simulation, run_simulation
 from resolute_searcher.servicers.base import BaseCalls
-from resolute_searcher.spec.search import SearchSpec
 from resolute_searcher.wire.spec import spec_from
 
 MAX_SIMULATED_TRIALS = 50_000
@@ -56,29 +54,6 @@ class PlanningCalls(BaseCalls):
             curve.check(f"curves[{number}]")
         message = request.spec.SerializeToString()
         return _response(await self.process_pool.run(run_simulation, message, curves, request.slots))
-
-
-def run_simulation(message: bytes, recorded: list[RecordedCurve], slots: int) -> Simulation:
-    """Plays a spec; a function of its own so that another process can find it.
-
-    Args:
-        message: The spec, serialized.
-        recorded: Curves; empty for synthetic ones.
-        slots: Trials that train at once; 0 for as many as the search asks for.
-    """
-    spec = spec_from(pb.SearchSpec.FromString(message))
-    curves = RecordedCurves(recorded) if recorded else synthetic(spec)
-    return simulate(spec, curves, slots=slots)
-
-
-def synthetic(spec: SearchSpec) -> SyntheticCurves:
-    """Gives made-up curves that fit a spec."""
-    return SyntheticCurves(
-        space=spec.space,
-        smaller_is_better=spec.smaller_is_better,
-        max_length=float(getattr(spec.method, "max_length", None) or 1),
-        seed=spec.seed,
-    )
 
 
 def _response(result: Simulation) -> service_pb.SimulateSearchResponse:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from resolute_searcher.methods.grid import Grid, missing_counts
 from resolute_searcher.spec.adaptive import AdaptiveMode, AdaptivePlan
+from resolute_searcher.spec.grid import Grid, missing_counts
 from resolute_searcher.spec.halving import Halving
 from resolute_searcher.spec.space import Json, Space
 from resolute_searcher.spec.violations import Violations

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
+from resolute_searcher.rng import RandomStream
 from resolute_searcher.spec.violations import Violations
-
-if TYPE_CHECKING:
-    from resolute_searcher.rng import RandomStream
 
 Json: TypeAlias = Any
 """A JSON value: None, bool, int, float, str, list of these, dict of these by str."""

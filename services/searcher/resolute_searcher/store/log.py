@@ -15,8 +15,9 @@ from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.errors import (
     ConflictError,
 )
-from resolute_searcher.engine.search import Entry, Search
+from resolute_searcher.engine.search import Search
 from resolute_searcher.identifiers import trial_id
+from resolute_searcher.log.entry import Entry
 from resolute_searcher.log.operations import Create
 from resolute_searcher.store.prepared_statements import PreparedStatement, insert_many
 from resolute_searcher.store.schema import entries, searches, trials

@@ -11,7 +11,8 @@ from resolute.errors import (
     AlreadyExistsError,
     FailedPreconditionError,
 )
-from resolute_searcher.engine.search import Entry, Search
+from resolute_searcher.engine.search import Search
+from resolute_searcher.log.entry import Entry
 from resolute_searcher.spec.search import SearchSpec
 from resolute_searcher.store.fingerprint import fingerprint
 from resolute_searcher.store.log import NewEntry, append, read_log
@@ -93,13 +94,13 @@ def load_search(connection: Connection, search_id: str) -> tuple[Search, str]:
 
 def _from_snapshot(connection: Connection, search_id: str, spec: SearchSpec) -> tuple[Search, str] | None:
     code = fingerprint(spec)
-    kept = read_snapshot(connection, search_id, code) if code is not None else None
-    if kept is None:
+    snapshot = read_snapshot(connection, search_id, code) if code is not None else None
+    if snapshot is None:
         return None
     search = Search(spec)
     try:
-        search.restore(unpack(kept.state))
+        search.restore(unpack(snapshot.state))
     except Exception as error:  # noqa: BLE001 - whatever is wrong with a snapshot, the log is there
-        _log.warning("snapshot passed over", search=search_id, sequence=kept.sequence, why=repr(error))
+        _log.warning("snapshot passed over", search=search_id, sequence=snapshot.sequence, why=repr(error))
         return None
-    return search, kept.tip
+    return search, snapshot.tip

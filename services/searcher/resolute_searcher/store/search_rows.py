@@ -119,6 +119,16 @@ def delete_search(connection: Connection, search_id: str, now: float) -> None:
     )
 
 
+def read_tips(connection: Connection, *, search_ids: list[str]) -> dict[str, str]:
+    """Gives the tips of the logs of those searches that are there."""
+    rows = connection.execute(
+        sa.select(searches.c.search_id, searches.c.tip).where(
+            searches.c.search_id.in_(search_ids), searches.c.deleted_at.is_(None)
+        )
+    )
+    return {row.search_id: row.tip for row in rows}
+
+
 def search_not_found(search_id: str) -> NotFoundError:
     """Makes the error for a search that is not there."""
     return NotFoundError(f"search {search_id} does not exist", resource=f"search {search_id}")

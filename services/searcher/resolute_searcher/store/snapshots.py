@@ -88,7 +88,7 @@ def read_stored_entries(
     return [StoredEntry(row.sequence, row.tip, row.entry, row.last_action, row.draws) for row in rows]
 
 
-def write_snapshot(connection: Connection, search_id: str, kept: Snapshot) -> None:
+def write_snapshot(connection: Connection, search_id: str, snapshot: Snapshot) -> None:
     """Puts a snapshot in the place of the one before; a search that was deleted gets none."""
     delete_snapshot(connection, search_id)
     live = sa.select(searches.c.search_id).where(
@@ -100,10 +100,10 @@ def write_snapshot(connection: Connection, search_id: str, kept: Snapshot) -> No
         sa.insert(snapshots),
         {
             "search_id": search_id,
-            "sequence": kept.sequence,
-            "tip": kept.tip,
-            "code": kept.code,
-            "state": kept.state,
+            "sequence": snapshot.sequence,
+            "tip": snapshot.tip,
+            "code": snapshot.code,
+            "state": snapshot.state,
         },
     )
 

@@ -40,7 +40,7 @@ def external_method_from(message: pb.ExternalMethod) -> CustomSpec | ModelSpec |
     if message.name == MODEL:
         return _model(settings)
     if not message.name:
-        raise _wrong("name", "must name a search method")
+        raise invalid_spec("searcher.name", "must name a search method")
     return PluginSpec(message.name, settings)
 
 
@@ -48,17 +48,22 @@ def _model(settings: dict[str, Any]) -> ModelSpec:
     known = {field.name for field in fields(ModelSpec)}
     for name, value in settings.items():
         if name not in known:
-            raise _wrong(name, f"is unknown; a search by {MODEL} has {', '.join(sorted(known))}")
+            raise invalid_spec(
+                f"searcher.{name}", f"is unknown; a search by {MODEL} has {', '.join(sorted(known))}"
+            )
         if not isinstance(value, _TYPES[name]) or isinstance(value, bool):
-            raise _wrong(name, f"is of the wrong kind: {value!r}")
+            raise invalid_spec(f"searcher.{name}", f"is of the wrong kind: {value!r}")
     for name in ("max_length", "max_trials"):
         if name not in settings:
-            raise _wrong(name, "must be given")
+            raise invalid_spec(f"searcher.{name}", "must be given")
     if settings.get("sampler", "tpe") not in SAMPLERS:
-        raise _wrong("sampler", f"must be one of {', '.join(SAMPLERS)}, not {settings['sampler']!r}")
+        raise invalid_spec(
+            "searcher.sampler", f"must be one of {', '.join(SAMPLERS)}, not {settings['sampler']!r}"
+        )
     return ModelSpec(**settings)
 
 
-def _wrong(field: str, problem: str) -> InvalidArgumentError:
-    violation = Violation(field=f"searcher.{field}", description=problem)
+def invalid_spec(path: str, problem: str) -> InvalidArgumentError:
+    """Makes the error for an invalid field of a spec."""
+    violation = Violation(field=path, description=problem)
     return InvalidArgumentError(f"the search spec is wrong: {violation}", violations=[violation])

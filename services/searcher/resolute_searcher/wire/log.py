@@ -9,9 +9,9 @@ from resolute.api.searcher.v1 import search_pb2 as pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.contracts.values import from_value, to_mapping, to_value
 from resolute.errors import InvalidArgumentError
-from resolute_searcher.engine.search import Entry
 from resolute_searcher.identifiers import trial_id
 from resolute_searcher.log.actions import Action, CloseTrial, CreateTrial, EndSearch, RunTrial, StopTrial
+from resolute_searcher.log.entry import Entry
 from resolute_searcher.log.events import (
     Event,
     ExitReason,

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from resolute.api.common.v1 import value_pb2
 from resolute.api.searcher.v1 import search_pb2 as pb
 from resolute.contracts.values import from_value
-from resolute.errors import InvalidArgumentError, Violation
 from resolute_searcher.spec.adaptive import AdaptiveMode
 from resolute_searcher.spec.search import (
     AdaptiveAshaSpec,
@@ -28,7 +27,7 @@ from resolute_searcher.spec.space import (
     LogRange,
     Space,
 )
-from resolute_searcher.wire.external_methods import external_method_from
+from resolute_searcher.wire.external_methods import external_method_from, invalid_spec
 
 _MODES: Mapping[int, AdaptiveMode] = {
     pb.ADAPTIVE_MODE_AGGRESSIVE: AdaptiveMode.AGGRESSIVE,
@@ -80,7 +79,7 @@ def _method_from(message: pb.SearchSpec) -> MethodSpec:
             return _adaptive_asha_from(message.adaptive_asha)
         case "external":
             return external_method_from(message.external)
-    raise _wrong("searcher.name", "must name a search method")
+    raise invalid_spec("searcher.name", "must name a search method")
 
 
 def _length(method: pb.SingleMethod | pb.RandomMethod | pb.GridMethod) -> int | None:
@@ -102,7 +101,7 @@ def _async_halving_from(method: pb.AsyncHalvingMethod) -> AsyncHalvingSpec:
 def _adaptive_asha_from(method: pb.AdaptiveAshaMethod) -> AdaptiveAshaSpec:
     mode = _MODES.get(method.mode)
     if mode is None:
-        raise _wrong("searcher.mode", "must be aggressive, standard or conservative")
+        raise invalid_spec("searcher.mode", "must be aggressive, standard or conservative")
     return AdaptiveAshaSpec(
         max_length=method.max_length,
         max_trials=method.max_trials,
@@ -118,7 +117,7 @@ def _adaptive_asha_from(method: pb.AdaptiveAshaMethod) -> AdaptiveAshaSpec:
 
 def _space_from(message: pb.Space, *, path: str, depth: int) -> Space:
     if depth > _MAX_DEPTH:
-        raise _wrong(path, f"nests deeper than {_MAX_DEPTH} levels")
+        raise invalid_spec(path, f"nests deeper than {_MAX_DEPTH} levels")
     return Space(
         {
             name: _hyperparameter_from(axis, path=f"{path}.{name}", depth=depth)
@@ -145,13 +144,13 @@ def _hyperparameter_from(message: pb.Hyperparameter, *, path: str, depth: int) -
             return Categorical(tuple(_plain(value, path=path, depth=depth) for value in vals))
         case "nested":
             return _space_from(message.nested, path=path, depth=depth + 1)
-    raise _wrong(path, "must be of some kind")
+    raise invalid_spec(path, "must be of some kind")
 
 
 def _plain(message: value_pb2.Value, *, path: str, depth: int) -> Json:
     value = from_value(message)
     if depth + _depth(value) > _MAX_DEPTH:
-        raise _wrong(path, f"nests deeper than {_MAX_DEPTH} levels")
+        raise invalid_spec(path, f"nests deeper than {_MAX_DEPTH} levels")
     return value
 
 
@@ -165,8 +164,3 @@ def _depth(value: Json) -> int:
 
 def _count(axis: pb.IntRange | pb.DoubleRange | pb.LogRange) -> int | None:
     return axis.count if axis.HasField("count") else None
-
-
-def _wrong(field: str, problem: str) -> InvalidArgumentError:
-    violation = Violation(field=field, description=problem)
-    return InvalidArgumentError(f"the search spec is wrong: {violation}", violations=[violation])

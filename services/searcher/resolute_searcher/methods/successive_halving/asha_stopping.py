@@ -82,8 +82,8 @@ class StoppingHalvingSearch:
 
     def progress(self, reached: Mapping[str, float]) -> float:
         """Gives the share of trials that reported at the bottom, then of those that ended."""
-        ladder = self._bracket
-        return self._halving.progress(at_bottom=len(ladder.rungs[0]), ended=ladder.ended_and_counted)
+        bracket = self._bracket
+        return self._halving.progress(at_bottom=len(bracket.rungs[0]), ended=bracket.ended_and_counted)
 
     def snapshot(self) -> dict[str, Any]:
         """Gives the rungs and the trials."""
