@@ -32,7 +32,9 @@ def require_author(principal: Principal, checkpoint: Checkpoint, *, run: int) ->
         )
 
 
-def uploading(connection: Connection, checkpoint_id: str, principal: Principal, *, lock: bool) -> Checkpoint:
+def require_uploading(
+    connection: Connection, checkpoint_id: str, principal: Principal, *, lock: bool
+) -> Checkpoint:
     """Reads a checkpoint, without its files, that the caller is about to write.
 
     Raises:

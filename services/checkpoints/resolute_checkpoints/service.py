@@ -15,7 +15,7 @@ from resolute_checkpoints.blobs.examination import Examiner
 from resolute_checkpoints.blobs.factory import StoreFactory
 from resolute_checkpoints.blobs.workers import BlobWorkers
 from resolute_checkpoints.registry.checkpoints import Registry
-from resolute_checkpoints.registry.downloads import Reading
+from resolute_checkpoints.registry.downloads import Downloads
 from resolute_checkpoints.registry.models import Models
 from resolute_checkpoints.registry.reuse import Reuse
 from resolute_checkpoints.retention.collector import Collector
@@ -63,9 +63,9 @@ class CheckpointsService:
                 database=self._database, stores=stores, workers=self._workers, remover=remover, clock=clock
             ),
             reuse=Reuse(database=self._database, stores=stores, workers=self._workers),
-            reading=Reading(database=self._database, stores=stores, workers=self._workers),
+            downloads=Downloads(database=self._database, stores=stores, workers=self._workers),
             deletions=Deletions(database=self._database, remover=remover, clock=clock),
-            expiry=RetentionEnforcer(database=self._database, clock=clock, wake=self.collector.wake),
+            retention=RetentionEnforcer(database=self._database, clock=clock, wake=self.collector.wake),
             examiner=Examiner(stores=stores, workers=self._workers, clock=clock),
         )
 

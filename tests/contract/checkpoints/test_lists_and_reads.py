@@ -41,7 +41,7 @@ async def read(
     w: RegistryHarness, checkpoint_id: str, path: str, *, offset: int = 0, principal: Principal = ADA
 ) -> bytes:
     """A file, through the service."""
-    chunks = w.reading.read(checkpoint_id, path, offset=offset, principal=principal)
+    chunks = w.downloads.read(checkpoint_id, path, offset=offset, principal=principal)
     return b"".join([chunk async for chunk in chunks])
 
 
@@ -171,7 +171,7 @@ def test_a_reader_that_leaves_early_leaves_no_open_file(url: str, root: Path) ->
     async def scenario() -> None:
         async with registry_harness(url, root) as w:
             checkpoint_id = await w.store({"model": os.urandom(3 * CHUNK)})
-            chunks = w.reading.read(checkpoint_id, "model", offset=0, principal=ADA)
+            chunks = w.downloads.read(checkpoint_id, "model", offset=0, principal=ADA)
             assert len(await anext(chunks)) == CHUNK
             assert open_files() == 1
             await chunks.aclose()
@@ -184,10 +184,10 @@ def test_a_directory_gives_no_urls_to_download_from(url: str, root: Path) -> Non
     async def scenario() -> None:
         async with registry_harness(url, root) as w:
             checkpoint_id = await w.store()
-            assert await w.reading.download_urls(checkpoint_id, [], principal=ADA) == []
-            assert await w.reading.download_urls(checkpoint_id, ["model.pt"], principal=ADA) == []
+            assert await w.downloads.download_urls(checkpoint_id, [], principal=ADA) == []
+            assert await w.downloads.download_urls(checkpoint_id, ["model.pt"], principal=ADA) == []
             with pytest.raises(NotFoundError):
-                await w.reading.download_urls(checkpoint_id, ["other"], principal=ADA)
+                await w.downloads.download_urls(checkpoint_id, ["other"], principal=ADA)
 
     asyncio.run(scenario())
 

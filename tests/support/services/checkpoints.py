@@ -16,7 +16,7 @@ from resolute_checkpoints.blobs.workers import BlobWorkers
 from resolute_checkpoints.domain.checkpoint import Checkpoint, DirectoryStorage, File, Owner, State
 from resolute_checkpoints.domain.manifest import Manifest
 from resolute_checkpoints.registry.checkpoints import Begin, Commit, Registry
-from resolute_checkpoints.registry.downloads import Reading
+from resolute_checkpoints.registry.downloads import Downloads
 from resolute_checkpoints.retention.collector import Collector
 from resolute_checkpoints.retention.deletion import Deletions
 from resolute_checkpoints.retention.remover import Remover
@@ -57,7 +57,7 @@ class RegistryHarness:
     database: Database
     registry: Registry
     deletions: Deletions
-    reading: Reading
+    downloads: Downloads
     collector: Collector
     remover: Remover
 
@@ -160,7 +160,7 @@ async def registry_harness(
                 database=database, stores=stores, workers=workers, remover=remover, clock=clock
             ),
             deletions=Deletions(database=database, remover=remover, clock=clock),
-            reading=Reading(database=database, stores=stores, workers=workers),
+            downloads=Downloads(database=database, stores=stores, workers=workers),
             collector=Collector(
                 database=database, remover=remover, clock=clock, settings=CheckpointSettings()
             ),

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resolute.errors import InvalidArgumentError
-from resolute_checkpoints.retention.policy import Candidate, KeepReason, RetentionPolicy, select_deletions
+from resolute_checkpoints.domain.checkpoint import Candidate
+from resolute_checkpoints.retention.policy import KeepReason, RetentionPolicy, select_deletions
 
 
 def candidate(number: int, trial: int, metric: float | None = None, *, order: int | None = None) -> Candidate:

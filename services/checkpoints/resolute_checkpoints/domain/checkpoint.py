@@ -144,3 +144,20 @@ class Checkpoint:
         return IllegalTransitionError.between(
             str(self), from_state=self.state.value, to_state=state.value, remedy=remedy
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One committed checkpoint, as retention sees it."""
+
+    checkpoint_id: str
+    trial_id: str
+    steps_completed: int
+    metric: float | None = None
+    """The searcher's metric, validated at the same step; None when there is none, and NaN counts as that."""
+    validation_order: float = 0
+    """Order of the validations, such as their time; the earlier of two equal ones is the better."""
+    commit_time: float = 0.0
+    """Seconds since 1970; the later of two at the same step is the latest."""
+    kept: bool = False
+    """Whether nothing deletes it: it is pinned, or a version of a model."""

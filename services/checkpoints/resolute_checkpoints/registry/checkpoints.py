@@ -117,7 +117,7 @@ class Registry:
         """
 
         def work(connection: Connection) -> Checkpoint:
-            return access.uploading(connection, checkpoint_id, principal, lock=False)
+            return access.require_uploading(connection, checkpoint_id, principal, lock=False)
 
         checkpoint = await self._database.read(work)
         store = self._stores.open(checkpoint.storage)
@@ -125,8 +125,8 @@ class Registry:
         begun = [OpenUpload(upload.path, upload.upload_id) for upload in given if upload.upload_id]
 
         def note(connection: Connection) -> None:
-            access.uploading(connection, checkpoint_id, principal, lock=True)
-            uploads.note(connection, checkpoint_id, begun)
+            access.require_uploading(connection, checkpoint_id, principal, lock=True)
+            uploads.add(connection, checkpoint_id, begun)
 
         if begun:
             await self._database.write(note)
@@ -160,7 +160,7 @@ class Registry:
             manifest = commit.manifest.placed(current.files)
             records.complete(connection, commit.checkpoint_id, manifest, now=now)
             finished = {upload.upload_id for upload in commit.uploads}
-            if uploads.settle(connection, commit.checkpoint_id, finished):
+            if uploads.remove_finished(connection, commit.checkpoint_id, finished):
                 removals.mark_uploads_for_removal(connection, commit.checkpoint_id, now=now)
             audit.record(
                 connection, action="checkpoint.commit", target=commit.checkpoint_id, actor=who, now=now

@@ -21,7 +21,7 @@ CHUNK = 1024 * 1024
 """Bytes of one message."""
 
 
-class Reading:
+class Downloads:
     """Reads files of committed checkpoints.
 
     Args:

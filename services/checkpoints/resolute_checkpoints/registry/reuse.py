@@ -57,7 +57,7 @@ class Reuse:
         """
 
         def look(connection: Connection) -> tuple[Checkpoint, set[int], Mapping[File, Home]]:
-            checkpoint = access.uploading(connection, checkpoint_id, principal, lock=False)
+            checkpoint = access.require_uploading(connection, checkpoint_id, principal, lock=False)
             return (
                 checkpoint,
                 shared_files.sizes_of_latest(connection, checkpoint),
@@ -93,7 +93,7 @@ def _hold(
 ) -> Mapping[str, Home]:
     experiment_id = records.find(connection, checkpoint_id, listed=False).owner.experiment_id
     fencing.require_experiment(connection, experiment_id, lock=True)
-    checkpoint = access.uploading(connection, checkpoint_id, principal, lock=True)
+    checkpoint = access.require_uploading(connection, checkpoint_id, principal, lock=True)
     # Some may have been deleted while the store was looked at.
     homes = set(_homes(connection, checkpoint, there).values())
     held = [file for file in there if file.home in homes]

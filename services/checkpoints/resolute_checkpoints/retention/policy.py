@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from resolute.errors import InvalidArgumentError, Violation
+from resolute_checkpoints.domain.checkpoint import Candidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,23 +33,6 @@ class RetentionPolicy:
             if count < 0:
                 message = f"{name} is {count}; it must be a number from 0"
                 raise InvalidArgumentError(message, violations=[Violation(name, message)])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
-    """One committed checkpoint, as retention sees it."""
-
-    checkpoint_id: str
-    trial_id: str
-    steps_completed: int
-    metric: float | None = None
-    """The searcher's metric, validated at the same step; None when there is none, and NaN counts as that."""
-    validation_order: float = 0
-    """Order of the validations, such as their time; the earlier of two equal ones is the better."""
-    commit_time: float = 0.0
-    """Seconds since 1970; the later of two at the same step is the latest."""
-    kept: bool = False
-    """Whether nothing deletes it: it is pinned, or a version of a model."""
 
 
 class KeepReason(Enum):

@@ -57,13 +57,13 @@ class Remover:
         try:
             await self._workers.run(partial(self._erase, removal))
         except ResoluteError as error:
-            await self._postpone(removal, error)
+            await self._reschedule(removal, error)
             return error
         except Exception as error:  # noqa: BLE001 - one defect must not hold up the others
             _log.exception("a removal failed by a defect", checkpoint=removal.checkpoint_id)
-            await self._postpone(removal, error)
+            await self._reschedule(removal, error)
             return InternalError(f"checkpoint {removal.checkpoint_id} could not be removed; see the log")
-        await self._database.write(lambda connection: removals.settle(connection, removal))
+        await self._database.write(lambda connection: removals.complete(connection, removal))
         return None
 
     def _erase(self, removal: Removal) -> None:
@@ -74,7 +74,7 @@ class Remover:
             store.remove_files(checkpoint_id, [home.path for home in homes])
         store.drop_uploads(removal.checkpoint_id, removal.uploads)
 
-    async def _postpone(self, removal: Removal, error: Exception) -> None:
+    async def _reschedule(self, removal: Removal, error: Exception) -> None:
         pause = min(_MAX_BACKOFF, _INITIAL_BACKOFF * 2 ** min(removal.attempts, 20))
         _log.warning(
             "files could not be removed",
@@ -84,4 +84,4 @@ class Remover:
             again_in=pause,
         )
         until = self._clock.time() + pause
-        await self._database.write(lambda connection: removals.postpone(connection, removal, until=until))
+        await self._database.write(lambda connection: removals.reschedule(connection, removal, until=until))

@@ -15,7 +15,7 @@ from resolute_checkpoints.blobs.examination import Examiner
 from resolute_checkpoints.domain.checkpoint import READABLE
 from resolute_checkpoints.domain.manifest import MAX_FILES
 from resolute_checkpoints.registry.checkpoints import Registry
-from resolute_checkpoints.registry.downloads import Reading
+from resolute_checkpoints.registry.downloads import Downloads
 from resolute_checkpoints.registry.reuse import Reuse
 from resolute_checkpoints.retention.deletion import Deletions
 from resolute_checkpoints.retention.enforcement import RetentionEnforcer
@@ -34,9 +34,9 @@ class CheckpointsServicer(CheckpointsServiceServicer):
     Args:
         registry: Begins, commits, lists.
         reuse: Finds files that need not be sent.
-        reading: Reads files.
+        downloads: Reads files.
         deletions: Deletes.
-        expiry: Deletes what is not kept.
+        retention: Deletes what is not kept.
         examiner: Tries stores out.
     """
 
@@ -45,16 +45,16 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         *,
         registry: Registry,
         reuse: Reuse,
-        reading: Reading,
+        downloads: Downloads,
         deletions: Deletions,
-        expiry: RetentionEnforcer,
+        retention: RetentionEnforcer,
         examiner: Examiner,
     ) -> None:
         self._registry = registry
         self._reuse = reuse
-        self._reading = reading
+        self._downloads = downloads
         self._deletions = deletions
-        self._expiry = expiry
+        self._retention = retention
         self._examiner = examiner
 
     async def BeginCheckpoint(
@@ -186,7 +186,7 @@ class CheckpointsServicer(CheckpointsServiceServicer):
     ) -> messages.PresignDownloadsResponse:
         """Gives URLs to get files from."""
         checkpoint_messages.require_count(request.paths, field="paths")
-        downloads = await self._reading.download_urls(
+        downloads = await self._downloads.download_urls(
             parse_uuid(request.checkpoint_id, field="checkpoint_id"),
             list(request.paths),
             principal=current_principal.get(),
@@ -202,7 +202,7 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         self, request: messages.ReadFileRequest, context: Any
     ) -> AsyncIterator[messages.ReadFileResponse]:
         """Sends a file."""
-        chunks = self._reading.read(
+        chunks = self._downloads.read(
             parse_uuid(request.checkpoint_id, field="checkpoint_id"),
             request.path,
             offset=request.offset,
@@ -273,7 +273,7 @@ class CheckpointsServicer(CheckpointsServiceServicer):
     ) -> messages.ApplyRetentionResponse:
         """Deletes what a policy does not keep."""
         wish = checkpoint_messages.to_retention_request(request)
-        deleted = await (self._expiry.preview(wish) if request.preview else self._expiry.apply(wish))
+        deleted = await (self._retention.preview(wish) if request.preview else self._retention.apply(wish))
         return messages.ApplyRetentionResponse(deleted_checkpoint_ids=deleted)
 
     async def DeleteExperimentCheckpoints(

@@ -12,9 +12,8 @@ from sqlalchemy.engine import Connection
 from resolute.errors import NotFoundError
 from resolute_checkpoints.domain import manifest as manifest_rules
 from resolute_checkpoints.domain import metadata as metadata_rules
-from resolute_checkpoints.domain.checkpoint import READABLE, Checkpoint, File, State
+from resolute_checkpoints.domain.checkpoint import READABLE, Candidate, Checkpoint, File, State
 from resolute_checkpoints.domain.manifest import Manifest
-from resolute_checkpoints.retention.policy import Candidate
 from resolute_checkpoints.store import pins, rows
 from resolute_checkpoints.store.inserts import insert_if_absent
 from resolute_checkpoints.store.schema import checkpoints, files

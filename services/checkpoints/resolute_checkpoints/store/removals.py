@@ -159,7 +159,7 @@ def claim_due(
     return _claim(connection, query, until=until, skip_locked=True)
 
 
-def settle(connection: Connection, removal: Removal) -> None:
+def complete(connection: Connection, removal: Removal) -> None:
     """Notes that the files are gone, unless somebody has taken the removal on since."""
     key = checkpoints.c.checkpoint_id == removal.checkpoint_id
     query = sa.select(checkpoints.c.state, checkpoints.c.experiment_id)
@@ -182,7 +182,7 @@ def settle(connection: Connection, removal: Removal) -> None:
     connection.execute(sa.update(checkpoints).where(key).values(**values))
 
 
-def postpone(connection: Connection, removal: Removal, *, until: float) -> None:
+def reschedule(connection: Connection, removal: Removal, *, until: float) -> None:
     """Notes that an attempt failed, and when the next one is due."""
     connection.execute(
         sa.update(checkpoints)
@@ -239,7 +239,7 @@ def _claim(
                 if whole
                 else frozenset(),
                 objects=shared_files.unreferenced(connection, homes),
-                uploads=uploads.left(connection, row.checkpoint_id),
+                uploads=uploads.pending(connection, row.checkpoint_id),
                 committed=row.commit_time is not None,
                 claim=row.removal_claim + 1,
                 attempts=row.removal_attempts,

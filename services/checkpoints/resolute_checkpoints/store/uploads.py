@@ -15,7 +15,7 @@ from resolute_checkpoints.store.rows import batches
 from resolute_checkpoints.store.schema import uploads
 
 
-def note(connection: Connection, checkpoint_id: str, begun: Sequence[OpenUpload]) -> None:
+def add(connection: Connection, checkpoint_id: str, begun: Sequence[OpenUpload]) -> None:
     """Notes uploads that were begun."""
     values = [
         {"checkpoint_id": checkpoint_id, "path": upload.path, "upload_id": upload.upload_id}
@@ -24,13 +24,13 @@ def note(connection: Connection, checkpoint_id: str, begun: Sequence[OpenUpload]
     connection.execute(sa.insert(uploads), values)
 
 
-def left(connection: Connection, checkpoint_id: str) -> tuple[OpenUpload, ...]:
+def pending(connection: Connection, checkpoint_id: str) -> tuple[OpenUpload, ...]:
     """Those of a checkpoint that nobody has put together, as far as is known."""
     query = sa.select(uploads.c.path, uploads.c.upload_id).where(uploads.c.checkpoint_id == checkpoint_id)
     return tuple(OpenUpload(path, id_) for path, id_ in connection.execute(query.order_by(uploads.c.entry)))
 
 
-def settle(connection: Connection, checkpoint_id: str, finished: Collection[str]) -> bool:
+def remove_finished(connection: Connection, checkpoint_id: str, finished: Collection[str]) -> bool:
     """Forgets those that were put together; returns whether others are left."""
     key = uploads.c.checkpoint_id == checkpoint_id
     for batch in batches(sorted(finished)):
