@@ -10,6 +10,7 @@ from typing import Any
 
 from resolute.client.downloads.checkpoint_files import METADATA_FILE, download, write_metadata
 from resolute.client.downloads.sources import DownloadMode
+from resolute.client.objects.base import RemoteObject
 from resolute.client.objects.checkpoint_ranking import ValidatedCheckpoint, with_validations
 from resolute.client.schema.records import CheckpointRecord, TrialMetrics
 from resolute.client.schema.states import CheckpointState
@@ -28,7 +29,7 @@ class CheckpointTraining:
     """Metrics that were reported at the checkpoint's steps, by dotted name."""
 
 
-class Checkpoint:
+class Checkpoint(RemoteObject[CheckpointRecord]):
     """A directory of files with metadata, identified by a UUID.
 
     Args:
@@ -40,8 +41,7 @@ class Checkpoint:
     def __init__(
         self, services: Services, record: CheckpointRecord, *, validation: ValidatedCheckpoint | None = None
     ) -> None:
-        self._services = services
-        self._record = record
+        super().__init__(services, record)
         self._validation = validation
         self._training: CheckpointTraining | None = None
 
@@ -94,8 +94,11 @@ class Checkpoint:
 
     def reload(self) -> None:
         """Reads it again."""
-        self._record = self._services.checkpoints.get(self.uuid)
+        super().reload()
         self._validation = self._training = None
+
+    def _read(self) -> CheckpointRecord:
+        return self._services.checkpoints.get(self.uuid)
 
     def download(self, path: str | None = None, mode: DownloadMode = DownloadMode.AUTO) -> str:
         """Fetches the files; those that are there already are compared and stay.

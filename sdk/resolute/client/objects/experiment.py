@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from resolute.client.downloads.model_definition import save_model_definition
+from resolute.client.objects.base import ArchivableObject
 from resolute.client.objects.checkpoint import Checkpoint
 from resolute.client.objects.checkpoint_ranking import ranked, with_validations
 from resolute.client.objects.trial_base import TrialBase
 from resolute.client.schema.ordering import CheckpointSortBy, OrderBy, TrialSortBy, check_sorting
 from resolute.client.schema.records import ExperimentRecord, TrialRecord
 from resolute.client.schema.states import ExperimentState
-from resolute.client.services import Services
 from resolute.client.submission.config import config_text
 from resolute.errors import NotFoundError
 
@@ -22,12 +22,7 @@ _EPOCH = datetime.fromtimestamp(0, tz=timezone.utc)
 
 
 class Trial(TrialBase):
-    """One set of hyperparameters being trained.
-
-    Args:
-        services: The cluster.
-        record: What is known of it.
-    """
+    """One set of hyperparameters being trained."""
 
     def continue_(self, config: Mapping[str, Any] | None = None) -> Experiment:
         """Creates an experiment whose one trial starts from the weights of this one; its steps begin at zero.
@@ -45,19 +40,8 @@ class Trial(TrialBase):
         return Experiment(self._services, created)
 
 
-class Experiment:
-    """A config with a model definition; it owns trials.
-
-    Attributes are as they were when the experiment was last read; ``reload`` reads it again.
-
-    Args:
-        services: The cluster.
-        record: What is known of it.
-    """
-
-    def __init__(self, services: Services, record: ExperimentRecord) -> None:
-        self._services = services
-        self._record = record
+class Experiment(ArchivableObject[ExperimentRecord]):
+    """A config with a model definition; it owns trials. Lists hide archived ones."""
 
     def __repr__(self) -> str:
         return f"Experiment(id={self.id}, name={self.name!r}, state={self.state.name})"
@@ -103,11 +87,6 @@ class Experiment:
         return self._record.project
 
     @property
-    def archived(self) -> bool:
-        """Whether it is hidden from lists."""
-        return self._record.archived
-
-    @property
     def progress(self) -> float:
         """Done share in [0, 1]."""
         return self._record.progress
@@ -124,9 +103,11 @@ class Experiment:
             self.reload()
         return dict(self._record.config or {})
 
-    def reload(self) -> None:
-        """Reads it again."""
-        self._record = self._services.experiments.get(self.uuid)
+    def _read(self) -> ExperimentRecord:
+        return self._services.experiments.get(self.uuid)
+
+    def _set_archived(self, archived: bool) -> ExperimentRecord:
+        return self._services.experiments.archive(self.uuid, archived=archived)
 
     def activate(self) -> None:
         """Lets it go on after a pause."""
@@ -173,14 +154,6 @@ class Experiment:
         created = self._services.continuations.fork(self.uuid, config=text).experiment
         assert created is not None
         return Experiment(self._services, created)
-
-    def archive(self) -> None:
-        """Hides it from lists."""
-        self._record = self._services.experiments.archive(self.uuid, archived=True)
-
-    def unarchive(self) -> None:
-        """Shows it in lists again."""
-        self._record = self._services.experiments.archive(self.uuid, archived=False)
 
     def delete(self) -> None:
         """Removes it with all it has."""

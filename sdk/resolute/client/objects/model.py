@@ -5,26 +5,56 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
+from resolute.client.objects.base import ArchivableObject, RemoteObject
 from resolute.client.objects.checkpoint import Checkpoint
 from resolute.client.remote.models import ModelUpdate
 from resolute.client.schema.records import ModelRecord, ModelVersionRecord, TrialMetrics
-from resolute.client.services import Services
 from resolute.errors import NotFoundError
 
+AnnotatedT = TypeVar("AnnotatedT", ModelRecord, ModelVersionRecord)
 
-class Model:
+
+class _Annotated(RemoteObject[AnnotatedT]):
+    """What people say of a model and of its versions alike."""
+
+    @property
+    def name(self) -> str:
+        """Its name; a version need not have one."""
+        return self._record.name
+
+    @property
+    def notes(self) -> str:
+        """Longer text, Markdown."""
+        return self._record.notes
+
+    @property
+    def labels(self) -> list[str]:
+        """Words to find it by."""
+        return list(self._record.labels)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """Free metadata."""
+        return dict(self._record.metadata)
+
+    @property
+    def username(self) -> str:
+        """Who created it."""
+        return self._record.owner
+
+    @property
+    def creation_time(self) -> datetime | None:
+        """When it was created."""
+        return self._record.create_time
+
+
+class Model(_Annotated[ModelRecord], ArchivableObject[ModelRecord]):
     """A name under which checkpoints are versions. Nothing deletes a checkpoint that is one.
 
-    Args:
-        services: The cluster.
-        record: What is known of it.
+    Lists hide an archived model, and it takes no versions.
     """
-
-    def __init__(self, services: Services, record: ModelRecord) -> None:
-        self._services = services
-        self._record = record
 
     def __repr__(self) -> str:
         return f"Model(name={self.name!r}, versions={self._record.version_count})"
@@ -35,49 +65,14 @@ class Model:
         return self._record.id
 
     @property
-    def name(self) -> str:
-        """Its name."""
-        return self._record.name
-
-    @property
     def description(self) -> str:
         """One line about it."""
         return self._record.description
 
     @property
-    def notes(self) -> str:
-        """Longer text, Markdown."""
-        return self._record.notes
-
-    @property
-    def labels(self) -> list[str]:
-        """ModelUpdate to find it by."""
-        return list(self._record.labels)
-
-    @property
-    def metadata(self) -> dict[str, Any]:
-        """Free metadata."""
-        return dict(self._record.metadata)
-
-    @property
     def workspace(self) -> str:
         """Name of the workspace that it belongs to."""
         return self._record.workspace
-
-    @property
-    def username(self) -> str:
-        """Who created it."""
-        return self._record.owner
-
-    @property
-    def archived(self) -> bool:
-        """Whether it is hidden from lists and takes no versions."""
-        return self._record.archived
-
-    @property
-    def creation_time(self) -> datetime | None:
-        """When it was created."""
-        return self._record.create_time
 
     @property
     def last_updated_time(self) -> datetime | None:
@@ -143,37 +138,22 @@ class Model:
             self._record.uuid, ModelUpdate(), workspace=workspace_name
         )
 
-    def archive(self) -> None:
-        """Hides it from lists; it takes no versions from then on."""
-        self._record = self._services.models.update(self._record.uuid, ModelUpdate(), archived=True)
-
-    def unarchive(self) -> None:
-        """Undoes ``archive``."""
-        self._record = self._services.models.update(self._record.uuid, ModelUpdate(), archived=False)
-
     def delete(self) -> None:
         """Removes it with its versions; their checkpoints stay, and may be deleted from then on."""
         self._services.models.delete(self._record.uuid)
 
-    def reload(self) -> None:
-        """Reads it again."""
-        self._record = self._services.models.get(self._record.uuid)
+    def _read(self) -> ModelRecord:
+        return self._services.models.get(self._record.uuid)
+
+    def _set_archived(self, archived: bool) -> ModelRecord:
+        return self._services.models.update(self._record.uuid, ModelUpdate(), archived=archived)
 
     def _change(self, changes: ModelUpdate) -> None:
         self._record = self._services.models.update(self._record.uuid, changes)
 
 
-class ModelVersion:
-    """A checkpoint as a version of a model.
-
-    Args:
-        services: The cluster.
-        record: What is known of it.
-    """
-
-    def __init__(self, services: Services, record: ModelVersionRecord) -> None:
-        self._services = services
-        self._record = record
+class ModelVersion(_Annotated[ModelVersionRecord]):
+    """A checkpoint as a version of a model."""
 
     def __repr__(self) -> str:
         return f"ModelVersion(model={self._record.model.name!r}, version={self.model_version})"
@@ -199,39 +179,9 @@ class ModelVersion:
         return Checkpoint(self._services, self._services.checkpoints.get(self._record.checkpoint.uuid))
 
     @property
-    def name(self) -> str:
-        """A name of its own."""
-        return self._record.name
-
-    @property
     def comment(self) -> str:
         """One line about it."""
         return self._record.comment
-
-    @property
-    def notes(self) -> str:
-        """Longer text, Markdown."""
-        return self._record.notes
-
-    @property
-    def labels(self) -> list[str]:
-        """ModelUpdate to find it by."""
-        return list(self._record.labels)
-
-    @property
-    def metadata(self) -> dict[str, Any]:
-        """Free metadata."""
-        return dict(self._record.metadata)
-
-    @property
-    def username(self) -> str:
-        """Who registered it."""
-        return self._record.owner
-
-    @property
-    def creation_time(self) -> datetime | None:
-        """When it was registered."""
-        return self._record.create_time
 
     def set_name(self, name: str) -> None:
         """Gives it a name."""
@@ -253,9 +203,8 @@ class ModelVersion:
         """Yields what ``get_metrics`` gives."""
         yield from self.get_metrics(group)
 
-    def reload(self) -> None:
-        """Reads it again."""
-        self._record = self._services.models.version(self._record.model.uuid, self.model_version)
+    def _read(self) -> ModelVersionRecord:
+        return self._services.models.version(self._record.model.uuid, self.model_version)
 
     def _change(self, changes: ModelUpdate) -> None:
         self._record = self._services.models.update_version(

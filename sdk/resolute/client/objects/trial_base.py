@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from resolute.client.objects.base import RemoteObject
 from resolute.client.objects.checkpoint import Checkpoint
 from resolute.client.objects.checkpoint_ranking import ranked, with_validations
 from resolute.client.objects.live_metric import watch_metric
@@ -13,21 +14,11 @@ from resolute.client.remote.logs import LineFilter
 from resolute.client.schema.ordering import CheckpointSortBy, OrderBy, check_sorting
 from resolute.client.schema.records import MetricSummary, SeriesPoint, TrialMetrics, TrialRecord
 from resolute.client.schema.states import LogLevel, TrialState
-from resolute.client.services import Services
 from resolute.errors import NotFoundError
 
 
-class TrialBase:
-    """One set of hyperparameters being trained.
-
-    Args:
-        services: The cluster.
-        record: What is known of it.
-    """
-
-    def __init__(self, services: Services, record: TrialRecord) -> None:
-        self._services = services
-        self._record = record
+class TrialBase(RemoteObject[TrialRecord]):
+    """One set of hyperparameters being trained."""
 
     def __repr__(self) -> str:
         return f"Trial(id={self.id}, state={self.state.name})"
@@ -62,9 +53,8 @@ class TrialBase:
         """Every metric that it reported, summarized."""
         return self._services.metrics.summaries([self.uuid])
 
-    def reload(self) -> None:
-        """Reads it again."""
-        self._record = self._services.trials.get(self.uuid)
+    def _read(self) -> TrialRecord:
+        return self._services.trials.get(self.uuid)
 
     def kill(self) -> None:
         """Ends it at once; its experiment goes on."""

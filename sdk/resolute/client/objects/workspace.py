@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
+from resolute.client.objects.base import ArchivableObject
 from resolute.client.schema.accounts import ProjectRecord, QuotaRecord, WorkspaceRecord
-from resolute.client.services import Services
 
 
-class Project:
-    """Where experiments are kept within a workspace. Attributes are as they were when it was last read.
-
-    Args:
-        services: The cluster.
-        record: What is known of it.
-    """
-
-    def __init__(self, services: Services, record: ProjectRecord) -> None:
-        self._services = services
-        self._record = record
+class Project(ArchivableObject[ProjectRecord]):
+    """Where experiments are kept within a workspace. An archived one takes no more experiments."""
 
     def __repr__(self) -> str:
         return f"Project(id={self.id}, {self.workspace}/{self.name})"
@@ -47,18 +38,15 @@ class Project:
         return self._record.notes
 
     @property
-    def archived(self) -> bool:
-        """Whether it takes no more experiments."""
-        return self._record.archived
-
-    @property
     def experiment_count(self) -> int:
         """Experiments in it, ended ones too."""
         return self._record.experiment_count
 
-    def reload(self) -> None:
-        """Reads it again."""
-        self._record = self._services.workspaces.get_project(self.id)
+    def _read(self) -> ProjectRecord:
+        return self._services.workspaces.get_project(self.id)
+
+    def _set_archived(self, archived: bool) -> ProjectRecord:
+        return self._services.workspaces.update_project(self.id, archived=archived)
 
     def set_description(self, description: str) -> None:
         """Changes what it is about."""
@@ -68,26 +56,9 @@ class Project:
         """Replaces the notes."""
         self._record = self._services.workspaces.update_project(self.id, notes=notes)
 
-    def archive(self) -> None:
-        """Lets it take no more experiments."""
-        self._record = self._services.workspaces.update_project(self.id, archived=True)
 
-    def unarchive(self) -> None:
-        """Lets it take experiments again."""
-        self._record = self._services.workspaces.update_project(self.id, archived=False)
-
-
-class Workspace:
-    """Where experiments belong, with bounds on what they use. Attributes are as they were when last read.
-
-    Args:
-        services: The cluster.
-        record: What is known of it.
-    """
-
-    def __init__(self, services: Services, record: WorkspaceRecord) -> None:
-        self._services = services
-        self._record = record
+class Workspace(ArchivableObject[WorkspaceRecord]):
+    """Where experiments belong, with limits on what they use. An archived one takes no more experiments."""
 
     def __repr__(self) -> str:
         return f"Workspace(id={self.id}, {self.name!r})"
@@ -103,11 +74,6 @@ class Workspace:
         return self._record.name
 
     @property
-    def archived(self) -> bool:
-        """Whether it takes no more experiments."""
-        return self._record.archived
-
-    @property
     def quota(self) -> QuotaRecord:
         """What its experiments may use together."""
         return self._record.quota
@@ -117,17 +83,11 @@ class Workspace:
         """What its experiments used when it was last read."""
         return self._record.used
 
-    def reload(self) -> None:
-        """Reads it again."""
-        self._record = self._services.workspaces.get(self.id)
+    def _read(self) -> WorkspaceRecord:
+        return self._services.workspaces.get(self.id)
 
-    def archive(self) -> None:
-        """Lets it take no more experiments."""
-        self._record = self._services.workspaces.archive(self.id, archived=True)
-
-    def unarchive(self) -> None:
-        """Lets it take experiments again."""
-        self._record = self._services.workspaces.archive(self.id, archived=False)
+    def _set_archived(self, archived: bool) -> WorkspaceRecord:
+        return self._services.workspaces.archive(self.id, archived=archived)
 
     def set_quota(self, *, live_experiments: int, slots: int, storage_bytes: int = 0) -> None:
         """Bounds what its experiments use together; zero for no bound."""

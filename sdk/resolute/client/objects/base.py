@@ -1,0 +1,60 @@
+"""What the objects of scripts share: a record read from the cluster, and reading it again."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Generic, Protocol, TypeVar
+
+from resolute.client.services import Services
+
+RecordT = TypeVar("RecordT")
+
+
+class RemoteObject(ABC, Generic[RecordT]):
+    """Something on the cluster. Attributes are as they were when it was last read.
+
+    Args:
+        services: The cluster.
+        record: What is known of it.
+    """
+
+    def __init__(self, services: Services, record: RecordT) -> None:
+        self._services = services
+        self._record = record
+
+    def reload(self) -> None:
+        """Reads it again."""
+        self._record = self._read()
+
+    @abstractmethod
+    def _read(self) -> RecordT:
+        """Asks the cluster for the record."""
+
+
+class _Archived(Protocol):
+    @property
+    def archived(self) -> bool: ...
+
+
+ArchivedT = TypeVar("ArchivedT", bound=_Archived)
+
+
+class ArchivableObject(RemoteObject[ArchivedT]):
+    """Something that can be archived."""
+
+    @property
+    def archived(self) -> bool:
+        """Whether it is archived."""
+        return self._record.archived
+
+    def archive(self) -> None:
+        """Archives it; ``unarchive`` undoes this."""
+        self._record = self._set_archived(True)
+
+    def unarchive(self) -> None:
+        """Undoes ``archive``."""
+        self._record = self._set_archived(False)
+
+    @abstractmethod
+    def _set_archived(self, archived: bool) -> ArchivedT:
+        """Tells the cluster, and returns the record as it is then."""
