@@ -1,4 +1,4 @@
-"""The other services, as the reconciler calls them."""
+"""Clients of the other services."""
 
 from __future__ import annotations
 

@@ -11,14 +11,13 @@ from resolute.contracts.clock import Clock
 from resolute.errors import InvalidArgumentError
 from resolute_experiments.moment import Moment
 from resolute_experiments.notifier import Notifier
-from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.store import experiments, trials
 from resolute_serving.database.engine import Database
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceContext:
-    """The database, the clock and the bell of this service."""
+    """The database, the clock and the notifier of this service."""
 
     database: Database
     """Its own database."""
@@ -30,8 +29,6 @@ class ServiceContext:
     """UUID of the cluster."""
     preemption_timeout: float
     """Seconds that trials get to checkpoint after a signal."""
-    waiting: WaitReasons
-    """Knows why trials wait."""
 
     def moment(self) -> Moment:
         """Now, with the time that trials get."""

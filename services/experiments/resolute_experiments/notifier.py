@@ -5,6 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Hashable
 
+SCHEDULER_WAKEUP = "schedule"
+"""Key of the scheduler: slots were freed or asked for."""
+SIGNAL_CHANGES = "signals"
+"""Key of whoever watches signals."""
+
 
 class Notifier:
     """Lets tasks wait until something about a key changes. For one event loop."""

@@ -29,8 +29,8 @@ from resolute_experiments.admission.submissions import Admission, Submissions
 from resolute_experiments.clients import Clients
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.gauges import ServiceGauges
-from resolute_experiments.lifecycle.controller import SCHEDULE, SIGNALS, ExperimentController
-from resolute_experiments.notifier import Notifier
+from resolute_experiments.lifecycle.controller import ExperimentController
+from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES, Notifier
 from resolute_experiments.resources.fleet import Fleet
 from resolute_experiments.resources.leases import Leases
 from resolute_experiments.resources.local.manager import LocalResourceManager
@@ -116,8 +116,8 @@ class ExperimentsService:
             clock=environment.clock,
             cluster_id=environment.cluster_id,
             preemption_timeout=settings.preemption_timeout,
-            waiting=WaitReasons(),
         )
+        self._wait_reasons = WaitReasons()
         self._clients = Clients(environment.peers)
         self._leases = Leases(environment.clock, ttl=settings.lease_ttl)
         manager = LocalResourceManager(
@@ -141,17 +141,17 @@ class ExperimentsService:
             fleet=self._fleet,
             notifier=self._core.notifier,
             clock=environment.clock,
-            waiting=self._core.waiting,
+            wait_reasons=self._wait_reasons,
             preemption_timeout=settings.preemption_timeout,
         )
         self._gauges = ServiceGauges(
             self._core.database, fleet=self._fleet, scheduler=self._scheduler, clock=environment.clock
         )
         self._heartbeats = HeartbeatMonitor(self._core, adopt=self._adopt)
-        self._arrears = DeferredRetention(
+        self._deferred_retention = DeferredRetention(
             self._core, clients=self._clients, unreported=self._fleet.unreported
         )
-        self._conductors: dict[str, asyncio.Task[None]] = {}
+        self._controllers: dict[str, asyncio.Task[None]] = {}
         # Experiments that were to be led while somebody led them, and perhaps was about to stop.
         self._asked_again: set[str] = set()
         self._tasks: list[asyncio.Task[None]] = []
@@ -177,7 +177,10 @@ class ExperimentsService:
             self._core.database, clock=self._clock, admission=admission, storage_quota=storage_quota
         )
         experiments_service_pb2_grpc.add_ExperimentsServiceServicer_to_server(
-            ExperimentsServicer(self._core, submissions=submissions, adopt=self._adopt), server
+            ExperimentsServicer(
+                self._core, wait_reasons=self._wait_reasons, submissions=submissions, adopt=self._adopt
+            ),
+            server,
         )
         retention_service_pb2_grpc.add_RetentionServiceServicer_to_server(
             RetentionServicer(self._core, clients=self._clients, unreported=self._fleet.unreported), server
@@ -191,6 +194,7 @@ class ExperimentsService:
         trials_service_pb2_grpc.add_TrialsServiceServicer_to_server(
             TrialsServicer(
                 self._core,
+                wait_reasons=self._wait_reasons,
                 signer=self._signer,
                 cluster_defaults=self._settings.cluster_defaults,
                 heartbeats=self._heartbeats,
@@ -214,7 +218,9 @@ class ExperimentsService:
         cluster_service_pb2_grpc.add_ClusterServiceServicer_to_server(
             ClusterServicer(self._core, self._fleet), server
         )
-        jobs_service_pb2_grpc.add_JobsServiceServicer_to_server(JobsServicer(self._core), server)
+        jobs_service_pb2_grpc.add_JobsServiceServicer_to_server(
+            JobsServicer(self._core, wait_reasons=self._wait_reasons), server
+        )
 
     async def start(self) -> None:
         """Takes up everything that was under way when this service last ended."""
@@ -230,7 +236,7 @@ class ExperimentsService:
             asyncio.create_task(self._fleet.run(), name="fleet"),
             asyncio.create_task(self._scheduler.run(), name="scheduler"),
             asyncio.create_task(self._heartbeats.run(), name="heartbeats"),
-            asyncio.create_task(self._arrears.run(), name="arrears"),
+            asyncio.create_task(self._deferred_retention.run(), name="deferred-retention"),
         ]
 
     async def drain(self, *, timeout: float) -> None:
@@ -245,7 +251,7 @@ class ExperimentsService:
     async def stop(self) -> None:
         """Ends watches and background work. Trials go on."""
         self._core.notifier.close()
-        tasks = [*self._tasks, *self._conductors.values()]
+        tasks = [*self._tasks, *self._controllers.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -261,12 +267,12 @@ class ExperimentsService:
 
     def _adopt(self, experiment_id: str) -> None:
         """Begins to lead an experiment, unless that is done already."""
-        current = self._conductors.get(experiment_id)
+        current = self._controllers.get(experiment_id)
         if current is not None and not current.done():
             self._asked_again.add(experiment_id)
-            self._core.notifier.notify(experiment_id, SCHEDULE, SIGNALS)
+            self._core.notifier.notify(experiment_id, SCHEDULER_WAKEUP, SIGNAL_CHANGES)
             return
-        conductor = ExperimentController(
+        controller = ExperimentController(
             experiment_id,
             database=self._core.database,
             clients=self._clients,
@@ -276,19 +282,19 @@ class ExperimentsService:
             lease_ttl=self._settings.lease_ttl,
             machines=self._fleet,
         )
-        task = asyncio.create_task(conductor.run(), name=f"conduct-{experiment_id}")
+        task = asyncio.create_task(controller.run(), name=f"controller-{experiment_id}")
         task.add_done_callback(self._controller_ended)
-        self._conductors[experiment_id] = task
+        self._controllers[experiment_id] = task
 
     def _controller_ended(self, task: asyncio.Task[None]) -> None:
-        for experiment_id, known in list(self._conductors.items()):
+        for experiment_id, known in list(self._controllers.items()):
             if known is task:
-                del self._conductors[experiment_id]
+                del self._controllers[experiment_id]
                 if experiment_id in self._asked_again and not task.cancelled():
                     self._asked_again.remove(experiment_id)
                     self._adopt(experiment_id)
         if not task.cancelled() and task.exception() is not None:
-            _log.error("an experiment's conductor failed", exc_info=task.exception())
+            _log.error("an experiment's controller failed", exc_info=task.exception())
 
 
 def create(environment: Environment) -> ExperimentsService:

@@ -68,9 +68,9 @@ class NoMachines:
         return ()
 
 
-def settle(database: Database, store: Store, clients: Any) -> None:
+def process_ended_runs(database: Database, store: Store, clients: Any) -> None:
     async def body() -> None:
-        conductor = ExperimentController(
+        controller = ExperimentController(
             store.experiment_id,
             database=database,
             clients=clients,
@@ -80,7 +80,7 @@ def settle(database: Database, store: Store, clients: Any) -> None:
             lease_ttl=30.0,
             machines=NoMachines(),
         )
-        await conductor._process_ended_runs(store.experiment())
+        await controller._process_ended_runs(store.experiment())
 
     asyncio.run(body())
 
@@ -100,7 +100,7 @@ def test_work_that_comes_while_an_end_is_judged_is_not_lost(database: Database, 
 
     searcher = Searcher((4, True), (8, False)) if work_comes else Searcher((4, True))
     checkpoints = Checkpoints(give_work) if work_comes else Checkpoints()
-    settle(database, store, SimpleNamespace(searcher=searcher, checkpoints=checkpoints))
+    process_ended_runs(database, store, SimpleNamespace(searcher=searcher, checkpoints=checkpoints))
 
     trial, ended = store.trial(trial_id), store.signal(trial_id)
     if work_comes:

@@ -21,7 +21,6 @@ from resolute_experiments.context import ServiceContext
 from resolute_experiments.lifecycle.controller import ExperimentController
 from resolute_experiments.notifier import Notifier
 from resolute_experiments.retention.deferred import DeferredRetention
-from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.states import ExperimentState, RunOutcome, TrialState
 from resolute_experiments.store import experiments, outbox, runs, trials
 from resolute_serving.database import migrations
@@ -86,7 +85,7 @@ class Ending:
     """An experiment all of whose trials have ended: two, each with a run and a checkpoint."""
 
     store: Store
-    conductor: ExperimentController
+    controller: ExperimentController
     database: Database
     registry: Registry
     machines: Machines
@@ -94,7 +93,7 @@ class Ending:
     allocations: list[str]
 
     def step(self) -> ExperimentState:
-        asyncio.run(self.conductor._finish(self.store.experiment()))
+        asyncio.run(self.controller._finish(self.store.experiment()))
         return self.store.experiment().state
 
     def end_late(self) -> None:
@@ -112,11 +111,10 @@ class Ending:
             clock=self.clock,
             cluster_id="cluster",
             preemption_timeout=60.0,
-            waiting=WaitReasons(),
         )
         clients = SimpleNamespace(checkpoints=self.registry, metrics=NoMetrics())
-        arrears = DeferredRetention(core, clients=clients, unreported=self.machines.unreported)  # type: ignore[arg-type]
-        asyncio.run(arrears.look())
+        deferred = DeferredRetention(core, clients=clients, unreported=self.machines.unreported)  # type: ignore[arg-type]
+        asyncio.run(deferred.look())
 
 
 def ended(connection: Connection, *, trial_id: str, allocation_id: str) -> None:
@@ -143,7 +141,7 @@ def ending(database: Database) -> Ending:
         )
     )
     store.run(partial(outbox.remove, positions=[message.position for message in store.messages()]))
-    conductor = ExperimentController(
+    controller = ExperimentController(
         store.experiment_id,
         database=database,
         clients=SimpleNamespace(checkpoints=registry, metrics=NoMetrics()),  # type: ignore[arg-type]
@@ -153,7 +151,7 @@ def ending(database: Database) -> Ending:
         lease_ttl=30.0,
         machines=machines,
     )
-    return Ending(store, conductor, database, registry, machines, clock, allocations)
+    return Ending(store, controller, database, registry, machines, clock, allocations)
 
 
 def test_checkpoints_are_collected_only_after_all_reports_arrived(ending: Ending) -> None:

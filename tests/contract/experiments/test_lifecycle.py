@@ -22,6 +22,7 @@ from resolute_experiments.exits.recording import Evidence, SealResult, record_co
 from resolute_experiments.lifecycle import actions, commands
 from resolute_experiments.lifecycle.action_inputs import ActionInputs
 from resolute_experiments.moment import Moment
+from resolute_experiments.scheduling.pending_trials import pending_trials
 from resolute_experiments.specs.launch import LaunchParameters, launch_spec
 from resolute_experiments.states import ExperimentState, RunEvent, RunOutcome, TrialEvent, TrialState
 from resolute_experiments.store import experiments, outbox, runs, trials
@@ -237,7 +238,7 @@ def test_activate_queues_what_pause_took_away(store: Store) -> None:
     store.change(commands.pause)
     store.change(commands.activate)
     assert store.trial(trial_id).state is TrialState.QUEUED
-    assert [one.trial_id for one in store.run(lambda c: trials.queue(c, per_experiment=9))] == [trial_id]
+    assert [one.trial_id for one in store.run(lambda c: pending_trials(c, per_experiment=9))] == [trial_id]
 
 
 def test_cancel_ends_waiting_trials_at_once_and_asks_running_ones(store: Store) -> None:

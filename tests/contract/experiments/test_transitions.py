@@ -15,7 +15,6 @@ from contract.experiments.test_lifecycle import NOW, Store, experiment_row
 from sqlalchemy.engine import Connection
 
 from resolute.errors import IllegalTransitionError, QuotaError
-from resolute_experiments.exits.policy import SearchEvent
 from resolute_experiments.states import (
     ALLOCATIONS,
     ENDED_EXPERIMENTS,
@@ -34,6 +33,7 @@ from resolute_experiments.states import (
     TrialState,
 )
 from resolute_experiments.store import experiments, outbox, projects, runs, schema, trials, workspaces
+from resolute_experiments.store.outbox import SearchEvent
 from resolute_experiments.transitions import signals, transition_experiment, transition_trial
 from resolute_experiments.transitions.signals import SignalReason
 from resolute_serving.database import migrations

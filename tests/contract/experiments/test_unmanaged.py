@@ -13,6 +13,7 @@ from sqlalchemy.engine import Connection, Engine
 from resolute.errors import FailedPreconditionError, IllegalTransitionError, InvalidArgumentError
 from resolute_experiments.lifecycle import commands
 from resolute_experiments.moment import Moment
+from resolute_experiments.scheduling.pending_trials import pending_trials
 from resolute_experiments.states import ExperimentState, RunOutcome, TrialState
 from resolute_experiments.store import experiments, outbox, projects, runs, trials
 from resolute_experiments.store.runs import Run
@@ -76,7 +77,7 @@ def test_a_run_that_goes_on_is_shown_and_left_alone_by_whoever_leads_runs(link: 
     assert experiments.get(link, experiment_id=run.experiment_id).unmanaged
     assert runs.unfinalized(link) == []
     assert [one.allocation_id for one in runs.unmanaged(link)] == [run.allocation_id]
-    assert trials.queue(link, per_experiment=9) == []
+    assert pending_trials(link, per_experiment=9) == []
 
 
 @pytest.mark.parametrize(

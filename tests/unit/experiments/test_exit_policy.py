@@ -15,7 +15,7 @@ from resolute_experiments.exits.policy import (
     ExitFacts,
     Operation,
     TrialContext,
-    settle,
+    decide_exit,
 )
 from resolute_experiments.states import (
     RUNS,
@@ -27,12 +27,12 @@ from resolute_experiments.states import (
     TrialState,
 )
 
-INCOMPLETE = Operation(driven=True, completed=False, closed=False)
-CLOSED_INCOMPLETE = Operation(driven=True, completed=False, closed=True)
-COMPLETED = Operation(driven=True, completed=True, closed=False)
-DONE = Operation(driven=True, completed=True, closed=True)
-UNDRIVEN = Operation(driven=False, completed=False, closed=False)
-STOPPED_BY_SEARCH = Operation(driven=False, completed=False, closed=True)
+INCOMPLETE = Operation(uses_operations=True, completed=False, closed=False)
+CLOSED_INCOMPLETE = Operation(uses_operations=True, completed=False, closed=True)
+COMPLETED = Operation(uses_operations=True, completed=True, closed=False)
+DONE = Operation(uses_operations=True, completed=True, closed=True)
+UNDRIVEN = Operation(uses_operations=False, completed=False, closed=False)
+STOPPED_BY_SEARCH = Operation(uses_operations=False, completed=False, closed=True)
 
 
 def situation(
@@ -52,7 +52,7 @@ class Decided:
 
 
 def decided(exit_: Exit, operation: Operation, platform: TrialContext) -> Decided:
-    decision = settle(ExitFacts(exit=exit_, operation=operation, situation=platform))
+    decision = decide_exit(ExitFacts(exit=exit_, operation=operation, situation=platform))
     step = TRIALS.step(TrialState.STOPPING, decision.trial, resource="trial 1")
     queues = TrialEffect.ENQUEUE in step.effects
     paused = queues and platform.experiment is ExperimentState.PAUSED
@@ -225,7 +225,7 @@ EXITS = [
     )
 ]
 OPERATIONS = [
-    Operation(driven=driven, completed=completed, closed=closed)
+    Operation(uses_operations=driven, completed=completed, closed=closed)
     for driven, completed, closed in product((False, True), repeat=3)
 ]
 LIVES = [
@@ -240,16 +240,16 @@ ENDED = {TrialState.COMPLETED, TrialState.CANCELED, TrialState.ERROR}
 
 
 def test_every_rule_decides_some_end_and_none_stands_behind_one_that_takes_all() -> None:
-    endings, rules = set(), set()
+    outcomes, rules = set(), set()
     for exit_, operation, state, killed, cancelled, restarts in product(
         EXITS, OPERATIONS, LIVES, (False, True), (False, True), (0, 2)
     ):
         platform = replace(situation(state, restarts=restarts, killed=killed), retries_cancelled=cancelled)
         facts = ExitFacts(exit=exit_, operation=operation, situation=platform)
-        ending = next(one for one in OUTCOME_RULES if one.holds is None or one.holds(facts))
-        endings.add(ending.when)
-        rules.add(next(rule.when for rule in TRIAL_RULES if rule.applies(facts, ending.event)))
-    assert endings == {ending.when for ending in OUTCOME_RULES}
+        outcome = next(one for one in OUTCOME_RULES if one.predicate is None or one.predicate(facts))
+        outcomes.add(outcome.when)
+        rules.add(next(rule.when for rule in TRIAL_RULES if rule.applies(facts, outcome.event)))
+    assert outcomes == {rule.when for rule in OUTCOME_RULES}
     assert rules == {rule.when for rule in TRIAL_RULES}
 
 

@@ -57,7 +57,7 @@ def test_an_experiment_of_which_a_trial_waits_says_why(
     state: ExperimentState, trial: TrialState, explanation: str
 ) -> None:
     waiting = WaitReasons()
-    waiting.take(Plan(placements=(), first={"e": "needs 2 slots, 1 of 1 are free"}))
+    waiting.update(Plan(placements=(), first={"e": "needs 2 slots, 1 of 1 are free"}))
     assert waiting.explain_experiment(experiment(state), {trial.value: 1}) == explanation
 
 

@@ -10,8 +10,8 @@ from resolute_experiments.backoff import PAUSES_SECONDS, Backoff
 
 def test_an_outage_is_one_line_however_often_it_is_met() -> None:
     with structlog.testing.capture_logs() as lines:
-        attempts = Backoff(structlog.get_logger(), "a step failed", experiment="e")
-        pauses = [attempts.failed(UnavailableError("away")) for _ in range(7)]
+        backoff = Backoff(structlog.get_logger(), "a step failed", experiment="e")
+        pauses = [backoff.failed(UnavailableError("away")) for _ in range(7)]
     assert pauses == [*PAUSES_SECONDS, PAUSES_SECONDS[-1], PAUSES_SECONDS[-1]]
     (line,) = lines
     assert (line["experiment"], line["reason"], line["exc_info"]) == ("e", "UnavailableError: away", None)
@@ -20,17 +20,17 @@ def test_an_outage_is_one_line_however_often_it_is_met() -> None:
 def test_another_failure_is_said_and_a_defect_with_its_traceback() -> None:
     defect = ValueError("a defect")
     with structlog.testing.capture_logs() as lines:
-        attempts = Backoff(structlog.get_logger(), "a step failed")
-        attempts.failed(UnavailableError("away"))
-        attempts.failed(defect)
-        attempts.failed(defect)
+        backoff = Backoff(structlog.get_logger(), "a step failed")
+        backoff.failed(UnavailableError("away"))
+        backoff.failed(defect)
+        backoff.failed(defect)
     assert [line["exc_info"] for line in lines] == [None, defect]
 
 
 def test_success_begins_anew() -> None:
     with structlog.testing.capture_logs() as lines:
-        attempts = Backoff(structlog.get_logger(), "a step failed")
-        attempts.failed(UnavailableError("away"))
-        attempts.succeeded()
-        assert attempts.failed(UnavailableError("away")) == PAUSES_SECONDS[0]
+        backoff = Backoff(structlog.get_logger(), "a step failed")
+        backoff.failed(UnavailableError("away"))
+        backoff.succeeded()
+        assert backoff.failed(UnavailableError("away")) == PAUSES_SECONDS[0]
     assert len(lines) == 2

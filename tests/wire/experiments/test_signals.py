@@ -12,7 +12,7 @@ from support.clusters.all_services import platform
 
 from resolute.api.experiments.v1 import allocations_service_pb2 as pb2
 from resolute.api.experiments.v1 import allocations_service_pb2_grpc
-from resolute_experiments.lifecycle.controller import SIGNALS
+from resolute_experiments.notifier import SIGNAL_CHANGES
 
 
 @pytest.mark.timeout(60)
@@ -28,7 +28,7 @@ def test_a_stream_that_is_woken_in_vain_still_shows_that_it_lives(tmp_path: Path
             heard = asyncio.ensure_future(anext(responses))
             while not heard.done():
                 clock.advance(1.0)
-                service.service._core.notifier.notify(SIGNALS)
+                service.service._core.notifier.notify(SIGNAL_CHANGES)
                 await asyncio.sleep(0.01)
             assert not (await heard).reset
             await channel.close()

@@ -1,6 +1,6 @@
 """Lets an experiment go on as itself: what a person may ask of it, and how that begins.
 
-What is asked is only noted here, together with the experiment's new state; the conductor carries it out.
+What is asked is only noted here, together with the experiment's new state; its controller carries it out.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def plan(experiment: Experiment, config: dict[str, Any], trials: Sequence[Trial]
 def begin(
     connection: Connection, experiment: Experiment, found: Plan, *, request_id: str, moment: Moment
 ) -> None:
-    """Lets the experiment be active again, and notes what the conductor must carry out.
+    """Lets the experiment be active again, and notes what its controller must carry out.
 
     Raises:
         QuotaError: Its workspace would use more than it may.

@@ -23,7 +23,7 @@ from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.transitions import transition_experiment
 from resolute_serving.database.engine import Database
 
-_log = structlog.get_logger("renewal")
+_log = structlog.get_logger("resume")
 
 _PREVIOUS_STATE_EVENTS: Mapping[ExperimentState, ExperimentEvent] = {
     ExperimentState.COMPLETED: ExperimentEvent.SEARCH_COMPLETED,
@@ -33,7 +33,9 @@ _PREVIOUS_STATE_EVENTS: Mapping[ExperimentState, ExperimentEvent] = {
 """What ends an experiment again in the state that it was in."""
 
 
-async def renew(experiment: Experiment, moment: Moment, *, database: Database, clients: Clients) -> bool:
+async def resume_experiment(
+    experiment: Experiment, moment: Moment, *, database: Database, clients: Clients
+) -> bool:
     """Carries out what is to be carried out.
 
     Args:

@@ -22,17 +22,6 @@ class EarlyExit(Enum):
     USER_REQUESTED_STOP = "USER_REQUESTED_STOP"
 
 
-class SearchEvent(Enum):
-    """What the search is told about a trial that ended for good."""
-
-    CLOSED = "CLOSED"
-    ERRORED = "ERRORED"
-    USER_REQUESTED_STOP = "USER_REQUESTED_STOP"
-    USER_CANCELED = "USER_CANCELED"
-    INVALID_HP = "INVALID_HP"
-    INIT_INVALID_HP = "INIT_INVALID_HP"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Exit:
     """How the processes of a run ended."""
@@ -53,7 +42,7 @@ class Exit:
 class Operation:
     """Where the trial stood in its search when it was sealed."""
 
-    driven: bool
+    uses_operations: bool
     """Whether the search works by operations; if not, an exit 0 is the trial's own end."""
     completed: bool
     """Whether the current operation was completed."""
@@ -63,7 +52,7 @@ class Operation:
     @property
     def stopped(self) -> bool:
         """Whether the search stopped the trial by a signal."""
-        return self.closed and not self.driven
+        return self.closed and not self.uses_operations
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +96,7 @@ class ExitFacts:
     @property
     def done(self) -> bool:
         """Whether nothing is left to do: its last operation is complete, or it has none."""
-        return not self.operation.driven or (self.operation.completed and self.operation.closed)
+        return not self.operation.uses_operations or (self.operation.completed and self.operation.closed)
 
     @property
     def left_early(self) -> bool:
@@ -133,7 +122,7 @@ class OutcomeRule:
     """For people."""
     event: RunEvent
     """What happens to the run."""
-    holds: Callable[[ExitFacts], bool] | None = None
+    predicate: Callable[[ExitFacts], bool] | None = None
     """Whether it did; None for whatever is left."""
 
 
@@ -177,12 +166,12 @@ class TrialRule:
     """What happens to the trial."""
     run: RunEvent | None = None
     """How the run must have ended; None for any end."""
-    holds: Callable[[ExitFacts], bool] | None = None
+    predicate: Callable[[ExitFacts], bool] | None = None
     """What must be true besides; None for nothing."""
 
     def applies(self, facts: ExitFacts, run: RunEvent) -> bool:
         """Whether it is this case."""
-        return self.run in {None, run} and (self.holds is None or self.holds(facts))
+        return self.run in {None, run} and (self.predicate is None or self.predicate(facts))
 
 
 TRIAL_RULES = (
@@ -190,23 +179,23 @@ TRIAL_RULES = (
     TrialRule(
         "its code said that it was done",
         TrialEvent.RUN_EXITED_EARLY,
-        holds=lambda f: f.said is EarlyExit.USER_REQUESTED_STOP,
+        predicate=lambda f: f.said is EarlyExit.USER_REQUESTED_STOP,
     ),
     TrialRule(
         "its code refused its hyperparameters",
         TrialEvent.RUN_INVALID,
-        holds=lambda f: f.said is EarlyExit.INVALID_HP,
+        predicate=lambda f: f.said is EarlyExit.INVALID_HP,
     ),
     TrialRule(
         "its code refused its hyperparameters before it trained",
         TrialEvent.RUN_INVALID_AT_INIT,
-        holds=lambda f: f.said is EarlyExit.INIT_INVALID_HP,
+        predicate=lambda f: f.said is EarlyExit.INIT_INVALID_HP,
     ),
     # However it left, it is not to train any more: a failure on the way out is no reason to begin again.
     TrialRule(
         "its search had stopped it by a signal",
         TrialEvent.RUN_FINISHED,
-        holds=lambda f: f.operation.stopped,
+        predicate=lambda f: f.operation.stopped,
     ),
     TrialRule(
         "it exited with 0 and nothing is left to do",
@@ -217,7 +206,7 @@ TRIAL_RULES = (
     TrialRule(
         "its experiment is stopping",
         TrialEvent.RUN_CANCELED,
-        holds=lambda f: f.situation.experiment in STOPPING_EXPERIMENTS,
+        predicate=lambda f: f.situation.experiment in STOPPING_EXPERIMENTS,
     ),
     TrialRule(
         "it completed its operation, and the search has no other yet",
@@ -248,7 +237,7 @@ TRIAL_RULES = (
 """What the end of a run means for its trial: the first that applies."""
 
 
-def settle(facts: ExitFacts) -> Decision:
+def decide_exit(facts: ExitFacts) -> Decision:
     """Decides what the end of a run means."""
-    run = next(ending.event for ending in OUTCOME_RULES if ending.holds is None or ending.holds(facts))
+    run = next(rule.event for rule in OUTCOME_RULES if rule.predicate is None or rule.predicate(facts))
     return Decision(run, next(rule.event for rule in TRIAL_RULES if rule.applies(facts, run)))

@@ -103,7 +103,7 @@ def archive(connection: Connection, experiment: Experiment, *, archived: bool, m
 
 
 def begin_deletion(connection: Connection, experiment: Experiment, moment: Moment) -> None:
-    """Marks an ended experiment for removal; the reconciler removes what other services hold.
+    """Marks an ended experiment for removal; its controller removes what other services hold.
 
     Raises:
         IllegalTransitionError: The experiment has not ended.

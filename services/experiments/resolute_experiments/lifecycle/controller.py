@@ -1,7 +1,7 @@
 """Leads one experiment: the only code that calls other services for it.
 
 Two tasks run for a live experiment. One follows the actions of its search and applies each once. The other
-looks at what the database of this service says and does what is due: create the search, settle ended runs,
+reads this service's database and does what is due: create the search, process ended runs,
 deliver messages, refresh the progress, end or remove the experiment. Each step can be interrupted anywhere
 and repeated: calls are idempotent, and what they lead to is written together with the fact that it was done.
 """
@@ -22,9 +22,9 @@ from resolute.contracts.clock import Clock
 from resolute.errors import InvalidArgumentError, NotFoundError
 from resolute_experiments.backoff import Backoff
 from resolute_experiments.clients import Clients
-from resolute_experiments.continuation.resume import renew
+from resolute_experiments.continuation.resume import resume_experiment
 from resolute_experiments.exits.log_policies import evaluate_log_policies
-from resolute_experiments.exits.policy import ExitFacts, Operation, TrialContext, settle
+from resolute_experiments.exits.policy import ExitFacts, Operation, TrialContext, decide_exit
 from resolute_experiments.exits.recording import Evidence, SealResult, record_run_exit
 from resolute_experiments.exits.summary import summarize_exit
 from resolute_experiments.lifecycle import actions, commands
@@ -32,7 +32,7 @@ from resolute_experiments.lifecycle.action_inputs import acknowledge_unapplied, 
 from resolute_experiments.lifecycle.deletion import delete_everywhere
 from resolute_experiments.lifecycle.outbox_delivery import deliver
 from resolute_experiments.moment import Moment
-from resolute_experiments.notifier import Notifier
+from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES, Notifier
 from resolute_experiments.retention.garbage_collection import apply_retention, trials_awaiting_reports
 from resolute_experiments.specs.search import search_spec, works_by_operations
 from resolute_experiments.states import LIVE_EXPERIMENTS, STOPPING_EXPERIMENTS, ExperimentState
@@ -41,22 +41,18 @@ from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.runs import Container, Run
 from resolute_serving.database.engine import Database
 
-SCHEDULE = "schedule"
-"""Notifier key of the scheduler: slots were freed or asked for."""
-SIGNALS = "signals"
-"""Notifier key of whoever watches signals."""
 _TICK_SECONDS = 2.0
 """Between two looks while a trial runs: its progress is told to nobody."""
 _LATE_SECONDS = 600.0
 """How long the end of an experiment waits for reports that a run left on its machine."""
 _IDLE_SECONDS = 600.0
-"""Between two looks otherwise. Every change wakes the conductor: it bounds what a defect could delay."""
+"""Between two looks otherwise. Every change wakes the controller: this bounds what a defect could delay."""
 
-_log = structlog.get_logger("conductor")
+_log = structlog.get_logger("controller")
 
 
 class FleetProtocol(Protocol):
-    """What a conductor needs of the machines."""
+    """What a controller needs of the machines."""
 
     async def release(self, run: Run) -> None:
         """Frees what a run holds there; called after it was settled."""
@@ -112,16 +108,16 @@ class ExperimentController:
             await asyncio.gather(follower, return_exceptions=True)
 
     async def _drive_forever(self) -> None:
-        attempts = Backoff(_log, "a step of an experiment failed", experiment=self._id)
+        backoff = Backoff(_log, "a step of an experiment failed", experiment=self._id)
         with self._notifier.subscribe(self._id) as changes:
             while not self._notifier.closed:
                 try:
                     if await self._step():
                         return
-                    attempts.succeeded()
+                    backoff.succeeded()
                     pause = _TICK_SECONDS if self._running else _idle_seconds()
                 except Exception as failure:  # noqa: BLE001 - a defect, or a service that is away: the step is repeated
-                    pause = attempts.failed(failure)
+                    pause = backoff.failed(failure)
                 await changes.wait(pause)
 
     async def _step(self) -> bool:
@@ -190,7 +186,7 @@ class ExperimentController:
             commands.fail(connection, current, moment, failure=failure)
 
         await self._database.write(work)
-        self._notifier.notify(self._id, SCHEDULE, SIGNALS)
+        self._notifier.notify(self._id, SCHEDULER_WAKEUP, SIGNAL_CHANGES)
 
     async def _process_ended_runs(self, experiment: Experiment) -> None:
         under_way = await self._database.read(self._runs_under_way)
@@ -206,12 +202,12 @@ class ExperimentController:
         ]
 
     async def _process_exit(self, experiment: Experiment, run: Run, containers: list[Container]) -> None:
-        # An action that gives the trial work may come after the seals and before the judgement: it finds the
-        # trial still busy, and the judgement, which knows of no work, would let it rest for ever.
+        # An action that gives the trial work may come after the seals and before the decision: it finds the
+        # trial still busy, and the decision, which knows of no work, would leave it idle for ever.
         while not await self._decide_exit(experiment, run, containers):
             pass
         await self._machines.release(run)
-        self._notifier.notify(self._id, SCHEDULE, SIGNALS)
+        self._notifier.notify(self._id, SCHEDULER_WAKEUP, SIGNAL_CHANGES)
 
     async def _decide_exit(self, experiment: Experiment, run: Run, containers: list[Container]) -> bool:
         """Writes what the end of a run means; False if its trial has changed while that was found out."""
@@ -237,7 +233,7 @@ class ExperimentController:
             facts = ExitFacts(
                 exit=exit_,
                 operation=Operation(
-                    driven=works_by_operations(experiment.config),
+                    uses_operations=works_by_operations(experiment.config),
                     completed=sealed.operation_completed,
                     closed=sealed.operation_closed or trial.closed,
                 ),
@@ -254,7 +250,7 @@ class ExperimentController:
                 trial,
                 run,
                 evidence=evidence,
-                decision=settle(facts),
+                decision=decide_exit(facts),
                 experiment=state,
                 moment=self._moment(),
             )
@@ -278,7 +274,9 @@ class ExperimentController:
     async def _resume(self, experiment: Experiment) -> None:
         if experiment.state is not ExperimentState.ACTIVE or not experiment.search_created:
             return
-        if await renew(experiment, self._moment(), database=self._database, clients=self._clients):
+        if await resume_experiment(
+            experiment, self._moment(), database=self._database, clients=self._clients
+        ):
             self._notifier.notify(self._id)
 
     async def _refresh_progress(self, experiment: Experiment) -> None:
@@ -343,7 +341,7 @@ class ExperimentController:
         )
 
     async def _follow_actions(self) -> None:
-        attempts = Backoff(_log, "the actions of a search cannot be followed", experiment=self._id)
+        backoff = Backoff(_log, "the actions of a search cannot be followed", experiment=self._id)
         with self._notifier.subscribe(self._id) as changes:
             while not self._notifier.closed:
                 try:
@@ -355,7 +353,7 @@ class ExperimentController:
                     if (await self._read()).state not in {ExperimentState.ACTIVE, ExperimentState.PAUSED}:
                         return
                 except Exception as failure:  # noqa: BLE001 - a defect, or a service that is away: it begins again
-                    await changes.wait(attempts.failed(failure))
+                    await changes.wait(backoff.failed(failure))
 
     async def _is_resuming(self) -> bool:
         # What a search says before it goes on, it does not mean any more: that it has ended.
@@ -372,7 +370,7 @@ class ExperimentController:
                 search_id=self._id, sequence=applied
             )
             await self._clients.searcher.AcknowledgeActions(acknowledged)
-            self._notifier.notify(self._id, SCHEDULE, SIGNALS)
+            self._notifier.notify(self._id, SCHEDULER_WAKEUP, SIGNAL_CHANGES)
 
     async def _apply(self, batch: list[search_pb2.Action]) -> int:
         moment = self._moment()
@@ -384,5 +382,5 @@ class ExperimentController:
 
 
 def _idle_seconds() -> float:
-    # Spread out, so that hundreds of conductors do not look at the same instant.
+    # Spread out, so that hundreds of controllers do not look at the same instant.
     return _IDLE_SECONDS * random.uniform(0.5, 1.0)  # noqa: S311 - no secret

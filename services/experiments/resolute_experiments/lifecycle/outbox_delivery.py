@@ -19,9 +19,9 @@ from resolute.errors import (
     UnimplementedError,
 )
 from resolute_experiments.clients import Clients
-from resolute_experiments.exits.policy import SearchEvent
 from resolute_experiments.store import outbox
 from resolute_experiments.store.experiments import Experiment
+from resolute_experiments.store.outbox import SearchEvent
 from resolute_serving.database.engine import Database
 
 _REFUSALS = (

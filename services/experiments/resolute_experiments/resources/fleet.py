@@ -170,15 +170,15 @@ class Fleet:
     async def run(self) -> None:
         """Watches the machines until the service stops."""
         watcher = asyncio.create_task(self._watch(), name="fleet-watch")
-        attempts = Backoff(_log, "a look at the machines failed")
+        backoff = Backoff(_log, "a look at the machines failed")
         try:
             with self._notifier.subscribe("fleet") as changes:
                 while not self._notifier.closed:
                     try:
                         await self._enforce()
-                        attempts.succeeded()
+                        backoff.succeeded()
                     except Exception as failure:  # noqa: BLE001 - a defect must not end the watch over the machines for good
-                        attempts.failed(failure)
+                        backoff.failed(failure)
                     # A lease that runs out is noticed then, not at the next tick.
                     await changes.wait(min(_TICK_SECONDS, self._leases.seconds_until_next()))
         finally:
@@ -238,12 +238,14 @@ class Fleet:
 
     async def _end_stragglers(self, live: Sequence[runs.Run]) -> None:
         """Ends the containers of a run of which another has failed: they might wait for it for ever."""
-        several = [run.allocation_id for run in live if len(self.containers(run.slot_ids)) > 1]
+        distributed = [run.allocation_id for run in live if len(self.containers(run.slot_ids)) > 1]
 
         def broken(connection: Connection) -> list[str]:
-            return [each for each in several if _has_failed_container(runs.containers_of(connection, each))]
+            return [
+                each for each in distributed if _has_failed_container(runs.containers_of(connection, each))
+            ]
 
-        found = await self._database.read(broken) if several else []
+        found = await self._database.read(broken) if distributed else []
         now = self._clock.monotonic()
         self._broken_since = {each: self._broken_since.get(each, now) for each in found}
         for allocation_id, since in self._broken_since.items():

@@ -18,7 +18,7 @@ from resolute_experiments.store import experiments
 
 _LOOK_SECONDS = 60.0
 """Between two looks: what is owed may wait for as long as a machine is away."""
-_log = structlog.get_logger("arrears")
+_log = structlog.get_logger("deferred-retention")
 
 
 class DeferredRetention:
@@ -37,15 +37,15 @@ class DeferredRetention:
 
     async def run(self) -> None:
         """Looks for reports that have arrived until the service stops."""
-        attempts = Backoff(_log, "checkpoints that were left cannot be collected")
-        with self._core.notifier.subscribe("arrears") as changes:
+        backoff = Backoff(_log, "checkpoints that were left cannot be collected")
+        with self._core.notifier.subscribe("deferred-retention") as changes:
             while not self._core.notifier.closed:
                 pause = _LOOK_SECONDS
                 try:
                     await self.look()
-                    attempts.succeeded()
+                    backoff.succeeded()
                 except Exception as failure:  # noqa: BLE001 - a defect, or a service that is away: it is repeated
-                    pause = attempts.failed(failure)
+                    pause = backoff.failed(failure)
                 await changes.wait(pause)
 
     async def look(self) -> None:

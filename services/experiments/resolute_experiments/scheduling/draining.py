@@ -6,7 +6,7 @@ import structlog
 from sqlalchemy.engine import Connection
 
 from resolute_experiments.context import ServiceContext
-from resolute_experiments.lifecycle.controller import SIGNALS
+from resolute_experiments.notifier import SIGNAL_CHANGES
 from resolute_experiments.resources.fleet import Fleet
 from resolute_experiments.states import TrialEvent
 from resolute_experiments.store import runs, trials
@@ -21,7 +21,7 @@ async def drain(core: ServiceContext, fleet: Fleet, *, timeout: float) -> None:
     """Asks every running trial to checkpoint and exit, and ends those that have not after a while.
 
     Args:
-        core: The service's database and bell.
+        core: The service's database and notifier.
         fleet: The machines.
         timeout: Seconds that trials get. Those that are ended by force go on from their last checkpoint.
     """
@@ -33,7 +33,7 @@ async def drain(core: ServiceContext, fleet: Fleet, *, timeout: float) -> None:
             transition_trial(connection, trial, TrialEvent.PREEMPT, moment, reason=SignalReason.MACHINE)
 
     await core.database.write(preempt_all)
-    core.notifier.notify(SIGNALS)
+    core.notifier.notify(SIGNAL_CHANGES)
     await _wait_until_empty(core, timeout)
     for run in await core.database.read(runs.unfinalized):
         _log.warning("trial did not exit in time and is ended", allocation=run.allocation_id)

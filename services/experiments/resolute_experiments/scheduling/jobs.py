@@ -74,7 +74,7 @@ def ordered_jobs(connection: Connection) -> list[Job]:
         held[run.experiment_id] = held.get(run.experiment_id, 0) + len(run.slot_ids)
     live = [state.value for state in LIVE_EXPERIMENTS]
     jobs = _read(connection, experiments_table.c.state.in_(live), held)
-    return sorted(jobs, key=lambda job: (job.share.turn(job.held_slots), job.waits_since, job.number))
+    return sorted(jobs, key=lambda job: (job.share.sort_key(job.held_slots), job.waits_since, job.number))
 
 
 def update(connection: Connection, experiment: Experiment, change: Change, *, now: float) -> Job:

@@ -29,8 +29,8 @@ class SlotInventory:
     """Slots that nobody holds."""
 
     @classmethod
-    def of(cls, nodes: Mapping[int, int], *, taken: Iterable[int] = ()) -> SlotInventory:
-        """SlotInventory of which some slots are taken."""
+    def with_taken(cls, nodes: Mapping[int, int], *, taken: Iterable[int] = ()) -> SlotInventory:
+        """An inventory of which some slots are taken."""
         return cls(nodes, frozenset(nodes) - frozenset(taken))
 
     def without(self, taken: Iterable[int]) -> SlotInventory:
@@ -42,7 +42,7 @@ class SlotInventory:
         return frozenset(slot for slot, node in self.nodes.items() if node in nodes)
 
     @cached_property
-    def _sizes(self) -> Mapping[int, int]:
+    def _node_sizes(self) -> Mapping[int, int]:
         sizes: dict[int, int] = {}
         for node in self.nodes.values():
             sizes[node] = sizes.get(node, 0) + 1
@@ -50,7 +50,7 @@ class SlotInventory:
 
     @cached_property
     def _free_by_node(self) -> Mapping[int, list[int]]:
-        found: dict[int, list[int]] = {node: [] for node in sorted(self._sizes)}
+        found: dict[int, list[int]] = {node: [] for node in sorted(self._node_sizes)}
         for slot in sorted(self.free):
             found[self.nodes[slot]].append(slot)
         return found
@@ -76,9 +76,9 @@ class SlotInventory:
         """Whether the demand would be met if every slot were free."""
         return replace(self, free=frozenset(self.nodes)).choose(demand) is not None
 
-    def sites(self, demand: Demand) -> list[frozenset[int]]:
+    def candidate_nodes(self, demand: Demand) -> list[frozenset[int]]:
         """The sets of nodes on one of which all slots must come free."""
-        usable = [node for node in self._sizes if node not in demand.excluded]
+        usable = [node for node in self._node_sizes if node not in demand.excluded]
         if self._wants_one_node(demand):
             return [frozenset({node}) for node in usable]
         return [frozenset(usable)]
@@ -86,12 +86,12 @@ class SlotInventory:
     def explain(self, demand: Demand) -> str:
         """Says what a demand lacks that cannot be met now."""
         usable = {node: slots for node, slots in self._free_by_node.items() if node not in demand.excluded}
-        free, total = sum(map(len, usable.values())), sum(self._sizes[node] for node in usable)
+        free, total = sum(map(len, usable.values())), sum(self._node_sizes[node] for node in usable)
         left_out = ""
         if demand.excluded:
             names = ", ".join(str(node) for node in sorted(demand.excluded))
             left_out = f" (node {names} is excluded by a log policy)"
-        if self._wants_one_node(demand) and len(self._sizes) > 1:
+        if self._wants_one_node(demand) and len(self._node_sizes) > 1:
             most = max(map(len, usable.values()), default=0)
             return f"needs {demand.slots} slots on one node, {most} free; {free} of {total} in all{left_out}"
         return f"needs {demand.slots} slots, {free} of {total} are free{left_out}"
@@ -99,5 +99,5 @@ class SlotInventory:
     def _wants_one_node(self, demand: Demand) -> bool:
         if demand.single_node is not None:
             return demand.single_node
-        usable = (size for node, size in self._sizes.items() if node not in demand.excluded)
+        usable = (size for node, size in self._node_sizes.items() if node not in demand.excluded)
         return demand.slots <= max(usable, default=0)

@@ -13,10 +13,9 @@ from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from resolute_experiments.config.sections.resources import DEFAULT_PRIORITY
 from resolute_experiments.scheduling.placement import Demand, SlotInventory
 
-DEFAULT_PRIORITY = 42
-"""Priority of experiments that name none; 1 is the most urgent, 99 the least."""
 BEHIND = (
     "waits in the queue behind a trial that is more urgent, earlier, or of an experiment with fewer slots"
 )
@@ -38,7 +37,7 @@ class Share:
     workspace_slots: int | None = None
     """Slots that all experiments of its workspace may hold together; None for no limit."""
 
-    def turn(self, held: int) -> tuple[int, float]:
+    def sort_key(self, held: int) -> tuple[int, float]:
         """Orders experiments: the lesser comes first.
 
         Args:
@@ -104,7 +103,7 @@ class Plan:
         """Whether anything is to be written; else only the reasons are new."""
         return bool(self.placements or self.preemptions or self.impossible)
 
-    def why(self, trial_id: str, experiment_id: str) -> str:
+    def wait_reason(self, trial_id: str, experiment_id: str) -> str:
         """Says why a trial waits that this plan did not place."""
         return self.reasons.get(trial_id) or self.limited.get(experiment_id) or BEHIND
 
@@ -149,7 +148,7 @@ class _Pass:
             else:
                 waiting.setdefault(request.experiment_id, deque()).append((position, request))
         while waiting:
-            experiment_id = min(waiting, key=lambda key: self._turn(*waiting[key][0]))
+            experiment_id = min(waiting, key=lambda key: self._sort_key(*waiting[key][0]))
             _, request = waiting[experiment_id][0]
             if self._at_a_limit(request):
                 del waiting[experiment_id]
@@ -168,8 +167,8 @@ class _Pass:
             limited=self._limited,
         )
 
-    def _turn(self, position: int, request: Request) -> tuple[tuple[int, float], int]:
-        return request.share.turn(self._held[request.experiment_id]), position
+    def _sort_key(self, position: int, request: Request) -> tuple[tuple[int, float], int]:
+        return request.share.sort_key(self._held[request.experiment_id]), position
 
     def _at_a_limit(self, request: Request) -> bool:
         share, wanted = request.share, request.demand.slots
@@ -215,7 +214,7 @@ class _Pass:
         candidates.sort(key=lambda holder: (-holder.priority, -holder.started_at))
         best: list[SlotHolder] | None = None
         coming = 0
-        for nodes in self._machines.sites(request.demand):
+        for nodes in self._machines.candidate_nodes(request.demand):
             victims = self._victims(request.demand, nodes, leaving, candidates)
             if victims is not None and (best is None or len(victims) < len(best)):
                 best = victims

@@ -11,11 +11,11 @@ from sqlalchemy.engine import Connection
 
 from resolute.contracts.clock import Clock
 from resolute_experiments.backoff import Backoff
-from resolute_experiments.lifecycle.controller import SCHEDULE, SIGNALS
 from resolute_experiments.moment import Moment
-from resolute_experiments.notifier import Notifier
+from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES, Notifier
 from resolute_experiments.resources.fleet import Fleet
 from resolute_experiments.scheduling import policy
+from resolute_experiments.scheduling.pending_trials import pending_trials
 from resolute_experiments.scheduling.placement import SlotInventory
 from resolute_experiments.scheduling.policy import Plan, SlotHolder
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
@@ -41,7 +41,7 @@ class Scheduler:
         fleet: The machines.
         notifier: Tells of changes.
         clock: Tells the time.
-        waiting: Is told why trials wait.
+        wait_reasons: Is told why trials wait.
         preemption_timeout: Seconds that trials get to checkpoint when they must make room.
     """
 
@@ -52,14 +52,14 @@ class Scheduler:
         fleet: Fleet,
         notifier: Notifier,
         clock: Clock,
-        waiting: WaitReasons,
+        wait_reasons: WaitReasons,
         preemption_timeout: float,
     ) -> None:
         self._database = database
         self._fleet = fleet
         self._notifier = notifier
         self._clock = clock
-        self._waiting = waiting
+        self._wait_reasons = wait_reasons
         self._preemption_timeout = preemption_timeout
         self._stopped = False
         self.last_pass_seconds = 0.0
@@ -71,15 +71,15 @@ class Scheduler:
 
     async def run(self) -> None:
         """Schedules until the service stops."""
-        attempts = Backoff(_log, "a pass of the scheduler failed")
-        with self._notifier.subscribe(SCHEDULE) as changes:
+        backoff = Backoff(_log, "a pass of the scheduler failed")
+        with self._notifier.subscribe(SCHEDULER_WAKEUP) as changes:
             while not self._notifier.closed:
                 try:
                     await self.schedule()
-                    attempts.succeeded()
+                    backoff.succeeded()
                     pause = _TICK_SECONDS
                 except Exception as failure:  # noqa: BLE001 - a defect must not end scheduling for good
-                    pause = attempts.failed(failure)
+                    pause = backoff.failed(failure)
                 # Of a long queue a pass takes long: whatever happens, most of the time is left to others.
                 await asyncio.sleep(min(self.last_pass_seconds * _REST, _LONGEST_REST_SECONDS))
                 await changes.wait(pause)
@@ -93,11 +93,11 @@ class Scheduler:
         while not self._stopped and await self._database.read(trials.any_queued):
             began = self._clock.monotonic()
             plan = await self._database.read(self._plan)
-            self._waiting.take(plan)
+            self._wait_reasons.update(plan)
             started: list[runs.Run] = []
             if plan.changes_something:
                 started, given_up = await self._database.write(self._assign)
-                self._notifier.notify(SIGNALS, *given_up)
+                self._notifier.notify(SIGNAL_CHANGES, *given_up)
             self.last_pass_seconds = self._clock.monotonic() - began
             for run in started:
                 await self._fleet.launch(run)
@@ -107,11 +107,11 @@ class Scheduler:
 
     def _plan(self, connection: Connection) -> Plan:
         running = runs.unfinalized(connection)
-        machines = SlotInventory.of(
+        machines = SlotInventory.with_taken(
             {slot.id: slot.node for slot in self._fleet.slots},
             taken=(slot for run in running for slot in run.slot_ids),
         )
-        queue = trials.queue(connection, per_experiment=len(machines.free) + 1)
+        queue = pending_trials(connection, per_experiment=len(machines.free) + 1)
         scheduling_ranks = experiments.scheduling_ranks(connection, {run.experiment_id for run in running})
         holders = [_holder(run, scheduling_ranks[run.experiment_id]) for run in running]
         return policy.plan(queue, holders, machines)
@@ -119,7 +119,7 @@ class Scheduler:
     def _assign(self, connection: Connection) -> tuple[list[runs.Run], list[str]]:
         """Writes a pass; returns the runs to be started, and experiments of which a trial was given up."""
         plan = self._plan(connection)
-        self._waiting.take(plan)
+        self._wait_reasons.update(plan)
         given_up = [
             self._fail_unschedulable(connection, trial_id, reason)
             for trial_id, reason in plan.impossible.items()
@@ -179,13 +179,13 @@ class Scheduler:
         return runs.get(connection, allocation)
 
 
-def _holder(run: runs.Run, standing: experiments.SchedulingRank) -> SlotHolder:
+def _holder(run: runs.Run, rank: experiments.SchedulingRank) -> SlotHolder:
     return SlotHolder(
         allocation_id=run.allocation_id,
         experiment_id=run.experiment_id,
         slot_ids=run.slot_ids,
-        workspace=standing.workspace,
-        priority=standing.priority,
+        workspace=rank.workspace,
+        priority=rank.priority,
         started_at=run.started_at,
         leaving=run.preempt or run.kill,
     )

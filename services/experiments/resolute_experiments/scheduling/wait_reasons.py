@@ -18,13 +18,13 @@ class WaitReasons:
     def __init__(self) -> None:
         self._plan: Plan | None = None
 
-    def take(self, plan: Plan) -> None:
+    def update(self, plan: Plan) -> None:
         """Takes the plan of a pass."""
         self._plan = plan
 
-    def why(self, trial_id: str, experiment_id: str) -> str:
+    def wait_reason(self, trial_id: str, experiment_id: str) -> str:
         """Says why a trial waits that has no slots."""
-        return self._plan.why(trial_id, experiment_id) if self._plan else _NOT_YET
+        return self._plan.wait_reason(trial_id, experiment_id) if self._plan else _NOT_YET
 
     def first_wait_reason(self, experiment_id: str) -> str:
         """Says why the first of an experiment's waiting trials waits."""
@@ -44,5 +44,5 @@ class WaitReasons:
         """Says why a trial waits or how its last run ended; empty when there is nothing to say."""
         if trial.state is not TrialState.QUEUED:
             return trial.explanation
-        why = self.why(trial.id, trial.experiment_id)
-        return f"{why}; its last run {trial.explanation}" if trial.explanation else why
+        reason = self.wait_reason(trial.id, trial.experiment_id)
+        return f"{reason}; its last run {trial.explanation}" if trial.explanation else reason

@@ -13,8 +13,8 @@ from resolute.api.preemption.v1 import preemption_service_pb2
 from resolute.errors import RunSupersededError
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.exits.recording import record_container_exit
-from resolute_experiments.lifecycle.controller import SIGNALS
 from resolute_experiments.moment import Moment
+from resolute_experiments.notifier import SIGNAL_CHANGES
 from resolute_experiments.resources.leases import Leases
 from resolute_experiments.servicers.messages import signal_message
 from resolute_experiments.specs.launch import LaunchParameters, launch_spec
@@ -156,7 +156,7 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
             return runs.get(connection, request.allocation_id)
 
         run = await self._core.database.write(work)
-        self._core.notifier.notify(SIGNALS, run.experiment_id)
+        self._core.notifier.notify(SIGNAL_CHANGES, run.experiment_id)
         return pb2.RequestPreemptionResponse(signal=signal_message(run))
 
     async def ReportExit(self, request: pb2.ReportExitRequest, context: Any) -> pb2.ReportExitResponse:
@@ -193,7 +193,7 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
         """Sends the signals of all live allocations that have one at once, then every change."""
         sent: dict[str, int] = {}
         first, shown_at = True, self._core.clock.monotonic()
-        with self._core.notifier.subscribe(SIGNALS) as changes:
+        with self._core.notifier.subscribe(SIGNAL_CHANGES) as changes:
             while not self._core.notifier.closed:
                 asked = await self._core.database.read(runs.signalled)
                 changed = [run for run in asked if sent.get(run.allocation_id, 0) < run.signal_revision]

@@ -15,7 +15,7 @@ from resolute_experiments.admission.submissions import Submission, Submissions
 from resolute_experiments.config import Layer
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.continuation import derived_configs, planning
-from resolute_experiments.lifecycle.controller import SCHEDULE, SIGNALS
+from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES
 from resolute_experiments.servicers.messages import experiment_message, trial_message
 from resolute_experiments.specs.storage import without_secrets
 from resolute_experiments.states import ENDED_EXPERIMENTS
@@ -78,7 +78,7 @@ class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServ
         response = await run(work)
         if not request.validate_only:
             self._adopt(before.id)
-            self._core.notifier.notify(before.id, (before.id, "watch"), SCHEDULE, SIGNALS)
+            self._core.notifier.notify(before.id, (before.id, "watch"), SCHEDULER_WAKEUP, SIGNAL_CHANGES)
         return response
 
     async def ContinueTrial(
@@ -97,7 +97,7 @@ class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServ
                 f"`resolute experiment fork {experiment.number}` begins one from its config",
                 resource=trial.label,
             )
-        base = derived_configs.continued(experiment, trial)
+        base = derived_configs.continued_config(experiment, trial)
         created, warnings = await self._derive(request, experiment, base)
         kept = pb2.ContinuedTrial(trial=_as_it_is(trial, experiment), keeps_weights=True)
         return pb2.ContinueTrialResponse(
@@ -109,7 +109,7 @@ class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServ
     ) -> pb2.ForkExperimentResponse:
         """Creates an experiment from the config and the code of another."""
         experiment = await self._core.database.read(lambda c: self._core.experiment(c, request.experiment))
-        created, warnings = await self._derive(request, experiment, derived_configs.forked(experiment))
+        created, warnings = await self._derive(request, experiment, derived_configs.forked_config(experiment))
         return pb2.ForkExperimentResponse(
             experiment=created, continuation=pb2.Continuation(warnings=warnings)
         )

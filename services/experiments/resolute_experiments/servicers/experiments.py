@@ -16,8 +16,9 @@ from resolute_experiments.admission import model_definition
 from resolute_experiments.admission.submissions import Submission, Submissions
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.lifecycle import commands
-from resolute_experiments.lifecycle.controller import SCHEDULE, SIGNALS
 from resolute_experiments.moment import Moment
+from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES
+from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.servicers.messages import experiment_message, trial_message
 from resolute_experiments.specs.search import search_spec
 from resolute_experiments.states import ExperimentState
@@ -34,14 +35,21 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
 
     Args:
         core: What all handlers of this service share.
+        wait_reasons: Knows why trials wait.
         submissions: Takes what people submit.
         adopt: Begins to lead an experiment.
     """
 
     def __init__(
-        self, core: ServiceContext, *, submissions: Submissions, adopt: Callable[[str], None]
+        self,
+        core: ServiceContext,
+        *,
+        wait_reasons: WaitReasons,
+        submissions: Submissions,
+        adopt: Callable[[str], None],
     ) -> None:
         self._core = core
+        self._wait_reasons = wait_reasons
         self._submissions = submissions
         self._adopt = adopt
 
@@ -228,7 +236,7 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
             return self._message(connection, changed, with_config=False)
 
         message = await self._core.database.write(work)
-        self._core.notifier.notify(message.experiment_id, SCHEDULE, SIGNALS)
+        self._core.notifier.notify(message.experiment_id, SCHEDULER_WAKEUP, SIGNAL_CHANGES)
         return message
 
     def _message(
@@ -240,7 +248,7 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
     def _told(
         self, experiment: Experiment, counts: dict[str, int], *, with_config: bool
     ) -> experiment_pb2.Experiment:
-        explanation = self._core.waiting.explain_experiment(experiment, counts)
+        explanation = self._wait_reasons.explain_experiment(experiment, counts)
         return experiment_message(experiment, counts, with_config=with_config, explanation=explanation)
 
     def _snapshot(
@@ -253,7 +261,7 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
         return pb2.WatchExperimentResponse(
             experiment=self._message(connection, experiment, with_config=False),
             trials=[
-                trial_message(trial, experiment, explanation=self._core.waiting.explain(trial))
+                trial_message(trial, experiment, explanation=self._wait_reasons.explain(trial))
                 for trial in changed
             ],
         )

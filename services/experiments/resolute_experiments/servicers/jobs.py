@@ -9,9 +9,10 @@ from sqlalchemy.engine import Connection
 from resolute.api.experiments.v1 import experiment_pb2, jobs_service_pb2_grpc
 from resolute.api.experiments.v1 import jobs_service_pb2 as pb2
 from resolute_experiments.context import ServiceContext
-from resolute_experiments.lifecycle.controller import SCHEDULE
+from resolute_experiments.notifier import SCHEDULER_WAKEUP
 from resolute_experiments.scheduling import jobs
 from resolute_experiments.scheduling.jobs import Change, Job
+from resolute_experiments.scheduling.wait_reasons import WaitReasons
 
 
 class JobsServicer(jobs_service_pb2_grpc.JobsServiceServicer):
@@ -19,10 +20,12 @@ class JobsServicer(jobs_service_pb2_grpc.JobsServiceServicer):
 
     Args:
         core: What all handlers of this service share.
+        wait_reasons: Knows why trials wait.
     """
 
-    def __init__(self, core: ServiceContext) -> None:
+    def __init__(self, core: ServiceContext, *, wait_reasons: WaitReasons) -> None:
         self._core = core
+        self._wait_reasons = wait_reasons
 
     async def ListJobs(self, request: pb2.ListJobsRequest, context: Any) -> pb2.ListJobsResponse:
         """Lists live experiments, next first."""
@@ -43,11 +46,11 @@ class JobsServicer(jobs_service_pb2_grpc.JobsServiceServicer):
             return jobs.update(connection, experiment, change, now=now)
 
         job = await self._core.database.write(work)
-        self._core.notifier.notify(SCHEDULE, (job.experiment_id, "watch"))
+        self._core.notifier.notify(SCHEDULER_WAKEUP, (job.experiment_id, "watch"))
         return pb2.UpdateJobResponse(job=self._message(job))
 
     def _message(self, job: Job) -> pb2.Job:
-        waits = self._core.waiting.first_wait_reason(job.experiment_id) if job.queued else ""
+        waits = self._wait_reasons.first_wait_reason(job.experiment_id) if job.queued else ""
         return pb2.Job(
             experiment_id=job.experiment_id,
             experiment_number=job.number,

@@ -16,7 +16,8 @@ from resolute_experiments.admission.storage_quotas import StorageQuota
 from resolute_experiments.config import ConfigError
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.lifecycle import commands
-from resolute_experiments.lifecycle.controller import SCHEDULE, SIGNALS
+from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES
+from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.servicers.messages import trial_message
 from resolute_experiments.specs.storage import storage
 from resolute_experiments.states import RunOutcome
@@ -46,6 +47,7 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
 
     Args:
         core: What all handlers of this service share.
+        wait_reasons: Knows why trials wait.
         signer: Issues the tokens of runs outside of the cluster.
         cluster_defaults: Lowest layer of every config.
         heartbeats: Is told who was heard of.
@@ -57,6 +59,7 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         self,
         core: ServiceContext,
         *,
+        wait_reasons: WaitReasons,
         signer: TokenSigner,
         cluster_defaults: dict[str, Any],
         heartbeats: HeartbeatMonitor,
@@ -64,6 +67,7 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         token_ttl: float,
     ) -> None:
         self._core = core
+        self._wait_reasons = wait_reasons
         self._signer = signer
         self._cluster_defaults = cluster_defaults
         self._heartbeats = heartbeats
@@ -84,7 +88,7 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
             experiment = self._core.experiment(connection, request.experiment)
             found = trials.of_experiment(connection, experiment.id, after=after, limit=limit + 1)
             return [
-                trial_message(trial, experiment, explanation=self._core.waiting.explain(trial))
+                trial_message(trial, experiment, explanation=self._wait_reasons.explain(trial))
                 for trial in found
             ]
 
@@ -105,7 +109,7 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
             return self._whole(connection, trials.get(connection, trial_id=trial.id))
 
         message = await self._core.database.write(work)
-        self._core.notifier.notify(message.experiment_id, SCHEDULE, SIGNALS)
+        self._core.notifier.notify(message.experiment_id, SCHEDULER_WAKEUP, SIGNAL_CHANGES)
         self._heartbeats.ended(message.experiment_id)
         return pb2.KillTrialResponse(trial=message)
 
@@ -228,7 +232,7 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         return trial_message(
             trial,
             experiment,
-            explanation=self._core.waiting.explain(trial),
+            explanation=self._wait_reasons.explain(trial),
             runs=history,
             containers=containers,
         )

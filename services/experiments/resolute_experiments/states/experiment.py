@@ -166,4 +166,4 @@ GONE_EXPERIMENTS = frozenset({_S.DELETING, _S.DELETED, _S.DELETE_FAILED})
 STOPPING_EXPERIMENTS = frozenset(_STOPPING)
 """States in which an experiment waits for its last trials."""
 LIVE_EXPERIMENTS = frozenset({*_GOING, *_STOPPING})
-"""States in which the reconciler has work with an experiment."""
+"""States in which an experiment has a controller."""

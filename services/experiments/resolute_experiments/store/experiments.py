@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute.errors import NotFoundError
-from resolute_experiments.scheduling.policy import DEFAULT_PRIORITY, Share
+from resolute_experiments.config.sections.resources import DEFAULT_PRIORITY
 from resolute_experiments.states import ENDED_EXPERIMENTS, LIVE_EXPERIMENTS, ExperimentState
 from resolute_experiments.store.schema import definition_chunks, experiments, outbox, trials
 
@@ -56,11 +56,6 @@ class Experiment:
     def label(self) -> str:
         """How messages name it."""
         return f"experiment {self.number}"
-
-    @property
-    def share(self) -> Share:
-        """What it may have, and how urgently."""
-        return Share(max_slots=self.max_slots, priority=self.priority, weight=self.weight)
 
 
 @dataclass(frozen=True)
@@ -136,7 +131,7 @@ def by_external_id(connection: Connection, external_id: str) -> Experiment | Non
 
 
 def live(connection: Connection) -> list[Experiment]:
-    """Reads every experiment that the reconciler has work with, oldest first."""
+    """Reads every experiment that needs a controller, oldest first."""
     states = [state.value for state in (*LIVE_EXPERIMENTS, ExperimentState.DELETING)]
     # Nobody leads an unmanaged experiment; but what others must be told of it may still wait.
     untold = sa.and_(experiments.c.unmanaged, experiments.c.id.in_(sa.select(outbox.c.experiment_id)))

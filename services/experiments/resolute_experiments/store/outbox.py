@@ -1,4 +1,4 @@
-"""What other services must be told: written with its cause, delivered later by the reconciler."""
+"""What other services must be told: written with its cause, delivered later by the controller."""
 
 from __future__ import annotations
 
@@ -19,6 +19,17 @@ class Kind(Enum):
     TRIAL_CREATED = "trial_created"
     TRIAL_ENDED = "trial_ended"
     LOGS_CLOSED = "logs_closed"
+
+
+class SearchEvent(Enum):
+    """What the search is told about a trial that ended for good."""
+
+    CLOSED = "CLOSED"
+    ERRORED = "ERRORED"
+    USER_REQUESTED_STOP = "USER_REQUESTED_STOP"
+    USER_CANCELED = "USER_CANCELED"
+    INVALID_HP = "INVALID_HP"
+    INIT_INVALID_HP = "INIT_INVALID_HP"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,7 +28,7 @@ experiments = sa.Table(
     sa.Column("ended_at", sa.Float),
     sa.Column("definition_sha256", sa.String(64), nullable=False),
     sa.Column("definition_size", sa.BigInteger, nullable=False),
-    # Where the reconciler stands with this experiment's search.
+    # Where the controller stands with this experiment's search.
     sa.Column("search_created", sa.Boolean, nullable=False),
     sa.Column("action_cursor", sa.BigInteger, nullable=False),
     # What the scheduler asks at every pass; beside the config, of which they were made.

@@ -11,10 +11,10 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
-from resolute_experiments.exits.policy import SearchEvent
 from resolute_experiments.moment import Moment
 from resolute_experiments.states import TRIALS, TrialEffect, TrialEvent, TrialState
 from resolute_experiments.store import outbox, trials
+from resolute_experiments.store.outbox import SearchEvent
 from resolute_experiments.store.trials import Trial
 from resolute_experiments.transitions import signals
 from resolute_experiments.transitions.signals import SignalReason
@@ -61,7 +61,7 @@ def transition_trial(
     for effect in step.effects:
         columns.update(_columns(trial, effect, moment))
     columns.update(noted)
-    # Whoever judges the end of a run sees by the revision that something came between.
+    # Whoever decides what the end of a run means sees by the revision that something came between.
     if columns or after is not trial.state or _F.REEVALUATE_EXIT in step.effects:
         trials.update(connection, trial, state=after.value, **columns)
     for effect in step.effects:

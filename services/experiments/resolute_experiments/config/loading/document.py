@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from resolute_experiments.config.validation.errors import ConfigError, Fault, describe, dotted
+from resolute_experiments.config.validation.section import INT64
 
 MAX_DEPTH = 64
 """Deepest nesting of maps and lists that is accepted."""
@@ -25,9 +26,6 @@ MAX_NODES = 1_000_000
 
 MAX_DIGITS = 100
 """Most characters of an integer that are read at all."""
-
-INT64 = (-(2**63), 2**63 - 1)
-"""Smallest and largest integer that is accepted: what every wire format and database here can carry."""
 
 
 class _Loader(yaml.SafeLoader):

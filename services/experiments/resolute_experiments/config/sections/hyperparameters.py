@@ -17,7 +17,13 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails
 
-from resolute_experiments.config.validation.rejections import carried, reject, rejection, several, suggestion
+from resolute_experiments.config.validation.rejections import (
+    combined_error,
+    located_error,
+    reject,
+    suggestion,
+    to_init_error,
+)
 from resolute_experiments.config.validation.section import Int, Json, Number, Positive, Section
 
 
@@ -156,15 +162,15 @@ def _parse_group(data: Any) -> dict[str, Any]:
     details: list[InitErrorDetails] = []
     for name, value in data.items():
         if not name:
-            details.append(rejection((), name, reject("", problem="a hyperparameter has an empty name")))
+            details.append(located_error((), name, reject("", problem="a hyperparameter has an empty name")))
             continue
         try:
             parsed[name] = _parse(value)
         except ValidationError as error:
-            below = (carried(detail) for detail in error.errors(include_url=False))
+            below = (to_init_error(detail) for detail in error.errors(include_url=False))
             details += [{**detail, "loc": (name, *detail.get("loc", ()))} for detail in below]
     if details:
-        raise several(details)
+        raise combined_error(details)
     return parsed
 
 
@@ -180,7 +186,7 @@ def _parse(data: Any) -> Any:
         return KINDS[kind].model_validate(dict(data))
     hint = suggestion(kind, KINDS) if isinstance(kind, str) else ""
     hint = hint or "a hyperparameter called type is written as type: {type: const, val: …}"
-    raise several([rejection(("type",), kind, reject(f"one of {', '.join(KINDS)}", hint=hint))])
+    raise combined_error([located_error(("type",), kind, reject(f"one of {', '.join(KINDS)}", hint=hint))])
 
 
 def _dump(value: Any) -> Any:

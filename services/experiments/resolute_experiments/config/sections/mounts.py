@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, TypeAlias, TypeVar
 from pydantic import AfterValidator, Field
 
 from resolute_experiments.config.sections.storage import AbsolutePath, Propagation
-from resolute_experiments.config.validation.rejections import reject, rejection, several
+from resolute_experiments.config.validation.rejections import combined_error, located_error, reject
 from resolute_experiments.config.validation.section import Flag, Name, Section, Text
 
 _MODES = re.compile(r"[rwm]+")
@@ -72,10 +72,10 @@ def _one_mount_a_path(mounts: Sequence[_Mount]) -> Sequence[_Mount]:
             error = reject(
                 "a path of its own for each mount", problem=f"{mount.container_path} is mounted twice"
             )
-            details.append(rejection((index, "container_path"), mount.container_path, error))
+            details.append(located_error((index, "container_path"), mount.container_path, error))
         seen.add(mount.container_path)
     if details:
-        raise several(details)
+        raise combined_error(details)
     return mounts
 
 

@@ -8,11 +8,21 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field, PlainValidator, WithJsonSchema
 
-from resolute_experiments.config.loading.document import INT64
 from resolute_experiments.config.sections.mounts import Devices
 from resolute_experiments.config.validation.rejections import reject
-from resolute_experiments.config.validation.section import Flag, Int, Json, Number, Section, SmallCount, Text
+from resolute_experiments.config.validation.section import (
+    INT64,
+    Flag,
+    Int,
+    Json,
+    Number,
+    Section,
+    SmallCount,
+    Text,
+)
 
+DEFAULT_PRIORITY = 42
+"""Priority of experiments that name none; 1 is the most urgent, 99 the least."""
 _SIZE = re.compile(r"(?P<number>(?:[0-9]*\.)?[0-9]+) ?(?:(?P<prefix>[kmgtp])(?:i?b)?|b)?", re.IGNORECASE)
 _PREFIXES = " kmgtp"
 

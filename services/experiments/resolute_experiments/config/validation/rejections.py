@@ -53,17 +53,19 @@ def reject(
     return PydanticCustomError(_REJECTED, "rejected", context)
 
 
-def rejection(location: tuple[str | int, ...], value: Any, error: PydanticCustomError) -> InitErrorDetails:
+def located_error(
+    location: tuple[str | int, ...], value: Any, error: PydanticCustomError
+) -> InitErrorDetails:
     """Put an error of ``reject`` at a location below the validator that found it."""
     return InitErrorDetails(type=error, loc=location, input=value)
 
 
-def several(details: Iterable[InitErrorDetails]) -> ValidationError:
+def combined_error(details: Iterable[InitErrorDetails]) -> ValidationError:
     """Make one exception of several errors; pydantic puts each below the running validator's location."""
     return ValidationError.from_exception_data("config", list(details))
 
 
-def carried(error: ErrorDetails, *, hidden: bool = False) -> InitErrorDetails:
+def to_init_error(error: ErrorDetails, *, hidden: bool = False) -> InitErrorDetails:
     """Make of a collected error one that can be raised again, perhaps without the value that it shows."""
     kind: str | PydanticCustomError = error["type"]
     context = error.get("ctx", {})

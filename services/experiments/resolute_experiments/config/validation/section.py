@@ -19,8 +19,16 @@ from pydantic import (
 from pydantic.functional_validators import ModelWrapValidatorHandler
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from resolute_experiments.config.loading.document import INT64
-from resolute_experiments.config.validation.rejections import carried, reject, rejection, several, unknown
+from resolute_experiments.config.validation.rejections import (
+    combined_error,
+    located_error,
+    reject,
+    to_init_error,
+    unknown,
+)
+
+INT64 = (-(2**63), 2**63 - 1)
+"""Smallest and largest integer that is accepted: what every wire format and database here can carry."""
 
 
 def _integral(value: Any) -> Any:
@@ -102,13 +110,13 @@ class Section(BaseModel):
         given = {key: value for key, value in data.items() if value is not None or key in cls.null_is_value}
         details = list(cls._unknown_fields(data))
         known = {key: value for key, value in given.items() if cls._knows(key)}
-        details += [rejection((field,), data.get(field), error) for field, error in cls.relations(known)]
+        details += [located_error((field,), data.get(field), error) for field, error in cls.relations(known)]
         try:
             section = handler(known)
         except ValidationError as error:
-            raise several([*details, *cls._carried(error)]) from None
+            raise combined_error([*details, *cls._carried(error)]) from None
         if details:
-            raise several(details)
+            raise combined_error(details)
         return section
 
     @classmethod
@@ -119,16 +127,20 @@ class Section(BaseModel):
     def _unknown_fields(cls, data: Mapping[str, Any]) -> Iterator[InitErrorDetails]:
         for key, value in data.items():
             if not cls._knows(key):
-                yield rejection((key,), value, unknown(key, cls.model_fields, advice=cls.advice.get(key, "")))
+                yield located_error(
+                    (key,), value, unknown(key, cls.model_fields, advice=cls.advice.get(key, ""))
+                )
 
     @classmethod
     def _carried(cls, error: ValidationError) -> Iterator[InitErrorDetails]:
         for detail in error.errors(include_url=False):
             field = detail["loc"][0] if detail["loc"] else ""
             if detail["type"] == "missing" and len(detail["loc"]) == 1 and field in cls.model_fields:
-                yield rejection(detail["loc"], None, _missing(cls.model_fields[str(field)].description or ""))
+                yield located_error(
+                    detail["loc"], None, _missing(cls.model_fields[str(field)].description or "")
+                )
             else:
-                yield carried(detail, hidden=field in cls.secrets)
+                yield to_init_error(detail, hidden=field in cls.secrets)
 
 
 def _missing(description: str) -> PydanticCustomError:

@@ -10,11 +10,11 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from resolute_experiments.config.validation.errors import describe
 from resolute_experiments.config.validation.rejections import (
-    carried,
+    combined_error,
+    located_error,
     reject,
-    rejection,
-    several,
     suggestion,
+    to_init_error,
     unknown,
 )
 from resolute_experiments.config.validation.section import Section
@@ -47,8 +47,8 @@ def choose(
         value = data.get(tag)
         if isinstance(value, str) and value in variants:
             return variants[value].model_validate(data)
-        wrong = rejection((tag,), value, _tag_error(value, variants, removed or {}))
-        raise several([wrong, *_shared_faults(data, tag, common, variants)])
+        wrong = located_error((tag,), value, _tag_error(value, variants, removed or {}))
+        raise combined_error([wrong, *_shared_faults(data, tag, common, variants)])
 
     return validate
 
@@ -71,13 +71,13 @@ def _shared_faults(
     is_open = is_open and data.get(tag) is None
     for key, value in data.items():
         if key not in known and not is_open:
-            yield rejection((key,), value, unknown(key, known, advice=common.advice.get(key, "")))
+            yield located_error((key,), value, unknown(key, known, advice=common.advice.get(key, "")))
     try:
         common.model_validate({key: data[key] for key in data if key in common.model_fields and key != tag})
     except ValidationError as error:
         for detail in error.errors(include_url=False):
             if detail["loc"] != (tag,):
-                yield carried(detail)
+                yield to_init_error(detail)
 
 
 def _listed(names: Mapping[str, object]) -> str:

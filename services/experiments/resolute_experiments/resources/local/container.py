@@ -102,7 +102,7 @@ class LocalContainer:
         with contextlib.suppress(OSError):
             write_json(self._started_file, identity.to_json() if identity else {})
 
-    def salvage(self, token: str = "") -> subprocess.Popen[bytes]:
+    def upload_orphans(self, token: str = "") -> subprocess.Popen[bytes]:
         """Starts a process that sends what the run left undelivered; with a fresh token if there is one."""
         if token:
             write_atomically(self.run.token_file, token, mode=0o600)

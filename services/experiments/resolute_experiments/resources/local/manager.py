@@ -190,7 +190,7 @@ class LocalResourceManager:
         """Sends what a container left, again and again: a sender can be killed, or be another life's."""
         pause = _FIRST_PAUSE_SECONDS
         while await asyncio.to_thread(container.undelivered):
-            process = await asyncio.to_thread(container.salvage, token)
+            process = await asyncio.to_thread(container.upload_orphans, token)
             self._register_child(process)
             while process.poll() is None:
                 await wait_for_exit(ProcessIdentity.of(process.pid))

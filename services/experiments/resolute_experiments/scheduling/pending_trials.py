@@ -1,0 +1,68 @@
+"""Reads the trials that wait for slots."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from resolute_experiments.scheduling.placement import Demand
+from resolute_experiments.scheduling.policy import Request, Share
+from resolute_experiments.states import ExperimentState, TrialState
+from resolute_experiments.store.schema import experiments, trials, workspaces
+
+
+def pending_trials(connection: Connection, *, per_experiment: int) -> list[Request]:
+    """Reads the trials of active experiments that wait for slots, in the order of the queue.
+
+    Args:
+        connection: Where from.
+        per_experiment: Most trials of one experiment, the first in its own queue.
+    """
+    place = sa.func.row_number().over(
+        partition_by=trials.c.experiment_id, order_by=(trials.c.queued_at, trials.c.number)
+    )
+    numbered = (
+        # The index has all of these: thousands of rows with their hyperparameters are not read.
+        sa.select(trials.c.experiment_id, trials.c.queued_at, trials.c.number, place.label("place"))
+        .where(trials.c.state == TrialState.QUEUED.value)
+        .subquery()
+    )
+    query = (
+        sa.select(
+            trials.c.id,
+            trials.c.experiment_id,
+            trials.c.excluded_nodes,
+            experiments.c.slots_per_trial,
+            experiments.c.single_node,
+            experiments.c.max_slots,
+            experiments.c.priority,
+            experiments.c.weight,
+            experiments.c.workspace,
+            workspaces.c.slots.label("workspace_slots"),
+        )
+        .select_from(numbered)
+        .join(trials, trials.c.number == numbered.c.number)
+        .join(experiments, experiments.c.id == trials.c.experiment_id)
+        .outerjoin(workspaces, workspaces.c.name == experiments.c.workspace)
+        .where(numbered.c.place <= per_experiment, experiments.c.state == ExperimentState.ACTIVE.value)
+        .order_by(numbered.c.queued_at, numbered.c.number)
+    )
+    return [
+        Request(
+            trial_id=row.id,
+            experiment_id=row.experiment_id,
+            demand=Demand(
+                slots=row.slots_per_trial,
+                single_node=row.single_node,
+                excluded=frozenset(row.excluded_nodes),
+            ),
+            share=Share(
+                max_slots=row.max_slots,
+                priority=row.priority,
+                weight=row.weight,
+                workspace=row.workspace,
+                workspace_slots=row.workspace_slots or None,
+            ),
+        )
+        for row in connection.execute(query)
+    ]
