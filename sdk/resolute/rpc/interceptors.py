@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, cast
 
 import grpc
-from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
 from resolute import errors
+from resolute.contracts.error_status import from_status
 
 DEFAULT_DEADLINE = 10.0
 """Seconds that a call may take when its caller names no other limit."""
@@ -128,22 +128,3 @@ def to_typed_error(failure: Any, address: str) -> errors.ResoluteError:
             )
         return errors.BY_STATUS.get(status_name, errors.InternalError)(details)
     return from_status(status, status_name=status_name)
-
-
-def from_status(status: Any, *, status_name: str) -> errors.ResoluteError:
-    """Turns a ``google.rpc.Status`` into a typed error, with its violations and metadata."""
-    info = error_details_pb2.ErrorInfo()
-    bad = error_details_pb2.BadRequest()
-    for detail in status.details:
-        for message in (info, bad):
-            if detail.Is(message.DESCRIPTOR):
-                detail.Unpack(message)
-    default = errors.BY_STATUS.get(status_name, errors.InternalError)
-    kind = errors.BY_REASON.get(info.reason, default) if info.domain == errors.DOMAIN else default
-    metadata = dict(info.metadata)
-    return kind(
-        status.message,
-        resource=metadata.pop("resource", ""),
-        violations=[errors.Violation(v.field, v.description) for v in bad.field_violations],
-        metadata=metadata,
-    )

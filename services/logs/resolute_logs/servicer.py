@@ -21,8 +21,9 @@ from resolute_logs.store.deletion import delete_batch
 from resolute_logs.store.schema import INTAKE
 from resolute_serving.change_notifier import ChangeNotifier, PollIntervals
 from resolute_serving.database.engine import Database
-from resolute_serving.ingestion import invalid, lock_order, parse_uuid, store
+from resolute_serving.ingestion import lock_order, store
 from resolute_serving.pagination import decode_token, encode_token, page_size
+from resolute_serving.validation import invalid, parse_uuid
 
 _LARGE_REQUEST = 64 << 10
 

@@ -27,8 +27,9 @@ from resolute_metrics.store.deletion import delete_batch
 from resolute_metrics.store.schema import INTAKE
 from resolute_serving.change_notifier import ChangeNotifier, PollIntervals
 from resolute_serving.database.engine import Database
-from resolute_serving.ingestion import invalid, lock_order, parse_uuid, store
+from resolute_serving.ingestion import lock_order, store
 from resolute_serving.pagination import decode_token, encode_token, page_size
+from resolute_serving.validation import invalid, parse_uuid
 
 MAX_TRIALS = 1000
 MAX_POINTS = MAX_BYTES // 24

@@ -9,12 +9,10 @@ A deleted experiment leaves its row behind, marked. What its spools still send i
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection
 
 from resolute.errors import (
@@ -22,9 +20,9 @@ from resolute.errors import (
     InvalidArgumentError,
     QuotaError,
     UnavailableError,
-    Violation,
 )
-from resolute_serving.database.engine import Database, T, Work
+from resolute_serving.database.engine import Database, T, Work, insert_new
+from resolute_serving.validation import invalid, parse_uuid
 
 KEY = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 """Type of keys that the database gives; SQLite counts up only columns that are declared INTEGER."""
@@ -217,8 +215,8 @@ class IngestionTables:
 class _Statements:
     """What every batch executes, built once: building costs as much as executing."""
 
-    def __init__(self, intake: IngestionTables) -> None:
-        experiments, trials, sources = intake.experiments, intake.trials, intake.sources
+    def __init__(self, tables: IngestionTables) -> None:
+        experiments, trials, sources = tables.experiments, tables.trials, tables.sources
         # Shared with other batches of the experiment; its deletion waits for them and they for it.
         self.experiment = (
             sa.select(experiments.c.experiment_key, experiments.c.deleted_at)
@@ -260,16 +258,8 @@ async def store(database: Database, work: Work[T], *, order: str) -> T:
 
 
 def lock_order(experiment_id: str, trial_id: str = "") -> str:
-    """The order in which rows of an intake are locked: an experiment itself before its trials."""
+    """The order in which rows are locked: an experiment itself before its trials."""
     return f"{experiment_id}/{trial_id}"
-
-
-def insert_new(connection: Connection, table: sa.Table, values: dict[str, Any]) -> None:
-    """Inserts a row unless one with the same unique key is there already."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(postgresql.insert(table).on_conflict_do_nothing(), values)
-    else:
-        connection.execute(sqlite.insert(table).on_conflict_do_nothing(), values)
 
 
 def parse_origin(request: Any) -> Origin:
@@ -304,20 +294,3 @@ def parse_sequence(first_sequence: int) -> int:
             "first_sequence", f"first_sequence is {first_sequence}; it must be from 0 to below 2^62"
         )
     return first_sequence
-
-
-def parse_uuid(text: str, *, field: str) -> str:
-    """Reads a UUID in its usual spelling.
-
-    Raises:
-        InvalidArgumentError: It is none.
-    """
-    try:
-        return str(uuid.UUID(text))
-    except ValueError as error:
-        raise invalid(field, f"{field} is {text[:80]!r}; it must be a UUID") from error
-
-
-def invalid(field: str, message: str) -> InvalidArgumentError:
-    """Builds the error for one wrong field."""
-    return InvalidArgumentError(message, violations=[Violation(field, message)])

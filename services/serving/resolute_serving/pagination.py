@@ -1,4 +1,10 @@
-"""Pages of lists (AIP-158): bounded sizes and opaque tokens that only fit the request they came from."""
+"""Pages of lists (AIP-158, AIP-132): bounded sizes, typed orders, and tokens that fit only their own request.
+
+A list in SQL declares an :class:`Ordering` once and reads its pages through it. The position of a page is the
+key of the last row before it, so a page costs the same wherever it lies, and rows that come or go meanwhile
+neither repeat others nor hide them. Lists that are not in SQL use ``page_size``, ``encode_token`` and
+``decode_token``.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +12,127 @@ import base64
 import binascii
 import hashlib
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
+import sqlalchemy as sa
 from google.protobuf.message import Message
+from sqlalchemy.engine import Connection, RowMapping
 
-from resolute.errors import InvalidArgumentError, Violation
+from resolute.errors import InvalidArgumentError
+from resolute_serving.validation import invalid
+
+DEFAULT_PAGE_SIZE = 100
+MAX_PAGE_SIZE = 1000
+
+_KEY = "_page_key_{}"
 
 
-def page_size(requested: int, *, default: int = 100, most: int = 1000) -> int:
+@dataclass(frozen=True)
+class OrderBy:
+    """One field of an order."""
+
+    field: str
+    """Name of the field in the API."""
+    descending: bool = False
+    """Whether the largest comes first."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page of a list."""
+
+    rows: list[RowMapping]
+    """The rows, in order. Beside the columns of the query they have some of their position."""
+    next_page_token: str
+    """Token of the next page; empty after the last."""
+
+
+class Ordering:
+    """How the rows of a list may be ordered.
+
+    Args:
+        fields: The column, or other expression, of each field that requests may order by.
+        unique: A column that tells rows apart, never NULL. It makes every order total.
+        default: The order of requests that name none, spelled as in requests.
+
+    Rows whose value is NULL come last in both directions. A column that is declared NOT NULL is taken by its
+    word, so it must not come from the outer side of a join.
+    """
+
+    def __init__(
+        self, fields: Mapping[str, sa.ColumnElement[Any]], *, unique: sa.ColumnElement[Any], default: str
+    ) -> None:
+        self._fields = fields
+        self._unique = unique
+        self._default = default
+
+    def page(self, connection: Connection, request: Any, query: sa.Select[Any]) -> Page:
+        """Reads one page.
+
+        Args:
+            connection: Where from.
+            request: Has ``page_size``, ``page_token``, and maybe ``order_by``. The token of the next page
+                fits requests that differ in nothing else but ``page_size``.
+            query: Selects and filters the rows, without an order.
+
+        Raises:
+            InvalidArgumentError: The size, the token or the order is wrong.
+        """
+        limit = page_size(request.page_size)
+        keys = self._keys(getattr(request, "order_by", ""))
+        position = decode_token(request)
+        if position is not None:
+            query = query.where(_after(keys, _values(keys, position)))
+        query = query.add_columns(*(key.column.label(_KEY.format(n)) for n, key in enumerate(keys)))
+        query = query.order_by(*(part for key in keys for part in key.order())).limit(limit + 1)
+        rows = list(connection.execute(query).mappings())
+        if len(rows) <= limit:
+            return Page(rows, "")
+        last = rows[limit - 1]
+        return Page(rows[:limit], encode_token(request, [last[_KEY.format(n)] for n in range(len(keys))]))
+
+    def _keys(self, text: str) -> list[_Key]:
+        order = parse_order_by(text or self._default, allowed=self._fields)
+        keys = [_key(self._fields[by.field], by.descending) for by in order]
+        # The direction of the last field, so that one index serves the order forwards and backwards.
+        return [*keys, _Key(self._unique, order[-1].descending, nullable=False)]
+
+
+def parse_order_by(text: str, *, allowed: Mapping[str, Any]) -> list[OrderBy]:
+    """Reads an order such as ``"create_time desc, name"``.
+
+    Args:
+        text: The fields, separated by commas; ``desc`` or ``asc`` may follow each.
+        allowed: The fields that there are.
+
+    Raises:
+        InvalidArgumentError: A field does not exist or comes twice, or the text cannot be read.
+    """
+    found: list[OrderBy] = []
+    for part in text.split(","):
+        field, *rest = part.split() or [""]
+        if field not in allowed or rest not in ([], ["asc"], ["desc"]):
+            raise invalid(
+                "order_by",
+                f"order_by has {part.strip()[:80]!r}; write a field, then 'desc' for descending order; "
+                f"the fields are {', '.join(sorted(allowed))}",
+            )
+        if field in {by.field for by in found}:
+            raise invalid("order_by", f"order_by has {field!r} twice; name each field once")
+        found.append(OrderBy(field, descending=rest == ["desc"]))
+    return found
+
+
+def page_size(requested: int, *, default: int = DEFAULT_PAGE_SIZE, most: int = MAX_PAGE_SIZE) -> int:
     """Returns how many items a page holds: ``default`` for zero, never above ``most``.
 
     Raises:
         InvalidArgumentError: The size is negative.
     """
     if requested < 0:
-        message = f"page_size is {requested}; it must be zero or above"
-        raise InvalidArgumentError(message, violations=[Violation("page_size", message)])
+        raise invalid("page_size", f"page_size is {requested}; it must be zero or above")
     return min(requested or default, most)
 
 
@@ -29,7 +140,7 @@ def encode_token(request: Message, position: Any) -> str:
     """Makes the token of the next page.
 
     Args:
-        request: The request whose filters the token belongs to; it must have a ``page_token`` field.
+        request: The request whose filters and order the token belongs to, with a ``page_token`` field.
         position: JSON-able key of the last item on this page.
     """
     text = json.dumps([_fingerprint(request), position], separators=(",", ":"))
@@ -40,7 +151,7 @@ def decode_token(request: Message) -> Any:
     """Returns the position in the request's token; None for the first page.
 
     Raises:
-        InvalidArgumentError: The token is not one of ours, or it came from a request with other filters.
+        InvalidArgumentError: The token was not made here, or not for these filters and this order.
     """
     token: str = request.page_token  # type: ignore[attr-defined]
     if not token:
@@ -48,12 +159,17 @@ def decode_token(request: Message) -> Any:
     try:
         fingerprint, position = json.loads(base64.urlsafe_b64decode(token.encode()))
     except (ValueError, binascii.Error) as error:
-        message = "page_token is not one that this service gave; begin with the first page"
-        raise InvalidArgumentError(message, violations=[Violation("page_token", message)]) from error
+        raise _foreign_token() from error
     if fingerprint != _fingerprint(request):
-        message = "page_token belongs to a request with other filters; begin with the first page"
-        raise InvalidArgumentError(message, violations=[Violation("page_token", message)])
+        raise invalid(
+            "page_token",
+            "page_token belongs to a request with other filters or another order; begin with the first page",
+        )
     return position
+
+
+def _foreign_token() -> InvalidArgumentError:
+    return invalid("page_token", "page_token is not one that this service gave; begin with the first page")
 
 
 def _fingerprint(request: Message) -> str:
@@ -63,3 +179,61 @@ def _fingerprint(request: Message) -> str:
     if "page_size" in bare.DESCRIPTOR.fields_by_name:
         bare.ClearField("page_size")
     return hashlib.sha256(bare.SerializeToString(deterministic=True)).hexdigest()[:12]
+
+
+@dataclass(frozen=True)
+class _Key:
+    """One part of a row's position."""
+
+    column: sa.ColumnElement[Any]
+    descending: bool
+    nullable: bool
+
+    def order(self) -> list[sa.ColumnElement[Any]]:
+        """The terms of ORDER BY."""
+        term = self.column.desc() if self.descending else self.column.asc()
+        return [self.column.is_(None), term] if self.nullable else [term]
+
+    def equals(self, value: Any) -> sa.ColumnElement[bool]:
+        """Whether a row has this value."""
+        return self.column.is_(None) if value is None else self.column == value
+
+    def follows(self, value: Any) -> sa.ColumnElement[bool]:
+        """Whether a row comes after those with this value."""
+        if value is None:
+            return sa.false()
+        beyond = self.column < value if self.descending else self.column > value
+        return sa.or_(beyond, self.column.is_(None)) if self.nullable else beyond
+
+
+def _key(column: sa.ColumnElement[Any], descending: bool) -> _Key:
+    return _Key(column, descending, nullable=not isinstance(column, sa.Column) or bool(column.nullable))
+
+
+def _after(keys: list[_Key], values: list[Any]) -> sa.ColumnElement[bool]:
+    """Whether a row comes after a position."""
+    if len({key.descending for key in keys}) == 1 and not any(key.nullable for key in keys):
+        # Databases find the place of a row of values in an index, but not that of the alternatives below.
+        columns = sa.tuple_(*(key.column for key in keys))
+        place = sa.tuple_(
+            *(sa.literal(value, key.column.type) for key, value in zip(keys, values, strict=True))
+        )
+        return columns < place if keys[0].descending else columns > place
+    alternatives = [
+        sa.and_(*(k.equals(v) for k, v in zip(keys[:n], values[:n], strict=True)), keys[n].follows(values[n]))
+        for n in range(len(keys))
+    ]
+    return sa.or_(*alternatives)
+
+
+def _values(keys: list[_Key], position: Any) -> list[Any]:
+    """Checks that a token's position is one of these keys, since a token can be made up."""
+    if not isinstance(position, list) or len(position) != len(keys):
+        raise _foreign_token()
+    for key, value in zip(keys, position, strict=True):
+        kind = key.column.type.python_type
+        kinds = (int, float) if kind is float else (kind,)
+        too_large = isinstance(value, int) and not -(2**63) <= value < 2**63
+        if too_large or not (isinstance(value, kinds) or (value is None and key.nullable)):
+            raise _foreign_token()
+    return position

@@ -21,7 +21,7 @@ from resolute_experiments.specs.storage import without_secrets
 from resolute_experiments.states import ENDED_EXPERIMENTS
 from resolute_experiments.store import continuations, experiments, trials
 from resolute_experiments.store.experiments import Experiment
-from resolute_serving.ingestion import parse_uuid
+from resolute_serving.validation import parse_uuid
 
 
 class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServicer):

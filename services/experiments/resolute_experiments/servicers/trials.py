@@ -29,8 +29,8 @@ from resolute_experiments.unmanaged import tracking
 from resolute_experiments.unmanaged.heartbeats import HeartbeatMonitor
 from resolute_serving.auth.tokens import TokenSigner
 from resolute_serving.context import TrialRun
-from resolute_serving.ingestion import invalid, parse_uuid
 from resolute_serving.pagination import decode_token, encode_token, page_size
+from resolute_serving.validation import invalid, parse_uuid
 
 _STATUS_LENGTH = 200
 _FAILURE_LENGTH = 10_000

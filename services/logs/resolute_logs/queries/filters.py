@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute_logs.queries.patterns import MAX_LENGTH, Pattern
 from resolute_logs.store.schema import lines
-from resolute_serving.ingestion import invalid, parse_uuid
+from resolute_serving.validation import invalid, parse_uuid
 
 _MAX_CHOICES = 1000
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re2
 
-from resolute_serving.ingestion import invalid
+from resolute_serving.validation import invalid
 
 MAX_LENGTH = 1000
 """Most characters of a pattern."""

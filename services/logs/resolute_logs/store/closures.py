@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute_logs.store.schema import closures
-from resolute_serving.ingestion import insert_new
+from resolute_serving.database.engine import insert_new
 
 
 def mark_complete(connection: Connection, trial_id: str) -> None:

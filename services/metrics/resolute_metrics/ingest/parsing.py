@@ -13,7 +13,8 @@ from resolute.contracts.values import from_value
 from resolute.errors import InvalidArgumentError
 from resolute_metrics.queries.best import Goal
 from resolute_metrics.store.rows import Piece, Rows, SingleReport, is_number, pieces_of
-from resolute_serving.ingestion import Origin, invalid, parse_origin, parse_sequence
+from resolute_serving.ingestion import Origin, parse_origin, parse_sequence
+from resolute_serving.validation import invalid
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection, Engine, make_url
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
@@ -228,6 +229,19 @@ def _typed_errors(name: str) -> Iterator[None]:
         if error.connection_invalidated:
             raise UnavailableError(f"the {name} database closed the connection; try again") from error
         raise
+
+
+def insert_new(connection: Connection, table: sa.Table, values: dict[str, Any]) -> bool:
+    """Inserts a row unless one with the same unique key exists.
+
+    On PostgreSQL it waits for a transaction that is inserting the same key.
+
+    Returns:
+        Whether the row was inserted.
+    """
+    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    statement = dialect.insert(table).on_conflict_do_nothing().execution_options(preserve_rowcount=True)
+    return connection.execute(statement, values).rowcount == 1
 
 
 def create_engine(url: str, *, name: str, writes: bool, max_pages: int | None = None) -> Engine:

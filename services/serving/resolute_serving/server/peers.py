@@ -11,7 +11,7 @@ import grpc
 from grpc_status import rpc_status
 
 from resolute import errors
-from resolute.rpc.interceptors import from_status
+from resolute.contracts.error_status import from_status
 from resolute_serving.context import current_trace
 from resolute_serving.server.interceptors import TRACE_HEADER
 
