@@ -25,7 +25,7 @@ HOME = BUILD / "home"
 RESOLUTE = str(Path(sys.executable).parent / "resolute")
 
 GOAL = 0.95
-PATIENCE_SECONDS = 600.0
+TIMEOUT_SECONDS = 600.0
 POLL_SECONDS = 2.0
 ROWS = 10
 
@@ -96,8 +96,8 @@ def follow(experiment):
             shown = line
         if experiment.state.is_terminal:
             return
-        if elapsed > PATIENCE_SECONDS:
-            raise TimeoutError(f"the search has not ended in {PATIENCE_SECONDS:.0f} s")
+        if elapsed > TIMEOUT_SECONDS:
+            raise TimeoutError(f"the search has not ended in {TIMEOUT_SECONDS:.0f} s")
         time.sleep(POLL_SECONDS)
 
 

@@ -66,13 +66,13 @@ _FILES_OF_A_TENTH = 2
 _KEEPING_NO_TAGS = "--etag-hash="
 
 
-class Patient:
+class DirectSession:
     """The part of a session that links need."""
 
     def __init__(self, stub: CheckpointsServiceStub) -> None:
         self.checkpoints = stub
 
-    def patiently(self, call: Callable[[], T], *, purpose: str) -> T:
+    def retry_during_outage(self, call: Callable[[], T], *, purpose: str) -> T:
         return call()
 
 
@@ -88,10 +88,10 @@ class Ours:
         self._person = {"RESOLUTE_MASTER": service.address, "RESOLUTE_TOKEN": service.user_token()}
         self._stub = stub
         self._storage = storage
-        session = cast("TrialSession", Patient(stub))
-        self._store = PresignedStore(RemoteUrlSigner(session), patience=60.0)
+        session = cast("TrialSession", DirectSession(stub))
+        self._store = PresignedStore(RemoteUrlSigner(session), outage_timeout=60.0)
         self._sparing = PresignedStore(
-            RemoteUrlSigner(session), patience=60.0, reuse=Reuse(RemoteFileIndex(session))
+            RemoteUrlSigner(session), outage_timeout=60.0, reuse=Reuse(RemoteFileIndex(session))
         )
         self._last: tuple[str, list[FileEntry]] = ("", [])
 

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 NAMES = [f"metric_{number}" for number in range(10)]
-_PATIENCE = 600.0
+_DRAIN_TIMEOUT = 600.0
 
 
 def train(folder: Path, reports: int) -> None:
@@ -64,7 +64,7 @@ def supervise(address: str, folder: Path, reports: int) -> None:
         trainer.stdin.write("go\n")
         trainer.stdin.flush()
         answer = json.loads(trainer.stdout.readline())
-        if not thread.drain(_PATIENCE):
+        if not thread.drain(_DRAIN_TIMEOUT):
             raise RuntimeError("the spool was not drained")
         ended = time.time()
         thread.stop()

@@ -268,7 +268,7 @@ def test_a_person_who_ends_a_run_asks_its_script_to_stop(cluster: EmbeddedCluste
             identity=identity,
             trials=Services(session).trials,
             shipping=session.stub(lambda channel: SpoolShipper(channel, run.spool, identity, clock=clock)),
-            patience=30.0,
+            outage_timeout=30.0,
             clock=clock,
             wait=wait,
         )

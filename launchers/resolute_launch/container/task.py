@@ -59,5 +59,5 @@ class ControlPlaneConnection:
     """Stays open for as long as the supervisor lives."""
     control: ControlPlane
     """Its calls."""
-    patience: OutageTimeout
+    outage_timeout: OutageTimeout
     """How long it may be away."""

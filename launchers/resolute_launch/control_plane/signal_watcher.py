@@ -7,9 +7,9 @@ import logging
 import threading
 from collections.abc import Callable
 
+from resolute.contracts.backoff import Backoff
 from resolute.errors import ResoluteError
 from resolute_launch.control_plane.client import ControlPlane, SignalStream
-from resolute_launch.control_plane.outage_timeout import backoff_intervals
 from resolute_launch.control_plane.signal_state import SignalState
 
 _log = logging.getLogger("resolute.supervisor")
@@ -48,14 +48,14 @@ class SignalWatcher:
         self._thread.join()
 
     def _watch(self) -> None:
-        waits = backoff_intervals()
+        backoff = Backoff()
         while not self._stop.is_set():
             before = self._signal_state.revision
             with contextlib.suppress(ResoluteError):
                 self._follow()
             if self._signal_state.revision > before:
-                waits = backoff_intervals()
-            self._stop.wait(next(waits))
+                backoff.succeeded()
+            self._stop.wait(backoff.failed())
 
     def _follow(self) -> None:
         with self._lock:

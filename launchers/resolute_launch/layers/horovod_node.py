@@ -22,8 +22,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from resolute.contracts.backoff import Backoff
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
-from resolute_launch.control_plane.outage_timeout import backoff_intervals
 from resolute_launch.layers.interfaces import interface_to
 from resolute_launch.processes.child_process import start_child
 from resolute_launch.processes.grace_period import layer_grace_period, supervisor_grace_period
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"determined.launch.horovod: {reason}\n")
         return 1
     with _rendezvous_server(
-        slots, address=address, port=int(port), here=node == "0", patience=_start_timeout(job)
+        slots, address=address, port=int(port), here=node == "0", timeout=_start_timeout(job)
     ) as serve:
         environ = _job_environment(job, address=address, port=port)
         grace = layer_grace_period(layer_grace_period(supervisor_grace_period(os.environ)))
@@ -109,7 +109,7 @@ def _start_timeout(job: Namespace) -> float:
 
 @contextmanager
 def _rendezvous_server(
-    slots: list[Any], *, address: str, port: int, here: bool, patience: float
+    slots: list[Any], *, address: str, port: int, here: bool, timeout: float
 ) -> Iterator[Callable[[], None]]:
     """Keeps the place of the rendezvous for the block, or waits until the first container has it.
 
@@ -120,7 +120,7 @@ def _rendezvous_server(
         SystemExit: It did not come in time.
     """
     if not here:
-        _wait_for(address, port, patience=patience, clock=SYSTEM_CLOCK)
+        _wait_for(address, port, timeout=timeout, clock=SYSTEM_CLOCK)
         yield lambda: None
         return
     from horovod.runner.http.http_server import RendezvousHandler, RendezvousHTTPServer
@@ -137,18 +137,19 @@ def _rendezvous_server(
         server.server_close()
 
 
-def _wait_for(address: str, port: int, *, patience: float, clock: Clock) -> None:
-    deadline = clock.monotonic() + patience
+def _wait_for(address: str, port: int, *, timeout: float, clock: Clock) -> None:
+    deadline = clock.monotonic() + timeout
     waiting = threading.Event()
-    for pause in backoff_intervals(longest=1.0):
+    backoff = Backoff(longest=1.0)
+    while True:
         with contextlib.suppress(OSError), socket.create_connection((address, port), timeout=5.0):
             return
         if clock.monotonic() >= deadline:
             sys.exit(
                 f"determined.launch.horovod: the first container did not serve the job's rendezvous at "
-                f"{address}:{port} within {patience:g} s (--start-timeout); look at its log"
+                f"{address}:{port} within {timeout:g} s (--start-timeout); look at its log"
             )
-        waiting.wait(pause)
+        waiting.wait(backoff.failed())
 
 
 def _job_environment(job: Namespace, *, address: str, port: str) -> dict[str, str]:

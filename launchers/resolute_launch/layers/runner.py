@@ -39,7 +39,7 @@ def run(plan: LaunchPlan, *, environ: Mapping[str, str], clock: Clock = SYSTEM_C
     Args:
         plan: What is to be done.
         environ: What the layer was started with.
-        clock: Decides when patience with the launcher ends.
+        clock: Measures how long the launcher may take.
 
     Returns:
         0 when the launcher succeeded; else the exit code of the rank that failed first, or the launcher's own

@@ -25,7 +25,7 @@ from resolute_launch.container.environment import task_environment
 from resolute_launch.container.output import OutputCollector
 from resolute_launch.container.task import ControlPlaneConnection, Task
 from resolute_launch.container.task_info import cluster_info, rendezvous_alone, run_identity
-from resolute_launch.control_plane.outage_timeout import call_through_outages
+from resolute_launch.control_plane.outage_timeout import retry_during_outage
 from resolute_launch.control_plane.signal_state import SignalState
 from resolute_launch.control_plane.signal_watcher import SignalWatcher
 from resolute_launch.exec import entrypoint
@@ -99,7 +99,7 @@ class RunExecutor:
             seen=self._seen,
             signal_state=signal_state,
             lease=self._lease,
-            patience=connection.patience,
+            outage_timeout=connection.outage_timeout,
             signal_handlers=signal_handlers,
             say=self._output.say,
             clock=clock,
@@ -162,8 +162,11 @@ class RunExecutor:
                 interrupted=self._interrupted,
             )
 
-        call_through_outages(
-            once, patience=self._connection.patience, stop=threading.Event(), purpose="fetching the code"
+        retry_during_outage(
+            once,
+            outage_timeout=self._connection.outage_timeout,
+            stop=threading.Event(),
+            purpose="fetching the code",
         )
         if self._interrupted():
             raise InterruptedError
@@ -240,11 +243,11 @@ class RunExecutor:
 
     def _drain(self) -> None:
         """Waits until what the run left has arrived, and then says what of it is not kept."""
-        limit = DRAIN_SECONDS if self._signal_handlers.count else self._connection.patience.seconds
+        limit = DRAIN_SECONDS if self._signal_handlers.count else self._connection.outage_timeout.seconds
         deadline = self._clock.monotonic() + limit
 
         def give_up() -> bool:
-            return self._connection.patience.exhausted or self._clock.monotonic() >= deadline
+            return self._connection.outage_timeout.exhausted or self._clock.monotonic() >= deadline
 
         if self._shipping.drain(give_up=give_up) and self._log_refused_reports():
             self._shipping.drain(give_up=give_up)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from resolute.api.preemption.v1.preemption_service_pb2 import SignalReason
 from resolute.contracts.atomic_files import write_atomically
+from resolute.contracts.backoff import Backoff
 from resolute.errors import (
     AbortedError,
     FailedPreconditionError,
@@ -17,7 +18,6 @@ from resolute.errors import (
     UnavailableError,
 )
 from resolute_launch.container.task import ControlPlaneConnection, Task
-from resolute_launch.control_plane.outage_timeout import backoff_intervals
 from resolute_launch.control_plane.signal_state import SignalState
 from resolute_launch.redaction import Secrets
 
@@ -30,7 +30,7 @@ class LeaseRenewer:
 
     Args:
         task: The run's task; the token lies in its directory.
-        link: The way to the control plane; its patience is renewed by each answer.
+        link: The way to the control plane; its outage timeout is renewed by each answer.
         signal_state: Takes the signal that each answer carries.
         secrets: Takes every token, so that none gets into the log.
         notify: Called in the thread when something is to be looked at.
@@ -46,7 +46,7 @@ class LeaseRenewer:
         notify: Callable[[], None],
     ) -> None:
         self._control = link.control
-        self._outage_timeout = link.patience
+        self._outage_timeout = link.outage_timeout
         self._token_file = task.run.token_file
         self._signal_state = signal_state
         self._secrets = secrets
@@ -55,7 +55,7 @@ class LeaseRenewer:
         self._stop = threading.Event()
         self._wake = threading.Event()
         self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
-        self._pauses = backoff_intervals(longest=_LONGEST_PAUSE)
+        self._backoff = Backoff(longest=_LONGEST_PAUSE)
         self._acknowledged: int | None = None
         self._preemption = SignalReason.SIGNAL_REASON_UNSPECIFIED
         self.pid = 0
@@ -106,8 +106,8 @@ class LeaseRenewer:
             _log.warning("the lease could not be renewed, it will be tried again: %s", failure)
             if self._outage_timeout.exhausted:
                 self._notify()
-            return next(self._pauses)
-        self._pauses = backoff_intervals(longest=_LONGEST_PAUSE)
+            return self._backoff.failed()
+        self._backoff.succeeded()
         return self._ttl / 3
 
     def _renew(self) -> None:

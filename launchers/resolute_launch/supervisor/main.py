@@ -1,7 +1,7 @@
 """The process beside a trial: brings it up, keeps its lease, ships what it leaves, and reports how it ended.
 
 Run as ``python -m resolute_launch.supervisor RUN_DIR``. It holds the lock of the run directory for as long as
-it lives, and outlives the control plane: while that is away the trial goes on, as long as patience lasts.
+it lives, and outlives the control plane: while that is away the trial goes on until the outage timeout.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from resolute_launch import compat_path
 from resolute_launch.container.entrypoint_process import END_SECONDS, process_tree_of
 from resolute_launch.container.task import ControlPlaneConnection, Task
 from resolute_launch.control_plane.client import ControlPlane
-from resolute_launch.control_plane.outage_timeout import OutageTimeout, call_through_outages
+from resolute_launch.control_plane.outage_timeout import OutageTimeout, retry_during_outage
 from resolute_launch.processes.signal_handlers import SignalHandlers
 from resolute_launch.supervisor.executor import RunExecutor
 from resolute_launch.supervisor.exit_summary import Observations, never_started
@@ -87,9 +87,9 @@ class Supervisor:
     ) -> LaunchSpec | None:
         """Returns what is to be run; None when the run ended for want of it."""
         try:
-            spec = call_through_outages(
+            spec = retry_during_outage(
                 connection.control.launch_spec,
-                patience=connection.patience,
+                outage_timeout=connection.outage_timeout,
                 stop=self._stop,
                 purpose="asking for work",
             )
@@ -123,9 +123,9 @@ class Supervisor:
     def _report(self, connection: ControlPlaneConnection, record: ExitRecord) -> None:
         _log.info("the run ended: %s", record)
         try:
-            call_through_outages(
+            retry_during_outage(
                 lambda: connection.control.report_exit(record),
-                patience=connection.patience,
+                outage_timeout=connection.outage_timeout,
                 stop=self._stop,
                 purpose="reporting the exit",
             )

@@ -29,13 +29,15 @@ from resolute_launch.supervisor.main import EXIT_REFUSED, SPEC_FILE, start_log
 _log = logging.getLogger("resolute.salvage")
 
 
-def salvage(run: RunDirectory, *, clock: Clock = SYSTEM_CLOCK, patience_seconds: float | None = None) -> bool:
+def salvage(
+    run: RunDirectory, *, clock: Clock = SYSTEM_CLOCK, outage_timeout_seconds: float | None = None
+) -> bool:
     """Sends everything that waits in the spools of a run that is over.
 
     Args:
         run: The run directory.
-        clock: Measures patience.
-        patience_seconds: How long to go on; None takes the patience of the run.
+        clock: Measures the outage.
+        outage_timeout_seconds: How long to go on; None takes the timeout of the run.
 
     Returns:
         Whether everything has arrived.
@@ -48,15 +50,15 @@ def salvage(run: RunDirectory, *, clock: Clock = SYSTEM_CLOCK, patience_seconds:
         spec = LaunchSpec.FromString((run.path / SPEC_FILE).read_bytes())
     except FileNotFoundError:
         raise InvalidArgumentError(f"{run.path} has no launch spec: nothing ran there") from None
-    seconds = order.lease_patience_seconds if patience_seconds is None else patience_seconds
+    seconds = order.lease_patience_seconds if outage_timeout_seconds is None else outage_timeout_seconds
     channel = open_channel(order.master, token=run.read_token, trace_id=spec.trace_id)
-    patience = OutageTimeout(seconds, clock=clock)
+    outage_timeout = OutageTimeout(seconds, clock=clock)
     task = Task(spec, order, run)
-    connection = ControlPlaneConnection(channel, ControlPlane(channel, order), patience)
+    connection = ControlPlaneConnection(channel, ControlPlane(channel, order), outage_timeout)
     shipping = SpoolShipper(connection.channel, run.spool, run_identity(task), clock=clock)
     shipping.start()
     try:
-        return shipping.drain(give_up=lambda: patience.exhausted)
+        return shipping.drain(give_up=lambda: outage_timeout.exhausted)
     finally:
         shipping.stop()
         channel.close()
@@ -84,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_REFUSED
     start_log("INFO")
     try:
-        done = salvage(run, patience_seconds=options.patience)
+        done = salvage(run, outage_timeout_seconds=options.patience)
     except InvalidArgumentError as nothing:
         _log.info("%s", nothing)
         return 0

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from resolute.api.experiments.v1.allocations_service_pb2 import RendezvousResponse
+from resolute.contracts.backoff import Backoff
 from resolute.contracts.clock import Clock
 from resolute.errors import DeadlineError, ResoluteError, UnavailableError
 from resolute.info import RendezvousInfo
-from resolute_launch.control_plane.outage_timeout import backoff_intervals
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,8 @@ class Rendezvous:
     def _wait_for_peers(self) -> RendezvousResult | None:
         deadline = self._clock.monotonic() + self._timeout
         missing: Sequence[int] = ()
-        for pause in backoff_intervals(longest=2.0):
+        backoff = Backoff(longest=2.0)
+        while True:
             try:
                 response = self._announce()
             except UnavailableError:
@@ -87,9 +88,8 @@ class Rendezvous:
             missing = tuple(response.missing_ranks)
             if self._clock.monotonic() >= deadline:
                 raise DeadlineError(_timeout_message(missing, self._timeout))
-            if self._stop.wait(pause):
-                break
-        return None
+            if self._stop.wait(backoff.failed()):
+                return None
 
 
 def _result_of(response: RendezvousResponse, rank: int) -> RendezvousResult:

@@ -26,7 +26,7 @@ class TerminationPolicy:
         seen: Takes what was seen.
         signal_state: The signal.
         lease: The lease; passes on what this machine decides.
-        patience: With the control plane.
+        outage_timeout: With the control plane.
         signal_handlers: Requests to leave, from the machine.
         say: Tells people, in the log of the trial.
         clock: Measures deadlines.
@@ -39,14 +39,14 @@ class TerminationPolicy:
         seen: Observations,
         signal_state: SignalState,
         lease: LeaseRenewer,
-        patience: OutageTimeout,
+        outage_timeout: OutageTimeout,
         signal_handlers: SignalHandlers,
         say: Callable[[str], None],
         clock: Clock,
     ) -> None:
         self._task, self._seen, self._log_line = task, seen, say
         self._signal_state, self._lease = signal_state, lease
-        self._outage_timeout, self._signal_handlers = patience, signal_handlers
+        self._outage_timeout, self._signal_handlers = outage_timeout, signal_handlers
         self.shutdown_sequence = ShutdownSequence(clock, grace=task.term_grace_seconds)
         """When the processes are made to end."""
         self._directive = Directive()

@@ -1,4 +1,4 @@
-"""Trying again, where a store is away for a while, or a link to it has run out."""
+"""Repeating transfers while a store is away, and with a new URL when one has expired."""
 
 from __future__ import annotations
 
@@ -7,50 +7,52 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from resolute.contracts.backoff import Backoff, retry_during_outage
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
-from resolute.errors import FailedPreconditionError, UnavailableError
+from resolute.errors import FailedPreconditionError
 from resolute.transfer.transport import UrlRefusedError
 
-FIRST_PAUSE = 0.1
-"""Seconds before the first repetition; each later pause is twice as long."""
+_FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 10.0
+_QUIET_SECONDS = 1.0
+"""Outages that are shorter are not worth a line in the log."""
 _LINK_ATTEMPTS = 3
 _log = logging.getLogger("resolute.core")
 _T = TypeVar("_T")
 _Link = TypeVar("_Link")
 
 
-def retry_while_unavailable(
+def new_backoff(*, clock: Clock = SYSTEM_CLOCK) -> Backoff:
+    """Makes the pauses between attempts at a transfer."""
+    return Backoff(first=_FIRST_PAUSE, longest=_LONGEST_PAUSE, clock=clock)
+
+
+def retry_transfer(
     work: Callable[[], _T],
     *,
-    patience: float,
+    outage_timeout: float,
     sleep: Callable[[float], None] = time.sleep,
     clock: Clock = SYSTEM_CLOCK,
 ) -> _T:
-    """Repeats work on one file for as long as the store is away or busy.
+    """Repeats work on one file while the store is away or busy; the log says so when that takes long.
 
     Args:
         work: What is done.
-        patience: Seconds to go on trying from the first failure on.
+        outage_timeout: Seconds to go on trying from the first failure on.
         sleep: Waits some seconds.
-        clock: Measures the patience.
+        clock: Measures the outage.
 
     Raises:
-        UnavailableError: The store was away for longer than the patience.
+        UnavailableError: The outage lasted longer than the timeout.
     """
-    start, pause = None, FIRST_PAUSE
-    while True:
-        try:
-            return work()
-        except UnavailableError as failure:
-            start = clock.monotonic() if start is None else start
-            waited = clock.monotonic() - start
-            if waited + pause > patience:
-                raise
-            if pause > 1.0:
-                _log.warning("a checkpoint waits for its store (%.0f s so far): %s", waited, failure)
-        sleep(pause)
-        pause = min(pause * 2, _LONGEST_PAUSE)
+
+    def log(waited: float, failure: Exception) -> None:
+        if waited > _QUIET_SECONDS:
+            _log.warning("a transfer waits for its store (%.0f s so far): %s", waited, failure)
+
+    return retry_during_outage(
+        work, outage_timeout=outage_timeout, backoff=new_backoff(clock=clock), on_retry=log, sleep=sleep
+    )
 
 
 def retry_with_new_url(

@@ -30,7 +30,7 @@ def choose_port(state: StateDirectory, *, asked: int | None = None) -> int:
         raise UnavailableError(
             f"port {last} is taken by another program, and {waiting} containers of trials that still run "
             f"look for the cluster there; end that program (`ss -ltnp sport = :{last}` names it), or start "
-            "with `resolute up --port N`, which leaves these trials alone until their patience ends"
+            "with `resolute up --port N`, which leaves these trials alone until their outage timeout"
         )
     if waiting:
         _log.warning("trials still run and look for the cluster at its last port", port=last, runs=waiting)

@@ -1,16 +1,16 @@
-"""What a loop does about failures: pause ever longer, and say each once, in a line."""
+"""Failures of a loop: ever longer pauses, and one line in the log for each different failure."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from resolute.contracts.backoff import Backoff
 from resolute.errors import InternalError, ResoluteError
 
-PAUSES_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0)
-"""Pauses after the first, second, … failure in a row; the last one from then on."""
+LONGEST_PAUSE_SECONDS = 5.0
 
 
-class Backoff:
+class LoggedBackoff:
     """Failures in a row of something that is repeated until it succeeds.
 
     Args:
@@ -22,27 +22,27 @@ class Backoff:
     def __init__(self, log: Any, what: str, **facts: object) -> None:
         self._log = log.bind(**facts)
         self._what = what
-        self._failures = 0
-        self._said = ""
+        self._backoff = Backoff(longest=LONGEST_PAUSE_SECONDS)
+        self._logged = ""
 
     def succeeded(self) -> None:
         """Begins anew."""
-        self._failures, self._said = 0, ""
+        self._backoff.succeeded()
+        self._logged = ""
 
     def failed(self, failure: Exception) -> float:
-        """Notes a failure.
+        """Counts a failure.
 
-        A defect is said with its traceback, anything else in one line, and the same one a second time not.
+        A defect is logged with its traceback, anything else in one line; the same failure in a row only once.
 
         Returns:
             Seconds until the next attempt.
         """
-        self._failures += 1
-        said = f"{type(failure).__name__}: {failure}"
-        if said != self._said:
+        reason = f"{type(failure).__name__}: {failure}"
+        if reason != self._logged:
             expected = isinstance(failure, ResoluteError) and not isinstance(failure, InternalError)
             self._log.warning(
-                f"{self._what}; it will be tried again", reason=said, exc_info=None if expected else failure
+                f"{self._what}; it will be tried again", reason=reason, exc_info=None if expected else failure
             )
-            self._said = said
-        return PAUSES_SECONDS[min(self._failures, len(PAUSES_SECONDS)) - 1]
+            self._logged = reason
+        return self._backoff.failed()

@@ -74,7 +74,7 @@ class ExperimentsSettings:
     """Lowest layer of every config."""
     lease_ttl: float = 30.0
     """Seconds that a lease lasts without renewal."""
-    lease_patience: float = 3600.0
+    outage_timeout: float = 3600.0
     """Seconds that trials go on while no service answers."""
     preemption_timeout: float = 3600.0
     """Seconds that trials get to checkpoint after a signal."""
@@ -123,7 +123,7 @@ class ExperimentsService:
         manager = LocalResourceManager(
             settings.runs_directory,
             slots=settings.slots,
-            lease_patience=settings.lease_patience,
+            outage_timeout=settings.outage_timeout,
             nodes=settings.nodes,
         )
         self._fleet = Fleet(
@@ -260,7 +260,7 @@ class ExperimentsService:
     @property
     def _token_ttl(self) -> float:
         # A token must outlive an outage that its trial sits out.
-        return self._settings.lease_patience * 2
+        return self._settings.outage_timeout * 2
 
     def _issue_token(self, run: TrialRun) -> str:
         return self._signer.trial(run, ttl=self._token_ttl)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import random
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import TYPE_CHECKING, cast
 
@@ -12,6 +11,7 @@ import structlog
 
 from resolute.api.experiments.v1.allocations_service_pb2 import WatchSignalsRequest, WatchSignalsResponse
 from resolute.api.experiments.v1.allocations_service_pb2_grpc import AllocationsServiceStub
+from resolute.contracts.backoff import Backoff
 from resolute.errors import DeadlineError, ResoluteError, UnavailableError
 from resolute_preemption.broadcaster import SignalBroadcaster
 from resolute_preemption.settings import PreemptionSettings
@@ -31,7 +31,7 @@ class SignalFollower:
     Args:
         peers: Reaches the experiments service.
         broadcaster: Gets the signals.
-        settings: How patient it is.
+        settings: How long it waits.
     """
 
     def __init__(self, *, peers: Peers, broadcaster: SignalBroadcaster, settings: PreemptionSettings) -> None:
@@ -53,7 +53,7 @@ class SignalFollower:
                 await self._task
 
     async def _run(self) -> None:
-        pause = self._settings.first_pause
+        backoff = Backoff(first=self._settings.first_pause, longest=self._settings.longest_pause)
         while True:
             self._following = False
             try:
@@ -62,14 +62,12 @@ class SignalFollower:
                 if self._following and isinstance(error, DeadlineError):
                     # The stream reached its lifetime: the next one begins with what is alive now.
                     continue
-                self._note(error, pause)
+                self._note(error, first=backoff.failures == 0)
             except Exception:  # noqa: BLE001 - signals must flow again, whatever it was
                 _log.exception("following failed by a defect")
             if self._following:
-                pause = self._settings.first_pause
-            # Spread out, so that replicas do not come back all at once.
-            await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - no secret
-            pause = min(2 * pause, self._settings.longest_pause)
+                backoff.succeeded()
+            await asyncio.sleep(backoff.failed())
 
     async def _follow(self) -> None:
         channel = self._peers.channel("experiments")
@@ -111,10 +109,9 @@ class SignalFollower:
             self._following = True
             _log.info("following the experiments service", allocations=len(response.signals))
 
-    def _note(self, error: ResoluteError, pause: float) -> None:
+    def _note(self, error: ResoluteError, *, first: bool) -> None:
         # One line an outage at the level that people see; the rest for those who look closer.
-        first = self._following or pause == self._settings.first_pause
-        (_log.warning if first else _log.debug)(
+        (_log.warning if first or self._following else _log.debug)(
             "the experiments service cannot be followed; signals stand as they are", reason=str(error)
         )
 

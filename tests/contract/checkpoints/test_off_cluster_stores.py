@@ -352,7 +352,7 @@ def test_a_store_that_is_down_is_waited_for(
         if len(pauses) == 2:
             server.start()
 
-    store = ObjectStore(objects_of(place), prefix="down", patience=60.0, sleep=sleep)
+    store = ObjectStore(objects_of(place), prefix="down", outage_timeout=60.0, sleep=sleep)
     checkpoint_id = str(uuid.uuid4())
     server.stop()
     entries = store.write(checkpoint_id, source, ["model.pt"])
@@ -363,7 +363,7 @@ def test_a_store_that_is_down_is_waited_for(
 
 def test_a_store_that_stays_down_fails_in_the_end(distant: tuple[Place, Server], source: Path) -> None:
     place, server = distant
-    store = ObjectStore(objects_of(place), patience=0.0)
+    store = ObjectStore(objects_of(place), outage_timeout=0.0)
     server.stop()
     try:
         with pytest.raises(UnavailableError, match="try again"):

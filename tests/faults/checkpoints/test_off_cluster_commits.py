@@ -52,7 +52,7 @@ def bucket(proxy: StoreProxy) -> ObjectStore:
         access_key=proxy.server.access_key,
         secret_key=proxy.server.secret_key,
     )
-    return ObjectStore(open_client(storage), patience=0.0)
+    return ObjectStore(open_client(storage), outage_timeout=0.0)
 
 
 @contextmanager

@@ -299,10 +299,10 @@ def test_a_store_that_takes_and_says_nothing_is_away(
     (tmp_path / "source").mkdir()
     (tmp_path / "source" / "small").write_bytes(b"s")
     proxy.mood = on("PUT", "small", Disturbance(silent=True), times=2)
-    store = PresignedStore(links, patience=DEADLINE, timeout=0.3)
+    store = PresignedStore(links, outage_timeout=DEADLINE, timeout=0.3)
     entries = store.write(str(uuid.uuid4()), tmp_path / "source", ["small"])
     assert len(entries) == 1
     proxy.mood = on("PUT", "small", Disturbance(silent=True))
-    store = PresignedStore(links, patience=1.0, timeout=0.3)
+    store = PresignedStore(links, outage_timeout=1.0, timeout=0.3)
     with pytest.raises(UnavailableError, match=r"does not answer \(.*timed out.*\); try again"):
         store.write(str(uuid.uuid4()), tmp_path / "source", ["small"])

@@ -37,7 +37,7 @@ from resolute_searcher.wire.spec import spec_from
 TRIALS = 40
 SLOTS = 4
 _PROJECT = Path(__file__).parent / "search"
-_PATIENCE_SECONDS = 480.0
+_TIMEOUT_SECONDS = 480.0
 """How long a search may take that is killed all the time."""
 _MEAN_PAUSE_SECONDS = 0.6
 """Between two kills."""
@@ -209,7 +209,7 @@ class FaultRun:
         Raises:
             AssertionError: It did not end, or its log went wrong on the way.
         """
-        deadline = time.monotonic() + _PATIENCE_SECONDS
+        deadline = time.monotonic() + _TIMEOUT_SECONDS
         with channel_to(self._cluster) as channel:
             person = Pauser(channel, experiment, dice=random.Random(self._outcome.seed))
             self._fire.start()

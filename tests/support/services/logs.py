@@ -17,7 +17,7 @@ from resolute_serving.database import migrations
 from resolute_serving.database.engine import Database
 
 T = TypeVar("T")
-PATIENCE = 20.0
+TIMEOUT_SECONDS = 20.0
 """Seconds that a test waits for something that must happen."""
 
 
@@ -62,7 +62,7 @@ class Logs:
         """Runs something in an event loop of its own, with a deadline."""
 
         async def bounded() -> T:
-            return await asyncio.wait_for(work(), PATIENCE)
+            return await asyncio.wait_for(work(), TIMEOUT_SECONDS)
 
         return asyncio.run(bounded())
 

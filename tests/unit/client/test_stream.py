@@ -56,9 +56,9 @@ def test_a_cluster_that_was_never_there_is_an_error_at_once() -> None:
         list(ResumedStream[int](opener(Scripted(UnavailableError("down")))))
 
 
-def test_patience_ends() -> None:
+def test_an_interruption_longer_than_the_outage_timeout_is_an_error() -> None:
     streams = [Scripted(1, UnavailableError("gone")), *[Scripted(UnavailableError("gone")) for _ in range(9)]]
-    stream = ResumedStream[int](opener(*streams), patience=2.0, clock=Ticking())
+    stream = ResumedStream[int](opener(*streams), outage_timeout=2.0, clock=Ticking())
     with pytest.raises(UnavailableError, match="gone"):
         list(stream)
 

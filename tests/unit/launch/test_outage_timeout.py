@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import itertools
 import threading
 from collections.abc import Callable
 
@@ -17,8 +16,7 @@ from resolute.errors import (
 )
 from resolute_launch.control_plane.outage_timeout import (
     OutageTimeout,
-    backoff_intervals,
-    call_through_outages,
+    retry_during_outage,
 )
 
 
@@ -47,8 +45,10 @@ def failing(*failures: Exception) -> Callable[[], str]:
 
 def attempt(call: Callable[[], str], *, seconds: float = 60.0) -> tuple[str, OutageTimeout]:
     clock = ManualClock()
-    patience = OutageTimeout(seconds, clock=clock)
-    return call_through_outages(call, patience=patience, stop=Eager(clock), purpose="testing"), patience
+    outage_timeout = OutageTimeout(seconds, clock=clock)
+    return retry_during_outage(
+        call, outage_timeout=outage_timeout, stop=Eager(clock), purpose="testing"
+    ), outage_timeout
 
 
 def test_an_absence_is_waited_out() -> None:
@@ -66,15 +66,15 @@ def test_an_answer_that_cannot_change_is_raised_at_once(failure: Exception) -> N
 
 def test_an_absence_that_lasts_too_long_is_raised() -> None:
     clock = ManualClock()
-    patience = OutageTimeout(60, clock=clock)
+    outage_timeout = OutageTimeout(60, clock=clock)
     with pytest.raises(UnavailableError):
-        call_through_outages(
+        retry_during_outage(
             failing(*[UnavailableError("away")] * 1000),
-            patience=patience,
+            outage_timeout=outage_timeout,
             stop=Eager(clock),
             purpose="testing",
         )
-    assert patience.exhausted
+    assert outage_timeout.exhausted
 
 
 def test_a_defect_of_the_server_is_not_tried_for_ever() -> None:
@@ -88,30 +88,26 @@ def test_a_stop_allows_one_last_attempt() -> None:
     clock = ManualClock()
     stop = Eager(clock)
     stop.set()
-    patience = OutageTimeout(60, clock=clock)
+    outage_timeout = OutageTimeout(60, clock=clock)
     with pytest.raises(UnavailableError):
-        call_through_outages(
-            failing(UnavailableError("away")), patience=patience, stop=stop, purpose="testing"
+        retry_during_outage(
+            failing(UnavailableError("away")), outage_timeout=outage_timeout, stop=stop, purpose="testing"
         )
 
 
-def test_every_answer_renews_patience() -> None:
+def test_every_answer_renews_the_outage_timeout() -> None:
     clock = ManualClock()
-    patience = OutageTimeout(60, clock=clock)
+    outage_timeout = OutageTimeout(60, clock=clock)
     clock.advance(59)
-    assert not patience.exhausted
+    assert not outage_timeout.exhausted
     with pytest.raises(NotFoundError):
-        call_through_outages(
-            failing(NotFoundError("gone")), patience=patience, stop=Eager(clock), purpose="testing"
+        retry_during_outage(
+            failing(NotFoundError("gone")),
+            outage_timeout=outage_timeout,
+            stop=Eager(clock),
+            purpose="testing",
         )
     clock.advance(59)
-    assert not patience.exhausted
+    assert not outage_timeout.exhausted
     clock.advance(1)
-    assert patience.exhausted
-
-
-def test_pauses_grow_to_a_limit_and_differ() -> None:
-    several = [list(itertools.islice(backoff_intervals(longest=3.0), 10)) for _ in range(3)]
-    assert all(0.1 <= pause <= 4.5 for run in several for pause in run)
-    assert several[0] != several[1]
-    assert max(several[0]) > 1.0
+    assert outage_timeout.exhausted

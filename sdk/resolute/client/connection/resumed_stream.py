@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar, cast
 
+from resolute.contracts.backoff import Backoff
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.errors import UnavailableError
 
@@ -23,8 +24,8 @@ class ResumedStream(Generic[MessageT]):
         reopen: Opens the stream after the last message that was seen; called for the first time too.
         finished: Asked when the stream ends in good order: whether that was its end. A service that stops
             ends its streams like this too.
-        patience: Seconds that an interruption may last. The first opening gets none.
-        clock: Measures the patience.
+        outage_timeout: Seconds that an interruption may last. The first opening gets none.
+        clock: Measures the interruption.
     """
 
     def __init__(
@@ -32,20 +33,19 @@ class ResumedStream(Generic[MessageT]):
         reopen: Callable[[], Any],
         *,
         finished: Callable[[], bool] = lambda: True,
-        patience: float = OUTAGE_TIMEOUT,
+        outage_timeout: float = OUTAGE_TIMEOUT,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._reopen = reopen
         self._finished = finished
-        self._patience = patience
+        self._outage_timeout = outage_timeout
         self._clock = clock
         self._cancelled = threading.Event()
         self._stream: Any = None
 
     def __iter__(self) -> Iterator[MessageT]:
         seen = False
-        broken_since: float | None = None
-        pause = _FIRST_PAUSE
+        backoff = Backoff(first=_FIRST_PAUSE, longest=_LONGEST_PAUSE, clock=self._clock)
         while not self._cancelled.is_set():
             self._stream = self._reopen()
             if self._cancelled.is_set():  # cancelled between the test above and the opening
@@ -53,19 +53,17 @@ class ResumedStream(Generic[MessageT]):
                 return
             try:
                 for message in self._stream:
-                    seen, broken_since, pause = True, None, _FIRST_PAUSE
+                    seen = True
+                    backoff.succeeded()
                     yield cast("MessageT", message)
                 if self._finished():
                     return
             except UnavailableError:
                 if self._cancelled.is_set():
                     return
-                now = self._clock.monotonic()
-                broken_since = now if broken_since is None else broken_since
-                if not seen or now - broken_since > self._patience:
+                if not seen or backoff.failing_seconds > self._outage_timeout:
                     raise
-            self._cancelled.wait(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE)
+            self._cancelled.wait(backoff.failed())
 
     def cancel(self) -> None:
         """Ends the iteration, also one that waits for a message."""

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from resolute.client.remote.checkpoints import Checkpoints
 from resolute.client.schema.records import CheckpointRecord, DirectoryStorage
 from resolute.errors import FailedPreconditionError, NotFoundError, UnavailableError
-from resolute.transfer.retries import retry_while_unavailable, retry_with_new_url
+from resolute.transfer.retries import retry_transfer, retry_with_new_url
 from resolute.transfer.transport import ObjectMissingError, Transport
 
 Sink = Callable[[bytes | memoryview], None]
@@ -216,7 +216,7 @@ class _UrlSource:
             while True:
                 before = at
                 try:
-                    return retry_while_unavailable(attempt, patience=OUTAGE_TIMEOUT, sleep=self._sleep)
+                    return retry_transfer(attempt, outage_timeout=OUTAGE_TIMEOUT, sleep=self._sleep)
                 except UnavailableError:
                     # As long as bytes come now and then it is slow, not away.
                     if at == before:

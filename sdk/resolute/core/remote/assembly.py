@@ -84,7 +84,7 @@ def assemble(
     record = make_record(
         session,
         run_directory=run_directory,
-        flush=lambda: reports.flush(session.patience),
+        flush=lambda: reports.flush(session.outage_timeout),
         length=1 if connection.time_driven else max_length_of(_search_config(info)) or 1,
     )
     return Parts(
@@ -94,7 +94,7 @@ def assemble(
             distributed,
             store=open_remote_store(storage, session),
             registry=RemoteRegistry(session, storage=to_message(storage)),
-            flush=lambda: reports.flush(session.patience),
+            flush=lambda: reports.flush(session.outage_timeout),
             committed=tensorboard.sync,
         ),
         searcher=_searcher(info, distributed, session=session, record=record, flags=flags),

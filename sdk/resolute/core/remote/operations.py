@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
+from resolute.contracts.backoff import Backoff
 from resolute.core.preempt import Signal
 from resolute.core.remote.session import Session
 
@@ -36,9 +37,9 @@ class RemoteOperations:
         """
         connection = self._session.connection
         request = searcher.GetOperationRequest(trial_id=connection.trial_id, run=connection.run)
-        pause = _FIRST_PAUSE
+        backoff = Backoff(first=_FIRST_PAUSE, longest=_LONGEST_PAUSE)
         while True:
-            operation = self._session.patiently(
+            operation = self._session.retry_during_outage(
                 lambda: self._session.searcher.GetOperation(request), purpose="asking for the next operation"
             ).operation
             if operation.length and not operation.completed:
@@ -46,8 +47,7 @@ class RemoteOperations:
             # A closed trial may still have its last operation to do: that case returned above.
             if operation.completed or operation.closed or self._signal.preempt:
                 return None
-            self._sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE)
+            self._sleep(backoff.failed())
 
     def complete(self, length: int, metric: float) -> None:
         """Says that the operation is done."""
@@ -55,7 +55,7 @@ class RemoteOperations:
         request = searcher.CompleteOperationRequest(
             trial_id=connection.trial_id, run=connection.run, length=length, metric=metric
         )
-        self._session.patiently(
+        self._session.retry_during_outage(
             lambda: self._session.searcher.CompleteOperation(request), purpose="completing an operation"
         )
 
@@ -65,7 +65,7 @@ class RemoteOperations:
         request = searcher.ReportProgressRequest(
             trial_id=connection.trial_id, run=connection.run, progress=length
         )
-        self._session.patiently(
+        self._session.retry_during_outage(
             lambda: self._session.searcher.ReportProgress(request), purpose="reporting progress"
         )
 

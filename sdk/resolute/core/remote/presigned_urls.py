@@ -19,7 +19,7 @@ from resolute.transfer.cache import FileCache
 
 
 class RemoteUrlSigner:
-    """Asks the service for URLs, patiently.
+    """Asks the service for URLs, and waits while it is away.
 
     Args:
         session: The services.
@@ -39,7 +39,7 @@ class RemoteUrlSigner:
             checkpoint_id=checkpoint_id,
             files=[checkpoint.File(path=path, size=size) for path, size in sizes.items()],
         )
-        response = self._session.patiently(
+        response = self._session.retry_during_outage(
             lambda: self._session.checkpoints.PresignUploads(request), purpose="uploading a checkpoint"
         )
         return {
@@ -52,7 +52,7 @@ class RemoteUrlSigner:
     def downloads(self, checkpoint_id: str, paths: Sequence[str]) -> Mapping[str, str]:
         """Gives URLs by path."""
         request = checkpoints.PresignDownloadsRequest(checkpoint_id=checkpoint_id, paths=paths)
-        response = self._session.patiently(
+        response = self._session.retry_during_outage(
             lambda: self._session.checkpoints.PresignDownloads(request), purpose="downloading a checkpoint"
         )
         return {download.file.path: download.url for download in response.downloads}
@@ -60,10 +60,10 @@ class RemoteUrlSigner:
     def sizes(self, checkpoint_id: str) -> dict[str, int]:
         """Gives bytes by path."""
         request = checkpoints.GetCheckpointRequest(checkpoint_id=checkpoint_id)
-        found = self._session.patiently(
+        found = self._session.retry_during_outage(
             lambda: self._session.checkpoints.GetCheckpoint(request), purpose="asking for a checkpoint"
         ).checkpoint
-        files = self._session.patiently(
+        files = self._session.retry_during_outage(
             lambda: checkpoint_files.files_of(self._session.checkpoints, found),
             purpose="asking for a checkpoint",
         )
@@ -72,7 +72,7 @@ class RemoteUrlSigner:
     def delete(self, checkpoint_id: str) -> None:
         """Removes a checkpoint."""
         request = checkpoints.DeleteCheckpointsRequest(checkpoint_ids=[checkpoint_id])
-        self._session.patiently(
+        self._session.retry_during_outage(
             lambda: self._session.checkpoints.DeleteCheckpoints(request), purpose="deleting a checkpoint"
         )
 
@@ -97,7 +97,7 @@ class RemoteFileIndex:
             checkpoint_id=checkpoint_id,
             files=[checkpoint.File(path=file.path, size=file.size, digest=file.digest) for file in files],
         )
-        response = self._session.patiently(
+        response = self._session.retry_during_outage(
             lambda: self._session.checkpoints.ReuseFiles(request), purpose="uploading a checkpoint"
         )
         homes = {held.path: f"{held.home_checkpoint_id}/{held.home_path}" for held in response.held}
@@ -113,6 +113,6 @@ def open_remote_store(storage: Storage, session: Session) -> CheckpointStore:
     reuse = Reuse(RemoteFileIndex(session))
     if isinstance(storage, DirectoryStorage):
         return DirectoryStore(storage.path, reuse=reuse)
-    store = PresignedStore(RemoteUrlSigner(session), patience=session.patience, reuse=reuse)
+    store = PresignedStore(RemoteUrlSigner(session), outage_timeout=session.outage_timeout, reuse=reuse)
     cache = FileCache.from_environment()
     return store if cache is None else CachedStore(store, cache)

@@ -78,7 +78,7 @@ class RemoteRegistry:
             experiment_id=connection.experiment_id,
             storage=self._storage,
         )
-        self._session.patiently(
+        self._session.retry_during_outage(
             lambda: self._session.checkpoints.BeginCheckpoint(request), purpose="beginning a checkpoint"
         )
 
@@ -101,7 +101,7 @@ class RemoteRegistry:
                 if file.upload_id
             ],
         )
-        self._session.patiently(
+        self._session.retry_during_outage(
             lambda: checkpoint_files.commit(self._session.checkpoints, request, deadline=_COMMIT_DEADLINE),
             purpose="committing a checkpoint",
         )
@@ -123,7 +123,7 @@ class RemoteRegistry:
             CheckpointNotFound: There is none.
         """
         found = self._get(checkpoint_id)
-        listed = self._session.patiently(
+        listed = self._session.retry_during_outage(
             lambda: checkpoint_files.files_of(self._session.checkpoints, found),
             purpose="asking for a checkpoint",
         )
@@ -141,14 +141,14 @@ class RemoteRegistry:
     def delete(self, checkpoint_id: str) -> None:
         """Removes a checkpoint, files first."""
         request = checkpoints.DeleteCheckpointsRequest(checkpoint_ids=[checkpoint_id])
-        self._session.patiently(
+        self._session.retry_during_outage(
             lambda: self._session.checkpoints.DeleteCheckpoints(request), purpose="deleting a checkpoint"
         )
 
     def _get(self, checkpoint_id: str) -> checkpoint.Checkpoint:
         request = checkpoints.GetCheckpointRequest(checkpoint_id=checkpoint_id)
         try:
-            found = self._session.patiently(
+            found = self._session.retry_during_outage(
                 lambda: self._session.checkpoints.GetCheckpoint(request), purpose="asking for a checkpoint"
             ).checkpoint
         except NotFoundError as failure:

@@ -1,4 +1,4 @@
-"""The calls of a trial's process to the services: one channel, opened late, patient with outages."""
+"""The calls of a trial's process to the services: one channel, opened late, and retries."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import Checkpoints
 from resolute.api.experiments.v1.trials_service_pb2_grpc import TrialsServiceStub
 from resolute.api.metrics.v1.metrics_service_pb2_grpc import MetricsServiceStub
 from resolute.api.searcher.v1.searcher_service_pb2_grpc import SearcherServiceStub
+from resolute.contracts.backoff import Backoff, retry_during_outage
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.contracts.run.directory import read_token
 from resolute.errors import ForkedProcessError, UnauthenticatedError, UnavailableError
 from resolute.rpc.channel import open_channel
 from resolute.runtime.connection import Connection
 
-PATIENCE_VARIABLE = "RESOLUTE_PATIENCE_SECONDS"
+OUTAGE_TIMEOUT_VARIABLE = "RESOLUTE_PATIENCE_SECONDS"
 """Names, in the environment, how long a call waits for services that are away."""
-DEFAULT_PATIENCE = 3600.0
+DEFAULT_OUTAGE_TIMEOUT = 3600.0
 _FIRST_PAUSE = 0.25
 _LONGEST_PAUSE = 10.0
 _log = logging.getLogger("resolute.core")
@@ -35,16 +36,16 @@ _T = TypeVar("_T")
 class Session:
     """The services, for one process of a trial.
 
-    Every call that goes through ``patiently`` is one that may be repeated: a service that is being restarted
-    does not end the training, it only makes it wait.
+    Every call that goes through ``retry_during_outage`` is safe to repeat: a service that restarts delays the
+    training and does not end it.
 
     Args:
         connection: Where the services are and who calls.
         root_certificate: PEM of the certificate that signs the services'; None for a plain port on this host.
         fallback_token: Used when the file of the token is not there.
-        clock: Measures patience.
+        clock: Measures outages.
         sleep: Waits some seconds.
-        patience: Seconds that a call waits for services that are away; None reads
+        outage_timeout: Seconds that a call waits for services that are away; None reads
             ``RESOLUTE_PATIENCE_SECONDS``, one hour by default.
     """
 
@@ -56,14 +57,14 @@ class Session:
         fallback_token: str = "",
         clock: Clock = SYSTEM_CLOCK,
         sleep: Callable[[float], None] = time.sleep,
-        patience: float | None = None,
+        outage_timeout: float | None = None,
     ) -> None:
         self.connection = connection
         self._root_certificate = root_certificate
         self._fallback_token = fallback_token
         self._clock = clock
         self._sleep = sleep
-        self.patience = _patience_from_environment() if patience is None else patience
+        self.outage_timeout = _outage_timeout_from_environment() if outage_timeout is None else outage_timeout
         self._owner = os.getpid()
 
     @functools.cached_property
@@ -86,7 +87,7 @@ class Session:
         """The trial itself."""
         return TrialsServiceStub(self._channel)
 
-    def patiently(self, call: Callable[[], _T], *, purpose: str) -> _T:
+    def retry_during_outage(self, call: Callable[[], _T], *, purpose: str) -> _T:
         """Makes a call that may be repeated until the services answer.
 
         Args:
@@ -98,23 +99,23 @@ class Session:
 
         Raises:
             ForkedProcessError: This is a forked child.
-            UnavailableError: The services were away for longer than the patience.
+            UnavailableError: The services were away for longer than the outage timeout.
             UnauthenticatedError: The token was not renewed within that time.
         """
         self.check_process()
-        start = self._clock.monotonic()
-        pause = _FIRST_PAUSE
-        while True:
-            try:
-                return call()
-            except (UnavailableError, UnauthenticatedError) as failure:
-                # A token expires only while the supervisor cannot renew it: that too is an outage.
-                waited = self._clock.monotonic() - start
-                if waited + pause > self.patience:
-                    raise
-                _log.warning("%s waits for the services (%.0f s so far): %s", purpose, waited, failure)
-                self._sleep(pause)
-                pause = min(pause * 2, _LONGEST_PAUSE)
+
+        def log(waited: float, failure: Exception) -> None:
+            _log.warning("%s waits for the services (%.0f s so far): %s", purpose, waited, failure)
+
+        # A token expires only while the supervisor cannot renew it: that too is an outage.
+        return retry_during_outage(
+            call,
+            outage_timeout=self.outage_timeout,
+            backoff=Backoff(first=_FIRST_PAUSE, longest=_LONGEST_PAUSE, clock=self._clock),
+            retried=(UnavailableError, UnauthenticatedError),
+            on_retry=log,
+            sleep=self._sleep,
+        )
 
     def check_process(self) -> None:
         """Fails in a forked child, where even a new channel can hang.
@@ -157,5 +158,5 @@ def _freeze_gc_in_forked_children() -> None:
     os.register_at_fork(after_in_child=gc.freeze)
 
 
-def _patience_from_environment() -> float:
-    return float(os.environ.get(PATIENCE_VARIABLE) or DEFAULT_PATIENCE)
+def _outage_timeout_from_environment() -> float:
+    return float(os.environ.get(OUTAGE_TIMEOUT_VARIABLE) or DEFAULT_OUTAGE_TIMEOUT)

@@ -64,7 +64,7 @@ class RemoteTrialRecord:
         """Best value of the searcher's metric in the whole experiment, this process's reports included."""
         self._flush()
         request = metrics.GetBestValidationRequest(experiment_id=self._session.connection.experiment_id)
-        response = self._session.patiently(
+        response = self._session.retry_during_outage(
             lambda: self._session.metrics.GetBestValidation(request), purpose="asking for the best validation"
         )
         return response.experiment_best.value if response.HasField("experiment_best") else None
@@ -73,7 +73,7 @@ class RemoteTrialRecord:
         """Steps of the newest validation of this trial, of earlier runs too."""
         self._flush()
         request = metrics.ListSummariesRequest(trial_ids=[self._trial_id], group="validation")
-        response = self._session.patiently(
+        response = self._session.retry_during_outage(
             lambda: self._session.metrics.ListSummaries(request), purpose="asking for the last validation"
         )
         return max((summary.last_steps for summary in response.summaries), default=None)
@@ -83,7 +83,7 @@ class RemoteTrialRecord:
         request = searcher.ReportProgressRequest(
             trial_id=self._trial_id, run=self._run, progress=progress * self._length
         )
-        self._session.patiently(
+        self._session.retry_during_outage(
             lambda: self._session.searcher.ReportProgress(request), purpose="reporting progress"
         )
 
@@ -103,7 +103,7 @@ class RemoteTrialRecord:
         return self._exchange_metadata(trials.SetTrialStatusRequest(trial_id=self._trial_id, run=self._run))
 
     def _exchange_metadata(self, request: trials.SetTrialStatusRequest) -> dict[str, Any]:
-        response = self._session.patiently(
+        response = self._session.retry_during_outage(
             lambda: self._session.trials.SetTrialStatus(request), purpose="exchanging metadata"
         )
         if not response.HasField("metadata"):

@@ -36,7 +36,7 @@ from resolute.runtime.connection import Connection
 from resolute.runtime.offline_run import OfflineRun
 from resolute.spool.delivery.requests import RunIdentity
 
-_PATIENCE = 3600.0
+_OUTAGE_TIMEOUT = 3600.0
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def _begin_with(
         root_certificate="" if certificate is None else certificate.decode(),
         identity=_identity(begun),
         trainer={} if trainer is None else trainer.to_json(),
-        patience=_PATIENCE,
+        patience=_OUTAGE_TIMEOUT,
     ).write(files)
     return _Begun(info, run.directory), ScriptExit(files, _start_sidecar(files))
 

@@ -75,7 +75,7 @@ class ScriptExit:
         run: The run's directory.
         companion: The process that sends.
         clock: Tells when the end came.
-        patience: Seconds to wait for the companion.
+        timeout: Seconds to wait for the companion.
     """
 
     def __init__(
@@ -84,12 +84,12 @@ class ScriptExit:
         companion: subprocess.Popen[bytes],
         *,
         clock: Clock = SYSTEM_CLOCK,
-        patience: float = DRAIN_SECONDS,
+        timeout: float = DRAIN_SECONDS,
     ) -> None:
         self._run = run
         self._sidecar = companion
         self._clock = clock
-        self._patience = patience
+        self._timeout = timeout
         self.hook = ExitHook()
         self._done = False
 
@@ -107,7 +107,7 @@ class ScriptExit:
         )
         record.write(self._run.exit_file)
         try:
-            code = self._sidecar.wait(self._patience)
+            code = self._sidecar.wait(self._timeout)
         except subprocess.TimeoutExpired:
             _log.warning(
                 "not everything that was reported has arrived; process %d goes on sending it, and "

@@ -1,7 +1,7 @@
 """The process beside a run outside of the cluster: it sends what the run records, and says that it goes on.
 
 Run as ``python -m resolute.core.unmanaged.sidecar DIRECTORY``. It ends once the script has ended and
-everything has arrived. What has not arrived after its patience stays, for ``resolute sync``.
+everything has arrived. What has not arrived within its timeout stays, for ``resolute sync``.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class SidecarConfig:
     trainer: dict[str, Any]
     """The script's process."""
     patience: float
-    """Seconds to go on after the script has ended."""
+    """Seconds to go on after the script has ended. The name is a key of the file."""
 
     def write(self, run: RunDirectory) -> None:
         """Leaves the order for the companion."""
@@ -83,8 +83,8 @@ class Sidecar:
         identity: Whose reports and lines they are.
         trials: The cluster.
         shipping: Sends them.
-        patience: Seconds to go on after the script has ended.
-        clock: Measures heartbeats and patience.
+        outage_timeout: Seconds to go on after the script has ended.
+        clock: Measures heartbeats and the timeout.
         wait: Waits some seconds.
     """
 
@@ -96,7 +96,7 @@ class Sidecar:
         identity: RunIdentity,
         trials: Trials,
         shipping: SpoolShipper,
-        patience: float,
+        outage_timeout: float,
         clock: Clock = SYSTEM_CLOCK,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -107,7 +107,7 @@ class Sidecar:
         self._identity = identity
         self._trials = trials
         self._shipping = shipping
-        self._patience = patience
+        self._outage_timeout = outage_timeout
         self._clock = clock
         self._wait = wait
         self._heartbeat_at = clock.monotonic() + HEARTBEAT_SECONDS
@@ -123,7 +123,7 @@ class Sidecar:
             while not self._run.exit_file.exists() and self._trainer is not None and self._trainer.is_alive():
                 self._keep_alive()
                 self._wait(_POLL_SECONDS)
-            deadline = self._clock.monotonic() + self._patience
+            deadline = self._clock.monotonic() + self._outage_timeout
             return self._shipping.drain(give_up=lambda: self._should_give_up(deadline)) and self._report_exit(
                 deadline
             )
@@ -200,7 +200,7 @@ def main(directory: Path) -> int:
             shipping=session.stub(
                 lambda channel: SpoolShipper(channel, run.spool, identity, clock=SYSTEM_CLOCK)
             ),
-            patience=order.patience,
+            outage_timeout=order.patience,
         )
         done = companion.serve()
     if done and not list(refusals_of(run.spool)):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from resolute import errors
+from resolute.contracts.backoff import Backoff
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.contracts.spool_ack import AckFile
 from resolute.spool.delivery.pipeline import Batch, BatchPipeline
@@ -26,7 +27,7 @@ _MAX_BACKOFF = 5.0
 _PROBE_BYTES = 4 << 10
 STUCK_AFTER_FAILURES = 6
 """Consecutive failures after which the end of a run no longer waits for a spool."""
-_MAX_SOURCE_BACKOFF = 60.0
+_FIRST_SOURCE_BACKOFF, _MAX_SOURCE_BACKOFF = 0.2, 60.0
 _log = logging.getLogger("resolute.spool")
 
 
@@ -63,11 +64,11 @@ class SpoolSender:
         self._delivery = delivery
         self._clock = clock
         self._jitter = jitter
+        self._backoff = Backoff(first=_FIRST_BACKOFF, longest=_MAX_BACKOFF, jitter=jitter)
         self._pipeline = BatchPipeline(delivery)
         self._sources: dict[str, _Source] = {}
         self._finished: set[str] = set()
         self._batch = MAX_BATCH // 4
-        self._backoff = 0.0
         self._retry_at = 0.0
         self._logged_failure = ""
 
@@ -103,9 +104,7 @@ class SpoolSender:
         It is tried again even so, ever more seldom: a service that was mended takes it after all.
         """
         waiting = [source for source in self._sources.values() if source.waiting()]
-        return bool(waiting) and all(
-            source.consecutive_failures >= STUCK_AFTER_FAILURES for source in waiting
-        )
+        return bool(waiting) and all(source.backoff.failures >= STUCK_AFTER_FAILURES for source in waiting)
 
     @property
     def seconds_until_retry(self) -> float:
@@ -138,13 +137,16 @@ class SpoolSender:
             if path.stem in self._sources or path.stem in self._finished:
                 continue
             try:
-                source = _Source(path)
+                source = _Source(path, self._source_backoff())
                 source.reader.skip_to(offset=source.ack.offset)
             except errors.DataLossError as failure:
                 _log.error("%s; it is left as it is and not sent", failure)
                 self._finished.add(path.stem)
                 continue
             self._sources[path.stem] = source
+
+    def _source_backoff(self) -> Backoff:
+        return Backoff(first=_FIRST_SOURCE_BACKOFF, longest=_MAX_SOURCE_BACKOFF, jitter=self._jitter)
 
     def _send_next(self, source: _Source) -> bool:
         chunk = self._peek(source)
@@ -187,7 +189,7 @@ class SpoolSender:
             return False
         if answer.next_sequence <= chunk.first_sequence:
             raise errors.UnavailableError(f"the service took nothing of {source.name}")
-        source.consecutive_failures = 0
+        source.backoff.succeeded()
         self._adapt_batch_size(self._clock.monotonic() - begin, full=source.limit == 0)
         source.refuse([(refusal.sequence, refusal.message) for refusal in answer.refusals])
         source.advance(chunk, answer.next_sequence - chunk.first_sequence)
@@ -214,7 +216,7 @@ class SpoolSender:
         source.limit = 0
 
     def _adapt_batch_size(self, seconds: float, *, full: bool) -> None:
-        self._backoff = 0.0
+        self._backoff.succeeded()
         self._logged_failure = ""
         if seconds > _SLOW_SECONDS:
             self._batch = max(self._batch // 2, MIN_BATCH)
@@ -224,8 +226,7 @@ class SpoolSender:
     def _back_off(self, failure: errors.ResoluteError) -> None:
         if isinstance(failure, errors.DeadlineError):
             self._batch = max(self._batch // 2, MIN_BATCH)
-        self._backoff = min(self._backoff * 2, _MAX_BACKOFF) or _FIRST_BACKOFF
-        self._retry_at = self._clock.monotonic() + self._backoff * (0.5 + self._jitter())
+        self._retry_at = self._clock.monotonic() + self._backoff.failed()
         if type(failure).__name__ != self._logged_failure:
             self._logged_failure = type(failure).__name__
             _log.warning(
@@ -234,16 +235,14 @@ class SpoolSender:
 
     def _back_off_source(self, source: _Source, failure: Exception) -> None:
         """Leaves one spool alone for a while; with every defect in a row for longer."""
-        source.consecutive_failures += 1
-        pause = min(_FIRST_BACKOFF * 2.0 ** min(source.consecutive_failures, 20), _MAX_SOURCE_BACKOFF)
-        source.retry_at = self._clock.monotonic() + pause * (0.5 + self._jitter())
-        if source.consecutive_failures == 1:
+        source.retry_at = self._clock.monotonic() + source.backoff.failed()
+        if source.backoff.failures == 1:
             _log.warning("sending %s met a defect, it will be tried again", source.name, exc_info=failure)
-        elif source.consecutive_failures == STUCK_AFTER_FAILURES:
+        elif source.backoff.failures == STUCK_AFTER_FAILURES:
             _log.error(
                 "%s cannot be sent after %d attempts and stays where it is, it will be tried again: %s",
                 source.name,
-                source.consecutive_failures,
+                source.backoff.failures,
                 failure,
             )
 
@@ -265,6 +264,8 @@ class _Source:
     """One spool on its way."""
 
     path: Path
+    backoff: Backoff
+    """Failures in a row that no waiting cures."""
     name: str = field(init=False)
     reader: SpoolReader = field(init=False)
     ack: AckFile = field(init=False)
@@ -273,8 +274,6 @@ class _Source:
     limit: int = 0
     """Bytes of the next batch while a record is searched that the service does not take; else zero."""
     complete: bool = False
-    consecutive_failures: int = 0
-    """Failures in a row that no waiting cures."""
     retry_at: float = 0.0
     """When it is tried again after one."""
 

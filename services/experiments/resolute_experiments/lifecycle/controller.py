@@ -20,7 +20,7 @@ from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints_p
 from resolute.api.searcher.v1 import search_pb2, searcher_service_pb2
 from resolute.contracts.clock import Clock
 from resolute.errors import InvalidArgumentError, NotFoundError
-from resolute_experiments.backoff import Backoff
+from resolute_experiments.backoff import LoggedBackoff
 from resolute_experiments.clients import Clients
 from resolute_experiments.continuation.resume import resume_experiment
 from resolute_experiments.exits.log_policies import evaluate_log_policies
@@ -108,7 +108,7 @@ class ExperimentController:
             await asyncio.gather(follower, return_exceptions=True)
 
     async def _drive_forever(self) -> None:
-        backoff = Backoff(_log, "a step of an experiment failed", experiment=self._id)
+        backoff = LoggedBackoff(_log, "a step of an experiment failed", experiment=self._id)
         with self._notifier.subscribe(self._id) as changes:
             while not self._notifier.closed:
                 try:
@@ -341,7 +341,7 @@ class ExperimentController:
         )
 
     async def _follow_actions(self) -> None:
-        backoff = Backoff(_log, "the actions of a search cannot be followed", experiment=self._id)
+        backoff = LoggedBackoff(_log, "the actions of a search cannot be followed", experiment=self._id)
         with self._notifier.subscribe(self._id) as changes:
             while not self._notifier.closed:
                 try:
@@ -349,7 +349,7 @@ class ExperimentController:
                     if not experiment.search_created or await self._is_resuming():
                         await changes.wait(_TICK_SECONDS)
                         continue
-                    await self._follow(experiment.action_cursor)
+                    await self._follow(experiment.action_cursor, backoff)
                     if (await self._read()).state not in {ExperimentState.ACTIVE, ExperimentState.PAUSED}:
                         return
                 except Exception as failure:  # noqa: BLE001 - a defect, or a service that is away: it begins again
@@ -359,7 +359,7 @@ class ExperimentController:
         # What a search says before it goes on, it does not mean any more: that it has ended.
         return bool(await self._database.read(lambda c: continuations.pending(c, self._id)))
 
-    async def _follow(self, cursor: int) -> None:
+    async def _follow(self, cursor: int, backoff: LoggedBackoff) -> None:
         request = searcher_service_pb2.FollowActionsRequest(search_id=self._id, after_sequence=cursor)
         async for response in self._clients.searcher.FollowActions(request):
             batch = list(response.actions)
@@ -371,6 +371,8 @@ class ExperimentController:
             )
             await self._clients.searcher.AcknowledgeActions(acknowledged)
             self._notifier.notify(self._id, SCHEDULER_WAKEUP, SIGNAL_CHANGES)
+            # The searcher answers again: the next failure is a first one.
+            backoff.succeeded()
 
     async def _apply(self, batch: list[search_pb2.Action]) -> int:
         moment = self._moment()

@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection
 from resolute.contracts.clock import Clock
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.errors import NotFoundError
-from resolute_experiments.backoff import Backoff
+from resolute_experiments.backoff import LoggedBackoff
 from resolute_experiments.exits.recording import record_container_exit
 from resolute_experiments.moment import Moment
 from resolute_experiments.notifier import Notifier
@@ -170,7 +170,7 @@ class Fleet:
     async def run(self) -> None:
         """Watches the machines until the service stops."""
         watcher = asyncio.create_task(self._watch(), name="fleet-watch")
-        backoff = Backoff(_log, "a look at the machines failed")
+        backoff = LoggedBackoff(_log, "a look at the machines failed")
         try:
             with self._notifier.subscribe("fleet") as changes:
                 while not self._notifier.closed:

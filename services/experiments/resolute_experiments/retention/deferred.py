@@ -6,7 +6,7 @@ from functools import partial
 
 import structlog
 
-from resolute_experiments.backoff import Backoff
+from resolute_experiments.backoff import LoggedBackoff
 from resolute_experiments.clients import Clients
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.retention.garbage_collection import (
@@ -37,7 +37,7 @@ class DeferredRetention:
 
     async def run(self) -> None:
         """Looks for reports that have arrived until the service stops."""
-        backoff = Backoff(_log, "checkpoints that were left cannot be collected")
+        backoff = LoggedBackoff(_log, "checkpoints that were left cannot be collected")
         with self._core.notifier.subscribe("deferred-retention") as changes:
             while not self._core.notifier.closed:
                 pause = _LOOK_SECONDS

@@ -10,7 +10,7 @@ import structlog
 from sqlalchemy.engine import Connection
 
 from resolute.contracts.clock import Clock
-from resolute_experiments.backoff import Backoff
+from resolute_experiments.backoff import LoggedBackoff
 from resolute_experiments.moment import Moment
 from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES, Notifier
 from resolute_experiments.resources.fleet import Fleet
@@ -71,7 +71,7 @@ class Scheduler:
 
     async def run(self) -> None:
         """Schedules until the service stops."""
-        backoff = Backoff(_log, "a pass of the scheduler failed")
+        backoff = LoggedBackoff(_log, "a pass of the scheduler failed")
         with self._notifier.subscribe(SCHEDULER_WAKEUP) as changes:
             while not self._notifier.closed:
                 try:

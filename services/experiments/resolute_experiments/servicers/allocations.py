@@ -93,8 +93,8 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
 
         await self._core.database.write(announce)
         self._core.notifier.notify((allocation, "rendezvous"))
-        patience = min(context.time_remaining() or _RENDEZVOUS_LONGEST, _RENDEZVOUS_LONGEST)
-        deadline = self._core.clock.monotonic() + patience - _RENDEZVOUS_MARGIN
+        longest = min(context.time_remaining() or _RENDEZVOUS_LONGEST, _RENDEZVOUS_LONGEST)
+        deadline = self._core.clock.monotonic() + longest - _RENDEZVOUS_MARGIN
         with self._core.notifier.subscribe((allocation, "rendezvous")) as changes:
             while True:
                 present = await self._core.database.read(lambda c: runs.containers_of(c, allocation))

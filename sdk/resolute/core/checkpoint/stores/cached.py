@@ -49,7 +49,7 @@ class CachedStore:
         Raises:
             CheckpointNotFound: A file is not there.
             DataLossError: Files are not what was committed; it names each.
-            UnavailableError: The store was away for longer than the patience.
+            UnavailableError: The store was away for longer than the outage timeout.
         """
         wanted = list(paths)
         entries = {entry.path: entry for entry in expected if entry.digest}

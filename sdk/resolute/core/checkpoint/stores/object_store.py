@@ -28,11 +28,11 @@ from resolute.errors import InvalidArgumentError, NotFoundError
 from resolute.transfer.digests import PREFERRED, new_hash, written
 from resolute.transfer.disk import full_disk_errors
 from resolute.transfer.progress import Progress, count_attempt
-from resolute.transfer.retries import retry_while_unavailable
+from resolute.transfer.retries import retry_transfer
 from resolute.trial_errors import CheckpointNotFound
 
 _THREADS = 8
-_PATIENCE = 120.0
+_OUTAGE_TIMEOUT = 120.0
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
@@ -43,7 +43,7 @@ class ObjectStore:
     Args:
         objects: The objects of the bucket.
         prefix: Begins all names; without slashes around it.
-        patience: Seconds to wait for a store that is away or busy.
+        outage_timeout: Seconds to wait for a store that is away or busy.
         sleep: Waits some seconds.
         watch: Makes what counts the bytes of a transfer.
     """
@@ -56,13 +56,13 @@ class ObjectStore:
         objects: ObjectStoreClient,
         *,
         prefix: str = "",
-        patience: float = _PATIENCE,
+        outage_timeout: float = _OUTAGE_TIMEOUT,
         sleep: Callable[[float], None] = time.sleep,
         watch: ProgressFactory = log_progress,
     ) -> None:
         self._objects = objects
         self._prefix = f"{prefix}/" if prefix else ""
-        self._patience = patience
+        self._outage_timeout = outage_timeout
         self._sleep = sleep
         self._watch = watch
         self._large = threading.Semaphore(MAX_PARALLEL_LARGE_FILES)
@@ -78,7 +78,7 @@ class ObjectStore:
             FailedPreconditionError: The store refuses the files, or one changed while it was sent.
             InvalidArgumentError: The store would refuse or change a name; nothing was sent.
             QuotaError: The store is full.
-            UnavailableError: The store was away for longer than the patience.
+            UnavailableError: The store was away for longer than the outage timeout.
         """
         wanted = list(paths)
         sizes = {path: (source / path).stat().st_size for path in wanted if not path.endswith("/")}
@@ -114,7 +114,7 @@ class ObjectStore:
             CheckpointNotFound: A file is not there.
             DataLossError: Files are not what was committed; it names each.
             QuotaError: The disk of ``target`` is full.
-            UnavailableError: The store was away for longer than the patience.
+            UnavailableError: The store was away for longer than the outage timeout.
         """
         wanted = list(paths)
         make_directories(target, wanted)
@@ -190,7 +190,7 @@ class ObjectStore:
 
     def _with_retries(self, work: Callable[[_T], _R], subject: _T) -> _R:
         """Repeats work for as long as the store is away or busy."""
-        return retry_while_unavailable(partial(work, subject), patience=self._patience, sleep=self._sleep)
+        return retry_transfer(partial(work, subject), outage_timeout=self._outage_timeout, sleep=self._sleep)
 
     def _key(self, checkpoint_id: str, path: str) -> str:
         check_identifier(checkpoint_id)

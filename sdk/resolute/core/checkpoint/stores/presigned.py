@@ -26,13 +26,14 @@ from resolute.errors import UnavailableError
 from resolute.transfer.digests import PREFERRED, new_hash, written
 from resolute.transfer.disk import full_disk_errors
 from resolute.transfer.progress import Progress, count_attempt
-from resolute.transfer.retries import FIRST_PAUSE, retry_while_unavailable, retry_with_new_url
+from resolute.transfer.retries import new_backoff, retry_transfer, retry_with_new_url
 from resolute.transfer.transport import DEFAULT_TIMEOUT, ObjectMissingError, Transport, UrlRefusedError
 from resolute.trial_errors import CheckpointNotFound
 
 _THREADS = 8
 _BATCH_FILES = 250
 _BATCH_BYTES = 1 << 30
+_PART_RETRIES = 4
 _T = TypeVar("_T")
 
 
@@ -72,7 +73,7 @@ class PresignedStore:
 
     Args:
         signer: Gives URLs.
-        patience: Seconds to wait for a store that is away or busy.
+        outage_timeout: Seconds to wait for a store that is away or busy.
         reuse: Finds files of earlier checkpoints; None sends everything.
         sleep: Waits some seconds.
         watch: Makes what counts the bytes of a transfer.
@@ -83,7 +84,7 @@ class PresignedStore:
         self,
         signer: UrlSigner,
         *,
-        patience: float,
+        outage_timeout: float,
         reuse: Reuse | None = None,
         sleep: Callable[[float], None] = time.sleep,
         watch: ProgressFactory = log_progress,
@@ -91,7 +92,7 @@ class PresignedStore:
     ) -> None:
         self._signer = signer
         self._reuse = reuse
-        self._patience = patience
+        self._outage_timeout = outage_timeout
         self._sleep = sleep
         self._watch = watch
         self._timeout = timeout
@@ -104,7 +105,7 @@ class PresignedStore:
         """Sends files; they are safe in the store once this returns.
 
         Raises:
-            UnavailableError: The store was away for longer than the patience.
+            UnavailableError: The store was away for longer than the outage timeout.
             FailedPreconditionError: The store refuses the files, or a file changed while it was sent.
             QuotaError: The store is full.
         """
@@ -144,7 +145,7 @@ class PresignedStore:
             CheckpointNotFound: A file is not there.
             DataLossError: Files are not what was committed; it names each.
             QuotaError: The disk of ``target`` is full.
-            UnavailableError: The store was away for longer than the patience.
+            UnavailableError: The store was away for longer than the outage timeout.
         """
         wanted = list(paths)
         make_directories(target, wanted)
@@ -176,7 +177,9 @@ class PresignedStore:
         self._signer.delete(checkpoint_id)
 
     def _with_retries(self, work: Callable[..., FileEntry], *arguments: object) -> FileEntry:
-        return retry_while_unavailable(partial(work, *arguments), patience=self._patience, sleep=self._sleep)
+        return retry_transfer(
+            partial(work, *arguments), outage_timeout=self._outage_timeout, sleep=self._sleep
+        )
 
 
 @final
@@ -265,16 +268,15 @@ class _FileUploader:
 
 def _put_part(transport: Transport, url: str, data: bytes, headers: Mapping[str, str]) -> Callable[[], str]:
     def put() -> str:
-        pause = FIRST_PAUSE
+        backoff = new_backoff()
         while True:
             try:
                 return transport.put(url, data, size=len(data), headers=headers)
             except UnavailableError:
                 # A short outage costs one part again, a long one the file.
-                if pause > 1.0:
+                if backoff.failures == _PART_RETRIES:
                     raise
-            time.sleep(pause)
-            pause *= 2
+            time.sleep(backoff.failed())
 
     return put
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import structlog
 
+from resolute.contracts.backoff import Backoff
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute_experiments.resources.local.container import LocalContainer, containers_in
@@ -35,17 +36,17 @@ class LocalResourceManager:
     Args:
         runs: Where run directories lie: ``<allocation>/<container rank>``.
         slots: Number of slots; None to count GPUs, or else cores.
-        lease_patience: Seconds that a run goes on while no service answers.
+        outage_timeout: Seconds that a run goes on while no service answers.
         nodes: As how many machines this one appears, each with a share of the slots and a loopback address of
             its own: trials across several machines can be tried on one.
     """
 
     def __init__(
-        self, runs: Path, *, slots: int | None = None, lease_patience: float = 3600.0, nodes: int = 1
+        self, runs: Path, *, slots: int | None = None, outage_timeout: float = 3600.0, nodes: int = 1
     ) -> None:
         self._runs = runs
         self._slots = assign_to_nodes(detect_slots(slots), nodes)
-        self._lease_patience = lease_patience
+        self._outage_timeout = outage_timeout
         self._reports: asyncio.Queue[ContainerReport | None] = asyncio.Queue()
         self._watchers: dict[str, asyncio.Task[None]] = {}
         self._cleaners: dict[str, asyncio.Task[None]] = {}
@@ -83,7 +84,7 @@ class LocalResourceManager:
             agent_id=socket.gethostname() if not node else f"{socket.gethostname()}-{node}",
             bind_address=f"127.0.0.{1 + node}",
             python=sys.executable,
-            lease_patience_seconds=self._lease_patience,
+            lease_patience_seconds=self._outage_timeout,
         )
 
     async def inspect(self, allocation_id: str) -> Sequence[ContainerReport]:
@@ -188,7 +189,7 @@ class LocalResourceManager:
 
     async def _until_delivered(self, container: LocalContainer, token: str) -> None:
         """Sends what a container left, again and again: a sender can be killed, or be another life's."""
-        pause = _FIRST_PAUSE_SECONDS
+        backoff = Backoff(first=_FIRST_PAUSE_SECONDS, longest=_LONGEST_PAUSE_SECONDS)
         while await asyncio.to_thread(container.undelivered):
             process = await asyncio.to_thread(container.upload_orphans, token)
             self._register_child(process)
@@ -198,8 +199,7 @@ class LocalResourceManager:
             if process.returncode == 0:
                 return
             _log.warning("a run's history still waits on disk", run=str(container.run.path))
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+            await asyncio.sleep(backoff.failed())
 
     def _start_task(
         self, tasks: dict[str, asyncio.Task[None]], name: str, work: Coroutine[None, None, None]

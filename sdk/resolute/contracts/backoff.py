@@ -1,0 +1,97 @@
+"""Repeating what fails: the pauses between attempts, and calls that wait for an outage to end."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from typing import TypeVar, final
+
+from resolute.contracts.clock import SYSTEM_CLOCK, Clock
+from resolute.errors import UnavailableError
+
+_MAX_DOUBLINGS = 64
+_T = TypeVar("_T")
+
+
+@final
+class Backoff:
+    """Pauses that double with each failure in a row, up to a limit, and begin anew after a success.
+
+    Each pause is multiplied by a random number between 0.5 and 1.5, so that many clients that failed together
+    do not come back together. Not safe to use from several threads.
+
+    Args:
+        first: Seconds of the first pause, before jitter.
+        longest: Seconds up to which pauses grow, before jitter.
+        jitter: Gives numbers in [0, 1).
+        clock: Measures how long the failures have gone on.
+    """
+
+    def __init__(
+        self,
+        *,
+        first: float = 0.2,
+        longest: float = 10.0,
+        jitter: Callable[[], float] = random.random,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self._first = first
+        self._longest = longest
+        self._jitter = jitter
+        self._clock = clock
+        self._failing_since: float | None = None
+        self.failures = 0
+        """Failures since the last success."""
+
+    @property
+    def failing_seconds(self) -> float:
+        """Seconds since the first failure after the last success; zero after a success."""
+        return 0.0 if self._failing_since is None else self._clock.monotonic() - self._failing_since
+
+    def failed(self) -> float:
+        """Counts a failure, and returns the seconds to wait before the next attempt."""
+        if self._failing_since is None:
+            self._failing_since = self._clock.monotonic()
+        pause = min(self._first * 2.0 ** min(self.failures, _MAX_DOUBLINGS), self._longest)
+        self.failures += 1
+        return pause * (0.5 + self._jitter())
+
+    def succeeded(self) -> None:
+        """Begins anew: the next failure is a first one."""
+        self._failing_since = None
+        self.failures = 0
+
+
+def retry_during_outage(
+    call: Callable[[], _T],
+    *,
+    outage_timeout: float,
+    backoff: Backoff,
+    retried: tuple[type[Exception], ...] = (UnavailableError,),
+    on_retry: Callable[[float, Exception], object] = lambda _seconds, _failure: None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> _T:
+    """Repeats a call until it is answered.
+
+    Args:
+        call: Makes the call once; it must be safe to repeat.
+        outage_timeout: Seconds to go on trying, from the first failure on.
+        backoff: Gives the pauses.
+        retried: Errors that may pass.
+        on_retry: Is told of each failure before the pause, with the seconds since the first one.
+        sleep: Waits some seconds.
+
+    Raises:
+        UnavailableError: The outage lasted longer than the timeout; likewise the other errors of ``retried``.
+    """
+    while True:
+        try:
+            return call()
+        except retried as failure:
+            pause = backoff.failed()
+            waited = backoff.failing_seconds
+            if waited + pause > outage_timeout:
+                raise
+            on_retry(waited, failure)
+        sleep(pause)
