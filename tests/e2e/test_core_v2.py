@@ -262,7 +262,7 @@ def test_a_person_who_ends_a_run_asks_its_script_to_stop(cluster: EmbeddedCluste
                 ExitRecord(exit_code=0, end_time=clock.time()).write(run.exit_file)
             clock.advance(25.0)
 
-        companion = Sidecar(
+        sidecar = Sidecar(
             run,
             trainer=ProcessIdentity.of(os.getpid()),
             identity=identity,
@@ -272,7 +272,7 @@ def test_a_person_who_ends_a_run_asks_its_script_to_stop(cluster: EmbeddedCluste
             clock=clock,
             wait=wait,
         )
-        assert companion.serve()
+        assert sidecar.serve()
         # A heartbeat a minute: three looks without news, then the one that has it.
         assert turns == [False, False, False, True]
         assert services.trials.get(begun.trial.uuid).state is TrialState.CANCELED

@@ -1,7 +1,7 @@
 """A run outside of a cluster, as a directory.
 
 ``run.json`` says what it is, ``spool/`` holds its reports and lines, ``exit.json`` how it ended. Whoever
-records it writes. Its companion sends while it goes on, or ``resolute sync`` later, any number of times.
+records it writes. Its sidecar sends while it goes on, or ``resolute sync`` later, any number of times.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import pytest
 from resolute.core.tensorboard import AutoTensorboard, ManualTensorboard
 from resolute.core.tensorboard.event_thread import EventThread
 from resolute.core.tensorboard.events import EventFile, SpoolTail
-from resolute.core.tensorboard.file_copier import Copies
+from resolute.core.tensorboard.file_copier import FileCopier
 from resolute.spool.report_writer import ReportWriter
 
 tensorboard = pytest.importorskip("tensorboard")
@@ -35,9 +35,9 @@ def test_every_reported_number_becomes_an_event(tmp_path: Path) -> None:
     spool.mkdir()
     writer = ReportWriter(spool, segment_bytes=400)
     path = tmp_path / "local"
-    copies = Copies(target)
-    thread = EventThread(SpoolTail(spool, writer.pattern), EventFile(path), copy=lambda: copies.copy(path))
-    auto = AutoTensorboard(path, copies, events=thread)
+    copier = FileCopier(target)
+    thread = EventThread(SpoolTail(spool, writer.pattern), EventFile(path), copy=lambda: copier.copy(path))
+    auto = AutoTensorboard(path, copier, events=thread)
     auto.start()
     for step in range(20):
         writer.report(
@@ -58,7 +58,7 @@ def test_without_reports_there_is_no_event_file(tmp_path: Path) -> None:
     spool.mkdir()
     writer = ReportWriter(spool)
     events = EventThread(SpoolTail(spool, writer.pattern), EventFile(tmp_path / "local"), copy=lambda: None)
-    auto = AutoTensorboard(tmp_path / "local", Copies(tmp_path / "kept"), events=events)
+    auto = AutoTensorboard(tmp_path / "local", FileCopier(tmp_path / "kept"), events=events)
     auto.start()
     auto.close()
     assert not (tmp_path / "kept").exists()
@@ -66,7 +66,7 @@ def test_without_reports_there_is_no_event_file(tmp_path: Path) -> None:
 
 def test_files_of_the_script_are_copied_when_they_have_changed(tmp_path: Path) -> None:
     local, kept = tmp_path / "local", tmp_path / "kept"
-    manual = ManualTensorboard(local, Copies(kept), rank=2)
+    manual = ManualTensorboard(local, FileCopier(kept), rank=2)
     (manual.path / "sub").mkdir()
     (manual.path / "sub" / "events").write_text("one")
     (manual.path / "other").write_text("two")
@@ -87,7 +87,7 @@ def test_files_of_the_script_are_copied_when_they_have_changed(tmp_path: Path) -
 
 
 def test_in_auto_mode_there_is_nothing_to_ask_for(tmp_path: Path) -> None:
-    auto = AutoTensorboard(tmp_path, Copies(None), events=None)
+    auto = AutoTensorboard(tmp_path, FileCopier(None), events=None)
     with pytest.raises(RuntimeError, match=r"TensorboardMode\.MANUAL"):
         auto.upload(lambda _: True, lambda path, _: path)
 
@@ -99,5 +99,5 @@ def test_a_full_or_missing_destination_is_no_reason_to_stop(
     local = tmp_path / "local"
     local.mkdir()
     (local / "events").write_text("one")
-    Copies(tmp_path / "file" / "below").copy(local)
+    FileCopier(tmp_path / "file" / "below").copy(local)
     assert "was not copied" in caplog.text

@@ -35,7 +35,7 @@ from resolute.core.system_metrics import MachineSampler
 from resolute.core.tensorboard import AutoTensorboard, ManualTensorboard, Tensorboard, TensorboardMode
 from resolute.core.tensorboard.event_thread import EventThread
 from resolute.core.tensorboard.events import EventFile, SpoolTail
-from resolute.core.tensorboard.file_copier import Copies
+from resolute.core.tensorboard.file_copier import FileCopier
 from resolute.errors import FailedPreconditionError
 from resolute.info import ClusterInfo
 from resolute.runtime.connection import Connection
@@ -163,14 +163,14 @@ def _tensorboard(
     mode: TensorboardMode,
 ) -> Tensorboard:
     path = Path(tempfile.gettempdir()) / f"tensorboard-{info.allocation_id}-{distributed.rank}"
-    copies = Copies(_tensorboard_destination(info, storage))
+    copier = FileCopier(_tensorboard_destination(info, storage))
     if TensorboardMode(mode) is TensorboardMode.MANUAL:
-        return ManualTensorboard(path, copies, rank=distributed.rank)
+        return ManualTensorboard(path, copier, rank=distributed.rank)
     events = None
     if distributed.rank == 0 and importlib.util.find_spec("tensorboard") is not None:
         tail = SpoolTail(reports.path.parent, reports.pattern)
-        events = EventThread(tail, EventFile(path), copy=lambda: copies.copy(path))
-    return AutoTensorboard(path, copies, events=events)
+        events = EventThread(tail, EventFile(path), copy=lambda: copier.copy(path))
+    return AutoTensorboard(path, copier, events=events)
 
 
 def _tensorboard_destination(info: ClusterInfo, storage: Storage) -> Path | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 _log = logging.getLogger("resolute.core")
 
 
-class Copies:
+class FileCopier:
     """Remembers what was copied, so that each file goes again only when it has changed.
 
     Args:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from resolute.core.tensorboard.event_thread import EventThread
-from resolute.core.tensorboard.file_copier import Copies
+from resolute.core.tensorboard.file_copier import FileCopier
 
 PathSelector = Callable[[Path], bool]
 """Says of a file whether it is copied."""
@@ -87,13 +87,13 @@ class ManualTensorboard:
 
     Args:
         path: Directory to write to.
-        copies: Copies files to where the experiment keeps them.
+        copier: Copies files to where the experiment keeps them.
         rank: Rank of this process.
     """
 
-    def __init__(self, path: Path, copies: Copies, *, rank: int) -> None:
+    def __init__(self, path: Path, copier: FileCopier, *, rank: int) -> None:
         self._path = path
-        self._copies = copies
+        self._copier = copier
         self._rank = rank
 
     @property
@@ -107,7 +107,7 @@ class ManualTensorboard:
 
     def upload(self, selector: PathSelector, mangler: Mangler) -> None:
         """Copies the selected files that have changed."""
-        self._copies.copy(self.path, select=selector, rename=lambda relative: mangler(relative, self._rank))
+        self._copier.copy(self.path, select=selector, rename=lambda relative: mangler(relative, self._rank))
 
     def sync(self) -> None:
         """Nothing: the script decides."""
@@ -121,14 +121,14 @@ class AutoTensorboard:
 
     Args:
         path: Directory to write to. The script may write files of its own there.
-        copies: Copies files to where the experiment keeps them.
+        copier: Copies files to where the experiment keeps them.
         events: Turns reports into events; None where TensorBoard is not installed, and on ranks but the
             chief's.
     """
 
-    def __init__(self, path: Path, copies: Copies, *, events: EventThread | None) -> None:
+    def __init__(self, path: Path, copier: FileCopier, *, events: EventThread | None) -> None:
         self._path = path
-        self._copies = copies
+        self._copier = copier
         self._events = events
 
     @property
@@ -155,7 +155,7 @@ class AutoTensorboard:
 
     def sync(self) -> None:
         """Copies what has changed."""
-        self._copies.copy(self.path)
+        self._copier.copy(self.path)
 
     def close(self) -> None:
         """Turns the last reports into events and copies what has changed."""

@@ -1,4 +1,4 @@
-"""Finds out how a script ends, and lets its companion finish."""
+"""Finds out how a script ends, and lets its sidecar finish."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord
 
 DRAIN_SECONDS = 60.0
-"""How long the end of a script waits until its reports have arrived; its companion then goes on alone."""
+"""How long the end of a script waits until its reports have arrived; its sidecar then goes on alone."""
 _log = logging.getLogger("resolute.core")
 
 
@@ -73,21 +73,21 @@ class ScriptExit:
 
     Args:
         run: The run's directory.
-        companion: The process that sends.
+        sidecar: The process that sends.
         clock: Tells when the end came.
-        timeout: Seconds to wait for the companion.
+        timeout: Seconds to wait for the sidecar.
     """
 
     def __init__(
         self,
         run: RunDirectory,
-        companion: subprocess.Popen[bytes],
+        sidecar: subprocess.Popen[bytes],
         *,
         clock: Clock = SYSTEM_CLOCK,
         timeout: float = DRAIN_SECONDS,
     ) -> None:
         self._run = run
-        self._sidecar = companion
+        self._sidecar = sidecar
         self._clock = clock
         self._timeout = timeout
         self.hook = ExitHook()

@@ -40,7 +40,7 @@ _log = logging.getLogger("resolute.companion")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SidecarConfig:
-    """What a companion is to do, in a file of the run's directory."""
+    """What a sidecar is to do, in a file of the run's directory."""
 
     address: str
     """``host:port`` of the services."""
@@ -54,7 +54,7 @@ class SidecarConfig:
     """Seconds to go on after the script has ended. The name is a key of the file."""
 
     def write(self, run: RunDirectory) -> None:
-        """Leaves the order for the companion."""
+        """Leaves the order for the sidecar."""
         write_json(_config_file(run), asdict(self))
 
     @classmethod
@@ -192,7 +192,7 @@ def main(directory: Path) -> int:
         root_certificate=order.root_certificate.encode() or None,
     )
     with Session(endpoint) as session:
-        companion = Sidecar(
+        sidecar = Sidecar(
             run,
             trainer=ProcessIdentity.from_json(order.trainer),
             identity=identity,
@@ -202,7 +202,7 @@ def main(directory: Path) -> int:
             ),
             outage_timeout=order.patience,
         )
-        done = companion.serve()
+        done = sidecar.serve()
     if done and not list(refusals_of(run.spool)):
         shutil.rmtree(directory, ignore_errors=True)
     lock.release()

@@ -2,3 +2,8 @@
 
 Its device, mixed precision, and the exchange of gradients with other ranks by torch.distributed or Horovod.
 """
+
+from resolute.pytorch.backends.gradient_exchange import DistributedModel
+
+# Whole models that were pickled before 0.1.0 name their class in this module.
+__all__ = ["DistributedModel"]

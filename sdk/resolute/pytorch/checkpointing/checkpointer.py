@@ -1,4 +1,4 @@
-"""Checkpoints of a trial: how they are made, and how they are taken up again."""
+"""Saves the checkpoints of a trial and restores them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class CheckpointContents(Protocol):
         """Takes up what was written; the position in training only if the trial goes on where it was."""
 
 
-class Checkpoints:
+class Checkpointer:
     """Makes and loads the checkpoints of one trial.
 
     Args:

@@ -8,8 +8,8 @@ from typing import Any
 from resolute.pytorch.deepspeed.context import DeepSpeedTrialContext
 from resolute.pytorch.deepspeed.trial import DeepSpeedTrial
 from resolute.pytorch.metrics.aggregation import Metrics, TrainingMetrics
-from resolute.pytorch.training.batches import Batches
-from resolute.pytorch.training.validation import reduced
+from resolute.pytorch.training.batches import RepeatingLoader
+from resolute.pytorch.training.validation import evaluate_and_reduce
 from resolute.pytorch.trial.callbacks import Callbacks
 
 _NOTHING: dict[str, Any] = {}
@@ -35,7 +35,7 @@ class EngineBatchTrainer:
         metrics: TrainingMetrics,
     ) -> None:
         self._trial = trial
-        self._batches = None if loader is None else Batches(loader)
+        self._batches = None if loader is None else RepeatingLoader(loader)
         self._metrics = metrics
         self._reports = context._mpu.should_report_metrics
         self._calls = context._calls_per_batch
@@ -92,7 +92,7 @@ class EngineEvaluator:
 
     def evaluate(self) -> Metrics:
         """Returns means over batches and ranks; every rank calls."""
-        return reduced(self._each(), self._context, callbacks=self._callbacks)
+        return evaluate_and_reduce(self._each(), self._context, callbacks=self._callbacks)
 
     def _each(self) -> Iterator[Any]:
         batches = None if self._loader is None else iter(self._loader)

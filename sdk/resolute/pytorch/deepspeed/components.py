@@ -45,21 +45,21 @@ class EngineComponentFactory:
         self._trial = trial
         self._context = context
 
-    def callbacks(self) -> Mapping[str, PyTorchCallback]:
+    def make_callbacks(self) -> Mapping[str, PyTorchCallback]:
         """The trial's own."""
         return self._trial.build_callbacks()
 
-    def metrics(self) -> TrainingMetrics:
+    def make_metrics(self) -> TrainingMetrics:
         """Means over the ranks that report, unless the config wants the chief's."""
         return TrainingMetrics(
             self._context.distributed.allgather, average=averages_training_metrics(self._context)
         )
 
-    def contents(self, callbacks: Callbacks, metrics: TrainingMetrics) -> CheckpointContents:
+    def make_contents(self, callbacks: Callbacks, metrics: TrainingMetrics) -> CheckpointContents:
         """Of every rank its part."""
         return EngineContents(self._trial, self._context, callbacks=callbacks, metrics=metrics)
 
-    def batches(self, metrics: TrainingMetrics) -> tuple[BatchTrainer, int]:
+    def make_batch_trainer(self, metrics: TrainingMetrics) -> tuple[BatchTrainer, int]:
         """The loader of this rank; an epoch has as many whole batches as the shortest loader of all ranks."""
         context = self._context
         micro_batches = context.num_micro_batches_per_slot
@@ -78,7 +78,7 @@ class EngineComponentFactory:
             )
         return EngineBatchTrainer(self._trial, context, loader=loader, metrics=metrics), length
 
-    def evaluation(self, callbacks: Callbacks, *, most: int | None) -> Callable[[], Metrics]:
+    def make_evaluation(self, callbacks: Callbacks, *, most: int | None) -> Callable[[], Metrics]:
         """As many batches on every rank as the shortest loader of all ranks has."""
         context = self._context
         loader = self._loader(self._trial.build_validation_data_loader, "build_validation_data_loader")
@@ -100,7 +100,7 @@ class EngineComponentFactory:
         )
         return evaluation.evaluate
 
-    def ready(self) -> None:
+    def on_ready(self) -> None:
         """DeepSpeed has given every rank the chief's weights."""
 
     def _loader(

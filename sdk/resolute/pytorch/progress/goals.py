@@ -17,56 +17,56 @@ class Goal:
 
     end: int
     """The step."""
-    progress: GoalListener
-    """Told how far the trial is."""
+    listener: GoalListener
+    """Is told how far training has come."""
 
 
 class GoalListener(Protocol):
-    """Who wants to hear how far a trial is. Only the chief tells."""
+    """Is told how far a trial has trained. Only the chief calls it."""
 
-    def reached(self, step: int) -> None:
+    def on_progress(self, step: int) -> None:
         """So many batches are trained."""
 
-    def completed(self, metric: Any) -> None:
+    def on_completed(self, metric: Any) -> None:
         """The goal is reached, and validated."""
 
 
 class NullListener:
-    """Nobody listens."""
+    """Ignores all progress."""
 
-    def reached(self, step: int) -> None:
+    def on_progress(self, step: int) -> None:
         """Does nothing."""
 
-    def completed(self, metric: Any) -> None:
+    def on_completed(self, metric: Any) -> None:
         """Does nothing."""
 
 
 class _FractionReporter:
-    """The platform hears which share of a known length is done."""
+    """Reports progress as a fraction of a known length."""
 
     def __init__(self, train: core.TrainContext, end: int) -> None:
         self._train = train
         self._end = end
 
-    def reached(self, step: int) -> None:
+    def on_progress(self, step: int) -> None:
         self._train.report_progress(min(step / self._end, 1.0))
 
-    def completed(self, metric: Any) -> None:
-        """Validation reports tell it."""
+    def on_completed(self, metric: Any) -> None:
+        """Does nothing: the metric arrives by a validation report."""
 
 
 class _OperationReporter:
-    """The search hears of its operation."""
+    """Reports progress and the metric to an operation of the search."""
 
     def __init__(self, operation: core.SearcherOperation, steps_per_unit: float) -> None:
         self._operation = operation
         self._steps_per_unit = steps_per_unit
 
-    def reached(self, step: int) -> None:
+    def on_progress(self, step: int) -> None:
         if not self._operation.completed:
             self._operation.report_progress(step / self._steps_per_unit)
 
-    def completed(self, metric: Any) -> None:
+    def on_completed(self, metric: Any) -> None:
         if not self._operation.completed:
             self._operation.report_completed(metric)
 
@@ -74,7 +74,7 @@ class _OperationReporter:
 class GoalSource(Protocol):
     """Gives one goal after another."""
 
-    def each(self, epoch_length: int) -> Iterator[Goal]:
+    def goals(self, epoch_length: int) -> Iterator[Goal]:
         """Yields goals; the next once the one before is completed.
 
         Args:
@@ -92,7 +92,7 @@ class LocalGoal:
     def __init__(self, length: TrainUnit) -> None:
         self._length = length
 
-    def each(self, epoch_length: int) -> Iterator[Goal]:
+    def goals(self, epoch_length: int) -> Iterator[Goal]:
         """Yields the one goal."""
         yield Goal(self._length.steps(epoch_length), NullListener())
 
@@ -107,7 +107,7 @@ class SingleBatchGoal:
     def __init__(self, initial_batch: Callable[[], int]) -> None:
         self._initial_batch = initial_batch
 
-    def each(self, epoch_length: int) -> Iterator[Goal]:
+    def goals(self, epoch_length: int) -> Iterator[Goal]:
         """Yields the one goal."""
         yield Goal(self._initial_batch() + 1, NullListener())
 
@@ -124,9 +124,9 @@ class FixedLengthGoal(LocalGoal):
         super().__init__(length)
         self._train = train
 
-    def each(self, epoch_length: int) -> Iterator[Goal]:
+    def goals(self, epoch_length: int) -> Iterator[Goal]:
         """Yields the one goal."""
-        for goal in super().each(epoch_length):
+        for goal in super().goals(epoch_length):
             yield Goal(goal.end, _FractionReporter(self._train, goal.end))
 
 
@@ -144,7 +144,7 @@ class SearchGoals:
         self._unit = unit
         self._global_batch_size = global_batch_size
 
-    def each(self, epoch_length: int) -> Iterator[Goal]:
+    def goals(self, epoch_length: int) -> Iterator[Goal]:
         """Yields a goal for each operation."""
         for operation in self._searcher.operations():
             end = self._steps(operation.length, epoch_length)

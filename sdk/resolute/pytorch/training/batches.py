@@ -11,7 +11,7 @@ from resolute.pytorch.trial.context import PyTorchTrialContext
 from resolute.pytorch.trial.definition import PyTorchTrial
 
 
-class Batches(Iterator[Any]):
+class RepeatingLoader(Iterator[Any]):
     """The batches of a loader, begun anew when it ends.
 
     Args:
@@ -62,7 +62,7 @@ class TrialBatchTrainer:
     ) -> None:
         self._trial = trial
         self._context = context
-        self._batches = Batches(loader)
+        self._batches = RepeatingLoader(loader)
         self._epoch_length = epoch_length
         self._metrics = metrics
 

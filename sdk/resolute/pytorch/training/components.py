@@ -24,23 +24,23 @@ from resolute.pytorch.trial.definition import PyTorchTrial
 class ComponentFactory(Protocol):
     """Makes what the training loop needs of one kind of trial. Every rank makes all of it, in this order."""
 
-    def callbacks(self) -> Mapping[str, PyTorchCallback]:
+    def make_callbacks(self) -> Mapping[str, PyTorchCallback]:
         """Returns the trial's callbacks by name."""
 
-    def metrics(self) -> TrainingMetrics:
+    def make_metrics(self) -> TrainingMetrics:
         """Returns what collects metrics of training."""
 
-    def contents(self, callbacks: Callbacks, metrics: TrainingMetrics) -> CheckpointContents:
+    def make_contents(self, callbacks: Callbacks, metrics: TrainingMetrics) -> CheckpointContents:
         """Returns what belongs to a checkpoint."""
 
-    def batches(self, metrics: TrainingMetrics) -> tuple[BatchTrainer, int]:
+    def make_batch_trainer(self, metrics: TrainingMetrics) -> tuple[BatchTrainer, int]:
         """Returns what trains a batch, and how many batches an epoch has; training begins at the initial one.
 
         Raises:
             RuntimeError: The training loader is empty, or of a wrong kind.
         """
 
-    def evaluation(self, callbacks: Callbacks, *, most: int | None) -> Callable[[], Metrics]:
+    def make_evaluation(self, callbacks: Callbacks, *, most: int | None) -> Callable[[], Metrics]:
         """Returns what evaluates.
 
         Args:
@@ -51,7 +51,7 @@ class ComponentFactory(Protocol):
             RuntimeError: The validation loader is of a wrong kind.
         """
 
-    def ready(self) -> None:
+    def on_ready(self) -> None:
         """Called when a checkpoint was loaded, or there is none."""
 
 
@@ -71,21 +71,21 @@ class TrialComponentFactory:
         self._trial = trial
         self._context = context
 
-    def callbacks(self) -> Mapping[str, PyTorchCallback]:
+    def make_callbacks(self) -> Mapping[str, PyTorchCallback]:
         """The trial's own."""
         return self._trial.build_callbacks()
 
-    def metrics(self) -> TrainingMetrics:
+    def make_metrics(self) -> TrainingMetrics:
         """Means over ranks, unless the config wants the chief's."""
         return TrainingMetrics(
             self._context.distributed.allgather, average=averages_training_metrics(self._context)
         )
 
-    def contents(self, callbacks: Callbacks, metrics: TrainingMetrics) -> CheckpointContents:
+    def make_contents(self, callbacks: Callbacks, metrics: TrainingMetrics) -> CheckpointContents:
         """Everything that was wrapped."""
         return TrialContents(self._context, callbacks=callbacks, metrics=metrics)
 
-    def batches(self, metrics: TrainingMetrics) -> tuple[BatchTrainer, int]:
+    def make_batch_trainer(self, metrics: TrainingMetrics) -> tuple[BatchTrainer, int]:
         """The loader of this rank; an epoch has as many batches as the chief's."""
         context, dist = self._context, self._context.distributed
         built: Any = self._trial.build_training_data_loader()
@@ -112,14 +112,14 @@ class TrialComponentFactory:
         )
         return batches, epoch_length
 
-    def evaluation(self, callbacks: Callbacks, *, most: int | None) -> Callable[[], Metrics]:
+    def make_evaluation(self, callbacks: Callbacks, *, most: int | None) -> Callable[[], Metrics]:
         """By batches of this rank's shard, or of all data on the chief."""
         evaluation = TrialEvaluator(
             self._trial, self._context, callbacks=callbacks, loader=self._validation_loader(), batches=most
         )
         return evaluation.evaluate
 
-    def ready(self) -> None:
+    def on_ready(self) -> None:
         """Every rank begins with the chief's state."""
         self._context._backend.broadcast_state(self._context.models, self._context.optimizers)
 

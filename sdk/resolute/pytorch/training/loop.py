@@ -5,13 +5,13 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from resolute.pytorch.checkpointing.checkpointer import Checkpoints
+from resolute.pytorch.checkpointing.checkpointer import Checkpointer
 from resolute.pytorch.progress.counters import Intervals, Progress
 from resolute.pytorch.progress.goals import Goal, GoalSource
 from resolute.pytorch.progress.search_metric import SearcherMetric
 from resolute.pytorch.progress.stopping import StopCoordinator
 from resolute.pytorch.training.display import Display
-from resolute.pytorch.training.reports import Reports
+from resolute.pytorch.training.reports import MetricReporter
 from resolute.pytorch.training.segment import SegmentTrainer
 from resolute.pytorch.training.validation import Validator
 from resolute.pytorch.trial.base_context import TrialContext
@@ -35,8 +35,8 @@ class LoopComponents:
     callbacks: Callbacks
     segments: SegmentTrainer
     validator: Validator
-    reports: Reports
-    checkpoints: Checkpoints
+    reports: MetricReporter
+    checkpoints: Checkpointer
     stopping: StopCoordinator
     display: Display
 
@@ -70,7 +70,7 @@ class TrainingLoop:
         self._validate_first = validate_first
         self._metric = SearcherMetric.of(parts.context._core)
 
-    def run(self, goals: GoalSource) -> None:
+    def run(self, source: GoalSource) -> None:
         """Trains until there is no goal left, or until it must stop; either way a checkpoint is left behind.
 
         Each goal ends with one too: a run that fails on its way to the next begins there, and nowhere before.
@@ -80,7 +80,7 @@ class TrainingLoop:
         """
         progress, train = self._progress, self._parts.context._core.train
         try:
-            for goal in goals.each(progress.epoch_length):
+            for goal in source.goals(progress.epoch_length):
                 train.set_status("training")
                 should_continue = self._train_to_goal(goal)
                 self._save_if_changed()
@@ -109,9 +109,9 @@ class TrainingLoop:
     def _run_boundary_tasks(self, goal: Goal) -> bool:
         """Report, validate, checkpoint, agree; returns whether to go on."""
         progress, intervals = self._progress, self._intervals
-        self._parts.reports.training(progress)
+        self._parts.reports.report_training(progress)
         if self._is_chief:
-            goal.progress.reached(progress.step)
+            goal.listener.on_progress(progress.step)
         if progress.step >= goal.end or intervals.is_due(intervals.validate, progress):
             self._validate(goal, completes=progress.step >= goal.end)
         if intervals.is_due(intervals.checkpoint, progress):
@@ -139,10 +139,10 @@ class TrainingLoop:
             value = self._metric.pick(metrics) if self._metric is not None else None
             if self._metric is not None and value is not None and self._policy is CheckpointPolicy.BEST:
                 best = self._metric.improves(value, train.get_experiment_best_validation())
-            parts.reports.validation(metrics, progress)
+            parts.reports.report_validation(metrics, progress)
             parts.display.validation(metrics, progress)
             if completes:
-                goal.progress.completed(value)
+                goal.listener.on_completed(value)
         if self._policy is CheckpointPolicy.BEST:
             best = parts.context.distributed.broadcast(best)
         if best or self._policy is CheckpointPolicy.ALL:
@@ -152,7 +152,7 @@ class TrainingLoop:
     def _stop_between_boundaries(self) -> None:
         """Leaves metrics that are not due yet to the checkpoint; where that cannot be, reports them now."""
         if self._parts.context.function_reducer_values() is None:
-            self._parts.reports.training(self._progress)
+            self._parts.reports.report_training(self._progress)
 
     def _save_if_changed(self) -> None:
         if self._progress.saved != self._progress.step:

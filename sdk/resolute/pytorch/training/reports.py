@@ -15,7 +15,7 @@ from resolute.pytorch.trial.base_context import TrialContext
 from resolute.pytorch.trial.callbacks import Callbacks
 
 
-class Reports:
+class MetricReporter:
     """Reports metrics.
 
     Args:
@@ -42,7 +42,7 @@ class Reports:
         self._count_progress = count_progress
         self._events: EventFile | None = None
 
-    def training(self, progress: Progress) -> None:
+    def report_training(self, progress: Progress) -> None:
         """Reports training since the last report, if there was any; every rank calls."""
         if not self._metrics.batches:
             return
@@ -61,7 +61,7 @@ class Reports:
         for callback in self._callbacks:
             callback.on_training_workload_end(averages, batches)
 
-    def validation(self, metrics: Metrics, progress: Progress) -> None:
+    def report_validation(self, metrics: Metrics, progress: Progress) -> None:
         """Reports a validation; only the chief calls."""
         self._core.train.report_validation_metrics(
             steps_completed=progress.step, metrics=self._counted(metrics, progress)

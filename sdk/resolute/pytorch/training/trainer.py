@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from resolute.pytorch.checkpointing.checkpointer import Checkpoints, open_checkpoint
+from resolute.pytorch.checkpointing.checkpointer import Checkpointer, open_checkpoint
 from resolute.pytorch.progress.counters import Intervals, Progress
 from resolute.pytorch.progress.goals import (
     FixedLengthGoal,
@@ -24,7 +24,7 @@ from resolute.pytorch.progress.units import NEVER, Batch, TrainUnit
 from resolute.pytorch.training.components import ComponentFactory, TrialComponentFactory
 from resolute.pytorch.training.display import choose_display
 from resolute.pytorch.training.loop import CheckpointPolicy, LoopComponents, TrainingLoop
-from resolute.pytorch.training.reports import Reports
+from resolute.pytorch.training.reports import MetricReporter
 from resolute.pytorch.training.segment import SegmentTrainer
 from resolute.pytorch.training.validation import Validator
 from resolute.pytorch.trial.base_context import TrialContext
@@ -63,12 +63,12 @@ class Trainer:
     def __init__(self, trial: Any, context: PyTorchTrialContext) -> None:
         self._set_up(trial, context, TrialComponentFactory(adapt_trial(trial, context), context))
 
-    def _set_up(self, trial: Any, context: TrialContext, assembly: ComponentFactory) -> None:
+    def _set_up(self, trial: Any, context: TrialContext, components: ComponentFactory) -> None:
         """Remembers the trial, and how the parts that train its kind are made."""
         self._trial_class = type(trial)
         self._context = context
         self._core = context._core
-        self._components = assembly
+        self._components = components
         self._from_trainer = True
 
     def configure_profiler(
@@ -150,7 +150,7 @@ class Trainer:
         )
 
     def _run(self, request: _FitOptions) -> None:
-        callbacks = Callbacks(self._components.callbacks())
+        callbacks = Callbacks(self._components.make_callbacks())
         with contextlib.ExitStack() as stack:
             # The last checkpoint counts once fit() has ended, however it ends.
             stack.callback(self._core.checkpoint.wait)
@@ -163,10 +163,10 @@ class Trainer:
     @contextlib.contextmanager
     def _prepare_loop(self, request: _FitOptions, callbacks: Callbacks) -> Iterator[TrainingLoop]:
         """Builds loaders and parts, and loads the checkpoint."""
-        context, assembly = self._context, self._components
-        metrics = assembly.metrics()
-        saved = Checkpoints(
-            assembly.contents(callbacks, metrics),
+        context, components = self._context, self._components
+        metrics = components.make_metrics()
+        saved = Checkpointer(
+            components.make_contents(callbacks, metrics),
             trial_class=self._trial_class,
             context=context,
             callbacks=callbacks,
@@ -176,17 +176,17 @@ class Trainer:
             with open_checkpoint(context, request.latest_checkpoint) as directory:
                 for callback in callbacks:
                     callback.on_trial_startup(context.get_initial_batch(), request.latest_checkpoint)
-                batches, epoch_length = assembly.batches(metrics)
+                batches, epoch_length = components.make_batch_trainer(metrics)
                 stack.callback(batches.close)
                 progress = Progress(epoch_length, step=context.get_initial_batch())
                 context._epoch_length = epoch_length
-                evaluate = assembly.evaluation(callbacks, most=1 if request.test_mode else None)
+                evaluate = components.make_evaluation(callbacks, most=1 if request.test_mode else None)
                 context.reset_reducers()
                 if directory is not None:
                     saved.load(directory, progress)
-            assembly.ready()
+            components.on_ready()
             timed = is_time_driven(self._core)
-            reports = Reports(context, callbacks=callbacks, metrics=metrics, count_progress=timed)
+            reports = MetricReporter(context, callbacks=callbacks, metrics=metrics, count_progress=timed)
             stack.callback(reports.close)
             display = choose_display(on_cluster=self._core.info is not None, rank=context.distributed.rank)
             stack.callback(display.close)

@@ -62,7 +62,7 @@ class Validator:
         return metrics
 
 
-def reduced(
+def evaluate_and_reduce(
     evaluated: Iterable[Any],
     context: TrialContext,
     *,
@@ -131,7 +131,7 @@ class TrialEvaluator:
             if evaluates_full_dataset(self._trial):
                 return self._full()
             reducers = self._trial.evaluation_reducer()
-            return reduced(self._each(), context, callbacks=self._callbacks, reducers=reducers)
+            return evaluate_and_reduce(self._each(), context, callbacks=self._callbacks, reducers=reducers)
 
     def _each(self) -> Iterator[Any]:
         for number, batch in enumerate(islice(self._loader, self._batches)):
