@@ -26,6 +26,8 @@ class User:
 
     name: str
     role: Role
+    user_id: int = 0
+    """Zero for tokens of before users had ids."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class TrialRun:
     experiment_id: str
     allocation_id: str
     workspace: str
+    workspace_id: int = 0
+    """Zero for tokens of before they named it."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from resolute_serving.auth.tokens import (
 )
 from resolute_serving.context import Principal, Role, ServiceAccount, TrialRun, User
 
-RUN = TrialRun(trial_id="t", run=3, experiment_id="e", allocation_id="t.3", workspace="w")
+RUN = TrialRun(trial_id="t", run=3, experiment_id="e", allocation_id="t.3", workspace="w", workspace_id=7)
 
 
 class Cluster:
@@ -41,7 +41,8 @@ class Cluster:
 
 def test_tokens_speak_for_whom_they_were_issued() -> None:
     cluster = Cluster()
-    assert cluster.verify(cluster.signer.user(User("ada", Role.EDITOR), ttl=60)) == User("ada", Role.EDITOR)
+    ada = User("ada", Role.EDITOR, user_id=3)
+    assert cluster.verify(cluster.signer.user(ada, ttl=60)) == ada
     assert cluster.verify(cluster.signer.trial(RUN, ttl=60)) == RUN
     assert cluster.verify(cluster.signer.service(ServiceAccount("logs"), ttl=60)) == ServiceAccount("logs")
 

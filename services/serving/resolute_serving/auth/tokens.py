@@ -120,7 +120,7 @@ class TokenSigner:
             ttl: Seconds that it is valid.
             token_id: Identifies it, so that it can be ended before its time; empty for one that cannot.
         """
-        claims = {"sub": user.name, "kind": "user", "role": user.role.value}
+        claims = {"sub": user.name, "kind": "user", "role": user.role.value, "user_id": user.user_id}
         return self._sign({**claims, "jti": token_id} if token_id else claims, ttl=ttl)
 
     def trial(self, run: TrialRun, *, ttl: float) -> str:
@@ -133,6 +133,7 @@ class TokenSigner:
                 "experiment": run.experiment_id,
                 "allocation": run.allocation_id,
                 "workspace": run.workspace,
+                "workspace_id": run.workspace_id,
             },
             ttl=ttl,
         )
@@ -223,7 +224,7 @@ class TokenVerifier:
 def _principal(claims: Mapping[str, Any]) -> Principal:
     try:
         if claims["kind"] == "user":
-            return User(name=claims["sub"], role=Role(claims["role"]))
+            return User(name=claims["sub"], role=Role(claims["role"]), user_id=int(claims.get("user_id", 0)))
         if claims["kind"] == "trial":
             return TrialRun(
                 trial_id=claims["sub"],
@@ -231,6 +232,7 @@ def _principal(claims: Mapping[str, Any]) -> Principal:
                 experiment_id=claims["experiment"],
                 allocation_id=claims["allocation"],
                 workspace=claims["workspace"],
+                workspace_id=int(claims.get("workspace_id", 0)),
             )
         if claims["kind"] == "service":
             return ServiceAccount(name=claims["sub"])
