@@ -6,10 +6,14 @@ STAMP := $(VENV)/.installed
 # The contract of the latest release: a file, since a tag may not travel with a clone.
 RELEASED := $(shell ls protos/releases/*.binpb 2>/dev/null | sort --version-sort | tail -n 1)
 SEEDS ?= 5
+# In CI a backend that is missing is a failure; elsewhere its tests are skipped by name.
+PYTEST := $(BIN)/python -m pytest --durations 20 $(if $(CI),--require-backends)
+# Long tests come first, so that no core is idle at the end.
+PARALLEL := -n 2 --dist loadgroup --no-loadscope-reorder --ignore tests/distributed
 
 AZURITE := .cache/azurite/node_modules/.bin/azurite-blob
 
-.PHONY: setup demo azurite test again check proto bench format distributed release chaos clean
+.PHONY: setup demo backends azurite test nightly check proto bench format distributed release chaos clean
 
 setup: $(STAMP)
 
@@ -23,7 +27,11 @@ $(STAMP): pyproject.toml constraints-dev.txt
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
 
-# Azure's own server of its protocol. Without npm there is none, and the tests that want it say so and are skipped.
+# PostgreSQL, npm and a compiler from the system's packages, where they are missing.
+backends:
+	tools/install_backends.sh
+
+# Azure's own server of its protocol. Without npm there is none, and the tests that want it are skipped by name.
 azurite: $(AZURITE)
 
 $(AZURITE):
@@ -32,11 +40,14 @@ $(AZURITE):
 
 test: $(STAMP)
 	-test -x $(AZURITE) || $(MAKE) azurite
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not distributed"
+	$(PYTEST) $(PARALLEL)
 
-# What failed in the last run, once more and one at a time: a machine that stalled lets it pass, a fault does not.
-again: $(STAMP)
-	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none
+# Every case of what `make test` samples, real distributed trainings, and many seeds of the fault harness.
+nightly: $(STAMP) $(VENV)/.distributed
+	-test -x $(AZURITE) || $(MAKE) azurite
+	$(PYTEST) --whole $(PARALLEL)
+	$(PYTEST) --whole tests/distributed
+	$(MAKE) chaos
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .
@@ -65,7 +76,7 @@ $(VENV)/.distributed: $(STAMP) tools/install_distributed.py
 	touch $@
 
 distributed: $(VENV)/.distributed
-	$(BIN)/python -m pytest -m distributed tests/distributed
+	$(PYTEST) tests/distributed
 
 # For example `make release VERSION=0.2.0`: checks, sets the version, freezes the contract, builds, commits, tags.
 release: check

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.backends import need_module
 from support.clusters.distributed import DistributedScript, Submit
 from support.clusters.embedded import EmbeddedCluster, embedded
 from support.ports import free_port
@@ -19,7 +20,7 @@ from support.ports import free_port
 from resolute.client import ExperimentState
 
 pytestmark = pytest.mark.xdist_group("world-deepspeed-trial")
-pytest.importorskip("deepspeed", reason="DeepSpeed is not installed: make distributed installs it")
+need_module("deepspeed")
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "deepspeed"
 TRIAL = "model_def:DigitsTrial"

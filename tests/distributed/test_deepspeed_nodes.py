@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.backends import need_module
 from support.clusters.distributed import DistributedScript, Submit, environment_of
 from support.clusters.embedded import EmbeddedCluster, embedded
 
 from resolute.client import ExperimentState
 
 pytestmark = pytest.mark.xdist_group("world-deepspeed-trial")
-pytest.importorskip("deepspeed", reason="DeepSpeed is not installed: make distributed installs it")
+need_module("deepspeed")
 
 TRIAL = DistributedScript(
     folder=Path(__file__).parents[2] / "examples" / "deepspeed",

@@ -7,13 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+from support.backends import need_module
 from support.ports import free_port
 
 TESTS = Path(__file__).resolve().parents[1]
 SCRIPT = Path(__file__).with_name("deepspeed_ranks.py")
 
-pytest.importorskip("deepspeed", reason="DeepSpeed is not installed: make distributed installs it")
+need_module("deepspeed")
 
 
 def test_zero_pipelines_and_model_parallel_units_stop_together_and_resume_exactly(tmp_path: Path) -> None:

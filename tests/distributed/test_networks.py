@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.backends import missing, need_module
 from support.clusters.cluster_info import cluster_of
 from support.ports import free_port
 
@@ -45,10 +46,13 @@ wait $first
 NAMED_BY_NETWORK = "10.77.0.1 machine0\n10.77.0.2 machine1\n"
 NAMED_BY_LOOPBACK = "127.0.1.1 machine0\n127.0.1.1 machine1\n"
 """As installers of some systems write it."""
-pytestmark = pytest.mark.skipif(
-    subprocess.run([*OF_ITS_OWN, SETUP], capture_output=True, check=False).returncode != 0,
-    reason="this machine allows no network namespaces",
-)
+
+
+@pytest.fixture(autouse=True)
+def namespaces() -> None:
+    """Networks of their own for two machines."""
+    if subprocess.run([*OF_ITS_OWN, SETUP], capture_output=True, check=False).returncode != 0:
+        missing("this machine allows no network namespaces (run as root)")
 
 
 def launch(layer: str, directory: Path, *, hosts: str) -> subprocess.CompletedProcess[str]:
@@ -89,7 +93,7 @@ def launch(layer: str, directory: Path, *, hosts: str) -> subprocess.CompletedPr
 )
 def test_ranks_of_two_machines_find_each_other(layer: str, hosts: str, tmp_path: Path) -> None:
     if layer != "torch_distributed":
-        pytest.importorskip(layer, reason=f"{layer} is not installed: make distributed installs it")
+        need_module(layer)
     done = launch(layer, tmp_path, hosts=hosts)
     assert done.returncode == 0, done.stderr
     # Launchers say things of their own.
@@ -98,7 +102,7 @@ def test_ranks_of_two_machines_find_each_other(layer: str, hosts: str, tmp_path:
 
 
 def test_a_machine_whose_name_is_the_loopbacks_is_told_that_horovod_looks_it_up(tmp_path: Path) -> None:
-    pytest.importorskip("horovod", reason="Horovod is not installed: make distributed installs it")
+    need_module("horovod")
     done = launch("horovod", tmp_path, hosts=NAMED_BY_LOOPBACK)
     assert done.returncode == 1
     assert "the name of this machine, machine1, stands for 127.0.1.1" in done.stderr

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from support.object_stores.s3 import REGION, s3_server
 
 SCRIPT = Path(__file__).with_name("sharded_ranks.py")
@@ -17,7 +16,6 @@ NAMES = {".metadata", "metadata.json", "__0_0.distcp", "__1_0.distcp"}
 
 def saved_by_two_ranks(storage: str | dict[str, str]) -> str:
     """Runs the script and returns the checkpoint that it made and took up."""
-    pytest.importorskip("torch", reason="torch is not installed")
     done = subprocess.run(
         [
             *(sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"),

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
+from support.backends import missing
 from support.clusters.distributed import DistributedScript, DistributedTrial, Submit
 from support.clusters.embedded import EmbeddedCluster, embedded
 
@@ -24,7 +25,7 @@ BUSY = 240.0
 """Seconds that a step may take where others train too."""
 INSTALLED = Path(sys.prefix) / "timm"
 if not (INSTALLED / "timm").is_dir():
-    pytest.skip("timm is not installed: make distributed installs it", allow_module_level=True)
+    missing("timm is not installed: `make distributed` installs it")
 
 
 @pytest.fixture(scope="module")

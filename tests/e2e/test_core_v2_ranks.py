@@ -52,7 +52,6 @@ def cluster(tmp_path: Path) -> Iterator[EmbeddedCluster]:
 
 def torchrun(variables: dict[str, str], script: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Runs a script in two processes to its end."""
-    pytest.importorskip("torch")
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2"]
     place = ["--master_addr=127.0.0.1", f"--master_port={free_port()}"]
     return subprocess.run(

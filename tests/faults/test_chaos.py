@@ -5,14 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from faults.harness.chaos import run_seed
+from faults.harness.chaos import TRIALS, run_seed
+from support.sampling import Sample
 
 
 @pytest.mark.integration
 @pytest.mark.timeout(600)
-def test_a_search_under_fire_loses_nothing_and_decides_as_if_undisturbed(tmp_path: Path) -> None:
-    outcome = run_seed(1, tmp_path, kills=100)
+def test_a_search_under_fire_loses_nothing_and_decides_as_if_undisturbed(
+    tmp_path: Path, sample: Sample
+) -> None:
+    kills = sample.size(whole=100, part=20)
+    outcome = run_seed(sample.number, tmp_path, kills=kills, trials=sample.size(whole=TRIALS, part=8))
     print(outcome)
-    assert not outcome.violations
-    assert sum(outcome.kills.values()) >= 100
-    assert outcome.reports > 300
+    assert not outcome.violations, outcome
+    assert sum(outcome.kills.values()) >= kills
+    assert outcome.reports > 3 * kills

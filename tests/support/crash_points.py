@@ -14,14 +14,15 @@ from typing import Any
 
 
 class Steps:
-    """Counts the steps of a process, and kills it at one of them."""
+    """Counts the steps of a process, and kills it at one of them, or at none if that is 0."""
 
-    def __init__(self, fatal: int) -> None:
-        self._left = fatal
+    def __init__(self, fatal: int = 0) -> None:
+        self._fatal = fatal
+        self.taken = 0
 
     def __call__(self) -> None:
-        self._left -= 1
-        if self._left == 0:
+        self.taken += 1
+        if self.taken == self._fatal:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def around(self, owner: type | ModuleType, name: str) -> None:
@@ -47,6 +48,29 @@ class Steps:
             return result
 
         setattr(owner, name, now)
+
+
+def steps_of(work: Callable[[Steps], object]) -> int:
+    """Does it to its end in a process of its own; returns how many steps that took."""
+    reader, writer = os.pipe()
+
+    def counted() -> None:
+        steps = Steps()
+        work(steps)
+        os.write(writer, str(steps.taken).encode())
+
+    try:
+        assert run_in_child(counted) == 0, "the work failed by itself"
+        return int(os.read(reader, 32))
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+def kill_at_step(fatal: int, work: Callable[[Steps], object]) -> None:
+    """Does it in a process that is killed at one of its steps; fails if it ends in any other way."""
+    status = run_in_child(lambda: work(Steps(fatal)))
+    assert status == -signal.SIGKILL, f"ended with {status} before step {fatal}"
 
 
 def run_in_child(work: Callable[[], object]) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
+from support.backends import missing
 
 
 @contextmanager
@@ -18,9 +18,9 @@ def small_file_system(folder: Path, size: str) -> Iterator[Path]:
     try:
         mounted = subprocess.run(options, capture_output=True, text=True, check=False)
     except FileNotFoundError:
-        pytest.skip("there is no mount command, so no disk can be filled")
+        missing("there is no mount command, so no disk can be filled")
     if mounted.returncode != 0:
-        pytest.skip(f"no small disk can be mounted here (run as root): {mounted.stderr.strip()}")
+        missing(f"no small disk can be mounted here (run as root): {mounted.stderr.strip()}")
     try:
         yield folder
     finally:

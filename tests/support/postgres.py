@@ -21,6 +21,7 @@ import psutil
 import psycopg
 import pytest
 from psycopg import sql
+from support.backends import missing
 from support.ports import free_port
 
 _START_SECONDS = 60
@@ -70,7 +71,7 @@ def postgres_server() -> Iterator[PostgresServer]:
 def _binaries() -> Path:
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     if not found:
-        pytest.skip("PostgreSQL is missing: no /usr/lib/postgresql/*/bin/initdb; install Debian's postgresql")
+        missing("PostgreSQL is missing: no /usr/lib/postgresql/*/bin/initdb; install Debian's postgresql")
     return found[-1].parent
 
 
@@ -208,9 +209,8 @@ def _unprivileged_user() -> str | None:
     """Whom to run the server as: PostgreSQL refuses root."""
     if os.geteuid() != 0:
         return None
+    known = {entry.pw_name for entry in pwd.getpwall()}
     for name in ("postgres", "nobody"):
-        try:
-            return pwd.getpwnam(name).pw_name
-        except KeyError:
-            continue
-    pytest.skip("PostgreSQL does not run as root, and there is neither a user postgres nor nobody")
+        if name in known:
+            return name
+    return missing("PostgreSQL does not run as root, and there is neither a user postgres nor nobody")

@@ -66,7 +66,6 @@ def test_address_and_key_do_as_well_as_a_connection_string(server: AzureServer, 
     ],
 )
 def test_credentials_that_cannot_sign_are_explained(settings: BucketSettings, problem: str) -> None:
-    pytest.importorskip("azure.storage.blob")
     with pytest.raises(FailedPreconditionError, match=problem):
         StoreFactory(buckets=settings).open(BucketStorage("c", provider=Provider.AZURE))
 

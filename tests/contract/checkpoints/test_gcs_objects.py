@@ -79,7 +79,6 @@ def test_urls_are_signed_by_the_service_account_for_one_object_and_one_method(
 def test_absent_credentials_are_explained(
     checkpoint_id: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    pytest.importorskip("google.cloud.storage")
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "nowhere.json"))
     with pytest.raises(FailedPreconditionError, match="set RESOLUTE_CHECKPOINTS_GCS_CREDENTIALS"):
         StoreFactory().open(BUCKET).download_urls(checkpoint_id, ["a"])
@@ -99,7 +98,6 @@ def test_the_environments_service_account_is_taken_too(
 def test_credentials_that_cannot_sign_are_explained(
     checkpoint_id: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    pytest.importorskip("google.cloud.storage")
     person = {"type": "authorized_user", "client_id": "i", "client_secret": "s", "refresh_token": "t"}
     (tmp_path / "person.json").write_text(json.dumps(person))
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "person.json"))
@@ -121,7 +119,6 @@ def test_accounts_that_get_no_token_are_not_taken_for_empty_buckets(
 
 
 def test_an_address_is_refused() -> None:
-    pytest.importorskip("google.cloud.storage")
     storage = BucketStorage("weights", "", "https://elsewhere", provider=Provider.GCS)
     with pytest.raises(InvalidArgumentError, match="leave it out for Google"):
         StoreFactory().open(storage)

@@ -425,7 +425,6 @@ def test_a_library_that_is_missing_is_named_with_its_extra(
 
 
 def test_azure_without_an_account_is_told_what_to_give(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("azure.storage.blob", reason="azure-storage-blob is not installed (make setup)")
     monkeypatch.delenv("AZURE_STORAGE_CONNECTION_STRING", raising=False)
     with pytest.raises(FailedPreconditionError, match="give connection_string or account_url"):
         core.init(checkpoint_storage={"type": "azure", "container": "c"})

@@ -1,4 +1,4 @@
-"""The service is killed before and after every step of uploads, deletions and collections, in turn.
+"""The service is killed before and after each step of uploads, deletions and collections.
 
 After each kill another one goes on with the same database and the same bucket: what was committed is whole,
 what was deleted is gone, and nothing else lies in the bucket: no object, and no part of one.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import signal
 import uuid
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -19,8 +18,9 @@ from typing import Any
 import pytest
 import urllib3
 from support.clocks import ManualClock
-from support.crash_points import Steps, run_in_child
+from support.crash_points import Steps, kill_at_step, run_in_child, steps_of
 from support.object_stores.s3 import REGION, S3Server, parts_in
+from support.sampling import Sample
 from support.services.checkpoints import EXPERIMENT, SERVICE, TRIAL
 
 from resolute_checkpoints.blobs.base import FinishedUpload
@@ -45,7 +45,7 @@ from resolute_serving.database.engine import Database, create_engine
 
 SHARED, OWN, LARGE = b"shared" * 1000, b"own", b"large" * 2000
 DIGESTS = {data: f"sha256:{number}" + "0" * 63 for number, data in enumerate((SHARED, OWN, LARGE))}
-MOST_STEPS = 200
+KILLS = 12
 LATER = 10_000.0
 HTTP = urllib3.PoolManager(retries=False)
 
@@ -199,21 +199,24 @@ async def examine(scene: Scenario) -> None:
     assert parts_in(scene.server, scene.bucket) == []
 
 
-def serve(scene: Scenario, work: Callable[[Scenario], Coroutine[Any, Any, None]], *, fatal: int = 0) -> None:
-    """Runs a service, up to its fatal step if it has one."""
-    if fatal:
-        steps = Steps(fatal)
-        steps.around(Database, "write")
-        for name in ("upload_urls", "finish_uploads", "drop_uploads", "faults", "remove", "remove_files"):
-            steps.around(ObjectStore, name)
+def serve(scene: Scenario, work: Callable[[Scenario], Coroutine[Any, Any, None]]) -> None:
+    """Runs a service."""
     scene.open()
     asyncio.run(work(scene))
     scene.close()
 
 
+def live(scene: Scenario, steps: Steps) -> None:
+    """Runs a service whose writes to the database and calls of the store are steps."""
+    steps.around(Database, "write")
+    for name in ("upload_urls", "finish_uploads", "drop_uploads", "faults", "remove", "remove_files"):
+        steps.around(ObjectStore, name)
+    serve(scene, life)
+
+
 @pytest.mark.integration
 def test_whatever_step_it_dies_at_the_next_one_finds_whole_checkpoints_and_no_litter(
-    tmp_path: Path, server: S3Server, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, server: S3Server, monkeypatch: pytest.MonkeyPatch, sample: Sample
 ) -> None:
     # One part is the last one, which every store takes however small it is.
     monkeypatch.setattr(s3, "MULTIPART_BYTES", len(LARGE))
@@ -221,15 +224,18 @@ def test_whatever_step_it_dies_at_the_next_one_finds_whole_checkpoints_and_no_li
     engine = create_engine(f"sqlite:///{template}", name="checkpoints", writes=True)
     migrations.upgrade(engine, package="resolute_checkpoints", schema="checkpoints")
     engine.dispose()
-    for fatal in range(1, MOST_STEPS):
-        folder = tmp_path / str(fatal)
+
+    def scene(name: str) -> Scenario:
+        folder = tmp_path / name
         folder.mkdir()
         shutil.copy(template, folder)
-        scene = Scenario(server, server.new_bucket(), folder)
-        status = run_in_child(partial(serve, scene, life, fatal=fatal))
-        assert status in {0, -signal.SIGKILL}
-        assert run_in_child(partial(serve, scene, examine)) == 0, f"after a kill at step {fatal}"
-        if status == 0:
-            assert fatal > 30, "the life has fewer steps than it should"
-            return
-    raise AssertionError(f"the life did not end within {MOST_STEPS} steps")
+        return Scenario(server, server.new_bucket(), folder)
+
+    undisturbed = scene("undisturbed")
+    count = steps_of(partial(live, undisturbed))
+    assert run_in_child(partial(serve, undisturbed, examine)) == 0
+    assert count > 30, "there are fewer steps than there should be"
+    for fatal in sample.of(range(1, count + 1), KILLS):
+        killed = scene(str(fatal))
+        kill_at_step(fatal, partial(live, killed))
+        assert run_in_child(partial(serve, killed, examine)) == 0, f"after a kill at step {fatal}"

@@ -1,4 +1,4 @@
-"""A script that no cluster runs is killed before and after every step of its checkpoints, in turn.
+"""A script that no cluster runs is killed before and after each step of its checkpoints.
 
 After each kill another process sees every checkpoint whole or not at all, and can remove what is left.
 """
@@ -6,14 +6,14 @@ After each kill another process sees every checkpoint whole or not at all, and c
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
-from support.crash_points import Steps, run_in_child
+from support.crash_points import Steps, kill_at_step, run_in_child, steps_of
 from support.object_stores.s3 import S3Server
+from support.sampling import Sample
 
 from resolute.contracts.object_stores.location import BucketStorage
 from resolute.contracts.object_stores.s3 import S3Client
@@ -23,7 +23,7 @@ from resolute.trial_errors import CheckpointNotFound
 
 CONTENT = {"model": b"weights", "d/optimizer": b"state", "empty": b""}
 STEPS = {"steps_completed": 1}
-MOST_STEPS = 200
+KILLS = 8
 SYSTEM_CALLS = ("fsync", "replace", "unlink", "rmdir")
 REQUESTS = ("put", "delete")
 
@@ -94,9 +94,8 @@ def examine(scene: Scenario) -> None:
             checkpoint.download(checkpoint_id, back)
 
 
-def cut_short(scene: Scenario, *, fatal: int) -> None:
-    """Leads the life up to its fatal step."""
-    steps = Steps(fatal)
+def live(scene: Scenario, steps: Steps) -> None:
+    """Goes through the life; its requests and system calls are steps."""
     for name in REQUESTS:
         steps.around(S3Client, name)
     for name in SYSTEM_CALLS:
@@ -104,27 +103,32 @@ def cut_short(scene: Scenario, *, fatal: int) -> None:
     life(scene)
 
 
-def killed_at_every_step(storage: Callable[[Path], Storage], folder: Path, *, least: int) -> None:
-    for fatal in range(1, MOST_STEPS):
-        here = folder / str(fatal)
-        scene = Scenario(storage(here / "store"), here)
-        status = run_in_child(partial(cut_short, scene, fatal=fatal))
-        assert status in {0, -signal.SIGKILL}
-        assert run_in_child(partial(examine, scene)) == 0, f"after a kill at step {fatal}"
-        if status == 0:
-            assert fatal > least, "the life has fewer steps than it should"
-            return
-    raise AssertionError(f"the life did not end within {MOST_STEPS} steps")
+def killed_at_each_step(
+    storage: Callable[[Path], Storage], folder: Path, *, sample: Sample, least: int
+) -> None:
+    def scene(name: str) -> Scenario:
+        return Scenario(storage(folder / name / "store"), folder / name)
+
+    undisturbed = scene("undisturbed")
+    count = steps_of(partial(live, undisturbed))
+    assert run_in_child(partial(examine, undisturbed)) == 0
+    assert count > least, "there are fewer steps than there should be"
+    for fatal in sample.of(range(1, count + 1), KILLS):
+        killed = scene(str(fatal))
+        kill_at_step(fatal, partial(live, killed))
+        assert run_in_child(partial(examine, killed)) == 0, f"after a kill at step {fatal}"
 
 
 @pytest.mark.integration
-def test_in_a_directory_each_is_whole_or_none_whatever_step_the_script_dies_at(tmp_path: Path) -> None:
-    killed_at_every_step(lambda path: parse_storage(str(path)), tmp_path, least=40)
+def test_in_a_directory_each_is_whole_or_none_whatever_step_the_script_dies_at(
+    tmp_path: Path, sample: Sample
+) -> None:
+    killed_at_each_step(lambda path: parse_storage(str(path)), tmp_path, sample=sample, least=40)
 
 
 @pytest.mark.integration
 def test_in_a_bucket_each_is_whole_or_none_whatever_step_the_script_dies_at(
-    tmp_path: Path, server: S3Server
+    tmp_path: Path, server: S3Server, sample: Sample
 ) -> None:
     bucket = BucketStorage(
         "s3",
@@ -133,4 +137,4 @@ def test_in_a_bucket_each_is_whole_or_none_whatever_step_the_script_dies_at(
         access_key=server.access_key,
         secret_key=server.secret_key,
     )
-    killed_at_every_step(lambda _: bucket, tmp_path, least=20)
+    killed_at_each_step(lambda _: bucket, tmp_path, sample=sample, least=20)

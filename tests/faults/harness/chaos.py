@@ -52,7 +52,7 @@ def loss(hparams: dict[str, float], length: int) -> float:
     return (hparams["x"] - 0.3) ** 2 + 1 / length
 
 
-def config(folder: Path, seed: int) -> dict[str, object]:
+def config(folder: Path, *, seed: int, trials: int) -> dict[str, object]:
     """The experiment: a search whose restarts are budgeted for what it is going to suffer."""
     return {
         "name": f"chaos-{seed}",
@@ -70,7 +70,7 @@ def config(folder: Path, seed: int) -> dict[str, object]:
             "name": "adaptive_asha",
             "metric": "loss",
             "max_length": 32,
-            "max_trials": TRIALS,
+            "max_trials": trials,
             "max_concurrent_trials": SLOTS,
         },
     }
@@ -81,6 +81,7 @@ class Outcome:
     """What a run of the harness saw."""
 
     seed: int
+    trials: int
     kills: Counter[Role] = field(default_factory=Counter)
     pauses: int = 0
     seconds: float = 0.0
@@ -187,7 +188,9 @@ class FaultRun:
         project = self._folder / "project"
         shutil.copytree(_PROJECT, project, ignore=shutil.ignore_patterns("__pycache__"))
         path = self._folder / "config.yaml"
-        path.write_text(yaml.safe_dump(config(self._folder, self._outcome.seed)))
+        path.write_text(
+            yaml.safe_dump(config(self._folder, seed=self._outcome.seed, trials=self._outcome.trials))
+        )
         self._cluster.det("e", "create", str(path), str(project))
         return str(self._cluster.json("e", "describe", "1")[0]["experiment"]["uuid"])
 
@@ -255,15 +258,16 @@ class FaultRun:
                 turns.write(line)
 
 
-def run_seed(seed: int, home: Path, *, kills: int = 100) -> Outcome:
+def run_seed(seed: int, home: Path, *, kills: int = 100, trials: int = TRIALS) -> Outcome:
     """Runs one seed and checks every invariant.
 
     Args:
         seed: Decides the search, and whom to kill when.
         home: Empty directory for the cluster and all evidence.
         kills: Fewest kills of the run.
+        trials: Trials of the search.
     """
-    outcome = Outcome(seed)
+    outcome = Outcome(seed, trials)
     began = time.monotonic()
     folder = home / "evidence"
     folder.mkdir(parents=True)

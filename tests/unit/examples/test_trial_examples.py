@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 import yaml
 from support.training.trials import Recorder, local_context, newest_checkpoint, same, weights
 
@@ -19,9 +20,6 @@ from resolute import InvalidHP
 from resolute.cli.main import run
 from resolute.pytorch import Batch, Epoch, Trainer
 from resolute.pytorch.checkpointing.random_state import seed_all
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("sklearn")
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 TESTED = (

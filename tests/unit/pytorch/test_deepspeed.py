@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("torch")
 from support.training.trials import LineTrial, local_context, local_core
 
 from resolute import core

@@ -93,7 +93,8 @@ def test_what_cannot_be_recorded_is_named(metrics: Any, message: str) -> None:
 
 
 def test_a_torch_tensor_is_a_number(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
+    import torch
+
     writer = ReportWriter(tmp_path)
     writer.report("training", 1, {"loss": torch.tensor(0.5), "weights": torch.tensor([1.0, 2.0])})
     (record,) = SpoolReader(writer.path).peek().records

@@ -127,15 +127,13 @@ def test_an_experiment_is_followed_without_its_log_if_need_be(
     assert "warning: the log cannot be followed: no disk" in outcome.err
 
 
-@pytest.mark.skipif(
-    signal.getsignal(signal.SIGINT) is signal.SIG_IGN,
-    reason="Ctrl-C is ignored here, as by every job in the background, and children inherit that",
-)
 def test_ctrl_c_detaches_and_says_how_to_go_on(
     cluster: ScriptedCluster, home: Path, code: Path, later: Later
 ) -> None:
     environment = {**os.environ, "RESOLUTE_HOME": str(home)}
-    command = [sys.executable, "-c", "from resolute.cli.main import main; main()", "e", "create"]
+    # A job in the background ignores Ctrl-C, and its children inherit that.
+    python = ["env", "--default-signal=INT", sys.executable]
+    command = [*python, "-c", "from resolute.cli.main import main; main()", "e", "create"]
     process = subprocess.Popen(
         [*command, str(code / "const.yaml"), str(code), "-f"],
         env=environment,

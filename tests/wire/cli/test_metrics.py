@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from wire.cli.conftest import CommandLine
 from wire.cli.scripted import ScriptedCluster
 
@@ -102,7 +101,8 @@ def test_reports_are_written_as_csv(cluster: ScriptedCluster, resolute: CommandL
 def test_reports_are_written_as_parquet(
     cluster: ScriptedCluster, resolute: CommandLine, tmp_path: Path
 ) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet")
+    from pyarrow import parquet
+
     reporting(cluster)
     resolute("trial", "export", "1", "-o", str(tmp_path / "out.parquet"))
     table = parquet.read_table(tmp_path / "out.parquet")

@@ -285,7 +285,6 @@ def _done(op: core.SearcherOperation) -> core.SearcherOperation:
 
 
 def test_events_for_tensorboard_lie_beside_the_checkpoints(trial: Trial) -> None:
-    pytest.importorskip("tensorboard")
     with core.init() as context:
         context.train.report_training_metrics(1, {"loss": 1.0})
         with context.checkpoint.store_path({"steps_completed": 1}):

@@ -114,7 +114,7 @@ def test_a_store_that_is_restarted_while_a_checkpoint_is_written_does_not_end_th
 def test_the_shards_of_a_model_go_to_the_bucket_and_come_from_there(
     bucket_trial: Trial, server: S3Server
 ) -> None:
-    torch = pytest.importorskip("torch", reason="torch is not installed")
+    import torch
     from torch.distributed.checkpoint.state_dict_loader import load
     from torch.distributed.checkpoint.state_dict_saver import save
 

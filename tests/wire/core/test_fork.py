@@ -27,7 +27,6 @@ def load(count: int) -> Iterator[None]:
 
 @pytest.mark.integration
 def test_forked_workers_neither_hang_nor_report(trial: Trial) -> None:
-    pytest.importorskip("torch")
     epochs, forks = 25, 150
     with load(2):
         result = subprocess.run(

@@ -1,0 +1,68 @@
+"""Options of all tests: how much of what is slow is run, and whether backends may be missing."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from typing import Any
+
+import pytest
+from support import backends
+from support.sampling import Sample, choose_items
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("resolute")
+    group.addoption(
+        "--whole", action="store_true", help="run every case of the tests that are otherwise sampled"
+    )
+    group.addoption(
+        "--sample-seed",
+        default=os.environ.get("RESOLUTE_TEST_SEED"),
+        help="choose the cases of the run that printed this seed ($RESOLUTE_TEST_SEED, or a new one)",
+    )
+    group.addoption(
+        "--require-backends",
+        action="store_true",
+        help="fail, rather than skip, tests whose database, object store, disk or launcher is missing",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.sample_seed is None:
+        given: dict[str, Any] = getattr(config, "workerinput", {})
+        config.option.sample_seed = given.get("sample_seed") or secrets.token_hex(4)
+    if config.option.require_backends:
+        backends.require_all()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tells a worker of xdist the seed of the process that starts it."""
+    node.workerinput["sample_seed"] = node.config.option.sample_seed
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    if config.option.whole:
+        return "samples: none, every case runs (--whole)"
+    return (
+        f"samples: --sample-seed {config.option.sample_seed} chooses the same cases again, --whole runs all"
+    )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    # Who names a test wants that one, sampled or not.
+    if config.option.whole or any("::" in argument for argument in config.args):
+        return
+    left_out = choose_items(items, config.option.sample_seed)
+    if left_out:
+        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+        items[:] = [item for item in items if item not in left_out]
+
+
+@pytest.fixture
+def sample(request: pytest.FixtureRequest) -> Sample:
+    """Chooses the cases of a test that goes through many."""
+    seed = f"{request.config.option.sample_seed}/{request.node.nodeid}"
+    return Sample(seed, whole=request.config.option.whole)

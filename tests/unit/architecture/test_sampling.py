@@ -1,0 +1,84 @@
+"""What is slow is run in part, by a seed that can be had again; and whole where that is asked."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.sampling import Sample
+
+SUITE = """
+import pytest
+from support import backends
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("case", range(10))
+def test_cases(case):
+    pass
+
+@pytest.mark.sampled(1, group="heavy")
+def test_first():
+    pass
+
+@pytest.mark.sampled(1, group="heavy")
+def test_second():
+    pass
+
+def test_loop(sample):
+    print("loop", sample.of(range(10), 3), sample.size(whole=100, part=5))
+
+def test_backend():
+    backends.missing("no such server is here")
+"""
+TESTS = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    """A suite of its own, with the options of ours."""
+    (tmp_path / "conftest.py").write_text((TESTS / "conftest.py").read_text())
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = {TESTS}\nmarkers = sampled\n")
+    (tmp_path / "test_suite.py").write_text(SUITE)
+    return tmp_path
+
+
+def run(suite: Path, *options: str) -> str:
+    """What pytest says of it."""
+    command = [sys.executable, "-m", "pytest", "-v", "-s", "-p", "no:cacheprovider", *options]
+    return subprocess.run(command, cwd=suite, capture_output=True, text=True, check=False).stdout
+
+
+def passed(said: str) -> list[str]:
+    """The tests that passed, and what the loop went through."""
+    return sorted(re.findall(r"::(\S+).*PASSED|^(loop .*)$", said, re.MULTILINE))
+
+
+def test_a_sample_is_chosen_anew_each_time_and_again_by_its_seed(suite: Path) -> None:
+    said = run(suite, "--sample-seed", "7")
+    assert re.search(r"4 passed, 1 skipped, 9 deselected", said), said
+    assert passed(run(suite, "--sample-seed", "7")) == passed(said)
+    seeds = {re.findall(r"--sample-seed (\w+)", run(suite, "--collect-only"))[0] for _ in range(2)}
+    assert len(seeds) == 2
+
+
+def test_workers_choose_alike(suite: Path) -> None:
+    assert "4 passed, 1 skipped" in run(suite, "-n", "2")
+
+
+def test_all_is_run_where_that_is_asked_and_what_is_named(suite: Path) -> None:
+    assert "13 passed, 1 skipped" in (said := run(suite, "--whole"))
+    assert "loop [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] 100" in said
+    assert "1 passed" in run(suite, "test_suite.py::test_cases[8]")
+
+
+def test_what_is_missing_fails_where_backends_are_required(suite: Path) -> None:
+    assert "no such server is here (required by --require-backends)" in run(suite, "--require-backends")
+
+
+def test_a_sample_keeps_the_order_and_covers_everything_in_time() -> None:
+    samples = [Sample(str(seed)).of(range(10), 3) for seed in range(100)]
+    assert all(len(sample) == 3 and sample == sorted(sample) for sample in samples)
+    assert {case for sample in samples for case in sample} == set(range(10))
