@@ -13,10 +13,14 @@ from pathlib import Path
 import pytest
 from support.file_systems import small_file_system
 
+from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
 from resolute.contracts.mapped_file import map_file
 from resolute.contracts.run.flags import FLAGS_SIZE, Flags
 from resolute.contracts.spool_ack import AckFile
 from resolute.errors import QuotaError
+from resolute.spool.delivery.requests import RunIdentity
+from resolute.spool.delivery.sender import SpoolSender
+from resolute.spool.delivery.services import ReportDelivery
 from resolute.spool.reader import SpoolReader
 from resolute.spool.report_writer import ReportWriter
 
@@ -160,3 +164,32 @@ def test_rotation_on_a_full_disk_leaks_neither_files_nor_descriptors(disk: Path,
         found += [record.steps for record in chunk.records if not hasattr(record, "text")]
         reader.close()
     assert found == list(range(steps))
+
+
+def test_a_spool_whose_acknowledgement_finds_no_space_does_not_hold_up_the_others(disk: Path) -> None:
+    writers = [ReportWriter(disk, name=name) for name in ("early", "other")]
+    for step, writer in enumerate(writers):
+        writer.report("training", step, {"loss": 0.5})
+    # A release that reserved no space for it may have left it missing.
+    AckFile.path_for(writers[0].path).unlink()
+    filler = fill(disk)
+    arrived: list[str] = []
+
+    def ingest(request: metrics.IngestReportsRequest) -> metrics.IngestReportsResponse:
+        arrived.append(request.source)
+        return metrics.IngestReportsResponse(next_sequence=request.first_sequence + request.count)
+
+    identity = RunIdentity("trial", 1, "experiment")
+    sender = SpoolSender(disk, ReportDelivery(identity, ingest=ingest, validate=lambda _: None))
+    open_before = descriptors()
+    for _ in range(20):
+        sender.pump()
+    assert arrived == [writers[1].path.stem]
+    assert not sender.drained()
+    assert descriptors() <= open_before + 2
+
+    filler.unlink()
+    sender.pump()
+    assert arrived == [writer.path.stem for writer in reversed(writers)]
+    assert sender.drained()
+    sender.close()

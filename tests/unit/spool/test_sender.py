@@ -247,6 +247,36 @@ def test_a_report_that_no_service_takes_is_found_and_left_out(tmp_path: Path) ->
     assert read_refusals(writer.path) == [{"sequence": 13, "message": "step 13 brings bad luck"}]
 
 
+def test_a_spool_of_which_even_a_skip_is_refused_does_not_hold_up_the_others(tmp_path: Path) -> None:
+    bad, good = ReportWriter(tmp_path, name="bad"), ReportWriter(tmp_path, name="good")
+    receiver, clock = Receiver(), Clock()
+    refusal: list[errors.ResoluteError] = []
+
+    def ingest(request: metrics.IngestReportsRequest) -> metrics.IngestReportsResponse:
+        if request.source.startswith("bad") and refusal:
+            raise refusal[0]
+        return receiver.ingest(request)
+
+    bad.report("training", 1, {"loss": 1.0})
+    sender = SpoolSender(
+        tmp_path, ReportDelivery(IDENTITY, ingest=ingest, validate=lambda _: None), clock=clock
+    )
+    for step, failure in enumerate(
+        (errors.InvalidArgumentError("no"), errors.QuotaError("full"), errors.UnimplementedError("unknown")),
+        2,
+    ):
+        refusal[:] = [failure]
+        good.report("training", step, {"loss": 2.0})
+        for _ in range(20):
+            sender.pump()
+            clock.now += 60.0
+        assert [row[1] for row in receiver.all_rows()] == list(range(2, step + 1)), failure
+
+    refusal.clear()
+    pump_all(sender, clock)
+    assert sorted(row[1] for row in receiver.all_rows()) == [1, 2, 3, 4]
+
+
 def test_spools_of_a_deleted_trial_are_given_up(tmp_path: Path) -> None:
     writer, receiver, clock = ReportWriter(tmp_path), Receiver(), Clock()
     receiver.fail_before = lambda: errors.NotFoundError("deleted")

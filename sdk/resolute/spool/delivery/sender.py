@@ -1,33 +1,33 @@
-"""Carries spools to their services: exactly once, in order, and for as long as it takes."""
+"""Sends spools to their services: exactly once, in order, and for as long as it takes."""
 
 from __future__ import annotations
 
 import logging
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from resolute import errors
 from resolute.contracts.backoff import Backoff
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
-from resolute.contracts.spool_ack import AckFile
-from resolute.spool.delivery.pipeline import Batch, BatchPipeline
+from resolute.spool.delivery.pipeline import BatchPipeline
 from resolute.spool.delivery.services import Delivery, IngestResult
-from resolute.spool.reader import Chunk, SpoolReader
-from resolute.spool.report_writer import append_refusals
+from resolute.spool.delivery.source import SpoolSource
+from resolute.spool.reader import Chunk
 
 MAX_BATCH = 1 << 20
 MIN_BATCH = 16 << 10
-"""Bytes of a batch: it grows to the one while the service answers fast and shrinks to the other when not."""
+"""Bytes of a batch: it grows while the service answers fast and shrinks while it is slow."""
 _FAST_SECONDS = 0.25
 _SLOW_SECONDS = 2.0
 _FIRST_BACKOFF = 0.1
 _MAX_BACKOFF = 5.0
-_PROBE_BYTES = 4 << 10
 STUCK_AFTER_FAILURES = 6
 """Consecutive failures after which the end of a run no longer waits for a spool."""
 _FIRST_SOURCE_BACKOFF, _MAX_SOURCE_BACKOFF = 0.2, 60.0
+_OUTAGES = (errors.UnavailableError, errors.AuthError, errors.AbortedError)
+"""Failures that concern all spools alike and pass by themselves."""
 _log = logging.getLogger("resolute.spool")
 
 
@@ -42,14 +42,14 @@ class Backlog:
 class SpoolSender:
     """Sends every spool of one kind in one directory.
 
-    It never sleeps: its owner calls ``pump`` again and again, see ``SenderThread``. In a backlog it makes the
-    next batch while the service works on one; a thread that ``close`` ends waits for the service then.
+    It never sleeps: its owner calls ``pump`` repeatedly, see ``SenderThread``. While there is a backlog, the
+    next batch is packed while the service works on the current one, whose call waits in a thread of its own.
 
     Args:
-        directory: Where spools lie. New ones are found as they appear.
-        delivery: Hands batches to the service, see ``ReportDelivery`` and ``LineDelivery``.
-        clock: Decides when a failed call is made again, and how fast the service is.
-        jitter: Gives numbers in [0, 1), so that many senders do not come back at the same instant.
+        directory: Directory of the spools. New ones are found as they appear.
+        delivery: Sends batches to the service, see ``ReportDelivery`` and ``LineDelivery``.
+        clock: Measures when a failed call is repeated, and how fast the service is.
+        jitter: Returns numbers in [0, 1), so that many senders do not retry at the same time.
     """
 
     def __init__(
@@ -66,8 +66,9 @@ class SpoolSender:
         self._jitter = jitter
         self._backoff = Backoff(first=_FIRST_BACKOFF, longest=_MAX_BACKOFF, jitter=jitter)
         self._pipeline = BatchPipeline(delivery)
-        self._sources: dict[str, _Source] = {}
+        self._sources: dict[str, SpoolSource] = {}
         self._finished: set[str] = set()
+        self._unopened: set[str] = set()
         self._batch = MAX_BATCH // 4
         self._retry_at = 0.0
         self._logged_failure = ""
@@ -87,43 +88,40 @@ class SpoolSender:
                 continue
             try:
                 moved |= self._send_next(source)
-            except errors.ResoluteError as failure:
-                if isinstance(failure, errors.InternalError):
-                    self._back_off_source(source, failure)
-                    continue
+            except _OUTAGES as failure:
                 self._back_off(failure)
                 return False
-            except Exception as failure:  # noqa: BLE001 - a defect in one spool must not hold up the others
+            except Exception as failure:  # noqa: BLE001 - a failure of one spool must not hold up the others
                 self._back_off_source(source, failure)
         return moved
 
     @property
     def stuck(self) -> bool:
-        """Whether every spool that waits has only failed for a while, here or at the service.
+        """Whether every spool with a backlog has failed repeatedly, here or at the service.
 
-        It is tried again even so, ever more seldom: a service that was mended takes it after all.
+        They are still tried again, in growing intervals, and arrive when the service has been repaired.
         """
         waiting = [source for source in self._sources.values() if source.waiting()]
         return bool(waiting) and all(source.backoff.failures >= STUCK_AFTER_FAILURES for source in waiting)
 
     @property
     def seconds_until_retry(self) -> float:
-        """Seconds until a call that failed is made again; zero when the service answers."""
+        """Seconds until a failed call is repeated; zero while the service answers."""
         return max(self._retry_at - self._clock.monotonic(), 0.0)
 
     def backlog(self) -> Backlog:
-        """Returns how much of what lies in the directory now has not arrived."""
+        """Returns how much of what is in the directory now has not arrived."""
         self._discover()
         waiting = [source.waiting() for source in self._sources.values()]
         return Backlog(bytes=sum(waiting), sources=sum(size > 0 for size in waiting))
 
     def drained(self) -> bool:
-        """Returns whether everything has arrived that was written whole. Ask once the writers are gone.
+        """Returns whether every complete record has arrived. Call it once the writers have ended.
 
         What ``backlog`` still counts then is unreadable: the torn end that a crash left.
         """
         self._discover()
-        return not any(source.has_more() for source in self._sources.values())
+        return not self._unopened and not any(source.has_more() for source in self._sources.values())
 
     def close(self) -> None:
         """Closes the files. What has not arrived stays for the next sender."""
@@ -134,21 +132,25 @@ class SpoolSender:
 
     def _discover(self) -> None:
         for path in sorted(self._directory.glob(f"*{self._delivery.suffix}")):
-            if path.stem in self._sources or path.stem in self._finished:
-                continue
-            try:
-                source = _Source(path, self._source_backoff())
-                source.reader.skip_to(offset=source.ack.offset)
-            except errors.DataLossError as failure:
-                _log.error("%s; it is left as it is and not sent", failure)
-                self._finished.add(path.stem)
-                continue
-            self._sources[path.stem] = source
+            if path.stem not in self._sources and path.stem not in self._finished:
+                self._open(path)
+
+    def _open(self, path: Path) -> None:
+        try:
+            self._sources[path.stem] = SpoolSource(path, self._source_backoff())
+            self._unopened.discard(path.stem)
+        except errors.DataLossError as failure:
+            _log.error("%s; it is left as it is and not sent", failure)
+            self._finished.add(path.stem)
+        except errors.QuotaError as failure:
+            if path.stem not in self._unopened:
+                _log.warning("%s cannot be sent for now, will try again: %s", path.stem, failure)
+            self._unopened.add(path.stem)
 
     def _source_backoff(self) -> Backoff:
         return Backoff(first=_FIRST_SOURCE_BACKOFF, longest=_MAX_SOURCE_BACKOFF, jitter=self._jitter)
 
-    def _send_next(self, source: _Source) -> bool:
+    def _send_next(self, source: SpoolSource) -> bool:
         chunk = self._peek(source)
         if chunk is None or chunk.end == source.reader.offset:
             return False
@@ -160,18 +162,18 @@ class SpoolSender:
             self._finish(source)
         return True
 
-    def _peek(self, source: _Source) -> Chunk | None:
+    def _peek(self, source: SpoolSource) -> Chunk | None:
         if source.next is not None and source.follows(source.next.chunk):
             return source.next.chunk
         try:
             return source.reader.peek(source.limit or self._batch)
         except errors.DataLossError as failure:
-            _log.error("%s; what follows in it is not sent", failure)
+            _log.error("%s; the rest of it is not sent", failure)
             self._finish(source, keep=True)
             return None
 
-    def _deliver(self, source: _Source, chunk: Chunk) -> bool:
-        """Sends a chunk; False when the source was moved instead and must be looked at again."""
+    def _deliver(self, source: SpoolSource, chunk: Chunk) -> bool:
+        """Sends a chunk; False if the source was moved instead and must be read again."""
         begin = self._clock.monotonic()
         try:
             answer = self._send(source, chunk)
@@ -188,7 +190,7 @@ class SpoolSender:
             self._isolate_refused_record(source, chunk, failure)
             return False
         if answer.next_sequence <= chunk.first_sequence:
-            raise errors.UnavailableError(f"the service took nothing of {source.name}")
+            raise errors.UnavailableError(f"the service accepted nothing of {source.name}")
         source.backoff.succeeded()
         self._adapt_batch_size(self._clock.monotonic() - begin, full=source.limit == 0)
         source.refuse([(refusal.sequence, refusal.message) for refusal in answer.refusals])
@@ -196,7 +198,7 @@ class SpoolSender:
         source.limit = source.limit * 2 if source.limit * 2 < self._batch else 0
         return True
 
-    def _send(self, source: _Source, chunk: Chunk) -> IngestResult:
+    def _send(self, source: SpoolSource, chunk: Chunk) -> IngestResult:
         batch, source.next = source.next, None
         if batch is None or batch.chunk is not chunk:
             batch = self._pipeline.pack(source.name, chunk)
@@ -205,8 +207,10 @@ class SpoolSender:
         answer, source.next = self._pipeline.send(batch, source.name, source.reader, most=self._batch)
         return answer
 
-    def _isolate_refused_record(self, source: _Source, chunk: Chunk, failure: errors.ResoluteError) -> None:
-        """Finds the record that the service does not take by sending ever fewer, and goes on without it."""
+    def _isolate_refused_record(
+        self, source: SpoolSource, chunk: Chunk, failure: errors.ResoluteError
+    ) -> None:
+        """Finds the record that the service refuses by bisection, and continues without it."""
         if len(chunk.records) > 1:
             source.limit = max((chunk.ends[(len(chunk.ends) - 1) // 2]) - source.reader.offset, 1)
             return
@@ -233,83 +237,35 @@ class SpoolSender:
                 "cannot send %s for now, will try again: %s", self._delivery.suffix.lstrip("."), failure
             )
 
-    def _back_off_source(self, source: _Source, failure: Exception) -> None:
-        """Leaves one spool alone for a while; with every defect in a row for longer."""
+    def _back_off_source(self, source: SpoolSource, failure: Exception) -> None:
+        """Pauses one spool; longer with every failure in a row."""
         source.retry_at = self._clock.monotonic() + source.backoff.failed()
         if source.backoff.failures == 1:
-            _log.warning("sending %s met a defect, it will be tried again", source.name, exc_info=failure)
+            defect = not isinstance(failure, errors.ResoluteError) or isinstance(
+                failure, errors.InternalError
+            )
+            _log.warning(
+                "cannot send %s for now, will try again: %s",
+                source.name,
+                failure,
+                exc_info=failure if defect else None,
+            )
         elif source.backoff.failures == STUCK_AFTER_FAILURES:
             _log.error(
-                "%s cannot be sent after %d attempts and stays where it is, it will be tried again: %s",
+                "%s could not be sent in %d attempts; it stays on disk and will be tried again: %s",
                 source.name,
                 source.backoff.failures,
                 failure,
             )
 
-    def _discard(self, source: _Source, failure: errors.NotFoundError) -> None:
-        _log.warning("%s is given up, its trial was deleted: %s", source.name, failure)
+    def _discard(self, source: SpoolSource, failure: errors.NotFoundError) -> None:
+        _log.warning("%s is not sent, its trial was deleted: %s", source.name, failure)
         source.ack.advance(source.reader.size())
         self._finish(source, keep=True)
 
-    def _finish(self, source: _Source, *, keep: bool = False) -> None:
+    def _finish(self, source: SpoolSource, *, keep: bool = False) -> None:
         source.close()
         if not keep:
             source.path.unlink(missing_ok=True)
         self._finished.add(source.name)
         del self._sources[source.name]
-
-
-@dataclass(slots=True)
-class _Source:
-    """One spool on its way."""
-
-    path: Path
-    backoff: Backoff
-    """Failures in a row that no waiting cures."""
-    name: str = field(init=False)
-    reader: SpoolReader = field(init=False)
-    ack: AckFile = field(init=False)
-    next: Batch | None = None
-    """What was read ahead."""
-    limit: int = 0
-    """Bytes of the next batch while a record is searched that the service does not take; else zero."""
-    complete: bool = False
-    retry_at: float = 0.0
-    """When it is tried again after one."""
-
-    def __post_init__(self) -> None:
-        self.name = self.path.stem
-        self.reader = SpoolReader(self.path)
-        self.ack = AckFile.of(self.path)
-
-    def follows(self, chunk: Chunk) -> bool:
-        """Whether a chunk that was read ahead is what comes now."""
-        here = self.reader.offset, self.reader.sequence
-        return not self.limit and here == (chunk.begin, chunk.first_sequence)
-
-    def waiting(self) -> int:
-        return max(self.reader.size() - self.reader.offset, 0)
-
-    def has_more(self) -> bool:
-        return self.reader.peek(_PROBE_BYTES).end > self.reader.offset
-
-    def advance(self, chunk: Chunk, count: int | None) -> None:
-        self.reader.take(chunk, count)
-        self.ack.advance(self.reader.offset)
-        self.complete = chunk.complete and self.reader.offset == chunk.end
-
-    def move_to(self, sequence: int) -> None:
-        """Goes to the record that the service expects next, back as well as forward."""
-        if sequence < self.reader.sequence:
-            self.reader.rewind()
-        self.reader.skip_to(sequence=sequence)
-
-    def refuse(self, refusals: list[tuple[int, str]]) -> None:
-        """Keeps what was refused before the acknowledgement passes it, so that the writer cannot miss it."""
-        if refusals:
-            append_refusals(self.path, [{"sequence": number, "message": text} for number, text in refusals])
-            self.ack.add_refusals(len(refusals))
-
-    def close(self) -> None:
-        self.reader.close()
-        self.ack.close()
