@@ -57,3 +57,34 @@ def test_a_closed_database_refuses_work_instead_of_letting_it_wait(tmp_path: Pat
             await asyncio.wait_for(database.read(lambda c: c.execute(sa.select(1))), 10)
 
     asyncio.run(scenario(Database(f"sqlite:///{tmp_path / 'marks.sqlite'}", name="marks")))
+
+
+def store(connection: Connection) -> None:
+    connection.execute(insert("stored"))
+
+
+def test_closing_with_much_queued_leaves_no_caller_waiting(tmp_path: Path) -> None:
+    entered, release = threading.Event(), threading.Event()
+
+    def slow(_: Connection) -> None:
+        entered.set()
+        assert release.wait(30)
+
+    async def scenario(database: Database) -> None:
+        await database.write(TABLE.metadata.create_all)
+        running = asyncio.ensure_future(database.write(slow))
+        assert await asyncio.to_thread(entered.wait, 10)
+        waiting = [asyncio.ensure_future(database.write(store)) for _ in range(5000)]
+        await asyncio.sleep(0)
+        closing = threading.Thread(target=database.close)
+        closing.start()
+        release.set()
+        await asyncio.wait_for(asyncio.gather(running, *waiting), 30)
+        closing.join()
+
+    url = f"sqlite:///{tmp_path / 'marks.sqlite'}"
+    asyncio.run(scenario(Database(url, name="marks")))
+    reopened = Database(url, name="marks")
+    count = sa.select(sa.func.count()).select_from(TABLE)
+    assert asyncio.run(reopened.read(lambda c: c.execute(count).scalar_one())) == 5000
+    reopened.close()

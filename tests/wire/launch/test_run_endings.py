@@ -407,5 +407,5 @@ def test_a_service_that_cannot_take_a_run_s_lines_does_not_keep_the_run_from_end
         with supervised(tmp_path, plane) as run:
             assert run.wait(60.0) == 0
             assert plane.exits[0].exit_code == 3
-            assert "stays where it is" in run.log()
+            assert "it stays on disk" in run.log()
             assert list(run.run.spool.glob("*.logs")), "what could not be sent is still there"

@@ -1,9 +1,9 @@
 """A service's own database: one writer thread that commits in groups, a few reader threads.
 
-All writes of a process go through one thread. It takes what has queued up, runs each piece of work in a
-savepoint of one transaction and commits once, so that the price of a durable commit is shared by everyone
-who waits for it. SQLite allows one writer anyway; on PostgreSQL several replicas may write at the same time,
-and the work itself must be safe against that (unique keys, comparisons inside the transaction).
+All writes of a process go through one thread. It takes what is queued, runs each piece of work in a savepoint
+of one transaction and commits once, so that the cost of a durable commit is shared by all callers that wait.
+SQLite allows one writer anyway. On PostgreSQL several replicas may write at the same time, and the work
+itself must be safe against that (unique keys, comparisons inside the transaction).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from resolute_serving.observability.gauges import Gauge
 
 T = TypeVar("T")
 Work = Callable[[Connection], T]
-"""Reads and writes with one connection, inside a transaction that it does not end itself."""
+"""Reads and writes with one connection, inside a transaction that its caller ends."""
 
 
 _CACHE_KIB = 32 * 1024
@@ -51,7 +51,6 @@ class Database:
         name: The service; names its schema on PostgreSQL and its threads.
         group_limit: Most pieces of work in one commit.
         readers: Threads for reading.
-        queue_limit: Pieces of work that may wait; more wait to be queued.
         max_pages: Upper bound of an SQLite file in pages of 4096 bytes; None for what the disk holds.
     """
 
@@ -62,7 +61,6 @@ class Database:
         name: str,
         group_limit: int = 256,
         readers: int = 4,
-        queue_limit: int = 4096,
         max_pages: int | None = None,
     ) -> None:
         self.name = name
@@ -70,10 +68,12 @@ class Database:
         self._group_limit = group_limit
         self._writer_engine = create_engine(url, name=name, writes=True, max_pages=max_pages)
         self._reader_engine = create_engine(url, name=name, writes=False)
-        self._queue: queue.Queue[_Item[Any] | None] = queue.Queue(queue_limit)
+        # Without a limit: a caller that waits for space would take as much memory as its work in the queue.
+        self._queue: queue.SimpleQueue[_Item[Any] | None] = queue.SimpleQueue()
         self._readers = ThreadPoolExecutor(readers, thread_name_prefix=f"{name}-read")
         self._writer = threading.Thread(target=self._write_loop, name=f"{name}-write", daemon=True)
         self._closed = False
+        self._closing = threading.Lock()
         self._writer.start()
 
     @property
@@ -94,15 +94,13 @@ class Database:
             UnavailableError: The database cannot be reached.
             QuotaError: Its disk is full.
         """
-        self._require_open()
         future: Future[T] = Future()
-        # The writer's thread must know who calls: an audit row is written in the transaction it tells of.
+        # The writer's thread must know the caller: audit rows are written in the same transaction.
         caller = copy_context()
         item = _Item(lambda connection: caller.run(work, connection), future, order)
-        try:
-            self._queue.put_nowait(item)
-        except queue.Full:
-            await asyncio.to_thread(self._queue.put, item)
+        with self._closing:
+            self._require_open()
+            self._queue.put(item)
         return await asyncio.wrap_future(future)
 
     async def read(self, work: Work[T]) -> T:
@@ -115,7 +113,7 @@ class Database:
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
 
     async def gauges(self) -> list[Gauge]:
-        """Tells how much waits to be written.
+        """Returns how much work is queued.
 
         Raises:
             UnavailableError: The database cannot be reached.
@@ -132,17 +130,19 @@ class Database:
 
     def close(self) -> None:
         """Finishes what is queued and ends the threads. Idempotent."""
-        if self._closed:
-            return
-        self._closed = True
-        self._queue.put(None)
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+            # Nothing is queued behind it, where no one would take it.
+            self._queue.put(None)
         self._writer.join()
         self._readers.shutdown()
         self._writer_engine.dispose()
         self._reader_engine.dispose()
 
     def _require_open(self) -> None:
-        # Calls may still be under way when their service closes its database: they must fail, not hang.
+        # Calls may still be running when their service closes its database: they must fail, not hang.
         if self._closed:
             raise UnavailableError(f"the {self.name} service stops; try again")
 
@@ -165,7 +165,7 @@ class Database:
             self._commit(group)
 
     def _commit(self, group: list[_Item[Any]]) -> None:
-        # A caller that has gone away wants nothing written; from here on it can no longer cancel.
+        # Work of callers that were cancelled is dropped; from here on they can no longer cancel.
         group = [item for item in group if item.future.set_running_or_notify_cancel()]
         group.sort(key=lambda item: item.order)
         if len(group) == 1:
@@ -174,7 +174,7 @@ class Database:
         try:
             with _typed_errors(self.name), self._writer_engine.begin() as connection:
                 outcomes = [self._attempt(connection, item) for item in group]
-        except BaseException as error:  # noqa: BLE001 - whoever waits must hear of any failure
+        except BaseException as error:  # noqa: BLE001 - the callers must get any failure
             for item in group:
                 item.future.set_exception(error)
             return
@@ -185,11 +185,11 @@ class Database:
                 item.future.set_exception(failure)
 
     def _commit_alone(self, item: _Item[Any]) -> None:
-        # Nobody shares the transaction, so it need not outlive a failure: no savepoint.
+        # No other work shares the transaction, so no savepoint is needed.
         try:
             with _typed_errors(self.name), self._writer_engine.begin() as connection:
                 result = item.work(connection)
-        except BaseException as error:  # noqa: BLE001 - whoever waits must hear of any failure
+        except BaseException as error:  # noqa: BLE001 - the callers must get any failure
             item.future.set_exception(error)
         else:
             item.future.set_result(result)
@@ -203,9 +203,9 @@ class Database:
                 result = item.work(connection)
                 savepoint.commit()
         except (UnavailableError, QuotaError):
-            # A failing database fails the whole group: its transaction cannot be trusted any more.
+            # A failing database fails the whole group: its transaction is not usable any more.
             raise
-        except Exception as error:  # noqa: BLE001 - belongs to whoever waits for this piece of work
+        except Exception as error:  # noqa: BLE001 - it is raised to the caller of this piece of work
             savepoint.rollback()
             return item, None, error
         return item, result, None
