@@ -16,10 +16,17 @@ from resolute.errors import QuotaError
 from resolute_metrics.ingest.parsing import parse_batch
 from resolute_metrics.ingest.writer import ingest
 from resolute_metrics.limits import Limits
-from resolute_metrics.queries import best
+from resolute_metrics.queries import validation_changes, validations
 from resolute_metrics.queries.downsampling import MIN_POINTS, downsample
 from resolute_metrics.queries.reports import Position, read_reports
-from resolute_metrics.queries.responses import MAX_BYTES, to_best, to_change, to_report, to_summaries
+from resolute_metrics.queries.responses import (
+    MAX_BYTES,
+    to_best,
+    to_change,
+    to_report,
+    to_summaries,
+    to_trial_validations,
+)
 from resolute_metrics.queries.series import read_series
 from resolute_metrics.queries.summaries import summarize
 from resolute_metrics.queries.watcher import SeriesRequest, Watcher
@@ -120,13 +127,30 @@ class Servicer(MetricsServiceServicer):
         trials = _parse_trials(request.trial_ids)
 
         def work(connection: Connection) -> api.GetBestValidationResponse:
-            found = best.best_of_experiment(connection, experiment)
+            found = validations.best_of_experiment(connection, experiment)
             return api.GetBestValidationResponse(
                 experiment_best=None if found is None else to_best(found),
-                trial_bests=map(to_best, best.best_of_trials(connection, trials, experiment_id=experiment)),
+                trial_bests=map(
+                    to_best, validations.best_of_trials(connection, trials, experiment_id=experiment)
+                ),
             )
 
         return await self._database.read(work)
+
+    async def ListTrialValidations(
+        self, request: api.ListTrialValidationsRequest, context: Any
+    ) -> api.ListTrialValidationsResponse:
+        """Lists changes of the best and the last validations of trials."""
+        limit = page_size(request.page_size)
+        if await self._database.read(validation_changes.any_unnumbered):
+            order = validation_changes.NUMBERING_ORDER
+            await self._database.write(validation_changes.number_changes, order=order)
+        found = await self._database.read(
+            lambda link: validation_changes.list_changes(link, after=request.after_revision, limit=limit)
+        )
+        return api.ListTrialValidationsResponse(
+            trials=map(to_trial_validations, found.trials), latest_revision=found.latest_revision
+        )
 
     async def DeleteExperimentMetrics(
         self, request: api.DeleteExperimentMetricsRequest, context: Any

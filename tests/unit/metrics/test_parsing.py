@@ -11,7 +11,7 @@ from support.services.metrics import Report, block, blocks_of
 from resolute.api.metrics.v1 import metrics_service_pb2 as api
 from resolute.errors import InvalidArgumentError
 from resolute_metrics.ingest.parsing import parse_batch
-from resolute_metrics.queries.best import Goal
+from resolute_metrics.queries.validations import Goal
 
 
 def _request(*blocks: api.ReportBlock, first: int = 0, count: int | None = None) -> api.IngestReportsRequest:

@@ -11,7 +11,7 @@ import numpy as np
 from resolute.api.metrics.v1 import metrics_service_pb2 as api
 from resolute.contracts.values import from_value
 from resolute.errors import InvalidArgumentError
-from resolute_metrics.queries.best import Goal
+from resolute_metrics.queries.validations import Goal
 from resolute_metrics.store.rows import Piece, Rows, SingleReport, is_number, pieces_of
 from resolute_serving.ingestion import Origin, parse_origin, parse_sequence
 from resolute_serving.validation import invalid

@@ -13,7 +13,7 @@ from resolute_metrics.ingest.history import StoredHistory
 from resolute_metrics.ingest.names import NameCounter, name_error
 from resolute_metrics.ingest.parsing import Batch
 from resolute_metrics.limits import Limits
-from resolute_metrics.queries import best
+from resolute_metrics.queries import validations
 from resolute_metrics.store import blocks, streams
 from resolute_metrics.store.rows import Piece
 from resolute_metrics.store.schema import INTAKE
@@ -101,7 +101,7 @@ class _Writer:
         }
         for piece in kept:
             self._append(piece, own.get((piece.group, piece.names)))
-        self._update_best(kept)
+        self._update_validations(kept)
         return refused
 
     def _count_names(
@@ -137,9 +137,9 @@ class _Writer:
         if merge:
             blocks.merge_tail(self._connection, stream.key, names=len(piece.names))
 
-    def _update_best(self, pieces: Sequence[Piece]) -> None:
+    def _update_validations(self, pieces: Sequence[Piece]) -> None:
         if self._batch.goal is not None:
-            best.update(
+            validations.update(
                 self._connection,
                 trial_key=self._admission.trial_key,
                 experiment_key=self._admission.experiment_key,

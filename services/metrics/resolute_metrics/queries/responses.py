@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from resolute.api.metrics.v1 import metrics_service_pb2 as api
 from resolute.contracts.values import to_value
 from resolute.errors import QuotaError
-from resolute_metrics.queries.best import Best
 from resolute_metrics.queries.reports import StoredReport
 from resolute_metrics.queries.summaries import NUMBER, Summary
+from resolute_metrics.queries.validation_changes import TrialValidations
+from resolute_metrics.queries.validations import Best
 from resolute_metrics.queries.watcher import Change
 
 MAX_BYTES = 3 << 20
@@ -85,3 +86,17 @@ def _add_summary(response: api.ListSummariesResponse, summary: Summary) -> None:
 def to_best(best: Best) -> api.BestValidation:
     """Builds the message of a best validation."""
     return api.BestValidation(trial_id=best.trial_id, value=best.value, steps=best.steps, metric=best.metric)
+
+
+def to_trial_validations(found: TrialValidations) -> api.TrialValidations:
+    """Builds the message of a trial's best and last validation."""
+    return api.TrialValidations(
+        trial_id=found.trial_id,
+        experiment_id=found.experiment_id,
+        metric=found.metric,
+        best_value=found.best_value,
+        best_steps=found.best_steps,
+        last_value=found.last_value,
+        last_steps=found.last_steps,
+        revision=found.revision,
+    )

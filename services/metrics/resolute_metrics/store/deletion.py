@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute_metrics.store import blocks
-from resolute_metrics.store.schema import INTAKE, bests, refusals, streams
+from resolute_metrics.store.schema import INTAKE, refusals, streams, validations
 from resolute_metrics.store.schema import blocks as blocks_table
 
 _BLOCKS_AT_ONCE = 200
@@ -15,8 +15,8 @@ _BLOCKS_AT_ONCE = 200
 def delete_expired(connection: Connection, *, before: float) -> bool:
     """Removes some points of streams that got none since a Unix time.
 
-    Summaries and bests stay, and sources keep their place in the sequence: a spool that comes again brings
-    nothing back.
+    Summaries and the best and last validations stay, and sources keep their place in the sequence: a spool
+    that comes again brings nothing back.
 
     Returns:
         Whether more may be left.
@@ -50,7 +50,7 @@ def delete_batch(connection: Connection, experiment_key: int) -> bool:
         return True
     sources = sa.select(INTAKE.sources.c.source_key).where(INTAKE.sources.c.trial_key == trial)
     connection.execute(refusals.delete().where(refusals.c.source_key.in_(sources)))
-    for table in (streams, bests):
+    for table in (streams, validations):
         connection.execute(table.delete().where(table.c.trial_key == trial))
     INTAKE.delete_trial(connection, trial)
     return True

@@ -60,17 +60,33 @@ columns = sa.Table(
     sa.Column("data", sa.LargeBinary, nullable=False),
 )
 
-bests = sa.Table(
-    "bests",
+validations = sa.Table(
+    "validations",
     METADATA,
     sa.Column("trial_key", KEY, primary_key=True, autoincrement=False),
     sa.Column("experiment_key", KEY, nullable=False),
-    sa.Column("rank", sa.Float, nullable=False),
-    sa.Column("value", sa.Float, nullable=False),
     sa.Column("metric", sa.Text, nullable=False),
-    sa.Column("run", sa.Integer, nullable=False),
-    sa.Column("steps", sa.BigInteger, nullable=False),
-    sa.Index("bests_by_experiment", "experiment_key", "rank"),
+    # The best finite value: the smallest rank. NULL before the first.
+    sa.Column("best_rank", sa.Float),
+    sa.Column("best_value", sa.Float),
+    sa.Column("best_run", sa.Integer),
+    sa.Column("best_steps", sa.BigInteger),
+    # The last value; NULL when it was NaN or infinite.
+    sa.Column("last_value", sa.Float),
+    sa.Column("last_run", sa.Integer, nullable=False),
+    sa.Column("last_steps", sa.BigInteger, nullable=False),
+    # Its place among the changes of all trials; NULL until the change was given one.
+    sa.Column("revision", sa.BigInteger),
+    sa.Index("validations_by_experiment", "experiment_key", "best_rank"),
+    sa.Index("validations_by_revision", "revision", unique=True),
+)
+
+validation_revisions = sa.Table(
+    "validation_revisions",
+    METADATA,
+    # One row.
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("latest", sa.BigInteger, nullable=False),
 )
 
 refusals = sa.Table(

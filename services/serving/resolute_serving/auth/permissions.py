@@ -183,6 +183,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "WatchSeries": _VIEW,
         "ListReports": _VIEW,
         "GetBestValidation": _trial(own_experiment, role=Role.VIEWER),
+        "ListTrialValidations": _SERVICE,
         "DeleteExperimentMetrics": _SERVICE,
     },
     "resolute.api.logs.v1.LogsService": {

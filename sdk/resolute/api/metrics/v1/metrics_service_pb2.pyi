@@ -667,6 +667,107 @@ class BestValidation(google.protobuf.message.Message):
 global___BestValidation = BestValidation
 
 @typing.final
+class ListTrialValidationsRequest(google.protobuf.message.Message):
+    """Request of ListTrialValidations."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    AFTER_REVISION_FIELD_NUMBER: builtins.int
+    PAGE_SIZE_FIELD_NUMBER: builtins.int
+    after_revision: builtins.int
+    """Only changes after this revision; zero for all."""
+    page_size: builtins.int
+    """Most trials; zero for 100, at most 1000, larger values are lowered to that."""
+    def __init__(
+        self,
+        *,
+        after_revision: builtins.int = ...,
+        page_size: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["after_revision", b"after_revision", "page_size", b"page_size"]) -> None: ...
+
+global___ListTrialValidationsRequest = ListTrialValidationsRequest
+
+@typing.final
+class ListTrialValidationsResponse(google.protobuf.message.Message):
+    """Response of ListTrialValidations."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TRIALS_FIELD_NUMBER: builtins.int
+    LATEST_REVISION_FIELD_NUMBER: builtins.int
+    latest_revision: builtins.int
+    """The largest revision that this service has given. Smaller than the one asked for after its data was replaced: the copy
+    is to be made anew from revision zero.
+    """
+    @property
+    def trials(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___TrialValidations]:
+        """Trials whose best or last validation changed, each once, oldest change first. Deleted trials are left out."""
+
+    def __init__(
+        self,
+        *,
+        trials: collections.abc.Iterable[global___TrialValidations] | None = ...,
+        latest_revision: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["latest_revision", b"latest_revision", "trials", b"trials"]) -> None: ...
+
+global___ListTrialValidationsResponse = ListTrialValidationsResponse
+
+@typing.final
+class TrialValidations(google.protobuf.message.Message):
+    """The best and the last validation of one trial, by the metric that its experiment decides by."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TRIAL_ID_FIELD_NUMBER: builtins.int
+    EXPERIMENT_ID_FIELD_NUMBER: builtins.int
+    METRIC_FIELD_NUMBER: builtins.int
+    BEST_VALUE_FIELD_NUMBER: builtins.int
+    BEST_STEPS_FIELD_NUMBER: builtins.int
+    LAST_VALUE_FIELD_NUMBER: builtins.int
+    LAST_STEPS_FIELD_NUMBER: builtins.int
+    REVISION_FIELD_NUMBER: builtins.int
+    trial_id: builtins.str
+    """UUID of the trial."""
+    experiment_id: builtins.str
+    """UUID of its experiment."""
+    metric: builtins.str
+    """Name of the metric."""
+    best_value: builtins.float
+    """The best finite value; absent before the first."""
+    best_steps: builtins.int
+    """Steps completed there."""
+    last_value: builtins.float
+    """The value at the most steps of the newest run; absent when it was NaN or infinite."""
+    last_steps: builtins.int
+    """Steps completed there."""
+    revision: builtins.int
+    """Place of the change among the changes of all trials, from 1."""
+    def __init__(
+        self,
+        *,
+        trial_id: builtins.str = ...,
+        experiment_id: builtins.str = ...,
+        metric: builtins.str = ...,
+        best_value: builtins.float | None = ...,
+        best_steps: builtins.int | None = ...,
+        last_value: builtins.float | None = ...,
+        last_steps: builtins.int = ...,
+        revision: builtins.int = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_best_steps", b"_best_steps", "_best_value", b"_best_value", "_last_value", b"_last_value", "best_steps", b"best_steps", "best_value", b"best_value", "last_value", b"last_value"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_best_steps", b"_best_steps", "_best_value", b"_best_value", "_last_value", b"_last_value", "best_steps", b"best_steps", "best_value", b"best_value", "experiment_id", b"experiment_id", "last_steps", b"last_steps", "last_value", b"last_value", "metric", b"metric", "revision", b"revision", "trial_id", b"trial_id"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_best_steps", b"_best_steps"]) -> typing.Literal["best_steps"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_best_value", b"_best_value"]) -> typing.Literal["best_value"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_last_value", b"_last_value"]) -> typing.Literal["last_value"] | None: ...
+
+global___TrialValidations = TrialValidations
+
+@typing.final
 class DeleteExperimentMetricsRequest(google.protobuf.message.Message):
     """Request of DeleteExperimentMetrics."""
 

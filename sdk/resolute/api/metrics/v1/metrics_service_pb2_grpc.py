@@ -65,6 +65,11 @@ class MetricsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.GetBestValidationRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.GetBestValidationResponse.FromString,
                 _registered_method=True)
+        self.ListTrialValidations = channel.unary_unary(
+                '/resolute.api.metrics.v1.MetricsService/ListTrialValidations',
+                request_serializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListTrialValidationsRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListTrialValidationsResponse.FromString,
+                _registered_method=True)
         self.DeleteExperimentMetrics = channel.unary_unary(
                 '/resolute.api.metrics.v1.MetricsService/DeleteExperimentMetrics',
                 request_serializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.DeleteExperimentMetricsRequest.SerializeToString,
@@ -120,6 +125,14 @@ class MetricsServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListTrialValidations(self, request, context):
+        """Lists the best and the last validations of all trials by the order in which they changed, for services that keep a copy:
+        ask again from the last revision seen until the latest revision is reached.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def DeleteExperimentMetrics(self, request, context):
         """Removes everything reported by an experiment; leaves a tombstone.
         """
@@ -159,6 +172,11 @@ def add_MetricsServiceServicer_to_server(servicer, server):
                     servicer.GetBestValidation,
                     request_deserializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.GetBestValidationRequest.FromString,
                     response_serializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.GetBestValidationResponse.SerializeToString,
+            ),
+            'ListTrialValidations': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListTrialValidations,
+                    request_deserializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListTrialValidationsRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListTrialValidationsResponse.SerializeToString,
             ),
             'DeleteExperimentMetrics': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteExperimentMetrics,
@@ -329,6 +347,33 @@ class MetricsService(object):
             '/resolute.api.metrics.v1.MetricsService/GetBestValidation',
             resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.GetBestValidationRequest.SerializeToString,
             resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.GetBestValidationResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListTrialValidations(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.metrics.v1.MetricsService/ListTrialValidations',
+            resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListTrialValidationsRequest.SerializeToString,
+            resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListTrialValidationsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -61,6 +61,14 @@ class MetricsServiceStub:
     ]
     """Gives the best validation of a whole experiment, or of one trial."""
 
+    ListTrialValidations: grpc.UnaryUnaryMultiCallable[
+        resolute.api.metrics.v1.metrics_service_pb2.ListTrialValidationsRequest,
+        resolute.api.metrics.v1.metrics_service_pb2.ListTrialValidationsResponse,
+    ]
+    """Lists the best and the last validations of all trials by the order in which they changed, for services that keep a copy:
+    ask again from the last revision seen until the latest revision is reached.
+    """
+
     DeleteExperimentMetrics: grpc.UnaryUnaryMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.DeleteExperimentMetricsRequest,
         resolute.api.metrics.v1.metrics_service_pb2.DeleteExperimentMetricsResponse,
@@ -109,6 +117,14 @@ class MetricsServiceAsyncStub:
         resolute.api.metrics.v1.metrics_service_pb2.GetBestValidationResponse,
     ]
     """Gives the best validation of a whole experiment, or of one trial."""
+
+    ListTrialValidations: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.metrics.v1.metrics_service_pb2.ListTrialValidationsRequest,
+        resolute.api.metrics.v1.metrics_service_pb2.ListTrialValidationsResponse,
+    ]
+    """Lists the best and the last validations of all trials by the order in which they changed, for services that keep a copy:
+    ask again from the last revision seen until the latest revision is reached.
+    """
 
     DeleteExperimentMetrics: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.DeleteExperimentMetricsRequest,
@@ -170,6 +186,16 @@ class MetricsServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.metrics.v1.metrics_service_pb2.GetBestValidationResponse, collections.abc.Awaitable[resolute.api.metrics.v1.metrics_service_pb2.GetBestValidationResponse]]:
         """Gives the best validation of a whole experiment, or of one trial."""
+
+    @abc.abstractmethod
+    def ListTrialValidations(
+        self,
+        request: resolute.api.metrics.v1.metrics_service_pb2.ListTrialValidationsRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.metrics.v1.metrics_service_pb2.ListTrialValidationsResponse, collections.abc.Awaitable[resolute.api.metrics.v1.metrics_service_pb2.ListTrialValidationsResponse]]:
+        """Lists the best and the last validations of all trials by the order in which they changed, for services that keep a copy:
+        ask again from the last revision seen until the latest revision is reached.
+        """
 
     @abc.abstractmethod
     def DeleteExperimentMetrics(

@@ -1,7 +1,11 @@
-"""The best validation of each trial, kept with every write."""
+"""The best and the last validation of each trial, kept up to date by every write.
+
+Both are of the effective series: what a later run has superseded does not count.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +18,7 @@ from resolute_metrics.queries.series import read_series
 from resolute_metrics.queries.superseded import effective_mask, superseded_from
 from resolute_metrics.store.rows import Floats, Integers, Piece
 from resolute_metrics.store.schema import INTAKE, streams
-from resolute_metrics.store.schema import bests as table
+from resolute_metrics.store.schema import validations as table
 
 GROUP = "validation"
 """The group whose values of the experiment's metric decide."""
@@ -39,11 +43,26 @@ class Best:
 
 
 @dataclass(frozen=True, slots=True)
-class _Candidate:
+class _Best:
     rank: float
     """The value, or its negative where larger is better: the smallest rank wins, the earliest of equals."""
     run: int
     steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Last:
+    run: int
+    steps: int
+    value: float | None
+    """None for NaN and infinities."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    best: _Best | None
+    """None without any finite value."""
+    last: _Last
 
 
 def update(
@@ -55,11 +74,11 @@ def update(
     goal: Goal,
     pieces: Sequence[Piece],
 ) -> None:
-    """Brings the best of a trial up to date after validations of one run were stored.
+    """Brings the best and the last validation of a trial up to date after reports of one run were stored.
 
     Args:
         connection: Writes.
-        trial_key: The trial.
+        trial_key: The trial; the transaction holds its lock.
         experiment_key: Its experiment.
         run: The run.
         goal: What the experiment decides by.
@@ -68,13 +87,13 @@ def update(
     pieces = [piece for piece in pieces if piece.group == GROUP]
     if not pieces:
         return
-    known = connection.execute(sa.select(table).where(table.c.trial_key == trial_key)).one_or_none()
-    if known is not None and (known.metric != goal.metric or _supersedes(run, pieces, known)):
+    row = connection.execute(sa.select(table).where(table.c.trial_key == trial_key)).one_or_none()
+    if row is not None and (row.metric != goal.metric or _supersedes(run, pieces, row)):
         # A restart, at most once a run and group: the only time that stored values are looked at again.
-        _save(connection, trial_key, experiment_key, goal, _search(connection, trial_key, goal))
-        return
-    found = _best_of_run(connection, trial_key, run, goal, pieces)
-    if found is not None and (known is None or (found.rank, found.steps) < (known.rank, known.steps)):
+        found = _search(connection, trial_key, goal)
+    else:
+        found = _merge(_known(row), _of_run(connection, trial_key, run, goal, pieces))
+    if found != _known(row):
         _save(connection, trial_key, experiment_key, goal, found)
 
 
@@ -85,7 +104,7 @@ def best_of_experiment(connection: Connection, experiment_id: str) -> Best | Non
         _query()
         .join(experiments, experiments.c.experiment_key == table.c.experiment_key)
         .where(experiments.c.experiment_id == experiment_id, experiments.c.deleted_at.is_(None))
-        .order_by(table.c.rank, trials.c.trial_key)
+        .order_by(table.c.best_rank, trials.c.trial_key)
         .limit(1)
     ).one_or_none()
     return None if row is None else Best(*row)
@@ -110,20 +129,40 @@ def best_of_trials(connection: Connection, trial_ids: Sequence[str], *, experime
 def _query() -> sa.Select[Any]:
     trials = INTAKE.trials
     return (
-        sa.select(trials.c.trial_id, table.c.value, table.c.steps, table.c.metric)
+        sa.select(trials.c.trial_id, table.c.best_value, table.c.best_steps, table.c.metric)
         .select_from(table)
         .join(trials, trials.c.trial_key == table.c.trial_key)
+        .where(table.c.best_rank.is_not(None))
     )
 
 
-def _supersedes(run: int, pieces: Sequence[Piece], known: sa.Row[Any]) -> bool:
+def _supersedes(run: int, pieces: Sequence[Piece], row: sa.Row[Any]) -> bool:
     first = min(int(piece.rows.steps.min()) for piece in pieces)
-    return run > int(known.run) and first <= int(known.steps)
+    if run > row.last_run and first <= row.last_steps:
+        return True
+    return row.best_run is not None and run > row.best_run and first <= row.best_steps
 
 
-def _best_of_run(
+def _known(row: sa.Row[Any] | None) -> _Found | None:
+    if row is None:
+        return None
+    best = None if row.best_rank is None else _Best(row.best_rank, row.best_run, row.best_steps)
+    return _Found(best, _Last(row.last_run, row.last_steps, _finite(row.last_value)))
+
+
+def _merge(known: _Found | None, found: _Found | None) -> _Found | None:
+    if known is None or found is None:
+        return known or found
+    bests = [best for best in (known.best, found.best) if best is not None]
+    return _Found(
+        min(bests, key=lambda best: (best.rank, best.steps), default=None),
+        max(known.last, found.last, key=lambda last: (last.run, last.steps)),
+    )
+
+
+def _of_run(
     connection: Connection, trial_key: int, run: int, goal: Goal, pieces: Sequence[Piece]
-) -> _Candidate | None:
+) -> _Found | None:
     with_metric = [piece for piece in pieces if goal.metric in piece.names]
     if not with_metric:
         return None
@@ -133,53 +172,59 @@ def _best_of_run(
         )
     )
     cut = superseded_from([(run, 0), *((row.run, row.first_step) for row in rows)]).get(run)
-    found = []
+    found: _Found | None = None
     for piece in with_metric:
         mask = effective_mask(piece.rows.steps, cut)
-        values = piece.rows.values[:, piece.names.index(goal.metric)]
-        candidate = _smallest(_ranks(values[mask], goal), piece.rows.steps[mask])
-        if candidate is not None:
-            found.append(_Candidate(candidate[0], run, candidate[1]))
-    return min(found, key=lambda candidate: (candidate.rank, candidate.steps), default=None)
+        steps = piece.rows.steps[mask]
+        values = piece.rows.values[:, piece.names.index(goal.metric)][mask]
+        found = _merge(found, _of_points(steps, values, np.full(len(steps), run), goal))
+    return found
 
 
-def _search(connection: Connection, trial_key: int, goal: Goal) -> _Candidate | None:
+def _search(connection: Connection, trial_key: int, goal: Goal) -> _Found | None:
     series = read_series(connection, trial_key, group=GROUP, name=goal.metric, superseded=False)
-    candidate = _smallest(_ranks(series.values, goal), series.steps)
-    if candidate is None:
+    return _of_points(series.steps, series.values, series.runs, goal)
+
+
+def _of_points(steps: Integers, values: Floats, runs: Integers, goal: Goal) -> _Found | None:
+    """The best and the last of some effective points."""
+    if not len(steps):
         return None
-    run = series.runs[np.flatnonzero(series.steps == candidate[1])[0]]
-    return _Candidate(candidate[0], int(run), candidate[1])
+    end = int(np.lexsort((steps, runs))[-1])
+    last = _Last(int(runs[end]), int(steps[end]), _finite(float(values[end])))
+    ranks = values if goal.smaller_is_better else -values
+    finite = np.flatnonzero(np.isfinite(ranks))
+    if not len(finite):
+        return _Found(None, last)
+    place = finite[int(np.lexsort((steps[finite], ranks[finite]))[0])]
+    return _Found(_Best(float(ranks[place]), int(runs[place]), int(steps[place])), last)
 
 
-def _ranks(values: Floats, goal: Goal) -> Floats:
-    return values if goal.smaller_is_better else -values
-
-
-def _smallest(ranks: Floats, steps: Integers) -> tuple[float, int] | None:
-    finite = np.isfinite(ranks)
-    if not finite.any():
-        return None
-    ranks, steps = ranks[finite], steps[finite]
-    place = int(np.lexsort((steps, ranks))[0])
-    return float(ranks[place]), int(steps[place])
+def _finite(value: float | None) -> float | None:
+    """The database has no NaN (SQLite stores NULL) and orders infinities: neither is kept as a last value."""
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _save(
-    connection: Connection, trial_key: int, experiment_key: int, goal: Goal, found: _Candidate | None
+    connection: Connection, trial_key: int, experiment_key: int, goal: Goal, found: _Found | None
 ) -> None:
     connection.execute(table.delete().where(table.c.trial_key == trial_key))
     if found is None:
         return
+    best, last = found.best, found.last
     connection.execute(
         table.insert(),
         {
             "trial_key": trial_key,
             "experiment_key": experiment_key,
-            "rank": found.rank,
-            "value": found.rank if goal.smaller_is_better else -found.rank,
             "metric": goal.metric,
-            "run": found.run,
-            "steps": found.steps,
+            "best_rank": best and best.rank,
+            "best_value": best and (best.rank if goal.smaller_is_better else -best.rank),
+            "best_run": best and best.run,
+            "best_steps": best and best.steps,
+            "last_value": last.value,
+            "last_run": last.run,
+            "last_steps": last.steps,
+            "revision": None,
         },
     )
