@@ -101,9 +101,10 @@ def parse_arguments():
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format=resolute.LOG_FORMAT)
-    # Same start, same end, also on a GPU; an operation that has no deterministic form says so in the log.
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    if torch.cuda.is_available():
+        # Same start, same end, as on a CPU; an operation that has no deterministic form says so in the log.
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.use_deterministic_algorithms(True, warn_only=True)
     info = resolute.get_cluster_info()
     if info is None:
         arguments = parse_arguments()
