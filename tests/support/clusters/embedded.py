@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from support.clusters.command_processes import run_command
 
 from resolute.client import Determined
 from resolute.client.connection.home import HOME_VARIABLE
@@ -57,15 +58,19 @@ class EmbeddedCluster:
         self, *command: str, cwd: Path | None = None, check: bool = True, timeout: float = 60
     ) -> subprocess.CompletedProcess[str]:
         """Runs a command of the installed distribution and returns what it said."""
-        result = subprocess.run(
-            [str(_BIN / command[0]), *command[1:]],
-            cwd=cwd,
-            env=self.variables(),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=timeout,
-        )
+        program = (str(_BIN / command[0]), *command[1:])
+        if command[0] == "det":
+            result = run_command(program, cwd=cwd, environment=self.variables(), timeout=timeout)
+        else:
+            result = subprocess.run(
+                program,
+                cwd=cwd,
+                env=self.variables(),
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=timeout,
+            )
         if check and result.returncode != 0:
             raise AssertionError(
                 f"{' '.join(command)} exited with {result.returncode}\n{result.stdout}\n{result.stderr}"
