@@ -4,7 +4,7 @@ import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy
+import numpy as np
 import torch
 
 VALIDATION_IMAGES = 360
@@ -42,6 +42,6 @@ def read_digits():
     Reads what sklearn.datasets.load_digits reads; importing scikit-learn takes longer than training an epoch.
     """
     (folder,) = importlib.util.find_spec("sklearn").submodule_search_locations
-    table = numpy.loadtxt(Path(folder, "datasets", "data", "digits.csv.gz"), delimiter=",", dtype=numpy.uint8)
+    table = np.loadtxt(Path(folder, "datasets", "data", "digits.csv.gz"), delimiter=",", dtype=np.uint8)
     images, digits = torch.from_numpy(table[:, :64]), torch.from_numpy(table[:, 64])
     return images.reshape(-1, 8, 8).float() / 16.0, digits.long()
