@@ -21,6 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.standalone import Standalone, raw_sqlite, say, seconds, standalone
+from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.api.logs.v1.logs_service_pb2_grpc import LogsServiceStub
 from resolute.contracts.spool_format import Line, Stdtype
@@ -101,13 +102,13 @@ def _batch(service: Standalone, texts: list[str], *, first: int) -> api.IngestLi
         source="ready",
         experiment_id=service.run.experiment_id,
         first_sequence=first,
-        lines=api.LineColumns(
+        lines=line_pb2.LineColumns(
             messages=texts,
             times=range(1_700_000_000_000_000_000, 1_700_000_000_000_000_000 + count),
-            levels=[api.LEVEL_INFO] * count,
+            levels=[line_pb2.LEVEL_INFO] * count,
             ranks=[0] * count,
             writer_indexes=[0] * count,
-            writers=[api.LineColumns.Writer(stdtype="stdout", origin="task")],
+            writers=[line_pb2.LineColumns.Writer(stdtype="stdout", origin="task")],
         ),
     )
 

@@ -30,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.standalone import Standalone, raw_sqlite, say, seconds, standalone
 from resolute.api.metrics.v1 import metrics_service_pb2 as api
+from resolute.api.metrics.v1 import report_pb2
 from resolute.api.metrics.v1.metrics_service_pb2_grpc import MetricsServiceStub
 from resolute.spool.delivery.requests import RunIdentity
 from resolute.spool.delivery.sender import SpoolSender
@@ -129,7 +130,7 @@ def _drain(service: Standalone, spool: Path) -> float:
 
 def _batch(service: Standalone, values: np.ndarray, *, source: str, first: int) -> api.IngestReportsRequest:
     rows = range(first, first + len(values))
-    block = api.ReportBlock(
+    block = report_pb2.ReportBlock(
         group="service",
         names=NAMES,
         sequences=rows,

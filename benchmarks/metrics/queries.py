@@ -25,7 +25,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.standalone import Standalone, say, seconds, standalone
 from resolute.api.metrics.v1 import metrics_service_pb2 as api
+from resolute.api.metrics.v1 import report_pb2
 from resolute.api.metrics.v1.metrics_service_pb2_grpc import MetricsServiceStub
+from resolute.client.connection.paging import MAX_PAGE_SIZE, all_items
 
 NAMES = [f"metric_{number}" for number in range(10)]
 LIMIT = 0.1
@@ -58,9 +60,14 @@ def measure(points: int, trials: int) -> list[Result]:
                 trial_id=service.run.trial_id, group="training", name=NAMES[3], max_points=1000
             )
             summaries = api.ListSummariesRequest(trial_ids=ids)
+
+            def list_summaries() -> None:
+                found = list(all_items(stub.ListSummaries, summaries, "summaries", page_size=MAX_PAGE_SIZE))
+                assert len(found) == trials * len(NAMES)
+
             return [
                 _time(f"1000 points of a series of {points}", lambda: stub.GetSeries(plot, timeout=60)),
-                _time(f"summaries of {trials} trials", lambda: stub.ListSummaries(summaries, timeout=60)),
+                _time(f"summaries of {trials} trials", list_summaries),
             ]
 
 
@@ -75,7 +82,7 @@ def _fill(service: Standalone, points: int) -> None:
         stub = MetricsServiceStub(channel)
         for first in range(0, points, _ROWS):
             rows = range(first, min(first + _ROWS, points))
-            block = api.ReportBlock(
+            block = report_pb2.ReportBlock(
                 group="training",
                 names=NAMES,
                 sequences=rows,

@@ -8,24 +8,27 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
+from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.api.logs.v1.logs_service_pb2_grpc import LogsServiceServicer
 from resolute.contracts.clock import Clock
 from resolute_logs.ingest.parsing import parse_batch
 from resolute_logs.ingest.writer import ingest
-from resolute_logs.queries.filters import Filter, parse_filter
+from resolute_logs.queries.filters import parse_filter
 from resolute_logs.queries.follower import Follower
 from resolute_logs.queries.pages import StoredLine, read_page
+from resolute_logs.queries.subscriptions import parse_subscriptions
 from resolute_logs.store.closures import mark_complete
 from resolute_logs.store.deletion import delete_batch
 from resolute_logs.store.schema import INTAKE
 from resolute_serving.change_notifier import ChangeNotifier, PollIntervals
 from resolute_serving.database.engine import Database
 from resolute_serving.ingestion import lock_order, store
-from resolute_serving.pagination import decode_token, encode_token, page_size
-from resolute_serving.validation import invalid, parse_uuid
+from resolute_serving.pagination import decode_token, encode_token, page_size, parse_order_by
+from resolute_serving.validation import parse_uuid
 
 _LARGE_REQUEST = 64 << 10
+_ORDER = {"line_id": None}
 
 
 class Servicer(LogsServiceServicer):
@@ -58,21 +61,34 @@ class Servicer(LogsServiceServicer):
     async def ListLines(self, request: api.ListLinesRequest, context: Any) -> api.ListLinesResponse:
         """Lists lines that match a filter."""
         wanted = parse_filter(request.filter)
-        most = page_size(request.page_size, default=1000, most=10_000)
+        (order,) = parse_order_by(request.order_by or "line_id", allowed=_ORDER)
+        most = page_size(request.page_size)
         position = decode_token(request)
-        return await self._database.read(lambda link: _list(link, request, wanted, position, most))
+
+        def work(connection: Connection) -> api.ListLinesResponse:
+            page = read_page(connection, wanted, position=position, descending=order.descending, most=most)
+            return api.ListLinesResponse(
+                lines=[_to_line(line, wanted.trial_id) for line in page.lines],
+                next_page_token=encode_token(request, page.position) if page.more else "",
+            )
+
+        return await self._database.read(work)
 
     async def FollowLines(
         self, request: api.FollowLinesRequest, context: Any
     ) -> AsyncIterator[api.FollowLinesResponse]:
-        """Sends lines that match a filter as they arrive."""
-        wanted = parse_filter(request.filter)
-        if request.after_line_id < 0:
-            raise invalid(
-                "after_line_id", f"after_line_id is {request.after_line_id}; it must be zero or above"
+        """Sends lines that match filters as they arrive."""
+        async for news in self.follower.follow(parse_subscriptions(request)):
+            if news is None:
+                yield api.FollowLinesResponse()
+                continue
+            trial_id = news.request.wanted.trial_id
+            yield api.FollowLinesResponse(
+                key=news.request.key,
+                lines=[_to_line(line, trial_id) for line in news.lines],
+                cursor=news.cursor,
+                complete=news.complete,
             )
-        async for lines in self.follower.follow(wanted, after=request.after_line_id):
-            yield api.FollowLinesResponse(lines=[_to_line(line, wanted.trial_id) for line in lines])
 
     async def CloseTrialLogs(
         self, request: api.CloseTrialLogsRequest, context: Any
@@ -100,20 +116,10 @@ class Servicer(LogsServiceServicer):
         return api.DeleteExperimentLogsResponse()
 
 
-def _list(
-    connection: Connection, request: api.ListLinesRequest, wanted: Filter, position: int | None, most: int
-) -> api.ListLinesResponse:
-    page = read_page(connection, wanted, position=position, descending=request.descending, most=most)
-    return api.ListLinesResponse(
-        lines=[_to_line(line, wanted.trial_id) for line in page.lines],
-        next_page_token=encode_token(request, page.position) if page.more else "",
-    )
-
-
-def _to_line(line: StoredLine, trial_id: str) -> api.Line:
-    message = api.Line(
+def _to_line(line: StoredLine, trial_id: str) -> line_pb2.Line:
+    message = line_pb2.Line(
         message=line.message,
-        level=api.Level.ValueType(line.level),
+        level=line_pb2.Level.ValueType(line.level),
         rank=line.rank,
         stdtype=line.stdtype,
         line_id=line.line_id,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import astuple
 from typing import Any
 
-from google.protobuf.message import Message
 from sqlalchemy.engine import Connection
 
 from resolute.api.metrics.v1 import metrics_service_pb2 as api
@@ -17,32 +17,38 @@ from resolute_metrics.ingest.parsing import parse_batch
 from resolute_metrics.ingest.writer import ingest
 from resolute_metrics.limits import Limits
 from resolute_metrics.queries import validation_changes, validations
-from resolute_metrics.queries.downsampling import MIN_POINTS, downsample
-from resolute_metrics.queries.reports import Position, read_reports
+from resolute_metrics.queries.downsampling import downsample
+from resolute_metrics.queries.ranges import Range, parse_range
+from resolute_metrics.queries.reports import Position, StoredReport, read_reports
+from resolute_metrics.queries.requests import (
+    parse_max_points,
+    parse_report_filter,
+    parse_subscriptions,
+    parse_summary_filter,
+    parse_trials,
+)
 from resolute_metrics.queries.responses import (
     MAX_BYTES,
+    MAX_POINTS,
+    add_summary,
     to_best,
     to_change,
     to_report,
-    to_summaries,
     to_trial_validations,
 )
 from resolute_metrics.queries.series import read_series
-from resolute_metrics.queries.summaries import summarize
-from resolute_metrics.queries.watcher import SeriesRequest, Watcher
+from resolute_metrics.queries.summaries import Summary
+from resolute_metrics.queries.summary_pages import FIELDS, position_of, read_summaries
+from resolute_metrics.queries.watcher import Watcher
 from resolute_metrics.store.deletion import delete_batch
 from resolute_metrics.store.schema import INTAKE
 from resolute_serving.change_notifier import ChangeNotifier, PollIntervals
 from resolute_serving.database.engine import Database
 from resolute_serving.ingestion import lock_order, store
-from resolute_serving.pagination import decode_token, encode_token, page_size
-from resolute_serving.validation import invalid, parse_uuid
+from resolute_serving.pagination import OrderBy, decode_token, encode_token, page_size, parse_order_by
+from resolute_serving.validation import parse_uuid
 
-MAX_TRIALS = 1000
-MAX_POINTS = MAX_BYTES // 24
-"""Points of a series that fit into one response."""
 _LARGE_REQUEST = 64 << 10
-_WATCHED_POINTS = 1000
 
 
 class Servicer(MetricsServiceServicer):
@@ -89,42 +95,51 @@ class Servicer(MetricsServiceServicer):
     async def ListSummaries(
         self, request: api.ListSummariesRequest, context: Any
     ) -> api.ListSummariesResponse:
-        """Lists the metrics of trials with their summaries."""
-        trials = _parse_trials(request.trial_ids)
-        return await self._database.read(
-            lambda link: to_summaries(summarize(link, trials, group=request.group))
-        )
+        """Lists summaries of metrics."""
+        wanted = parse_summary_filter(request)
+        order = parse_order_by(request.order_by, allowed=FIELDS) if request.order_by else []
+        most, after = page_size(request.page_size), decode_token(request)
+
+        def work(connection: Connection) -> api.ListSummariesResponse:
+            found = read_summaries(connection, wanted, order, after=after)
+            return _summaries(request, found, order, most)
+
+        return await self._database.read(work)
 
     async def GetSeries(self, request: api.GetSeriesRequest, context: Any) -> api.GetSeriesResponse:
-        """Gives the series of one metric of one trial."""
+        """Gets the series of one metric of one trial."""
         trial = parse_uuid(request.trial_id, field="trial_id")
-        _check_points(request.max_points)
-        return await self._database.read(lambda link: _get_series(link, trial, request))
+        most, within = parse_max_points(request), parse_range(request)
+        return await self._database.read(lambda link: _series(link, trial, request, within, most))
 
     async def WatchSeries(
         self, request: api.WatchSeriesRequest, context: Any
     ) -> AsyncIterator[api.WatchSeriesResponse]:
-        """Sends the series of one metric, and then its points as they arrive."""
-        trial = parse_uuid(request.trial_id, field="trial_id")
-        most = min(_check_points(request.max_points) or _WATCHED_POINTS, MAX_POINTS)
-        wanted = SeriesRequest(trial, request.group, request.name, most)
-        async for change in self.watcher.watch(wanted):
+        """Sends series, and then their points as they arrive."""
+        async for change in self.watcher.watch(parse_subscriptions(request)):
             yield api.WatchSeriesResponse() if change is None else to_change(change)
 
     async def ListReports(self, request: api.ListReportsRequest, context: Any) -> api.ListReportsResponse:
         """Lists reports of a trial in order."""
         trial = parse_uuid(request.trial_id, field="trial_id")
-        most = page_size(request.page_size, default=1000, most=10_000)
+        wanted, most = parse_report_filter(request), page_size(request.page_size)
         token = decode_token(request)
         after = None if token is None else Position(*token)
-        return await self._database.read(lambda link: _list_reports(link, trial, request, after, most))
+
+        def work(connection: Connection) -> api.ListReportsResponse:
+            key = INTAKE.find_trial(connection, trial)
+            if key is None:
+                return api.ListReportsResponse()
+            return _reports(request, read_reports(connection, key, wanted, after=after, most=most + 1), most)
+
+        return await self._database.read(work)
 
     async def GetBestValidation(
         self, request: api.GetBestValidationRequest, context: Any
     ) -> api.GetBestValidationResponse:
         """Gives the best validation of an experiment, and of trials of it."""
         experiment = parse_uuid(request.experiment_id, field="experiment_id")
-        trials = _parse_trials(request.trial_ids)
+        trials = parse_trials(request.trial_ids)
 
         def work(connection: Connection) -> api.GetBestValidationResponse:
             found = validations.best_of_experiment(connection, experiment)
@@ -166,35 +181,42 @@ class Servicer(MetricsServiceServicer):
         return api.DeleteExperimentMetricsResponse()
 
 
-def _check_points(most: int) -> int:
-    if most < 0 or 0 < most < MIN_POINTS:
-        raise invalid("max_points", f"max_points is {most}; it must be zero, or {MIN_POINTS} or more")
-    return most
+def _summaries(
+    request: api.ListSummariesRequest, found: Iterable[Summary], order: Sequence[OrderBy], most: int
+) -> api.ListSummariesResponse:
+    response = api.ListSummariesResponse()
+    size, last = 0, None
+    for summary in found:
+        size += add_summary(response, summary)
+        if last is not None and (len(response.summaries) > most or size > MAX_BYTES):
+            del response.summaries[-1]
+            response.next_page_token = encode_token(request, position_of(last, order))
+            break
+        last = summary
+    return response
 
 
-def _parse_trials(trial_ids: Sequence[str]) -> list[str]:
-    if len(trial_ids) > MAX_TRIALS:
-        raise invalid("trial_ids", f"{len(trial_ids)} trials were asked for; ask for at most {MAX_TRIALS}")
-    return [parse_uuid(trial_id, field="trial_ids") for trial_id in trial_ids]
-
-
-def _get_series(
-    connection: Connection, trial_id: str, request: api.GetSeriesRequest
+def _series(
+    connection: Connection, trial_id: str, request: api.GetSeriesRequest, within: Range, most: int | None
 ) -> api.GetSeriesResponse:
     trial = INTAKE.find_trial(connection, trial_id)
     if trial is None:
         return api.GetSeriesResponse()
     series = read_series(
-        connection, trial, group=request.group, name=request.name, superseded=request.include_superseded
+        connection,
+        trial,
+        group=request.group,
+        name=request.name,
+        superseded=request.include_superseded,
+        within=within,
     )
     total = len(series)
-    most = request.max_points or total
-    if min(most, total) > MAX_POINTS:
+    if min(most or total, total) > MAX_POINTS:
         raise QuotaError(
             f"the series has {total} points and {MAX_POINTS} fit into one response; "
             "set max_points, or list the reports page by page"
         )
-    if most < total:
+    if most is not None and most < total:
         series = series.at(downsample(series.values, most))
     return api.GetSeriesResponse(
         steps=series.steps.tolist(),
@@ -204,38 +226,16 @@ def _get_series(
     )
 
 
-def _list_reports(
-    connection: Connection,
-    trial_id: str,
-    request: api.ListReportsRequest,
-    after: Position | None,
-    most: int,
+def _reports(
+    request: api.ListReportsRequest, found: Sequence[StoredReport], most: int
 ) -> api.ListReportsResponse:
     response = api.ListReportsResponse()
-    trial = INTAKE.find_trial(connection, trial_id)
-    if trial is None:
-        return response
-    found = read_reports(
-        connection,
-        trial,
-        group=request.group,
-        after=after,
-        most=most + 1,
-        superseded=request.include_superseded,
-    )
     size = 0
     for number, report in enumerate(found):
         message = to_report(report)
         size += message.ByteSize()
         if number == most or (number and size > MAX_BYTES):
-            response.next_page_token = _token(request, found[number - 1].position)
+            response.next_page_token = encode_token(request, list(astuple(found[number - 1].position)))
             break
         response.reports.append(message)
     return response
-
-
-def _token(request: Message, position: Position) -> str:
-    return encode_token(
-        request,
-        [position.group, position.steps, position.run, position.source_key, position.sequence],
-    )

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from support.services.logs import Logs, logs_on
+from support.services.logs import Logs, following, logs_on
 
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.contracts.clock import SYSTEM_CLOCK
@@ -26,8 +26,8 @@ def patient(shared: Logs) -> Logs:
 class _Follow:
     """One stream and what came out of it."""
 
-    def __init__(self, logs: Logs, *, after: int = 0, **wanted: object) -> None:
-        request = api.FollowLinesRequest(filter=logs.filter(**wanted), after_line_id=after)
+    def __init__(self, logs: Logs, *, after: int | None = None, **wanted: object) -> None:
+        request = following(logs.filter(**wanted), after=after)
         self.found: list[str] = []
         self._responses = logs.servicer.FollowLines(request, None)
         self._news = asyncio.Event()
@@ -131,7 +131,7 @@ def test_a_silent_stream_shows_that_it_lives(database_url: str) -> None:
     with logs_on(database_url, pace=PollIntervals(recheck=0.01, heartbeat=0.02)) as logs:
 
         async def scenario() -> int:
-            responses = logs.servicer.FollowLines(api.FollowLinesRequest(filter=logs.filter()), None)
+            responses = logs.servicer.FollowLines(following(logs.filter()), None)
             first = await responses.__anext__()
             second = await responses.__anext__()
             await responses.aclose()  # type: ignore[attr-defined]
@@ -175,3 +175,90 @@ def test_followers_of_a_deleted_trial_end(patient: Logs) -> None:
 def test_a_negative_position_is_refused(patient: Logs) -> None:
     with pytest.raises(InvalidArgumentError, match="after_line_id is -1"):
         patient.run(lambda: _whole(patient, after=-1))
+
+
+def test_several_logs_are_followed_in_one_stream_each_from_its_cursor(patient: Logs) -> None:
+    other = patient.anew()
+    patient.send("a", "b")
+    other.send("x", "y", "z")
+    request = following(patient.filter(), other.filter(text="z"))
+    request.subscriptions[0].after_line_id = patient.pages()[0][0].line_id
+    found: dict[str, list[str]] = {"0": [], "1": []}
+    ended: list[str] = []
+
+    async def collect(arrived: asyncio.Event) -> None:
+        async for response in patient.servicer.FollowLines(request, None):
+            assert response.key not in ended
+            found[response.key] += [one.message for one in response.lines]
+            ended.extend([response.key] * response.complete)
+            arrived.set()
+
+    async def scenario() -> None:
+        arrived = asyncio.Event()
+        following_both = asyncio.create_task(collect(arrived))
+        while not (found["0"] and found["1"]):
+            await arrived.wait()
+            arrived.clear()
+        await _send(patient, "c", first=2)
+        await _close(patient)
+        while not ended:
+            await arrived.wait()
+            arrived.clear()
+        # A log that is complete no longer says anything; the other goes on.
+        await _send(patient, "d", first=3)
+        await _send(patient, "zz", first=3, trial=other.trial, experiment=other.experiment)
+        await patient.servicer.CloseTrialLogs(api.CloseTrialLogsRequest(trial_id=other.trial), None)
+        await following_both
+
+    patient.run(scenario)
+    assert found == {"0": ["b", "c"], "1": ["z", "zz"]}
+    assert ended == ["0", "1"]
+
+
+def test_the_cursor_passes_lines_that_do_not_match_so_that_nobody_reads_them_again(patient: Logs) -> None:
+    patient.send("a", "needle", *("hay" for _ in range(50)))
+    patient.close_trial()
+    last = patient.pages(descending=True)[0][0].line_id
+
+    async def cursors() -> list[int]:
+        request = following(patient.filter(text="needle"))
+        return [response.cursor async for response in patient.servicer.FollowLines(request, None)]
+
+    assert patient.run(cursors)[-1] == last
+
+
+def test_a_small_log_is_not_held_up_by_a_long_one(patient: Logs) -> None:
+    short = patient.anew()
+    patient.send(*(str(number) for number in range(5000)))
+    short.send("a")
+    patient.close_trial()
+    short.close_trial()
+
+    async def keys() -> list[str]:
+        request = following(patient.filter(), short.filter())
+        return [response.key async for response in patient.servicer.FollowLines(request, None)]
+
+    assert patient.run(keys)[:2] == ["0", "1"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ([], "there are 0 subscriptions"),
+        ([str(number) for number in range(501)], "there are 501 subscriptions"),
+        (["a", "a"], "'a' comes twice"),
+        ([""], "1 to 200 characters"),
+        (["x" * 201], "1 to 200 characters"),
+    ],
+)
+def test_wrong_subscriptions_are_refused(patient: Logs, keys: list[str], message: str) -> None:
+    request = api.FollowLinesRequest()
+    for key in keys:
+        request.subscriptions.add(key=key, filter=patient.filter())
+
+    async def follow() -> None:
+        async for _ in patient.servicer.FollowLines(request, None):
+            pass
+
+    with pytest.raises(InvalidArgumentError, match=message):
+        patient.run(follow)

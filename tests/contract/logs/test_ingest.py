@@ -7,7 +7,7 @@ import uuid
 import pytest
 from support.services.logs import Logs, line, logs_on
 
-from resolute.api.logs.v1 import logs_service_pb2 as api
+from resolute.api.logs.v1 import line_pb2
 from resolute.errors import FailedPreconditionError, InvalidArgumentError
 
 
@@ -15,7 +15,7 @@ def test_lines_come_back_as_they_were_written(logs: Logs) -> None:
     sent = line(
         "hello, wörld",
         seconds=1700000000.123456789,
-        level=api.LEVEL_WARNING,
+        level=line_pb2.LEVEL_WARNING,
         rank=3,
         stdtype="stderr",
         container="c1",
@@ -25,7 +25,7 @@ def test_lines_come_back_as_they_were_written(logs: Logs) -> None:
     ((found,),) = logs.pages()
     assert (found.message, found.level, found.rank, found.stdtype) == (
         "hello, wörld",
-        api.LEVEL_WARNING,
+        line_pb2.LEVEL_WARNING,
         3,
         "stderr",
     )
@@ -112,7 +112,9 @@ def test_a_longer_line_is_refused(logs: Logs, text: str) -> None:
         (line("a", origin="x" * 201), "origin 'x+' is over 200 characters"),
     ],
 )
-def test_a_wrong_line_is_an_error_that_says_what_is_wrong(logs: Logs, wrong: api.Line, message: str) -> None:
+def test_a_wrong_line_is_an_error_that_says_what_is_wrong(
+    logs: Logs, wrong: line_pb2.Line, message: str
+) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
         logs.send(wrong)
 

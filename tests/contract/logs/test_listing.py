@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from support.services.logs import Logs, line
 
+from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.errors import InvalidArgumentError
 from resolute_logs.queries import pages
@@ -16,13 +17,13 @@ from resolute_logs.queries import pages
 def filled(logs: Logs) -> Logs:
     logs.send(
         line("starting up", seconds=1, origin="supervisor", stdtype=""),
-        line("Epoch 1: loss=0.5", seconds=2, rank=0, level=api.LEVEL_INFO),
-        line("careful: 100% full", seconds=3, rank=1, level=api.LEVEL_WARNING, stdtype="stderr"),
+        line("Epoch 1: loss=0.5", seconds=2, rank=0, level=line_pb2.LEVEL_INFO),
+        line("careful: 100% full", seconds=3, rank=1, level=line_pb2.LEVEL_WARNING, stdtype="stderr"),
         line("Straße gesperrt", seconds=4, rank=1, container="c2", agent="a2"),
     )
     logs.send(
-        line("EPOCH 2: loss=nan", seconds=5, rank=0, level=api.LEVEL_ERROR),
-        line("debug detail", seconds=6, rank=2, level=api.LEVEL_DEBUG),
+        line("EPOCH 2: loss=nan", seconds=5, rank=0, level=line_pb2.LEVEL_ERROR),
+        line("debug detail", seconds=6, rank=2, level=line_pb2.LEVEL_DEBUG),
         run=2,
     )
     return logs
@@ -34,12 +35,12 @@ def filled(logs: Logs) -> Logs:
         ({}, "sEcSed"),
         ({"ranks": [1]}, "cS"),
         ({"ranks": [0, 2]}, "Eed"),
-        ({"min_level": api.LEVEL_WARNING}, "ce"),
-        ({"min_level": api.LEVEL_INFO}, "sEcSe"),
-        ({"min_level": api.LEVEL_DEBUG}, "sEcSed"),
-        ({"time_from": 3}, "cSed"),
-        ({"time_until": 3}, "sE"),
-        ({"time_from": 2, "time_until": 4}, "Ec"),
+        ({"min_level": line_pb2.LEVEL_WARNING}, "ce"),
+        ({"min_level": line_pb2.LEVEL_INFO}, "sEcSe"),
+        ({"min_level": line_pb2.LEVEL_DEBUG}, "sEcSed"),
+        ({"start_time": 3}, "cSed"),
+        ({"end_time": 3}, "sE"),
+        ({"start_time": 2, "end_time": 4}, "Ec"),
         ({"text": "epoch"}, "Ee"),
         ({"text": "100%"}, "c"),
         ({"text": "1_0"}, ""),
@@ -104,7 +105,7 @@ def test_a_page_looks_at_a_bounded_stretch_and_the_token_goes_on(
 def test_a_page_ends_before_it_is_too_large_for_a_message(logs: Logs) -> None:
     for first in range(0, 800, 200):
         logs.send(*("x" * 8192 for _ in range(200)), first=first)
-    found = logs.pages(page_size=10_000)
+    found = logs.pages(page_size=1000)
     assert len(found) > 1
     assert sum(len(page) for page in found) == 800
     assert all(sum(one.ByteSize() for one in page) < 4 << 20 for page in found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from support.services.logs import Logs, logs_on
+from support.services.logs import Logs, following, logs_on
 
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.errors import ConflictError, FailedPreconditionError, UnavailableError
@@ -28,7 +28,7 @@ async def _send_all(service: Logs, source: str) -> None:
 
 
 async def _follow(service: Logs) -> list[str]:
-    request = api.FollowLinesRequest(filter=service.filter())
+    request = following(service.filter())
     return [line.message async for page in service.servicer.FollowLines(request, None) for line in page.lines]
 
 
@@ -46,7 +46,7 @@ def test_replicas_that_get_the_same_batches_keep_each_line_once_and_in_order(dat
             return await follower
 
         followed = one.run(scenario)
-        assert followed == one.messages(page_size=10_000)
+        assert followed == one.messages(page_size=1000)
         for source in SOURCES:
             own = [text for text in followed if text.startswith(source)]
             assert own == [f"{source}{number}" for number in range(LINES)]

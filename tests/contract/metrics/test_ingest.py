@@ -159,4 +159,10 @@ def test_many_small_batches_give_the_same_series_as_one_large_one(metrics: Metri
     metrics.send(blocks_of([("training", step, {"loss": value}) for step, value in enumerate(values)]))
     assert metrics.points("loss") == list(enumerate(values))
     one = metrics.summaries()["training", "loss"]
-    assert (one.count, one.sum, one.min, one.max, one.last) == (whole.count, whole.sum, 0, 6, whole.last)
+    assert (one.count, one.sum, one.min, one.max, one.last_number) == (
+        whole.count,
+        whole.sum,
+        0,
+        6,
+        whole.last_number,
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -17,13 +18,22 @@ from resolute_metrics.servicer import Servicer
 from resolute_serving.change_notifier import PollIntervals
 
 
+def watching(metrics: Metrics, *, name: str = "loss", most: int | None = None) -> api.WatchSeriesRequest:
+    """A request to watch one series of the trial."""
+    request = api.WatchSeriesRequest()
+    request.subscriptions.add(
+        key="plot", trial_id=metrics.trial, group="training", name=name, max_points=most
+    )
+    return request
+
+
 class _Plot:
     """One stream, and what a plot of it would show."""
 
-    def __init__(self, metrics: Metrics, *, name: str = "loss", most: int = 0) -> None:
-        request = api.WatchSeriesRequest(trial_id=metrics.trial, group="training", name=name, max_points=most)
+    def __init__(self, metrics: Metrics, *, name: str = "loss", most: int | None = None) -> None:
+        request = watching(metrics, name=name, most=most)
         self.points: list[tuple[int, float]] = []
-        self.began_anew = 0
+        self.resets = 0
         self.total = 0
         self._responses = metrics.servicer.WatchSeries(request, None)
         self._news = asyncio.Event()
@@ -31,9 +41,9 @@ class _Plot:
 
     async def _collect(self) -> None:
         async for response in self._responses:
-            if response.anew:
+            if response.reset:
                 self.points = []
-                self.began_anew += 1
+                self.resets += 1
             self.points += zip(response.steps, response.values, strict=True)
             self.total = response.total_points
             self._news.set()
@@ -82,7 +92,7 @@ def test_a_watch_gives_what_is_there_and_then_only_what_comes(patient: Metrics) 
         for step in range(3, 9):
             await _send(patient, step, first=step - 1)
             await plot.shows(_points(*range(1, step + 1)))
-        assert (plot.began_anew, plot.total) == (1, 8)
+        assert (plot.resets, plot.total) == (1, 8)
         plot.task.cancel()
 
     _run(scenario)
@@ -91,7 +101,7 @@ def test_a_watch_gives_what_is_there_and_then_only_what_comes(patient: Metrics) 
 def test_a_trial_may_be_watched_before_it_reports(patient: Metrics) -> None:
     async def scenario() -> None:
         plot = _Plot(patient)
-        await plot.until(lambda: plot.began_anew == 1)
+        await plot.until(lambda: plot.resets == 1)
         await _send(patient, 5)
         await plot.shows(_points(5))
         plot.task.cancel()
@@ -111,7 +121,7 @@ def test_points_between_older_ones_and_a_later_run_are_shown_where_they_belong(p
         await plot.shows(_points(1, 2, 3))
         await _send(patient, 4, run=2, first=1)
         await plot.shows(_points(1, 2, 3, 4))
-        # History that arrives late from the superseded run changes nothing that counts.
+        # Late data of the superseded run is accepted and changes nothing that counts.
         await _send(patient, 8, first=4)
         await _send(patient, 5, run=2, first=2)
         await plot.shows(_points(1, 2, 3, 4, 5))
@@ -143,7 +153,7 @@ def test_other_metrics_of_the_trial_say_nothing(patient: Metrics) -> None:
         await patient.servicer.IngestReports(other, None)
         await _send(patient, 3, first=2)
         await plot.shows(_points(1, 3))
-        assert plot.began_anew == 1
+        assert plot.resets == 1
         plot.task.cancel()
 
     _run(scenario)
@@ -155,12 +165,11 @@ def test_a_quiet_watch_shows_that_it_lives(shared: Metrics) -> None:
     fresh.servicer = Servicer(fresh.database, limits=Limits(), clock=clock, pace=pace)
 
     async def scenario() -> None:
-        request = api.WatchSeriesRequest(trial_id=fresh.trial, group="training", name="loss")
-        responses = fresh.servicer.WatchSeries(request, None)
-        assert (await anext(responses)).anew
+        responses = fresh.servicer.WatchSeries(watching(fresh), None)
+        assert (await anext(responses)).reset
         clock.advance(11)
         quiet = await anext(responses)
-        assert (quiet.anew, list(quiet.steps)) == (False, [])
+        assert (quiet.key, quiet.reset, list(quiet.steps)) == ("", False, [])
 
     _run(scenario)
 
@@ -168,7 +177,7 @@ def test_a_quiet_watch_shows_that_it_lives(shared: Metrics) -> None:
 def test_a_service_that_stops_ends_its_watches_with_an_error(patient: Metrics) -> None:
     async def scenario() -> None:
         plot = _Plot(patient)
-        await plot.until(lambda: plot.began_anew == 1)
+        await plot.until(lambda: plot.resets == 1)
         watcher: Watcher = patient.servicer.watcher
         watcher.stop()
         with pytest.raises(UnavailableError, match="watch again"):
@@ -179,8 +188,57 @@ def test_a_service_that_stops_ends_its_watches_with_an_error(patient: Metrics) -
 
 def test_too_few_points_are_refused(patient: Metrics) -> None:
     async def scenario() -> None:
-        request = api.WatchSeriesRequest(trial_id=patient.trial, max_points=2)
+        request = watching(patient, most=2)
         with pytest.raises(InvalidArgumentError, match="max_points is 2"):
+            await anext(patient.servicer.WatchSeries(request, None))
+
+    _run(scenario)
+
+
+def test_many_series_of_several_trials_are_watched_in_one_stream(patient: Metrics) -> None:
+    trials = [patient.trial, *(str(uuid.uuid4()) for _ in range(29))]
+    request = api.WatchSeriesRequest()
+    for number, trial in enumerate(trials):
+        for name in ("loss", "lr"):
+            request.subscriptions.add(
+                key=f"{number} {name}", trial_id=trial, group="training", name=name, max_points=4
+            )
+    shown: dict[str, list[float]] = {}
+
+    async def send(trial: str, steps: range) -> None:
+        rows = [("training", step, {"loss": float(step), "lr": -float(step)}) for step in steps]
+        batch = patient.request(blocks_of(rows, first=steps.start), first=steps.start, trial=trial)
+        await patient.servicer.IngestReports(batch, None)
+
+    async def collect(arrived: asyncio.Event) -> None:
+        async for response in patient.servicer.WatchSeries(request, None):
+            shown[response.key] = [*([] if response.reset else shown[response.key]), *response.values]
+            arrived.set()
+
+    async def scenario() -> None:
+        arrived = asyncio.Event()
+        await send(trials[0], range(100))
+        plots = asyncio.create_task(collect(arrived))
+        while len(shown) < 60:
+            await arrived.wait()
+            arrived.clear()
+        assert shown["0 loss"] == [0, 1, 98, 99]
+        assert [key for key, values in shown.items() if values] == ["0 loss", "0 lr"]
+        await send(trials[17], range(2))
+        while not (shown["17 loss"] and shown["17 lr"]):
+            await arrived.wait()
+            arrived.clear()
+        assert (shown["17 loss"], shown["17 lr"]) == ([0, 1], [0, -1])
+        plots.cancel()
+
+    _run(scenario)
+
+
+def test_two_series_with_one_key_are_refused(patient: Metrics) -> None:
+    async def scenario() -> None:
+        request = watching(patient)
+        request.subscriptions.append(request.subscriptions[0])
+        with pytest.raises(InvalidArgumentError, match="'plot' comes twice"):
             await anext(patient.servicer.WatchSeries(request, None))
 
     _run(scenario)

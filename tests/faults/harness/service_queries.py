@@ -11,7 +11,7 @@ import grpc
 from support.clusters.embedded import EmbeddedCluster
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2, checkpoints_service_pb2, checkpoints_service_pb2_grpc
-from resolute.api.metrics.v1 import metrics_service_pb2, metrics_service_pb2_grpc
+from resolute.api.metrics.v1 import metrics_service_pb2, metrics_service_pb2_grpc, report_pb2
 from resolute.api.searcher.v1 import search_pb2, searcher_service_pb2, searcher_service_pb2_grpc
 from resolute.rpc.channel import open_channel
 
@@ -55,10 +55,10 @@ def log_of(channel: grpc.Channel, search_id: str) -> list[searcher_service_pb2.L
             return entries
 
 
-def reports_of(channel: grpc.Channel, trial_id: str) -> list[metrics_service_pb2.Report]:
+def reports_of(channel: grpc.Channel, trial_id: str) -> list[report_pb2.Report]:
     """Every report of a trial, those of superseded runs too."""
     stub = metrics_service_pb2_grpc.MetricsServiceStub(channel)
-    reports: list[metrics_service_pb2.Report] = []
+    reports: list[report_pb2.Report] = []
     token = ""
     while True:
         request = metrics_service_pb2.ListReportsRequest(

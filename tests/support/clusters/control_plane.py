@@ -20,6 +20,7 @@ from resolute.api.experiments.v1 import allocations_service_pb2 as allocations
 from resolute.api.experiments.v1 import allocations_service_pb2_grpc as allocations_grpc
 from resolute.api.experiments.v1 import experiments_service_pb2 as experiments
 from resolute.api.experiments.v1 import experiments_service_pb2_grpc as experiments_grpc
+from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as logs
 from resolute.api.logs.v1 import logs_service_pb2_grpc as logs_grpc
 from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
@@ -95,7 +96,7 @@ class ControlPlane(
         self.preemptions: list[int] = []
         self.exits: list[allocations.ReportExitRequest] = []
         self.announced: dict[int, allocations.RendezvousRequest] = {}
-        self.lines: dict[str, list[logs.Line]] = {}
+        self.lines: dict[str, list[line_pb2.Line]] = {}
         self.reports: dict[str, int] = {}
         self.calls: list[str] = []
         self.on_exit: Callable[[], None] = lambda: None
@@ -150,7 +151,7 @@ class ControlPlane(
             if stdtype is None or line.stdtype == stdtype
         ]
 
-    def all_lines(self) -> list[logs.Line]:
+    def all_lines(self) -> list[line_pb2.Line]:
         """All lines, source after source."""
         return [line for lines in self.lines.values() for line in lines]
 
@@ -265,12 +266,12 @@ def wait_until(condition: Callable[[], Any], *, seconds: float = WAIT_SECONDS) -
         time.sleep(0.02)
 
 
-def lines_of(columns: logs.LineColumns) -> list[logs.Line]:
+def lines_of(columns: line_pb2.LineColumns) -> list[line_pb2.Line]:
     """Columns as lines, one by one."""
     lines = []
     for place, message in enumerate(columns.messages):
         writer = columns.writers[columns.writer_indexes[place]]
-        line = logs.Line(
+        line = line_pb2.Line(
             message=message,
             level=columns.levels[place],
             stdtype=writer.stdtype,

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute_logs.servicer import Servicer
@@ -21,16 +22,16 @@ TIMEOUT_SECONDS = 20.0
 """Seconds that a test waits for something that must happen."""
 
 
-def line(message: str, *, seconds: float = 0.0, **fields: Any) -> api.Line:
+def line(message: str, *, seconds: float = 0.0, **fields: Any) -> line_pb2.Line:
     """One line of a trial's output."""
-    made = api.Line(message=message, **{"stdtype": "stdout", "origin": "task", **fields})
+    made = line_pb2.Line(message=message, **{"stdtype": "stdout", "origin": "task", **fields})
     made.time.FromNanoseconds(round(seconds * 1e9))
     return made
 
 
-def columns(lines: Iterable[api.Line]) -> api.LineColumns:
+def columns(lines: Iterable[line_pb2.Line]) -> line_pb2.LineColumns:
     """Packs lines as a batch carries them, with a writer for each."""
-    made = api.LineColumns()
+    made = line_pb2.LineColumns()
     for index, one in enumerate(lines):
         made.messages.append(one.message)
         made.times.append(one.time.seconds * 1_000_000_000 + one.time.nanos)
@@ -39,6 +40,14 @@ def columns(lines: Iterable[api.Line]) -> api.LineColumns:
         made.writer_indexes.append(index)
         made.writers.add(stdtype=one.stdtype, origin=one.origin, container=one.container, agent=one.agent)
     return made
+
+
+def following(*filters: line_pb2.LineFilter, after: int | None = None) -> api.FollowLinesRequest:
+    """A request to follow logs; their keys are "0", "1" and so on."""
+    request = api.FollowLinesRequest()
+    for key, wanted in enumerate(filters):
+        request.subscriptions.add(key=str(key), filter=wanted, after_line_id=after)
+    return request
 
 
 @dataclass
@@ -68,7 +77,7 @@ class Logs:
 
     def request(
         self,
-        lines: Sequence[api.Line | str],
+        lines: Sequence[line_pb2.Line | str],
         *,
         first: int = 0,
         run: int = 1,
@@ -85,18 +94,23 @@ class Logs:
             lines=columns(line(one) if isinstance(one, str) else one for one in lines),
         )
 
-    def send(self, *lines: api.Line | str, **options: Any) -> int:
+    def send(self, *lines: line_pb2.Line | str, **options: Any) -> int:
         """Sends lines as one batch; gives the next sequence."""
         next_sequence: int = self.call("IngestLines", self.request(lines, **options)).next_sequence
         return next_sequence
 
-    def pages(self, *, page_size: int = 0, descending: bool = False, **wanted: Any) -> list[list[api.Line]]:
+    def pages(
+        self, *, page_size: int = 0, descending: bool = False, **wanted: Any
+    ) -> list[list[line_pb2.Line]]:
         """All pages of matching lines."""
         pages = []
         token = ""
         while True:
             request = api.ListLinesRequest(
-                filter=self.filter(**wanted), descending=descending, page_size=page_size, page_token=token
+                filter=self.filter(**wanted),
+                order_by="line_id desc" if descending else "",
+                page_size=page_size,
+                page_token=token,
             )
             response = self.call("ListLines", request)
             pages.append(list(response.lines))
@@ -108,10 +122,10 @@ class Logs:
         """The texts of matching lines."""
         return [one.message for page in self.pages(**options) for one in page]
 
-    def filter(self, **wanted: Any) -> api.Filter:
+    def filter(self, **wanted: Any) -> line_pb2.LineFilter:
         """A filter for this trial; times are seconds."""
-        times = {name: wanted.pop(name) for name in ("time_from", "time_until") if name in wanted}
-        made = api.Filter(trial_id=self.trial, **wanted)
+        times = {name: wanted.pop(name) for name in ("start_time", "end_time") if name in wanted}
+        made = line_pb2.LineFilter(trial_id=self.trial, **wanted)
         for name, seconds in times.items():
             getattr(made, name).FromNanoseconds(round(seconds * 1e9))
         return made

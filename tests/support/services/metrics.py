@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from resolute.api.metrics.v1 import metrics_service_pb2 as api
+from resolute.api.metrics.v1 import report_pb2, summary_pb2
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.contracts.values import to_value
 from resolute_metrics.limits import Limits
@@ -24,10 +25,10 @@ Report = tuple[str, int, Mapping[str, Any]]
 
 def block(
     group: str, sequences: Sequence[int], steps: Sequence[int], **metrics: Sequence[float]
-) -> api.ReportBlock:
+) -> report_pb2.ReportBlock:
     """One block of numbers, given by columns; times are ten seconds a sequence."""
     names = list(metrics)
-    return api.ReportBlock(
+    return report_pb2.ReportBlock(
         group=group,
         names=names,
         sequences=sequences,
@@ -37,15 +38,17 @@ def block(
     )
 
 
-def blocks_of(reports: Sequence[Report], *, first: int = 0) -> list[api.ReportBlock]:
+def blocks_of(reports: Sequence[Report], *, first: int = 0) -> list[report_pb2.ReportBlock]:
     """Packs reports as a sender does: one block for each group and set of names."""
-    found: dict[tuple[str, tuple[str, ...]], api.ReportBlock] = {}
+    found: dict[tuple[str, tuple[str, ...]], report_pb2.ReportBlock] = {}
     for sequence, (group, steps, values) in enumerate(reports, first):
         numbers = {name: value for name, value in values.items() if isinstance(value, float)}
-        target = found.setdefault((group, tuple(numbers)), api.ReportBlock(group=group, names=list(numbers)))
+        target = found.setdefault(
+            (group, tuple(numbers)), report_pb2.ReportBlock(group=group, names=list(numbers))
+        )
         others = {name: to_value(value) for name, value in values.items() if name not in numbers}
         if others:
-            target.extras.append(api.ReportBlock.Extra(row=len(target.sequences), values=others))
+            target.extras.append(report_pb2.ReportBlock.Extra(row=len(target.sequences), values=others))
         target.sequences.append(sequence)
         target.steps.append(steps)
         target.times.append(10.0 * sequence)
@@ -76,7 +79,7 @@ class Metrics:
 
     def request(
         self,
-        blocks: Sequence[api.ReportBlock],
+        blocks: Sequence[report_pb2.ReportBlock],
         *,
         first: int = 0,
         count: int | None = None,
@@ -96,11 +99,11 @@ class Metrics:
             first_sequence=first,
             count=sum(len(one.sequences) for one in blocks) if count is None else count,
             blocks=blocks,
-            searcher_metric=metric,
+            searcher_metric=metric or None,
             smaller_is_better=smaller,
         )
 
-    def send(self, blocks: Sequence[api.ReportBlock], **options: Any) -> api.IngestReportsResponse:
+    def send(self, blocks: Sequence[report_pb2.ReportBlock], **options: Any) -> api.IngestReportsResponse:
         """Sends one batch, with the options of ``request``."""
         response: api.IngestReportsResponse = self.call("IngestReports", self.request(blocks, **options))
         return response
@@ -120,11 +123,21 @@ class Metrics:
         found = self.series(name, **options)
         return list(zip(found.steps, found.values, strict=True))
 
-    def summaries(self, *, group: str = "") -> dict[tuple[str, str], api.Summary]:
+    def summaries(self, *, group: str = "") -> dict[tuple[str, str], summary_pb2.Summary]:
         """The summaries by group and name."""
-        request = api.ListSummariesRequest(trial_ids=[self.trial], group=group)
-        found = self.call("ListSummaries", request).summaries
+        request = api.ListSummariesRequest(trial_ids=[self.trial], groups=[group] if group else [])
+        found = [one for page in self.pages("ListSummaries", request, "summaries") for one in page]
         return {(one.group, one.name): one for one in found}
+
+    def pages(self, method: str, request: Any, field: str) -> list[list[Any]]:
+        """All pages of a list."""
+        pages = []
+        while True:
+            response = self.call(method, request)
+            pages.append(list(getattr(response, field)))
+            request.page_token = response.next_page_token
+            if not request.page_token:
+                return pages
 
     def best(self) -> api.GetBestValidationResponse:
         """The best of the experiment and of the trial."""

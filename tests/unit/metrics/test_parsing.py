@@ -9,12 +9,15 @@ import pytest
 from support.services.metrics import Report, block, blocks_of
 
 from resolute.api.metrics.v1 import metrics_service_pb2 as api
+from resolute.api.metrics.v1 import report_pb2
 from resolute.errors import InvalidArgumentError
 from resolute_metrics.ingest.parsing import parse_batch
 from resolute_metrics.queries.validations import Goal
 
 
-def _request(*blocks: api.ReportBlock, first: int = 0, count: int | None = None) -> api.IngestReportsRequest:
+def _request(
+    *blocks: report_pb2.ReportBlock, first: int = 0, count: int | None = None
+) -> api.IngestReportsRequest:
     return api.IngestReportsRequest(
         trial_id=str(uuid.uuid4()),
         run=1,
@@ -61,7 +64,7 @@ def test_a_request_without_a_searcher_metric_has_no_goal() -> None:
     assert parse_batch(request).goal is None
 
 
-def _broken(kind: str) -> api.ReportBlock:
+def _broken(kind: str) -> report_pb2.ReportBlock:
     made = block("training", [0, 1], [1, 2], a=[1, 2])
     if kind == "steps":
         made.steps.pop()
@@ -75,12 +78,12 @@ def _broken(kind: str) -> api.ReportBlock:
     elif kind == "gap":
         made.sequences[:] = [0, 2]
     elif kind == "row":
-        made.extras.append(api.ReportBlock.Extra(row=2))
+        made.extras.append(report_pb2.ReportBlock.Extra(row=2))
     elif kind == "twice":
-        made.extras.append(api.ReportBlock.Extra(row=0))
+        made.extras.append(report_pb2.ReportBlock.Extra(row=0))
         made.extras[0].values["a"].string_value = "x"
     elif kind == "empty value":
-        made.extras.append(api.ReportBlock.Extra(row=0))
+        made.extras.append(report_pb2.ReportBlock.Extra(row=0))
         made.extras[0].values["b"].SetInParent()
     return made
 

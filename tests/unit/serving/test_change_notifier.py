@@ -1,33 +1,46 @@
-"""Followers are woken, and leave nothing behind."""
+"""Followers are told which of their trials have changed, and leave nothing behind."""
 
 from __future__ import annotations
 
-from resolute_serving.change_notifier import ChangeNotifier
+import asyncio
+
+from resolute_serving.change_notifier import ChangeNotifier, PollIntervals
 
 
-def test_news_wakes_those_who_asked_before_it() -> None:
-    change_notifier = ChangeNotifier()
-    event, same, other = (
-        change_notifier.next_for("a"),
-        change_notifier.next_for("a"),
-        change_notifier.next_for("b"),
-    )
-    assert event is same
-    change_notifier.notify("a")
-    assert event.is_set()
-    assert not other.is_set()
-    assert not change_notifier.next_for("a").is_set()
+def test_a_follower_hears_of_its_trials_only_and_of_each_change_once() -> None:
+    async def scenario() -> None:
+        notifier = ChangeNotifier()
+        with notifier.subscribe(["a", "b"]) as both, notifier.subscribe(["b"]) as one:
+            for trial in ("a", "b", "a", "c"):
+                notifier.notify(trial)
+            assert await both.wait(10) == {"a", "b"}
+            assert await one.wait(10) == {"b"}
+            assert await both.wait(0.001) == frozenset()
+
+    asyncio.run(scenario())
 
 
-def test_everyone_can_be_woken() -> None:
-    change_notifier = ChangeNotifier()
-    events = [change_notifier.next_for(trial) for trial in "abc"]
-    change_notifier.notify_all()
-    assert all(event.is_set() for event in events)
+def test_every_follower_can_be_woken() -> None:
+    async def scenario() -> None:
+        notifier = ChangeNotifier()
+        with notifier.subscribe("ab") as one, notifier.subscribe("c") as other:
+            notifier.notify_all()
+            assert (await one.wait(10), await other.wait(10)) == (frozenset("ab"), frozenset("c"))
+
+    asyncio.run(scenario())
 
 
-def test_news_for_nobody_is_forgotten() -> None:
-    change_notifier = ChangeNotifier()
-    change_notifier.next_for("a")
-    change_notifier.notify("b")
-    assert len(change_notifier._events) == 0
+def test_a_follower_that_leaves_leaves_nothing_behind() -> None:
+    async def scenario() -> None:
+        notifier = ChangeNotifier()
+        with notifier.subscribe(["a", "a", "b"]):
+            notifier.notify("a")
+        notifier.notify("a")
+        assert not notifier._subscriptions
+
+    asyncio.run(scenario())
+
+
+def test_a_follower_of_many_looks_less_often() -> None:
+    intervals = PollIntervals(recheck=2.0)
+    assert (intervals.recheck_of(1), intervals.recheck_of(500)) == (2.0, 20.0)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from resolute import errors
+from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as logs
 from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
 from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
@@ -422,7 +423,11 @@ def test_lines_carry_rank_severity_stream_and_time(tmp_path: Path) -> None:
     written = [lines.writers[index] for index in lines.writer_indexes]
     assert list(lines.messages) == ["WARNING: [12] root: careful", "plain � text", "the supervisor says so"]
     assert list(lines.ranks) == [3, -1, -1]
-    assert list(lines.levels) == [logs.LEVEL_WARNING, logs.LEVEL_UNSPECIFIED, logs.LEVEL_UNSPECIFIED]
+    assert list(lines.levels) == [
+        line_pb2.LEVEL_WARNING,
+        line_pb2.LEVEL_UNSPECIFIED,
+        line_pb2.LEVEL_UNSPECIFIED,
+    ]
     assert list(lines.times) == [1_500_000_000, 2_000_000_000, 3_000_000_000]
     assert [writer.stdtype for writer in written] == ["stderr", "stdout", ""]
     assert [writer.origin for writer in written] == ["task", "task", "supervisor"]
@@ -445,15 +450,15 @@ def test_a_line_stays_under_its_limit_even_if_its_bytes_are_no_text(tmp_path: Pa
 @pytest.mark.parametrize(
     ("text", "level"),
     [
-        ("INFO: [1] root: text", logs.LEVEL_INFO),
-        ("[ERROR] text", logs.LEVEL_ERROR),
-        ("\x1b[31mCRITICAL: text", logs.LEVEL_CRITICAL),
-        ("ERROR rate falls", logs.LEVEL_UNSPECIFIED),
-        ("no level", logs.LEVEL_UNSPECIFIED),
-        ("", logs.LEVEL_UNSPECIFIED),
+        ("INFO: [1] root: text", line_pb2.LEVEL_INFO),
+        ("[ERROR] text", line_pb2.LEVEL_ERROR),
+        ("\x1b[31mCRITICAL: text", line_pb2.LEVEL_CRITICAL),
+        ("ERROR rate falls", line_pb2.LEVEL_UNSPECIFIED),
+        ("no level", line_pb2.LEVEL_UNSPECIFIED),
+        ("", line_pb2.LEVEL_UNSPECIFIED),
     ],
 )
-def test_severity_is_what_the_line_begins_with(text: str, level: "logs.Level.ValueType") -> None:
+def test_severity_is_what_the_line_begins_with(text: str, level: "line_pb2.Level.ValueType") -> None:
     assert level_of(text) == level
 
 

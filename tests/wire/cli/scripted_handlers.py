@@ -21,7 +21,7 @@ from resolute.api.experiments.v1 import (
     experiments_service_pb2,
     trials_service_pb2,
 )
-from resolute.api.logs.v1 import logs_service_pb2
+from resolute.api.logs.v1 import line_pb2, logs_service_pb2
 from resolute.api.metrics.v1 import metrics_service_pb2
 from resolute.api.searcher.v1 import search_pb2, searcher_service_pb2
 from resolute.contracts.values import from_value, to_value
@@ -206,21 +206,23 @@ class Handlers:
     async def ListLines(self, request: Any, _context: Any) -> Any:
         self._enter("ListLines")
         found = [line for line in self.state.lines if _wanted(line, request.filter)]
-        page, token = _page(request, found[::-1] if request.descending else found)
+        page, token = _page(request, found[::-1] if request.order_by == "line_id desc" else found)
         return logs_service_pb2.ListLinesResponse(lines=page, next_page_token=token)
 
     async def FollowLines(self, request: Any, _context: Any) -> AsyncIterator[Any]:
         self._enter("FollowLines")
-        last = request.after_line_id
+        (wanted,) = request.subscriptions
+        last = wanted.after_line_id
         while True:
             found = [
-                line for line in self.state.lines if line.line_id > last and _wanted(line, request.filter)
+                line for line in self.state.lines if line.line_id > last and _wanted(line, wanted.filter)
             ]
             if found:
                 last = found[-1].line_id
-                yield logs_service_pb2.FollowLinesResponse(lines=found)
+                yield logs_service_pb2.FollowLinesResponse(key=wanted.key, lines=found, cursor=last)
             self._fail("FollowLines midway")
-            if request.filter.trial_id in self.state.closed_logs:
+            if wanted.filter.trial_id in self.state.closed_logs:
+                yield logs_service_pb2.FollowLinesResponse(key=wanted.key, cursor=last, complete=True)
                 return
             await self._wait()
 
@@ -239,8 +241,13 @@ class Handlers:
 
     async def ListSummaries(self, request: Any, _context: Any) -> Any:
         self._enter("ListSummaries")
-        found = [item for item in self.state.summaries if item.trial_id in request.trial_ids]
-        return metrics_service_pb2.ListSummariesResponse(summaries=found)
+        found = [
+            item
+            for item in self.state.summaries
+            if item.trial_id in request.trial_ids and (not request.names or item.name in request.names)
+        ]
+        page, token = _page(request, found)
+        return metrics_service_pb2.ListSummariesResponse(summaries=page, next_page_token=token)
 
     async def GetSeries(self, request: Any, _context: Any) -> Any:
         self._enter("GetSeries")
@@ -254,20 +261,28 @@ class Handlers:
 
     async def WatchSeries(self, request: Any, context: Any) -> AsyncIterator[Any]:
         self._enter("WatchSeries")
+        (wanted,) = request.subscriptions
         sent = -1
         while True:
-            found = await self.GetSeries(request, context)
+            found = await self.GetSeries(wanted, context)
             if len(found.steps) != sent:
                 sent = len(found.steps)
                 yield metrics_service_pb2.WatchSeriesResponse(
-                    anew=True, steps=found.steps, values=found.values, times=found.times, total_points=sent
+                    key=wanted.key,
+                    reset=True,
+                    steps=found.steps,
+                    values=found.values,
+                    times=found.times,
+                    total_points=sent,
                 )
             self._fail("WatchSeries midway")
             await self._wait()
 
     async def ListReports(self, request: Any, _context: Any) -> Any:
         self._enter("ListReports")
-        found = [r for r in self.state.reports[request.trial_id] if request.group in ("", r.group)]
+        found = [
+            r for r in self.state.reports[request.trial_id] if not request.groups or r.group in request.groups
+        ]
         page, token = _page(request, found)
         return metrics_service_pb2.ListReportsResponse(reports=page, next_page_token=token)
 
@@ -389,7 +404,7 @@ def _page(request: Any, found: list[Any]) -> tuple[list[Any], str]:
     return found[start:end], encode_token(request, end) if end < len(found) else ""
 
 
-def _wanted(line: logs_service_pb2.Line, wanted: logs_service_pb2.Filter) -> bool:
+def _wanted(line: line_pb2.Line, wanted: line_pb2.LineFilter) -> bool:
     return (
         line.trial_id == wanted.trial_id
         and (not wanted.ranks or (line.HasField("rank") and line.rank in wanted.ranks))
@@ -399,8 +414,8 @@ def _wanted(line: logs_service_pb2.Line, wanted: logs_service_pb2.Filter) -> boo
         and (not wanted.origins or line.origin in wanted.origins)
         and (not wanted.containers or line.container in wanted.containers)
         and (not wanted.agents or line.agent in wanted.agents)
-        and (not wanted.HasField("time_until") or line.time.seconds < wanted.time_until.seconds)
+        and (not wanted.HasField("end_time") or line.time.seconds < wanted.end_time.seconds)
         and (not wanted.stdtypes or line.stdtype in wanted.stdtypes)
         and (not wanted.runs or line.run in wanted.runs)
-        and (not wanted.HasField("time_from") or line.time.seconds >= wanted.time_from.seconds)
+        and (not wanted.HasField("start_time") or line.time.seconds >= wanted.start_time.seconds)
     )

@@ -9,8 +9,8 @@ from typing import Any
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2
 from resolute.api.experiments.v1 import experiment_pb2, experiments_service_pb2
-from resolute.api.logs.v1 import logs_service_pb2
-from resolute.api.metrics.v1 import metrics_service_pb2
+from resolute.api.logs.v1 import line_pb2
+from resolute.api.metrics.v1 import validation_pb2, report_pb2, summary_pb2
 from resolute.contracts.values import to_value
 
 TERMINAL = frozenset(
@@ -31,11 +31,11 @@ class State:
         self.headers: list[experiments_service_pb2.CreateExperimentRequest.Header] = []
         self.archives: dict[str, bytes] = {}
         self.warnings: list[str] = []
-        self.lines: list[logs_service_pb2.Line] = []
+        self.lines: list[line_pb2.Line] = []
         self.closed_logs: set[str] = set()
-        self.reports: dict[str, list[metrics_service_pb2.Report]] = defaultdict(list)
-        self.bests: list[metrics_service_pb2.BestValidation] = []
-        self.summaries: list[metrics_service_pb2.Summary] = []
+        self.reports: dict[str, list[report_pb2.Report]] = defaultdict(list)
+        self.bests: list[validation_pb2.BestValidation] = []
+        self.summaries: list[summary_pb2.Summary] = []
         self.checkpoints: list[checkpoint_pb2.Checkpoint] = []
         self.files: dict[tuple[str, str], bytes] = {}
         self.served_files: list[tuple[str, int]] = []
@@ -93,7 +93,7 @@ class State:
 
     def add_line(self, trial: experiment_pb2.Trial, text: str, **fields: Any) -> None:
         """Adds a line to a trial's log."""
-        line = logs_service_pb2.Line(
+        line = line_pb2.Line(
             trial_id=trial.trial_id, message=text, line_id=len(self.lines) + 1, run=1, **fields
         )
         line.time.FromSeconds(1_700_000_000 + len(self.lines))
@@ -126,7 +126,7 @@ class State:
         self, trial: experiment_pb2.Trial, *, steps: int, group: str = "validation", **metrics: Any
     ) -> None:
         """Adds a report of a trial."""
-        report = metrics_service_pb2.Report(run=1, group=group, steps=steps)
+        report = report_pb2.Report(run=1, group=group, steps=steps)
         for name, value in metrics.items():
             report.metrics[name].CopyFrom(to_value(value))
         self.reports[trial.trial_id].append(report)

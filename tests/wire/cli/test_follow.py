@@ -16,7 +16,7 @@ from wire.cli.scripted import ScriptedCluster
 from wire.cli.scripted_state import State
 
 from resolute.api.experiments.v1 import experiment_pb2
-from resolute.api.metrics.v1 import metrics_service_pb2
+from resolute.api.metrics.v1 import validation_pb2
 from resolute.errors import InternalError, UnavailableError
 
 Later = Callable[[Callable[[], object]], None]
@@ -88,7 +88,7 @@ def test_a_search_ends_with_its_best_trial(
         for number, value in enumerate((0.7, 0.9, 0.8)):
             trial = state.add_trial(state.experiments[0], hparams={"lr": 10.0**-number})
             state.bests.append(
-                metrics_service_pb2.BestValidation(
+                validation_pb2.BestValidation(
                     trial_id=trial.trial_id, metric="accuracy", value=value, steps=5
                 )
             )

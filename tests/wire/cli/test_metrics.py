@@ -13,7 +13,7 @@ from wire.cli.conftest import CommandLine
 from wire.cli.scripted import ScriptedCluster
 
 from resolute.api.experiments.v1 import experiment_pb2
-from resolute.api.metrics.v1 import metrics_service_pb2
+from resolute.api.metrics.v1 import summary_pb2
 from resolute.errors import UnavailableError
 
 
@@ -26,8 +26,14 @@ def reporting(cluster: ScriptedCluster, *, lr: float = 0.1) -> experiment_pb2.Tr
     state.add_report(trial, steps=10, note="good", loss=0.25)
     for group, name, last in (("training", "loss", 0.1), ("validation", "accuracy", lr * 5)):
         state.summaries.append(
-            metrics_service_pb2.Summary(
-                trial_id=trial.trial_id, group=group, name=name, count=1, sum=last, last=last, last_steps=10
+            summary_pb2.Summary(
+                trial_id=trial.trial_id,
+                group=group,
+                name=name,
+                count=1,
+                sum=last,
+                last_number=last,
+                last_steps=10,
             )
         )
     return trial

@@ -12,7 +12,7 @@ from wire.cli.conftest import CommandLine
 from wire.cli.scripted import ScriptedCluster
 
 from resolute.api.experiments.v1 import experiment_pb2
-from resolute.api.metrics.v1 import metrics_service_pb2
+from resolute.api.metrics.v1 import validation_pb2, summary_pb2
 
 
 def search(cluster: ScriptedCluster) -> list[experiment_pb2.Trial]:
@@ -22,7 +22,7 @@ def search(cluster: ScriptedCluster) -> list[experiment_pb2.Trial]:
     trials = [state.add_trial(experiment, hparams={"lr": 10.0**-n, "net": {"width": n}}) for n in range(4)]
     for trial, value in zip(trials, (0.5, 0.7, 0.9), strict=False):
         state.bests.append(
-            metrics_service_pb2.BestValidation(
+            validation_pb2.BestValidation(
                 trial_id=trial.trial_id, metric="accuracy", value=value, steps=10
             )
         )
@@ -121,7 +121,7 @@ def test_a_trial_is_described_with_its_runs(cluster: ScriptedCluster, resolute: 
     run.end_time.FromSeconds(1_700_000_000)
     trial = cluster.state.add_trial(experiment, explanation="waits for slots", runs=[run])
     cluster.state.summaries.append(
-        metrics_service_pb2.Summary(
+        summary_pb2.Summary(
             trial_id=trial.trial_id,
             group="validation",
             name="loss",
@@ -129,7 +129,7 @@ def test_a_trial_is_described_with_its_runs(cluster: ScriptedCluster, resolute: 
             sum=2.0,
             min=0.25,
             max=1.0,
-            last=0.25,
+            last_number=0.25,
         )
     )
     text = resolute("trial", "describe", "1", "--metrics-summary").out

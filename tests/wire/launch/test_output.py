@@ -8,7 +8,7 @@ from pathlib import Path
 from support.clusters.control_plane import control_plane
 from support.clusters.supervisors import supervised
 
-from resolute.api.logs.v1.logs_service_pb2 import LEVEL_ERROR, LEVEL_INFO, LEVEL_UNSPECIFIED
+from resolute.api.logs.v1.line_pb2 import LEVEL_ERROR, LEVEL_INFO, LEVEL_UNSPECIFIED
 
 
 def test_lines_carry_their_stream_their_rank_and_their_level(tmp_path: Path) -> None:

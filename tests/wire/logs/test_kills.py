@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from support.services.killable_process import READER, ServiceProcess, some_run
 
+from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.api.logs.v1.logs_service_pb2_grpc import LogsServiceStub
+from resolute.client.connection.paging import all_items
 from resolute.contracts.spool_format import Line, Stdtype
 from resolute.spool.delivery.requests import RunIdentity
 from resolute.spool.delivery.sender import SpoolSender
@@ -49,6 +51,6 @@ def test_kills_lose_no_line_and_double_none(tmp_path: Path) -> None:
                     service.start()
             sender.close()
         with service.channel(READER) as channel:
-            request = api.ListLinesRequest(filter=api.Filter(trial_id=run.trial_id), page_size=10_000)
-            response = LogsServiceStub(channel).ListLines(request, timeout=10)
-            assert [line.message for line in response.lines] == [f"line {number}" for number in range(LINES)]
+            request = api.ListLinesRequest(filter=line_pb2.LineFilter(trial_id=run.trial_id))
+            found = all_items(LogsServiceStub(channel).ListLines, request, "lines")
+            assert [line.message for line in found] == [f"line {number}" for number in range(LINES)]

@@ -14,6 +14,7 @@ from support.services.killable_process import READER, ServiceProcess, some_run
 from support.services.logs import columns, line
 from support.waiting import until
 
+from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.api.logs.v1.logs_service_pb2_grpc import LogsServiceStub
 from resolute_logs.service import LogsService
@@ -50,7 +51,7 @@ def test_lines_go_within_an_hour_of_their_day(tmp_path: Path) -> None:
             stub = cast("Any", LogsServiceStub(writer))
 
             async def left() -> list[str]:
-                request = api.ListLinesRequest(filter=api.Filter(trial_id=RUN.trial_id))
+                request = api.ListLinesRequest(filter=line_pb2.LineFilter(trial_id=RUN.trial_id))
                 found = await cast("Any", LogsServiceStub(reader)).ListLines(request)
                 return [each.message for each in found.lines]
 
@@ -75,7 +76,7 @@ def test_the_variable_of_a_service_that_is_deployed_alone_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = time.time()
-    request = api.ListLinesRequest(filter=api.Filter(trial_id=RUN.trial_id))
+    request = api.ListLinesRequest(filter=line_pb2.LineFilter(trial_id=RUN.trial_id))
 
     def left(service: ServiceProcess) -> list[str]:
         with service.channel(READER) as channel:

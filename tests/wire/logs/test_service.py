@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, cast
 import grpc
 import pytest
 from support.services.in_process import Running, serving
-from support.services.logs import columns, line
+from support.services.logs import columns, following, line
 
+from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.api.logs.v1.logs_service_pb2_grpc import LogsServiceStub
 from resolute.contracts.spool_format import Line, Stdtype
@@ -64,7 +65,7 @@ class Callers:
 
 
 Scenario = Callable[[Callers], Awaitable[None]]
-WANTED = api.Filter(trial_id=RUN.trial_id)
+WANTED = line_pb2.LineFilter(trial_id=RUN.trial_id)
 
 
 def _on_a_server(tmp_path: Path, scenario: Scenario) -> None:
@@ -92,7 +93,7 @@ def _batch(*texts: str, first: int = 0) -> api.IngestLinesRequest:
 
 async def _collect(callers: Callers, into: list[str], news: asyncio.Event) -> None:
     person = callers.user()
-    async for response in person.FollowLines(api.FollowLinesRequest(filter=WANTED)):
+    async for response in person.FollowLines(following(WANTED)):
         into += [one.message for one in response.lines]
         news.set()
 
@@ -137,12 +138,12 @@ def test_a_stopping_service_ends_streams_with_an_error_that_can_be_retried(tmp_p
 def test_a_wrong_regular_expression_is_an_error_that_names_the_field(tmp_path: Path) -> None:
     async def scenario(callers: Callers) -> None:
         person = callers.user(Role.ADMIN)
-        wrong = api.Filter(trial_id=RUN.trial_id, regex="(")
+        wrong = line_pb2.LineFilter(trial_id=RUN.trial_id, regex="(")
         with pytest.raises(InvalidArgumentError, match="missing") as caught:
             await person.ListLines(api.ListLinesRequest(filter=wrong))
         assert caught.value.violations[0].field == "filter.regex"
         with pytest.raises(InvalidArgumentError):
-            async for _ in person.FollowLines(api.FollowLinesRequest(filter=wrong)):
+            async for _ in person.FollowLines(following(wrong)):
                 pass
 
     _on_a_server(tmp_path, scenario)
@@ -166,10 +167,15 @@ def test_a_spool_of_lines_arrives_once_and_in_order(tmp_path: Path) -> None:
         assert sender.drained()
         sender.close()
         channel.close()
-        request = api.ListLinesRequest(filter=WANTED, page_size=10_000)
-        response = await callers.user(Role.ADMIN).ListLines(request)
-        assert [one.message for one in response.lines] == [f"INFO: line {number}" for number in range(5000)]
-        assert [one.rank for one in response.lines[:4]] == [0, 1, 2, 0]
-        assert {one.level for one in response.lines} == {api.LEVEL_INFO}
+        found: list[line_pb2.Line] = []
+        request = api.ListLinesRequest(filter=WANTED, page_size=1000)
+        while not found or request.page_token:
+            response = await callers.user(Role.ADMIN).ListLines(request)
+            assert len(response.lines) == 1000
+            found += response.lines
+            request.page_token = response.next_page_token
+        assert [one.message for one in found] == [f"INFO: line {number}" for number in range(5000)]
+        assert [one.rank for one in found[:4]] == [0, 1, 2, 0]
+        assert {one.level for one in found} == {line_pb2.LEVEL_INFO}
 
     _on_a_server(tmp_path, scenario)

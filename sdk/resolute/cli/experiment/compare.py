@@ -38,9 +38,8 @@ def compare(
     found = [
         item for key in experiment_ids for item in trials_with_best(services, services.experiments.get(key))
     ]
-    summaries = services.metrics.summaries([item.trial.uuid for item in found], group=group)
-    wanted = [item for item in summaries if not metrics or item.name in metrics]
-    rows = [_Row(item, _last(wanted, item.trial.uuid)) for item in found]
+    summaries = services.metrics.summaries([item.trial.uuid for item in found], group=group, names=metrics)
+    rows = [_Row(item, _last(summaries, item.trial.uuid)) for item in found]
     print_items(rows, _columns(rows), output=output)
 
 

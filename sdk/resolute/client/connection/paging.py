@@ -6,11 +6,18 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 PAGE_SIZE = 400
-"""Items asked for at a time: even of the longest lines of a log, a page stays below gRPC's 4 MiB."""
+"""Items asked for at a time."""
+MAX_PAGE_SIZE = 1000
+"""Most items that a service gives at a time; for lists whose pages end early when they grow too large."""
 
 
 def all_items(
-    call: Callable[[Any], Any], request: Any, field: str, *, limit: int | None = None
+    call: Callable[[Any], Any],
+    request: Any,
+    field: str,
+    *,
+    limit: int | None = None,
+    page_size: int = PAGE_SIZE,
 ) -> Iterator[Any]:
     """Yields the items of every page.
 
@@ -19,11 +26,12 @@ def all_items(
         request: A request with ``page_size`` and ``page_token``; both are overwritten.
         field: Name of the response's repeated field.
         limit: Most items wanted; None for all.
+        page_size: Items asked for at a time.
     """
     left = limit
     request.page_token = ""
     while left is None or left > 0:
-        request.page_size = PAGE_SIZE if left is None else min(PAGE_SIZE, left)
+        request.page_size = page_size if left is None else min(page_size, left)
         response = call(request)
         items = getattr(response, field)
         yield from items

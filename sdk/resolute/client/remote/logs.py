@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from resolute.api.logs.v1 import logs_service_pb2, logs_service_pb2_grpc
-from resolute.client.connection.paging import all_items
+from resolute.api.logs.v1 import line_pb2, logs_service_pb2, logs_service_pb2_grpc
+from resolute.client.connection.paging import MAX_PAGE_SIZE, all_items
 from resolute.client.connection.resumed_stream import ResumedStream
 from resolute.client.connection.session import Session
 from resolute.client.schema import convert
 from resolute.client.schema.records import LineRecord
 from resolute.client.schema.states import LogLevel
 
-_LEVELS: Mapping[LogLevel, logs_service_pb2.Level.ValueType] = {
-    convert.enum_member(LogLevel, logs_service_pb2.Level, number, prefix="LEVEL_"): number
-    for number in logs_service_pb2.Level.values()
+_LEVELS: Mapping[LogLevel, line_pb2.Level.ValueType] = {
+    convert.enum_member(LogLevel, line_pb2.Level, number, prefix="LEVEL_"): number
+    for number in line_pb2.Level.values()
 }
 
 
@@ -76,11 +76,14 @@ class Logs:
             tail: Only this many of the newest; not together with ``head``.
         """
         request = logs_service_pb2.ListLinesRequest(
-            filter=_message(trial_uuid, wanted), descending=tail is not None
+            filter=_message(trial_uuid, wanted), order_by="line_id" if tail is None else "line_id desc"
         )
         limit = head if tail is None else tail
         found = (
-            convert.line(line) for line in all_items(self._stub.ListLines, request, "lines", limit=limit)
+            convert.line(line)
+            for line in all_items(
+                self._stub.ListLines, request, "lines", limit=limit, page_size=MAX_PAGE_SIZE
+            )
         )
         if tail is None:
             yield from found
@@ -137,8 +140,9 @@ class Logs:
             finished: Asked when the service ends the stream: whether the trial has ended, and not only the
                 service stopped. None to take its word for it.
         """
-        request = logs_service_pb2.FollowLinesRequest(
-            filter=_message(trial_uuid, wanted), after_line_id=after_line_id
+        request = logs_service_pb2.FollowLinesRequest()
+        request.subscriptions.add(
+            key=trial_uuid, filter=_message(trial_uuid, wanted), after_line_id=after_line_id
         )
         return FollowedLines(self._stub, request, finished=finished)
 
@@ -147,6 +151,11 @@ class FollowedLines:
     """Lines as they arrive. Iterate it; ``cancel`` ends it from any thread.
 
     It goes on after the service was away for a while, without repeating a line.
+
+    Args:
+        stub: The logs service.
+        request: One subscription; its cursor follows the lines.
+        finished: As in ``Logs.follow``.
     """
 
     def __init__(
@@ -164,9 +173,12 @@ class FollowedLines:
 
     def __iter__(self) -> Iterator[LineRecord]:
         for response in self._stream:
+            (subscription,) = self._request.subscriptions
             for line in response.lines:
-                self._request.after_line_id = max(self._request.after_line_id, line.line_id)
+                subscription.after_line_id = line.line_id
                 yield convert.line(line)
+            if response.key:
+                subscription.after_line_id = response.cursor
 
     def cancel(self) -> None:
         """Ends the iteration, also one that waits for a line."""
@@ -184,9 +196,9 @@ class FollowedLines:
         return self._stub.FollowLines(self._request)
 
 
-def _message(trial_uuid: str, wanted: LineFilter | None) -> logs_service_pb2.Filter:
+def _message(trial_uuid: str, wanted: LineFilter | None) -> line_pb2.LineFilter:
     wanted = wanted or LineFilter()
-    message = logs_service_pb2.Filter(
+    message = line_pb2.LineFilter(
         trial_id=trial_uuid,
         ranks=wanted.ranks,
         min_level=_LEVELS[wanted.min_level],
@@ -199,7 +211,7 @@ def _message(trial_uuid: str, wanted: LineFilter | None) -> logs_service_pb2.Fil
         agents=wanted.agents,
     )
     if wanted.time_from is not None:
-        message.time_from.FromDatetime(wanted.time_from.astimezone(timezone.utc))
+        message.start_time.FromDatetime(wanted.time_from.astimezone(timezone.utc))
     if wanted.time_until is not None:
-        message.time_until.FromDatetime(wanted.time_until.astimezone(timezone.utc))
+        message.end_time.FromDatetime(wanted.time_until.astimezone(timezone.utc))
     return message

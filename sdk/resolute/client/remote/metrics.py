@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from resolute.api.metrics.v1 import metrics_service_pb2, metrics_service_pb2_grpc
-from resolute.client.connection.paging import all_items
+from resolute.client.connection.paging import MAX_PAGE_SIZE, all_items
 from resolute.client.connection.resumed_stream import ResumedStream
 from resolute.client.connection.session import Session
 from resolute.client.schema import convert
@@ -40,7 +40,7 @@ class WatchedSeries:
     def __iter__(self) -> Iterator[list[SeriesPoint]]:
         points: list[SeriesPoint] = []
         for message in self._stream:
-            if message.anew:
+            if message.reset:
                 points = []
             elif not message.steps:
                 continue
@@ -77,21 +77,32 @@ class Metrics:
             trials |= {best.trial_id: convert.best(best) for best in response.trial_bests}
         return BestValidations(whole, trials)
 
-    def summaries(self, trial_uuids: Iterable[str], *, group: str = "") -> list[MetricSummary]:
-        """Lists the metrics of trials with their summaries; ``group`` is empty for all."""
+    def summaries(
+        self, trial_uuids: Iterable[str], *, group: str = "", names: Iterable[str] = ()
+    ) -> list[MetricSummary]:
+        """Lists the metrics of trials with their summaries; by trial, group and name.
+
+        Args:
+            trial_uuids: UUIDs of the trials.
+            group: Only this group; empty for all.
+            names: Only these metrics, by dotted name; empty for all.
+        """
         uuids = list(trial_uuids)
         found: list[MetricSummary] = []
         for start in range(0, len(uuids), _MOST_TRIALS):
             request = metrics_service_pb2.ListSummariesRequest(
-                trial_ids=uuids[start : start + _MOST_TRIALS], group=group
+                trial_ids=uuids[start : start + _MOST_TRIALS], groups=_groups(group), names=names
             )
-            found += [convert.summary(item) for item in self._stub.ListSummaries(request).summaries]
+            found += map(
+                convert.summary,
+                all_items(self._stub.ListSummaries, request, "summaries", page_size=MAX_PAGE_SIZE),
+            )
         return found
 
     def series(self, trial_uuid: str, *, group: str, name: str, max_points: int = 0) -> list[SeriesPoint]:
-        """Gives the values of one metric by steps; with ``max_points`` thinned so that extremes stay."""
+        """Gives the values of one metric by steps; with ``max_points`` downsampled so that extremes stay."""
         request = metrics_service_pb2.GetSeriesRequest(
-            trial_id=trial_uuid, group=group, name=name, max_points=max_points
+            trial_id=trial_uuid, group=group, name=name, max_points=max_points or None
         )
         found = self._stub.GetSeries(request)
         return list(map(SeriesPoint, found.steps, found.values, found.times))
@@ -105,13 +116,18 @@ class Metrics:
             name: Its dotted name.
             max_points: About how many points are kept, so that extremes stay; zero for 1000.
         """
-        request = metrics_service_pb2.WatchSeriesRequest(
-            trial_id=trial_uuid, group=group, name=name, max_points=max_points
+        request = metrics_service_pb2.WatchSeriesRequest()
+        request.subscriptions.add(
+            key=trial_uuid, trial_id=trial_uuid, group=group, name=name, max_points=max_points or None
         )
         return WatchedSeries(lambda: self._stub.WatchSeries(request))
 
     def reports(self, trial: TrialRecord, *, group: str = "") -> Iterator[TrialMetrics]:
         """Yields the reports of a trial by group and steps; ``group`` is empty for all."""
-        request = metrics_service_pb2.ListReportsRequest(trial_id=trial.uuid, group=group)
-        for message in all_items(self._stub.ListReports, request, "reports"):
+        request = metrics_service_pb2.ListReportsRequest(trial_id=trial.uuid, groups=_groups(group))
+        for message in all_items(self._stub.ListReports, request, "reports", page_size=MAX_PAGE_SIZE):
             yield convert.report(message, trial.id)
+
+
+def _groups(group: str) -> list[str]:
+    return [group] if group else []

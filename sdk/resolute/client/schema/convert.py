@@ -20,8 +20,8 @@ from resolute.api.experiments.v1 import (
     jobs_service_pb2,
     trials_service_pb2,
 )
-from resolute.api.logs.v1 import logs_service_pb2
-from resolute.api.metrics.v1 import metrics_service_pb2
+from resolute.api.logs.v1 import line_pb2
+from resolute.api.metrics.v1 import validation_pb2, report_pb2, summary_pb2
 from resolute.client.schema import records
 from resolute.client.schema.states import CheckpointState, ExperimentState, LogLevel, RunOutcome, TrialState
 from resolute.contracts.values import from_value, to_mapping
@@ -238,13 +238,13 @@ def storage(message: checkpoint_pb2.Storage) -> records.DirectoryStorage | recor
     return None
 
 
-def line(message: logs_service_pb2.Line) -> records.LineRecord:
+def line(message: line_pb2.Line) -> records.LineRecord:
     """Converts a line of a log."""
     return records.LineRecord(
         line_id=message.line_id,
         time=datetime_field(message, "time"),
         message=message.message,
-        level=enum_member(LogLevel, logs_service_pb2.Level, message.level, prefix="LEVEL_"),
+        level=enum_member(LogLevel, line_pb2.Level, message.level, prefix="LEVEL_"),
         rank=message.rank if message.HasField("rank") else None,
         stdtype=message.stdtype,
         run=message.run,
@@ -255,14 +255,14 @@ def line(message: logs_service_pb2.Line) -> records.LineRecord:
     )
 
 
-def best(message: metrics_service_pb2.BestValidation) -> records.BestRecord:
+def best(message: validation_pb2.BestValidation) -> records.BestRecord:
     """Converts the best validation of a trial."""
     return records.BestRecord(message.trial_id, message.metric, message.value, message.steps)
 
 
-def summary(message: metrics_service_pb2.Summary) -> records.MetricSummary:
+def summary(message: summary_pb2.Summary) -> records.MetricSummary:
     """Converts the summary of a metric."""
-    last: Any = message.last if message.HasField("last") else None
+    last: Any = message.last_number if message.HasField("last_number") else None
     if message.HasField("last_value"):
         last = from_value(message.last_value)
     return records.MetricSummary(
@@ -278,7 +278,7 @@ def summary(message: metrics_service_pb2.Summary) -> records.MetricSummary:
     )
 
 
-def report(message: metrics_service_pb2.Report, trial_id: int) -> records.TrialMetrics:
+def report(message: report_pb2.Report, trial_id: int) -> records.TrialMetrics:
     """Converts one report of the trial with the number ``trial_id``."""
     return records.TrialMetrics(
         trial_id=trial_id,

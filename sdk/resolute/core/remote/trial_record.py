@@ -72,7 +72,9 @@ class RemoteTrialRecord:
     def last_validation_steps(self) -> int | None:
         """Steps of the newest validation of this trial, of earlier runs too."""
         self._flush()
-        request = metrics.ListSummariesRequest(trial_ids=[self._trial_id], group="validation")
+        request = metrics.ListSummariesRequest(
+            trial_ids=[self._trial_id], groups=["validation"], order_by="last_steps desc", page_size=1
+        )
         response = self._session.retry_during_outage(
             lambda: self._session.metrics.ListSummaries(request), purpose="asking for the last validation"
         )

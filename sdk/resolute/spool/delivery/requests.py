@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as logs
 from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
+from resolute.api.metrics.v1 import report_pb2
 from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
 from resolute.contracts.spool_format import Line, Report, Row, Schema, Stdtype
 from resolute.contracts.values import to_value
@@ -23,15 +25,15 @@ _RANK = re.compile(r"\[rank=(\d+)\] ?")
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _NAMES = "TRACE|DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL"
 _LEVEL = re.compile(rf"({_NAMES}):|\[({_NAMES})\]")
-_LEVELS: Mapping[str, logs.Level.ValueType] = {
-    "TRACE": logs.LEVEL_TRACE,
-    "DEBUG": logs.LEVEL_DEBUG,
-    "INFO": logs.LEVEL_INFO,
-    "WARNING": logs.LEVEL_WARNING,
-    "WARN": logs.LEVEL_WARNING,
-    "ERROR": logs.LEVEL_ERROR,
-    "CRITICAL": logs.LEVEL_CRITICAL,
-    "FATAL": logs.LEVEL_CRITICAL,
+_LEVELS: Mapping[str, line_pb2.Level.ValueType] = {
+    "TRACE": line_pb2.LEVEL_TRACE,
+    "DEBUG": line_pb2.LEVEL_DEBUG,
+    "INFO": line_pb2.LEVEL_INFO,
+    "WARNING": line_pb2.LEVEL_WARNING,
+    "WARN": line_pb2.LEVEL_WARNING,
+    "ERROR": line_pb2.LEVEL_ERROR,
+    "CRITICAL": line_pb2.LEVEL_CRITICAL,
+    "FATAL": line_pb2.LEVEL_CRITICAL,
 }
 _STDTYPES: Mapping[Stdtype, str] = {Stdtype.PLATFORM: "", Stdtype.STDOUT: "stdout", Stdtype.STDERR: "stderr"}
 
@@ -47,7 +49,7 @@ class RunIdentity:
     experiment_id: str
     """UUID of the experiment."""
     searcher_metric: str = ""
-    """Metric that the experiment decides by."""
+    """Metric that the experiment selects by; empty when it has none."""
     smaller_is_better: bool = True
     """Whether smaller values of it are better."""
     time_metric: str = ""
@@ -76,8 +78,8 @@ class _Columns:
         self.times.append(row.time)
         self.values.extend(row.values)
 
-    def to_block(self, schema: Schema) -> metrics.ReportBlock:
-        return metrics.ReportBlock(
+    def to_block(self, schema: Schema) -> report_pb2.ReportBlock:
+        return report_pb2.ReportBlock(
             group=schema.group,
             names=schema.names,
             sequences=self.sequences,
@@ -85,7 +87,7 @@ class _Columns:
             times=self.times,
             values=self.values,
             extras=[
-                metrics.ReportBlock.Extra(
+                report_pb2.ReportBlock.Extra(
                     row=row, values={name: to_value(value) for name, value in values.items()}
                 )
                 for row, values in self.extras
@@ -117,7 +119,7 @@ def reports_request(
         first_sequence=first_sequence,
         count=len(records),
         blocks=[block.to_block(schema) for schema, block in columns.items()],
-        searcher_metric=identity.searcher_metric,
+        searcher_metric=identity.searcher_metric or None,
         smaller_is_better=identity.smaller_is_better,
     )
 
@@ -166,7 +168,7 @@ def lines_request(
     """Packs consecutive lines into columns, with the rank and the severity that their texts tell."""
     messages: list[str] = []
     times: list[int] = []
-    levels: list[logs.Level.ValueType] = []
+    levels: list[line_pb2.Level.ValueType] = []
     ranks: list[int] = []
     stdtypes: list[Stdtype] = []
     for line in records:
@@ -185,7 +187,7 @@ def lines_request(
         source=source,
         experiment_id=identity.experiment_id,
         first_sequence=first_sequence,
-        lines=logs.LineColumns(
+        lines=line_pb2.LineColumns(
             messages=messages,
             times=times,
             levels=levels,
@@ -203,8 +205,8 @@ def _split_rank(text: str) -> tuple[int, str]:
     return -1, text
 
 
-def _writer(identity: RunIdentity, stdtype: Stdtype) -> logs.LineColumns.Writer:
-    return logs.LineColumns.Writer(
+def _writer(identity: RunIdentity, stdtype: Stdtype) -> line_pb2.LineColumns.Writer:
+    return line_pb2.LineColumns.Writer(
         stdtype=_STDTYPES[stdtype],
         origin=_TRIAL_ORIGIN if stdtype else _PLATFORM_ORIGIN,
         container=identity.container,
@@ -219,10 +221,10 @@ def _shorten(text: str) -> str:
     return data[:MAX_LINE].decode("utf-8", "ignore")
 
 
-def level_of(text: str) -> logs.Level.ValueType:
+def level_of(text: str) -> line_pb2.Level.ValueType:
     """Returns the severity that a line begins with, as ``resolute.LOG_FORMAT`` writes it."""
     start = text[:40]
     if "\x1b" in start:
         start = _ANSI.sub("", start)
     found = _LEVEL.match(start)
-    return _LEVELS[found[1] or found[2]] if found else logs.LEVEL_UNSPECIFIED
+    return _LEVELS[found[1] or found[2]] if found else line_pb2.LEVEL_UNSPECIFIED

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import grpc
 
+from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as logs
 from resolute.api.logs.v1 import logs_service_pb2_grpc as logs_grpc
 from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
@@ -158,13 +159,13 @@ class LineDelivery:
                 source=source,
                 experiment_id=self._identity.experiment_id,
                 first_sequence=sequence,
-                lines=logs.LineColumns(
+                lines=line_pb2.LineColumns(
                     messages=["a line was dropped here: the logs service did not take it"],
                     times=[0],
-                    levels=[logs.LEVEL_UNSPECIFIED],
+                    levels=[line_pb2.LEVEL_UNSPECIFIED],
                     ranks=[-1],
                     writer_indexes=[0],
-                    writers=[logs.LineColumns.Writer()],
+                    writers=[line_pb2.LineColumns.Writer()],
                 ),
             )
         )

@@ -11,6 +11,7 @@ from typing import Any
 
 import structlog
 
+from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as logs_pb2
 from resolute.errors import InvalidArgumentError
 from resolute_experiments.clients import Clients
@@ -72,7 +73,7 @@ def _places(containers: Sequence[Container], *, apart: bool) -> Iterator[tuple[l
 
 async def _first_match(pattern: str, run: Run, containers: Sequence[str], clients: Clients) -> str | None:
     """The first line that matches; None when none does."""
-    wanted = logs_pb2.Filter(trial_id=run.trial_id, runs=[run.run], regex=pattern, containers=containers)
+    wanted = line_pb2.LineFilter(trial_id=run.trial_id, runs=[run.run], regex=pattern, containers=containers)
     request = logs_pb2.ListLinesRequest(filter=wanted, page_size=1)
     while True:
         try:

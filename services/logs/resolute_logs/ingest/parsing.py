@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.errors import InvalidArgumentError
 from resolute_serving.ingestion import Origin, parse_origin, parse_sequence
@@ -13,7 +14,7 @@ from resolute_serving.validation import invalid
 MAX_MESSAGE_BYTES = 8 << 10
 MAX_NAME_LENGTH = 200
 _STDTYPES = frozenset(("", "stdout", "stderr"))
-_LEVELS = frozenset(api.Level.values())
+_LEVELS = frozenset(line_pb2.Level.values())
 _COLUMNS = ("times", "levels", "ranks", "writer_indexes")
 
 ParsedLine = tuple[int, int, "int | None", str, str, str, str, str]
@@ -58,7 +59,7 @@ def parse_batch(request: api.IngestLinesRequest) -> Batch:
     return Batch(parse_origin(request), parse_sequence(request.first_sequence), lines)
 
 
-def _check(columns: api.LineColumns, messages: Sequence[str]) -> None:
+def _check(columns: line_pb2.LineColumns, messages: Sequence[str]) -> None:
     """Looks at each distinct value once: a batch has thousands of lines and few of those."""
     if not messages:
         return

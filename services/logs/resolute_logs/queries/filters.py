@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from resolute.api.logs.v1 import logs_service_pb2 as api
+from resolute.api.logs.v1 import line_pb2
 from resolute_logs.queries.patterns import MAX_LENGTH, Pattern
 from resolute_logs.store.schema import lines
 from resolute_serving.validation import invalid, parse_uuid
@@ -20,11 +20,12 @@ class Filter:
 
     trial_id: str
     ranks: tuple[int, ...] = ()
-    min_level: int = api.LEVEL_UNSPECIFIED
+    min_level: int = line_pb2.LEVEL_UNSPECIFIED
     """Lines that say nothing of their severity count as ordinary ones, ``LEVEL_INFO``."""
-    time_from: int | None = None
-    """Nanoseconds since 1970."""
-    time_until: int | None = None
+    start_time: int | None = None
+    """Nanoseconds since 1970; only lines written then or later."""
+    end_time: int | None = None
+    """Nanoseconds since 1970; only lines written before."""
     text: str = ""
     """In any case."""
     pattern: Pattern | None = None
@@ -49,12 +50,12 @@ class Filter:
                 found.append(column.in_(choices))
         if self.min_level:
             severe = lines.c.level >= self.min_level
-            unknown = lines.c.level == api.LEVEL_UNSPECIFIED
-            found.append(sa.or_(severe, unknown) if self.min_level <= api.LEVEL_INFO else severe)
-        if self.time_from is not None:
-            found.append(lines.c.time_ns >= self.time_from)
-        if self.time_until is not None:
-            found.append(lines.c.time_ns < self.time_until)
+            unknown = lines.c.level == line_pb2.LEVEL_UNSPECIFIED
+            found.append(sa.or_(severe, unknown) if self.min_level <= line_pb2.LEVEL_INFO else severe)
+        if self.start_time is not None:
+            found.append(lines.c.time_ns >= self.start_time)
+        if self.end_time is not None:
+            found.append(lines.c.time_ns < self.end_time)
         if self.text.isascii() and self.text:
             lowered = sa.func.lower(lines.c.message)
             found.append(lowered.contains(self.text.lower(), autoescape=True))
@@ -72,28 +73,32 @@ class Filter:
         return self.pattern is None or self.pattern.matches(message)
 
 
-def parse_filter(message: api.Filter) -> Filter:
+def parse_filter(message: line_pb2.LineFilter, *, field: str = "filter") -> Filter:
     """Reads a filter.
+
+    Args:
+        message: The filter.
+        field: Names it in errors.
 
     Raises:
         InvalidArgumentError: A field is wrong.
     """
-    for field in ("ranks", "stdtypes", "origins", "runs", "containers", "agents"):
-        if len(getattr(message, field)) > _MAX_CHOICES:
-            raise invalid(f"filter.{field}", f"filter.{field} has more than {_MAX_CHOICES} choices")
-    for field in ("text", "regex", "stdtypes", "origins", "containers", "agents"):
-        if any("\0" in part for part in getattr(message, field)):
-            raise invalid(f"filter.{field}", f"filter.{field} holds a NUL character, which no line has")
+    for name in ("ranks", "stdtypes", "origins", "runs", "containers", "agents"):
+        if len(getattr(message, name)) > _MAX_CHOICES:
+            raise invalid(f"{field}.{name}", f"{field}.{name} has more than {_MAX_CHOICES} choices")
+    for name in ("text", "regex", "stdtypes", "origins", "containers", "agents"):
+        if any("\0" in part for part in getattr(message, name)):
+            raise invalid(f"{field}.{name}", f"{field}.{name} holds a NUL character, which no line has")
     if len(message.text) > MAX_LENGTH:
-        raise invalid("filter.text", f"filter.text is longer than {MAX_LENGTH} characters")
+        raise invalid(f"{field}.text", f"{field}.text is longer than {MAX_LENGTH} characters")
     return Filter(
-        trial_id=parse_uuid(message.trial_id, field="filter.trial_id"),
+        trial_id=parse_uuid(message.trial_id, field=f"{field}.trial_id"),
         ranks=tuple(message.ranks),
         min_level=message.min_level,
-        time_from=message.time_from.ToNanoseconds() if message.HasField("time_from") else None,
-        time_until=message.time_until.ToNanoseconds() if message.HasField("time_until") else None,
+        start_time=message.start_time.ToNanoseconds() if message.HasField("start_time") else None,
+        end_time=message.end_time.ToNanoseconds() if message.HasField("end_time") else None,
         text=message.text,
-        pattern=Pattern(message.regex) if message.regex else None,
+        pattern=Pattern(message.regex, field=f"{field}.regex") if message.regex else None,
         stdtypes=tuple(message.stdtypes),
         origins=tuple(message.origins),
         runs=tuple(message.runs),

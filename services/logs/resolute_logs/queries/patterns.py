@@ -1,4 +1,4 @@
-"""Regular expressions of strangers.
+"""Regular expressions that users send.
 
 They run in RE2 and not in ``re``: a pattern such as ``(a|aa)+$`` keeps ``re`` busy for hours without letting
 go of the interpreter, and with it every service of the process. RE2's time is linear in the line and its
@@ -21,14 +21,15 @@ class Pattern:
 
     Args:
         text: The expression, in RE2's syntax.
+        field: Names it in errors.
 
     Raises:
         InvalidArgumentError: It is too long, too large once compiled, or wrong.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, field: str = "filter.regex") -> None:
         if len(text) > MAX_LENGTH:
-            raise invalid("filter.regex", f"the regular expression is longer than {MAX_LENGTH} characters")
+            raise invalid(field, f"the regular expression is longer than {MAX_LENGTH} characters")
         options = re2.Options()
         options.log_errors = False
         options.max_mem = _MAX_MEMORY
@@ -37,7 +38,7 @@ class Pattern:
         except re2.error as error:
             reason = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
             raise invalid(
-                "filter.regex", f"{text!r} is not a regular expression that can be searched for: {reason}"
+                field, f"{text!r} is not a regular expression that can be searched for: {reason}"
             ) from error
 
     def matches(self, line: str) -> bool:

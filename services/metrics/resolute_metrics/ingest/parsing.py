@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from resolute.api.metrics.v1 import metrics_service_pb2 as api
+from resolute.api.metrics.v1 import report_pb2
 from resolute.contracts.values import from_value
 from resolute.errors import InvalidArgumentError
 from resolute_metrics.queries.validations import Goal
@@ -54,7 +55,7 @@ def parse_batch(request: api.IngestReportsRequest) -> Batch:
     return Batch(parse_origin(request), first, request.count, pieces, goal)
 
 
-def _parse_block(block: api.ReportBlock, *, field: str) -> Iterable[Piece]:
+def _parse_block(block: report_pb2.ReportBlock, *, field: str) -> Iterable[Piece]:
     rows, names = len(block.sequences), tuple(block.names)
     if len(block.steps) != rows or len(block.times) != rows or len(block.values) != rows * len(names):
         raise invalid(
@@ -80,7 +81,9 @@ def _parse_block(block: api.ReportBlock, *, field: str) -> Iterable[Piece]:
     return (piece,)
 
 
-def _parse_extra(extra: api.ReportBlock.Extra, block: api.ReportBlock, field: str) -> dict[str, Any]:
+def _parse_extra(
+    extra: report_pb2.ReportBlock.Extra, block: report_pb2.ReportBlock, field: str
+) -> dict[str, Any]:
     if not 0 <= extra.row < len(block.sequences):
         raise invalid(f"{field}.extras", f"{field}.extras names row {extra.row}, which the block lacks")
     if twice := set(extra.values).intersection(block.names):

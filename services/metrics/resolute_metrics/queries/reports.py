@@ -10,12 +10,15 @@ import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from resolute_metrics.queries.ranges import EVERYTHING, Range
 from resolute_metrics.queries.superseded import effective_mask, superseded_from
 from resolute_metrics.store import blocks, codec, streams
-from resolute_metrics.store.rows import Integers, Mask, Piece
+from resolute_metrics.store.rows import Floats, Integers, Mask, Piece
 from resolute_metrics.store.schema import INTAKE
 from resolute_metrics.store.schema import blocks as table
 from resolute_metrics.store.streams import Stream
+
+_NO_FLOATS: Floats = np.array([], dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,32 +42,46 @@ class StoredReport:
     metrics: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportFilter:
+    """Which reports of a trial are wanted, and how they are ordered within their group."""
+
+    groups: frozenset[str] = frozenset()
+    """Empty for all."""
+    runs: frozenset[int] = frozenset()
+    """Empty for all."""
+    within: Range = EVERYTHING
+    """Steps and times."""
+    superseded: bool = False
+    """Whether points beyond the first step of a later run are left in."""
+    descending: bool = False
+    """Most steps first."""
+
+
 def read_reports(
     connection: Connection,
     trial_key: int,
+    wanted: ReportFilter,
     *,
-    group: str = "",
     after: Position | None = None,
     most: int,
-    superseded: bool = False,
 ) -> list[StoredReport]:
-    """Reads a page of reports, in the order of their positions.
+    """Reads a page of reports: by group, and within a group in the order of their positions.
 
     Args:
         connection: Reads.
         trial_key: The trial.
-        group: Only this group; empty for all.
-        after: The last report that is not wanted any more; None for the first page.
+        wanted: Which reports.
+        after: The last report of the page before; None for the first page.
         most: Most reports.
-        superseded: Whether points beyond the first step of a later run are left in.
     """
-    known = streams.load(connection, [trial_key], group=group)
+    known = streams.load(connection, [trial_key], groups=wanted.groups)
     sources = _source_names(connection, trial_key)
     found: list[StoredReport] = []
     for name in sorted({stream.group for stream in known}):
         if len(found) >= most or (after is not None and name < after.group):
             continue
-        reader = _GroupReader(connection, [one for one in known if one.group == name], superseded)
+        reader = _GroupReader(connection, [one for one in known if one.group == name], wanted)
         start = after if after is not None and after.group == name else None
         found += reader.read(start, most - len(found), sources)
     return found
@@ -83,6 +100,7 @@ class _Header(NamedTuple):
     stream_key: int
     row_count: int
     first_step: int
+    last_step: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,29 +122,34 @@ class _Index:
     def at(self, order: Integers) -> _Index:
         return _Index(*(getattr(self, name)[order] for name in self.__slots__))
 
-    def behind(self, position: Position) -> Mask:
-        result: Mask = self.sequences > position.sequence
+    def behind(self, position: Position, *, descending: bool) -> Mask:
+        sign = -1 if descending else 1
+        result: Mask = self.sequences * sign > position.sequence * sign
         for column, value in (
             (self.sources, position.source_key),
             (self.runs, position.run),
             (self.steps, position.steps),
         ):
-            result = (column > value) | ((column == value) & result)
+            result = (column * sign > value * sign) | ((column == value) & result)
         return result
 
-    def sorted(self) -> _Index:
-        return self.at(np.lexsort((self.sequences, self.sources, self.runs, self.steps)))
+    def sorted(self, *, descending: bool) -> _Index:
+        order = np.lexsort((self.sequences, self.sources, self.runs, self.steps))
+        return self.at(order[::-1] if descending else order)
 
 
 class _GroupReader:
     """Reads the reports of one group, loading no more blocks than a page needs."""
 
-    def __init__(self, connection: Connection, known: Sequence[Stream], superseded: bool) -> None:
+    def __init__(self, connection: Connection, known: Sequence[Stream], wanted: ReportFilter) -> None:
         self._connection = connection
-        self._streams = {stream.key: stream for stream in known}
-        self._cuts = (
-            {} if superseded else superseded_from((stream.run, stream.first_step) for stream in known)
+        self._wanted = wanted
+        self._ends = (
+            {} if wanted.superseded else superseded_from((stream.run, stream.first_step) for stream in known)
         )
+        self._streams = {
+            stream.key: stream for stream in known if not wanted.runs or stream.run in wanted.runs
+        }
         self._pieces: dict[int, Piece] = {}
 
     def read(self, after: Position | None, most: int, sources: dict[int, str]) -> list[StoredReport]:
@@ -135,9 +158,8 @@ class _GroupReader:
         complete = 0
         for place, header in enumerate(headers):
             parts.append(self._index(place, header, after))
-            # Whatever lies below the first step of the next block can have nothing before it any more.
-            bound = headers[place + 1].first_step if place + 1 < len(headers) else None
-            complete = sum(int(effective_mask(part.steps, bound).sum()) for part in parts)
+            following = headers[place + 1] if place + 1 < len(headers) else None
+            complete = sum(self._complete(part, following) for part in parts)
             if complete >= most:
                 break
         if not parts:
@@ -145,25 +167,40 @@ class _GroupReader:
         index = _Index(
             *(np.concatenate([getattr(part, name) for part in parts]) for name in _Index.__slots__)
         )
-        index = index.sorted().at(np.arange(min(complete, most)))
+        index = index.sorted(descending=self._wanted.descending).at(np.arange(min(complete, most)))
         return [self._report(index, entry, headers, sources) for entry in range(len(index.steps))]
 
+    def _complete(self, part: _Index, following: _Header | None) -> int:
+        """How many rows no later block can have anything before."""
+        if following is None:
+            return len(part.steps)
+        if self._wanted.descending:
+            return int((part.steps > following.last_step).sum())
+        return int((part.steps < following.first_step).sum())
+
     def _headers(self, after: Position | None) -> list[_Header]:
-        query = sa.select(table.c.block_key, table.c.stream_key, table.c.row_count, table.c.first_step).where(
-            table.c.stream_key.in_(list(self._streams))
+        query = sa.select(*(table.c[name] for name in _Header._fields)).where(
+            table.c.stream_key.in_(list(self._streams)), *self._wanted.within.block_conditions()
         )
-        if after is not None:
-            query = query.where(table.c.last_step >= after.steps)
-        query = query.order_by(table.c.first_step, table.c.block_key)
+        if self._wanted.descending:
+            query = query.order_by(table.c.last_step.desc(), table.c.block_key)
+            if after is not None:
+                query = query.where(table.c.first_step <= after.steps)
+        else:
+            query = query.order_by(table.c.first_step, table.c.block_key)
+            if after is not None:
+                query = query.where(table.c.last_step >= after.steps)
         return [_Header(*row) for row in self._connection.execute(query)]
 
     def _index(self, place: int, header: _Header, after: Position | None) -> _Index:
-        stream = self._streams[header.stream_key]
+        stream, within = self._streams[header.stream_key], self._wanted.within
+        timed = (table.c.times,) if within.timed else ()
         row = self._connection.execute(
-            sa.select(table.c.steps, table.c.sequences).where(table.c.block_key == header.block_key)
+            sa.select(table.c.steps, table.c.sequences, *timed).where(table.c.block_key == header.block_key)
         ).one()
         count = header.row_count
         steps = codec.decode_integers(row.steps, count)
+        times = codec.decode_floats(row.times) if within.timed else _NO_FLOATS
         index = _Index(
             steps=steps,
             runs=np.full(count, stream.run, dtype=np.int64),
@@ -171,8 +208,10 @@ class _GroupReader:
             sequences=codec.decode_integers(row.sequences, count),
             places=np.full(count, place, dtype=np.int64),
             rows=np.arange(count, dtype=np.int64),
-        ).where(effective_mask(steps, self._cuts.get(stream.run)))
-        return index if after is None else index.where(index.behind(after))
+        ).where(effective_mask(steps, self._ends.get(stream.run)) & within.mask(steps, times))
+        if after is None:
+            return index
+        return index.where(index.behind(after, descending=self._wanted.descending))
 
     def _report(
         self, index: _Index, entry: int, headers: Sequence[_Header], sources: dict[int, str]

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
+from resolute.api.metrics.v1 import report_pb2, summary_pb2, validation_pb2
 from resolute.api.metrics.v1 import metrics_service_pb2 as api
 from resolute.contracts.values import to_value
-from resolute.errors import QuotaError
+from resolute_metrics.queries.growth import Change
 from resolute_metrics.queries.reports import StoredReport
 from resolute_metrics.queries.summaries import NUMBER, Summary
 from resolute_metrics.queries.validation_changes import TrialValidations
 from resolute_metrics.queries.validations import Best
-from resolute_metrics.queries.watcher import Change
 
 MAX_BYTES = 3 << 20
 """Most bytes of a response: clients take 4 MiB."""
+MAX_POINTS = MAX_BYTES // 24
+"""Points of a series that fit into one response."""
+_KINDS: Mapping[str, summary_pb2.ValueKind.ValueType] = {
+    name.removeprefix("VALUE_KIND_").lower(): number for name, number in summary_pb2.ValueKind.items()
+}
 
 
 def to_change(change: Change) -> api.WatchSeriesResponse:
     """Builds the message of what came of a series."""
     return api.WatchSeriesResponse(
-        anew=change.anew,
+        key=change.request.key,
+        reset=change.reset,
         steps=change.points.steps.tolist(),
         values=change.points.values.tolist(),
         times=change.points.times.tolist(),
@@ -28,10 +34,10 @@ def to_change(change: Change) -> api.WatchSeriesResponse:
     )
 
 
-def to_report(report: StoredReport) -> api.Report:
+def to_report(report: StoredReport) -> report_pb2.Report:
     """Builds the message of one report."""
     position = report.position
-    message = api.Report(
+    message = report_pb2.Report(
         run=position.run,
         source=report.source,
         sequence=position.sequence,
@@ -47,24 +53,8 @@ def to_report(report: StoredReport) -> api.Report:
     return message
 
 
-def to_summaries(summaries: Iterable[Summary]) -> api.ListSummariesResponse:
-    """Builds the message of summaries.
-
-    Raises:
-        QuotaError: They do not fit into one response.
-    """
-    response = api.ListSummariesResponse()
-    for summary in summaries:
-        _add_summary(response, summary)
-    if response.ByteSize() > MAX_BYTES:
-        raise QuotaError(
-            f"the {len(response.summaries)} summaries do not fit into one response; "
-            "ask for fewer trials at once, or for one group"
-        )
-    return response
-
-
-def _add_summary(response: api.ListSummariesResponse, summary: Summary) -> None:
+def add_summary(response: api.ListSummariesResponse, summary: Summary) -> int:
+    """Adds a summary to a response and returns its size in bytes."""
     # Made in place: a message that is made first would be copied.
     message = response.summaries.add(
         trial_id=summary.trial_id,
@@ -74,23 +64,26 @@ def _add_summary(response: api.ListSummariesResponse, summary: Summary) -> None:
         sum=summary.sum,
         min=summary.min if summary.count else None,
         max=summary.max if summary.count else None,
-        last_steps=summary.newest[0],
         nonfinite_count=summary.nonfinite_count,
-        kind=summary.kind,
-        last=summary.last if summary.kind == NUMBER else None,
+        last_kind=_KINDS[summary.kind],
+        last_number=summary.last if summary.kind == NUMBER else None,
+        last_steps=summary.newest[0],
     )
     if summary.kind != NUMBER and summary.has_last:
         message.last_value.CopyFrom(to_value(summary.last))
+    return message.ByteSize()
 
 
-def to_best(best: Best) -> api.BestValidation:
+def to_best(best: Best) -> validation_pb2.BestValidation:
     """Builds the message of a best validation."""
-    return api.BestValidation(trial_id=best.trial_id, value=best.value, steps=best.steps, metric=best.metric)
+    return validation_pb2.BestValidation(
+        trial_id=best.trial_id, value=best.value, steps=best.steps, metric=best.metric
+    )
 
 
-def to_trial_validations(found: TrialValidations) -> api.TrialValidations:
+def to_trial_validations(found: TrialValidations) -> validation_pb2.TrialValidations:
     """Builds the message of a trial's best and last validation."""
-    return api.TrialValidations(
+    return validation_pb2.TrialValidations(
         trial_id=found.trial_id,
         experiment_id=found.experiment_id,
         metric=found.metric,

@@ -9,6 +9,7 @@ import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from resolute_metrics.queries.ranges import EVERYTHING, Range
 from resolute_metrics.queries.superseded import effective_mask, superseded_from
 from resolute_metrics.store import codec, streams
 from resolute_metrics.store.rows import Floats, Integers
@@ -36,9 +37,15 @@ class Series:
 
 
 def read_series(
-    connection: Connection, trial_key: int, *, group: str, name: str, superseded: bool = False
+    connection: Connection,
+    trial_key: int,
+    *,
+    group: str,
+    name: str,
+    superseded: bool = False,
+    within: Range = EVERYTHING,
 ) -> Series:
-    """Reads all points of a metric.
+    """Reads the points of a metric.
 
     Args:
         connection: Reads.
@@ -46,10 +53,13 @@ def read_series(
         group: The group.
         name: The metric.
         superseded: Whether points beyond the first step of a later run are left in.
+        within: Which points.
     """
-    known = streams.load(connection, [trial_key], group=group)
+    known = streams.load(connection, [trial_key], groups=[group])
     ends = {} if superseded else superseded_from((stream.run, stream.first_step) for stream in known)
-    return read_streams(connection, [one for one in known if name in one.names], name, ends=ends)
+    return read_streams(
+        connection, [one for one in known if name in one.names], name, ends=ends, within=within
+    )
 
 
 def read_streams(
@@ -58,7 +68,7 @@ def read_streams(
     name: str,
     *,
     ends: Mapping[int, int],
-    after: int | None = None,
+    within: Range = EVERYTHING,
 ) -> Series:
     """Reads the points of a metric in some streams.
 
@@ -67,12 +77,12 @@ def read_streams(
         holding: Streams that have the metric.
         name: The metric.
         ends: By run, the step from which on its points do not count.
-        after: Only steps above this one; None for all.
+        within: Which points.
     """
     parts = [
         part
         for stream in holding
-        for part in _points(connection, stream, name, cut=ends.get(stream.run), after=after)
+        for part in _points(connection, stream, name, end=ends.get(stream.run), within=within)
     ]
     if not parts:
         return Series(_NO_INTEGERS, _NO_FLOATS, _NO_FLOATS, _NO_INTEGERS)
@@ -88,20 +98,18 @@ def read_streams(
 
 
 def _points(
-    connection: Connection, stream: streams.Stream, name: str, *, cut: int | None, after: int | None
+    connection: Connection, stream: streams.Stream, name: str, *, end: int | None, within: Range
 ) -> list[Series]:
     position = stream.names.index(name)
     same = sa.and_(columns.c.block_key == blocks.c.block_key, columns.c.position == position)
     query = (
         sa.select(blocks.c.row_count, blocks.c.steps, blocks.c.times, blocks.c.matrix, columns.c.data)
         .select_from(blocks.outerjoin(columns, same))
-        .where(blocks.c.stream_key == stream.key)
+        .where(blocks.c.stream_key == stream.key, *within.block_conditions())
         .order_by(blocks.c.block_key)
     )
-    if cut is not None:
-        query = query.where(blocks.c.first_step < cut)
-    if after is not None:
-        query = query.where(blocks.c.last_step > after)
+    if end is not None:
+        query = query.where(blocks.c.first_step < end)
     parts = []
     for row in connection.execute(query):
         steps = codec.decode_integers(row.steps, row.row_count)
@@ -115,8 +123,8 @@ def _points(
             times=codec.decode_floats(row.times),
             runs=np.full(row.row_count, stream.run, dtype=np.int64),
         )
-        mask = effective_mask(steps, cut)
-        if after is not None:
-            mask &= steps > after
+        mask = effective_mask(steps, end)
+        if within is not EVERYTHING:
+            mask &= within.mask(steps, part.times)
         parts.append(part if mask.all() else part.at(np.flatnonzero(mask)))
     return parts

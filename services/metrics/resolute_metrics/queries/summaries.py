@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy.engine import Connection
 
 from resolute_metrics.store import streams
-from resolute_metrics.store.schema import INTAKE
 from resolute_metrics.store.streams import Stream
 
 NUMBER = "number"
@@ -31,37 +30,42 @@ class Summary:
     newest: tuple[int, int, int] = (-(2**63), -1, -1)
     """Steps, run and sequence of the last value."""
     kind: str = NUMBER
+    """Kind of the last value."""
     last: Any = None
     """The last value; None when it is too large to repeat."""
     has_last: bool = False
 
 
-def summarize(connection: Connection, trial_ids: Sequence[str], *, group: str = "") -> list[Summary]:
-    """Summarizes the metrics of trials, by trial as asked, then group and name.
+def summarize(
+    connection: Connection,
+    trials: Mapping[str, int],
+    *,
+    groups: Collection[str] = (),
+    names: Collection[str] = (),
+) -> Iterator[Summary]:
+    """Summarizes the metrics of trials, by trial as given, then group and name.
 
     Args:
         connection: Reads.
-        trial_ids: UUIDs; those that never reported, or were deleted, have no summaries.
-        group: Only this group; empty for all.
+        trials: Keys by UUID.
+        groups: Only these groups; empty for all.
+        names: Only these metrics; empty for all.
     """
-    keys = INTAKE.find_trials(connection, list(trial_ids))
-    by_trial: dict[int, list[Stream]] = {key: [] for key in keys.values()}
-    for stream in streams.load(connection, keys.values(), group=group):
+    by_trial: dict[int, list[Stream]] = {key: [] for key in trials.values()}
+    for stream in streams.load(connection, trials.values(), groups=groups):
         by_trial[stream.trial_key].append(stream)
-    return [
-        summary
-        for trial_id in dict.fromkeys(trial_ids)
-        if trial_id in keys
-        for summary in _of_trial(trial_id, by_trial[keys[trial_id]])
-    ]
+    for trial_id, key in trials.items():
+        yield from _of_trial(trial_id, by_trial[key], frozenset(names))
 
 
-def _of_trial(trial_id: str, known: Iterable[Stream]) -> Iterator[Summary]:
+def _of_trial(trial_id: str, known: Iterable[Stream], names: frozenset[str]) -> Sequence[Summary]:
     found: dict[tuple[str, str], Summary] = {}
     for stream in known:
+        if names and names.isdisjoint(stream.fields()):
+            continue
         _add_numbers(found, trial_id, stream)
         _add_others(found, trial_id, stream)
-    return (summary for _, summary in sorted(found.items()))
+    return [summary for key, summary in sorted(found.items()) if not names or key[1] in names]
 
 
 def _add_numbers(found: dict[tuple[str, str], Summary], trial_id: str, stream: Stream) -> None:

@@ -34,9 +34,9 @@ def superseded_from(first_steps: Iterable[tuple[int, int]]) -> Mapping[int, int]
     return result
 
 
-def effective_mask(steps: Integers, cut: int | None) -> Mask:
-    """Which steps lie before a cut."""
-    if cut is None:
+def effective_mask(steps: Integers, end: int | None) -> Mask:
+    """Which steps lie below the end of their run's points; None for no end."""
+    if end is None:
         return np.ones(len(steps), dtype=np.bool_)
-    result: Mask = steps < cut
+    result: Mask = steps < end
     return result

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -124,11 +124,11 @@ _OF_RUN = (
 _UPDATE = table.update().where(table.c.stream_key == sa.bindparam("key"))
 
 
-def load(connection: Connection, trial_keys: Iterable[int], *, group: str = "") -> list[Stream]:
-    """The streams of trials, oldest first; of one group if asked."""
+def load(connection: Connection, trial_keys: Iterable[int], *, groups: Collection[str] = ()) -> list[Stream]:
+    """The streams of trials, oldest first; only of some groups if asked."""
     query = sa.select(table).where(table.c.trial_key.in_(list(trial_keys))).order_by(table.c.stream_key)
-    if group:
-        query = query.where(table.c.group_name == group)
+    if groups:
+        query = query.where(table.c.group_name.in_(list(groups)))
     return [_from_row(row) for row in connection.execute(query)]
 
 

@@ -22,46 +22,48 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
-from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from resolute.api.logs.v1 import line_pb2 as resolute_dot_api_dot_logs_dot_v1_dot_line__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'resolute/api/logs/v1/logs_service.proto\x12\x14resolute.api.logs.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8c\x02\n\x04Line\x12(\n\x04time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07message\x18\x03 \x01(\t\x12*\n\x05level\x18\x04 \x01(\x0e\x32\x1b.resolute.api.logs.v1.Level\x12\x11\n\x04rank\x18\x05 \x01(\x05H\x00\x88\x01\x01\x12\x0f\n\x07stdtype\x18\x06 \x01(\t\x12\x0f\n\x07line_id\x18\x07 \x01(\x03\x12\x0b\n\x03run\x18\x08 \x01(\x05\x12\x10\n\x08trial_id\x18\t \x01(\t\x12\x0e\n\x06origin\x18\n \x01(\t\x12\x11\n\tcontainer\x18\x0b \x01(\t\x12\r\n\x05\x61gent\x18\x0c \x01(\tB\x07\n\x05_rankJ\x04\x08\x01\x10\x02R\x08sequence\"\xaa\x01\n\x12IngestLinesRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\x05\x12\x0e\n\x06source\x18\x03 \x01(\t\x12\x15\n\rexperiment_id\x18\x04 \x01(\t\x12\x16\n\x0e\x66irst_sequence\x18\x05 \x01(\x03\x12\x30\n\x05lines\x18\x07 \x01(\x0b\x32!.resolute.api.logs.v1.LineColumnsJ\x04\x08\x06\x10\x07\"\x8a\x02\n\x0bLineColumns\x12\x10\n\x08messages\x18\x01 \x03(\t\x12\r\n\x05times\x18\x02 \x03(\x03\x12+\n\x06levels\x18\x03 \x03(\x0e\x32\x1b.resolute.api.logs.v1.Level\x12\r\n\x05ranks\x18\x04 \x03(\x05\x12\x16\n\x0ewriter_indexes\x18\x05 \x03(\x05\x12\x39\n\x07writers\x18\x06 \x03(\x0b\x32(.resolute.api.logs.v1.LineColumns.Writer\x1aK\n\x06Writer\x12\x0f\n\x07stdtype\x18\x01 \x01(\t\x12\x0e\n\x06origin\x18\x02 \x01(\t\x12\x11\n\tcontainer\x18\x03 \x01(\t\x12\r\n\x05\x61gent\x18\x04 \x01(\t\",\n\x13IngestLinesResponse\x12\x15\n\rnext_sequence\x18\x01 \x01(\x03\"\xaa\x02\n\x06\x46ilter\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\r\n\x05ranks\x18\x02 \x03(\x05\x12.\n\tmin_level\x18\x03 \x01(\x0e\x32\x1b.resolute.api.logs.v1.Level\x12-\n\ttime_from\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\ntime_until\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04text\x18\x06 \x01(\t\x12\r\n\x05regex\x18\x07 \x01(\t\x12\x10\n\x08stdtypes\x18\x08 \x03(\t\x12\x0f\n\x07origins\x18\t \x03(\t\x12\x0c\n\x04runs\x18\n \x03(\x05\x12\x12\n\ncontainers\x18\x0b \x03(\t\x12\x0e\n\x06\x61gents\x18\x0c \x03(\t\"{\n\x10ListLinesRequest\x12,\n\x06\x66ilter\x18\x01 \x01(\x0b\x32\x1c.resolute.api.logs.v1.Filter\x12\x12\n\ndescending\x18\x02 \x01(\x08\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"W\n\x11ListLinesResponse\x12)\n\x05lines\x18\x01 \x03(\x0b\x32\x1a.resolute.api.logs.v1.Line\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"Y\n\x12\x46ollowLinesRequest\x12,\n\x06\x66ilter\x18\x01 \x01(\x0b\x32\x1c.resolute.api.logs.v1.Filter\x12\x15\n\rafter_line_id\x18\x02 \x01(\x03\"@\n\x13\x46ollowLinesResponse\x12)\n\x05lines\x18\x01 \x03(\x0b\x32\x1a.resolute.api.logs.v1.Line\")\n\x15\x43loseTrialLogsRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\"\x18\n\x16\x43loseTrialLogsResponse\"4\n\x1b\x44\x65leteExperimentLogsRequest\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\"\x1e\n\x1c\x44\x65leteExperimentLogsResponse*\x88\x01\n\x05Level\x12\x15\n\x11LEVEL_UNSPECIFIED\x10\x00\x12\x0f\n\x0bLEVEL_TRACE\x10\x01\x12\x0f\n\x0bLEVEL_DEBUG\x10\x02\x12\x0e\n\nLEVEL_INFO\x10\x03\x12\x11\n\rLEVEL_WARNING\x10\x04\x12\x0f\n\x0bLEVEL_ERROR\x10\x05\x12\x12\n\x0eLEVEL_CRITICAL\x10\x06\x32\xa1\x04\n\x0bLogsService\x12\x62\n\x0bIngestLines\x12(.resolute.api.logs.v1.IngestLinesRequest\x1a).resolute.api.logs.v1.IngestLinesResponse\x12\\\n\tListLines\x12&.resolute.api.logs.v1.ListLinesRequest\x1a\'.resolute.api.logs.v1.ListLinesResponse\x12\x64\n\x0b\x46ollowLines\x12(.resolute.api.logs.v1.FollowLinesRequest\x1a).resolute.api.logs.v1.FollowLinesResponse0\x01\x12k\n\x0e\x43loseTrialLogs\x12+.resolute.api.logs.v1.CloseTrialLogsRequest\x1a,.resolute.api.logs.v1.CloseTrialLogsResponse\x12}\n\x14\x44\x65leteExperimentLogs\x12\x31.resolute.api.logs.v1.DeleteExperimentLogsRequest\x1a\x32.resolute.api.logs.v1.DeleteExperimentLogsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'resolute/api/logs/v1/logs_service.proto\x12\x14resolute.api.logs.v1\x1a\x1fresolute/api/logs/v1/line.proto\"\xa4\x01\n\x12IngestLinesRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\x05\x12\x0e\n\x06source\x18\x03 \x01(\t\x12\x15\n\rexperiment_id\x18\x04 \x01(\t\x12\x16\n\x0e\x66irst_sequence\x18\x05 \x01(\x03\x12\x30\n\x05lines\x18\x06 \x01(\x0b\x32!.resolute.api.logs.v1.LineColumns\",\n\x13IngestLinesResponse\x12\x15\n\rnext_sequence\x18\x01 \x01(\x03\"}\n\x10ListLinesRequest\x12\x30\n\x06\x66ilter\x18\x01 \x01(\x0b\x32 .resolute.api.logs.v1.LineFilter\x12\x10\n\x08order_by\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"W\n\x11ListLinesResponse\x12)\n\x05lines\x18\x01 \x03(\x0b\x32\x1a.resolute.api.logs.v1.Line\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xdf\x01\n\x12\x46ollowLinesRequest\x12L\n\rsubscriptions\x18\x01 \x03(\x0b\x32\x35.resolute.api.logs.v1.FollowLinesRequest.Subscription\x1a{\n\x0cSubscription\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x30\n\x06\x66ilter\x18\x02 \x01(\x0b\x32 .resolute.api.logs.v1.LineFilter\x12\x1a\n\rafter_line_id\x18\x03 \x01(\x03H\x00\x88\x01\x01\x42\x10\n\x0e_after_line_id\"o\n\x13\x46ollowLinesResponse\x12\x0b\n\x03key\x18\x01 \x01(\t\x12)\n\x05lines\x18\x02 \x03(\x0b\x32\x1a.resolute.api.logs.v1.Line\x12\x0e\n\x06\x63ursor\x18\x03 \x01(\x03\x12\x10\n\x08\x63omplete\x18\x04 \x01(\x08\")\n\x15\x43loseTrialLogsRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\"\x18\n\x16\x43loseTrialLogsResponse\"4\n\x1b\x44\x65leteExperimentLogsRequest\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\"\x1e\n\x1c\x44\x65leteExperimentLogsResponse2\xbb\x04\n\x0bLogsService\x12g\n\x0bIngestLines\x12(.resolute.api.logs.v1.IngestLinesRequest\x1a).resolute.api.logs.v1.IngestLinesResponse\"\x03\x90\x02\x02\x12\x61\n\tListLines\x12&.resolute.api.logs.v1.ListLinesRequest\x1a\'.resolute.api.logs.v1.ListLinesResponse\"\x03\x90\x02\x01\x12i\n\x0b\x46ollowLines\x12(.resolute.api.logs.v1.FollowLinesRequest\x1a).resolute.api.logs.v1.FollowLinesResponse\"\x03\x90\x02\x01\x30\x01\x12p\n\x0e\x43loseTrialLogs\x12+.resolute.api.logs.v1.CloseTrialLogsRequest\x1a,.resolute.api.logs.v1.CloseTrialLogsResponse\"\x03\x90\x02\x02\x12\x82\x01\n\x14\x44\x65leteExperimentLogs\x12\x31.resolute.api.logs.v1.DeleteExperimentLogsRequest\x1a\x32.resolute.api.logs.v1.DeleteExperimentLogsResponse\"\x03\x90\x02\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'resolute.api.logs.v1.logs_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_LEVEL']._serialized_start=1685
-  _globals['_LEVEL']._serialized_end=1821
-  _globals['_LINE']._serialized_start=99
-  _globals['_LINE']._serialized_end=367
-  _globals['_INGESTLINESREQUEST']._serialized_start=370
-  _globals['_INGESTLINESREQUEST']._serialized_end=540
-  _globals['_LINECOLUMNS']._serialized_start=543
-  _globals['_LINECOLUMNS']._serialized_end=809
-  _globals['_LINECOLUMNS_WRITER']._serialized_start=734
-  _globals['_LINECOLUMNS_WRITER']._serialized_end=809
-  _globals['_INGESTLINESRESPONSE']._serialized_start=811
-  _globals['_INGESTLINESRESPONSE']._serialized_end=855
-  _globals['_FILTER']._serialized_start=858
-  _globals['_FILTER']._serialized_end=1156
-  _globals['_LISTLINESREQUEST']._serialized_start=1158
-  _globals['_LISTLINESREQUEST']._serialized_end=1281
-  _globals['_LISTLINESRESPONSE']._serialized_start=1283
-  _globals['_LISTLINESRESPONSE']._serialized_end=1370
-  _globals['_FOLLOWLINESREQUEST']._serialized_start=1372
-  _globals['_FOLLOWLINESREQUEST']._serialized_end=1461
-  _globals['_FOLLOWLINESRESPONSE']._serialized_start=1463
-  _globals['_FOLLOWLINESRESPONSE']._serialized_end=1527
-  _globals['_CLOSETRIALLOGSREQUEST']._serialized_start=1529
-  _globals['_CLOSETRIALLOGSREQUEST']._serialized_end=1570
-  _globals['_CLOSETRIALLOGSRESPONSE']._serialized_start=1572
-  _globals['_CLOSETRIALLOGSRESPONSE']._serialized_end=1596
-  _globals['_DELETEEXPERIMENTLOGSREQUEST']._serialized_start=1598
-  _globals['_DELETEEXPERIMENTLOGSREQUEST']._serialized_end=1650
-  _globals['_DELETEEXPERIMENTLOGSRESPONSE']._serialized_start=1652
-  _globals['_DELETEEXPERIMENTLOGSRESPONSE']._serialized_end=1682
-  _globals['_LOGSSERVICE']._serialized_start=1824
-  _globals['_LOGSSERVICE']._serialized_end=2369
+  _globals['_LOGSSERVICE'].methods_by_name['IngestLines']._loaded_options = None
+  _globals['_LOGSSERVICE'].methods_by_name['IngestLines']._serialized_options = b'\220\002\002'
+  _globals['_LOGSSERVICE'].methods_by_name['ListLines']._loaded_options = None
+  _globals['_LOGSSERVICE'].methods_by_name['ListLines']._serialized_options = b'\220\002\001'
+  _globals['_LOGSSERVICE'].methods_by_name['FollowLines']._loaded_options = None
+  _globals['_LOGSSERVICE'].methods_by_name['FollowLines']._serialized_options = b'\220\002\001'
+  _globals['_LOGSSERVICE'].methods_by_name['CloseTrialLogs']._loaded_options = None
+  _globals['_LOGSSERVICE'].methods_by_name['CloseTrialLogs']._serialized_options = b'\220\002\002'
+  _globals['_LOGSSERVICE'].methods_by_name['DeleteExperimentLogs']._loaded_options = None
+  _globals['_LOGSSERVICE'].methods_by_name['DeleteExperimentLogs']._serialized_options = b'\220\002\002'
+  _globals['_INGESTLINESREQUEST']._serialized_start=99
+  _globals['_INGESTLINESREQUEST']._serialized_end=263
+  _globals['_INGESTLINESRESPONSE']._serialized_start=265
+  _globals['_INGESTLINESRESPONSE']._serialized_end=309
+  _globals['_LISTLINESREQUEST']._serialized_start=311
+  _globals['_LISTLINESREQUEST']._serialized_end=436
+  _globals['_LISTLINESRESPONSE']._serialized_start=438
+  _globals['_LISTLINESRESPONSE']._serialized_end=525
+  _globals['_FOLLOWLINESREQUEST']._serialized_start=528
+  _globals['_FOLLOWLINESREQUEST']._serialized_end=751
+  _globals['_FOLLOWLINESREQUEST_SUBSCRIPTION']._serialized_start=628
+  _globals['_FOLLOWLINESREQUEST_SUBSCRIPTION']._serialized_end=751
+  _globals['_FOLLOWLINESRESPONSE']._serialized_start=753
+  _globals['_FOLLOWLINESRESPONSE']._serialized_end=864
+  _globals['_CLOSETRIALLOGSREQUEST']._serialized_start=866
+  _globals['_CLOSETRIALLOGSREQUEST']._serialized_end=907
+  _globals['_CLOSETRIALLOGSRESPONSE']._serialized_start=909
+  _globals['_CLOSETRIALLOGSRESPONSE']._serialized_end=933
+  _globals['_DELETEEXPERIMENTLOGSREQUEST']._serialized_start=935
+  _globals['_DELETEEXPERIMENTLOGSREQUEST']._serialized_end=987
+  _globals['_DELETEEXPERIMENTLOGSRESPONSE']._serialized_start=989
+  _globals['_DELETEEXPERIMENTLOGSRESPONSE']._serialized_end=1019
+  _globals['_LOGSSERVICE']._serialized_start=1022
+  _globals['_LOGSSERVICE']._serialized_end=1593
 # @@protoc_insertion_point(module_scope)

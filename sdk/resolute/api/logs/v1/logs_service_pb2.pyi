@@ -7,120 +7,11 @@ import builtins
 import collections.abc
 import google.protobuf.descriptor
 import google.protobuf.internal.containers
-import google.protobuf.internal.enum_type_wrapper
 import google.protobuf.message
-import google.protobuf.timestamp_pb2
-import sys
+import resolute.api.logs.v1.line_pb2
 import typing
 
-if sys.version_info >= (3, 10):
-    import typing as typing_extensions
-else:
-    import typing_extensions
-
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
-
-class _Level:
-    ValueType = typing.NewType("ValueType", builtins.int)
-    V: typing_extensions.TypeAlias = ValueType
-
-class _LevelEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_Level.ValueType], builtins.type):
-    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
-    LEVEL_UNSPECIFIED: _Level.ValueType  # 0
-    """The line says nothing of its severity."""
-    LEVEL_TRACE: _Level.ValueType  # 1
-    """Finest detail."""
-    LEVEL_DEBUG: _Level.ValueType  # 2
-    """For developers."""
-    LEVEL_INFO: _Level.ValueType  # 3
-    """Ordinary."""
-    LEVEL_WARNING: _Level.ValueType  # 4
-    """Something is off."""
-    LEVEL_ERROR: _Level.ValueType  # 5
-    """Something failed."""
-    LEVEL_CRITICAL: _Level.ValueType  # 6
-    """The program cannot go on."""
-
-class Level(_Level, metaclass=_LevelEnumTypeWrapper):
-    """Severity of a line."""
-
-LEVEL_UNSPECIFIED: Level.ValueType  # 0
-"""The line says nothing of its severity."""
-LEVEL_TRACE: Level.ValueType  # 1
-"""Finest detail."""
-LEVEL_DEBUG: Level.ValueType  # 2
-"""For developers."""
-LEVEL_INFO: Level.ValueType  # 3
-"""Ordinary."""
-LEVEL_WARNING: Level.ValueType  # 4
-"""Something is off."""
-LEVEL_ERROR: Level.ValueType  # 5
-"""Something failed."""
-LEVEL_CRITICAL: Level.ValueType  # 6
-"""The program cannot go on."""
-global___Level = Level
-
-@typing.final
-class Line(google.protobuf.message.Message):
-    """One line."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    TIME_FIELD_NUMBER: builtins.int
-    MESSAGE_FIELD_NUMBER: builtins.int
-    LEVEL_FIELD_NUMBER: builtins.int
-    RANK_FIELD_NUMBER: builtins.int
-    STDTYPE_FIELD_NUMBER: builtins.int
-    LINE_ID_FIELD_NUMBER: builtins.int
-    RUN_FIELD_NUMBER: builtins.int
-    TRIAL_ID_FIELD_NUMBER: builtins.int
-    ORIGIN_FIELD_NUMBER: builtins.int
-    CONTAINER_FIELD_NUMBER: builtins.int
-    AGENT_FIELD_NUMBER: builtins.int
-    message: builtins.str
-    """The text, without its newline and without the prefix that named its rank; at most 8 KiB."""
-    level: global___Level.ValueType
-    """Severity parsed from the text."""
-    rank: builtins.int
-    """Rank of the process that wrote it; absent when unknown."""
-    stdtype: builtins.str
-    """"stdout" or "stderr"; empty for lines of the platform."""
-    line_id: builtins.int
-    """Order of arrival over the whole service; set on output. Use it to follow on."""
-    run: builtins.int
-    """Run that wrote it; set on output."""
-    trial_id: builtins.str
-    """UUID of the trial; set on output."""
-    origin: builtins.str
-    """Who wrote it: "task" for the trial's own output, otherwise the part of the platform."""
-    container: builtins.str
-    """Container it ran in; empty when there was one only."""
-    agent: builtins.str
-    """Machine it ran on, by its name within the cluster; empty when unknown."""
-    @property
-    def time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it was written."""
-
-    def __init__(
-        self,
-        *,
-        time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
-        message: builtins.str = ...,
-        level: global___Level.ValueType = ...,
-        rank: builtins.int | None = ...,
-        stdtype: builtins.str = ...,
-        line_id: builtins.int = ...,
-        run: builtins.int = ...,
-        trial_id: builtins.str = ...,
-        origin: builtins.str = ...,
-        container: builtins.str = ...,
-        agent: builtins.str = ...,
-    ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_rank", b"_rank", "rank", b"rank", "time", b"time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_rank", b"_rank", "agent", b"agent", "container", b"container", "level", b"level", "line_id", b"line_id", "message", b"message", "origin", b"origin", "rank", b"rank", "run", b"run", "stdtype", b"stdtype", "time", b"time", "trial_id", b"trial_id"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["_rank", b"_rank"]) -> typing.Literal["rank"] | None: ...
-
-global___Line = Line
 
 @typing.final
 class IngestLinesRequest(google.protobuf.message.Message):
@@ -139,13 +30,13 @@ class IngestLinesRequest(google.protobuf.message.Message):
     run: builtins.int
     """Run that wrote."""
     source: builtins.str
-    """Names the spool."""
+    """Names the spool; 1 to 200 characters."""
     experiment_id: builtins.str
     """UUID of the experiment."""
     first_sequence: builtins.int
     """First sequence of the batch; the batch is contiguous from here."""
     @property
-    def lines(self) -> global___LineColumns:
+    def lines(self) -> resolute.api.logs.v1.line_pb2.LineColumns:
         """The lines, in order."""
 
     def __init__(
@@ -156,90 +47,12 @@ class IngestLinesRequest(google.protobuf.message.Message):
         source: builtins.str = ...,
         experiment_id: builtins.str = ...,
         first_sequence: builtins.int = ...,
-        lines: global___LineColumns | None = ...,
+        lines: resolute.api.logs.v1.line_pb2.LineColumns | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["lines", b"lines"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["experiment_id", b"experiment_id", "first_sequence", b"first_sequence", "lines", b"lines", "run", b"run", "source", b"source", "trial_id", b"trial_id"]) -> None: ...
 
 global___IngestLinesRequest = IngestLinesRequest
-
-@typing.final
-class LineColumns(google.protobuf.message.Message):
-    """Consecutive lines, column by column: every column has one entry a line, and entries of one place belong together."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    @typing.final
-    class Writer(google.protobuf.message.Message):
-        """Where lines come from."""
-
-        DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-        STDTYPE_FIELD_NUMBER: builtins.int
-        ORIGIN_FIELD_NUMBER: builtins.int
-        CONTAINER_FIELD_NUMBER: builtins.int
-        AGENT_FIELD_NUMBER: builtins.int
-        stdtype: builtins.str
-        """As in Line.stdtype."""
-        origin: builtins.str
-        """As in Line.origin."""
-        container: builtins.str
-        """As in Line.container."""
-        agent: builtins.str
-        """As in Line.agent."""
-        def __init__(
-            self,
-            *,
-            stdtype: builtins.str = ...,
-            origin: builtins.str = ...,
-            container: builtins.str = ...,
-            agent: builtins.str = ...,
-        ) -> None: ...
-        def ClearField(self, field_name: typing.Literal["agent", b"agent", "container", b"container", "origin", b"origin", "stdtype", b"stdtype"]) -> None: ...
-
-    MESSAGES_FIELD_NUMBER: builtins.int
-    TIMES_FIELD_NUMBER: builtins.int
-    LEVELS_FIELD_NUMBER: builtins.int
-    RANKS_FIELD_NUMBER: builtins.int
-    WRITER_INDEXES_FIELD_NUMBER: builtins.int
-    WRITERS_FIELD_NUMBER: builtins.int
-    @property
-    def messages(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """The texts, as in Line.message."""
-
-    @property
-    def times(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """When each was written, in nanoseconds since the epoch."""
-
-    @property
-    def levels(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[global___Level.ValueType]:
-        """Severities parsed from the texts."""
-
-    @property
-    def ranks(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Ranks of the processes that wrote them; -1 where it is unknown."""
-
-    @property
-    def writer_indexes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Index of each line's writer in the next field."""
-
-    @property
-    def writers(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___LineColumns.Writer]:
-        """The distinct writers of these lines."""
-
-    def __init__(
-        self,
-        *,
-        messages: collections.abc.Iterable[builtins.str] | None = ...,
-        times: collections.abc.Iterable[builtins.int] | None = ...,
-        levels: collections.abc.Iterable[global___Level.ValueType] | None = ...,
-        ranks: collections.abc.Iterable[builtins.int] | None = ...,
-        writer_indexes: collections.abc.Iterable[builtins.int] | None = ...,
-        writers: collections.abc.Iterable[global___LineColumns.Writer] | None = ...,
-    ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["levels", b"levels", "messages", b"messages", "ranks", b"ranks", "times", b"times", "writer_indexes", b"writer_indexes", "writers", b"writers"]) -> None: ...
-
-global___LineColumns = LineColumns
 
 @typing.final
 class IngestLinesResponse(google.protobuf.message.Message):
@@ -260,114 +73,35 @@ class IngestLinesResponse(google.protobuf.message.Message):
 global___IngestLinesResponse = IngestLinesResponse
 
 @typing.final
-class Filter(google.protobuf.message.Message):
-    """Which lines are wanted; every set field must match."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    TRIAL_ID_FIELD_NUMBER: builtins.int
-    RANKS_FIELD_NUMBER: builtins.int
-    MIN_LEVEL_FIELD_NUMBER: builtins.int
-    TIME_FROM_FIELD_NUMBER: builtins.int
-    TIME_UNTIL_FIELD_NUMBER: builtins.int
-    TEXT_FIELD_NUMBER: builtins.int
-    REGEX_FIELD_NUMBER: builtins.int
-    STDTYPES_FIELD_NUMBER: builtins.int
-    ORIGINS_FIELD_NUMBER: builtins.int
-    RUNS_FIELD_NUMBER: builtins.int
-    CONTAINERS_FIELD_NUMBER: builtins.int
-    AGENTS_FIELD_NUMBER: builtins.int
-    trial_id: builtins.str
-    """UUID of the trial."""
-    min_level: global___Level.ValueType
-    """At least this severity."""
-    text: builtins.str
-    """Contains this text, in any case."""
-    regex: builtins.str
-    """Matches this regular expression."""
-    @property
-    def ranks(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Any of these ranks; empty for all."""
-
-    @property
-    def time_from(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """Not before."""
-
-    @property
-    def time_until(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """Before."""
-
-    @property
-    def stdtypes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Any of these; empty for all."""
-
-    @property
-    def origins(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Any of these; empty for all."""
-
-    @property
-    def runs(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Only these runs; empty for all."""
-
-    @property
-    def containers(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Any of these; empty for all."""
-
-    @property
-    def agents(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Any of these; empty for all."""
-
-    def __init__(
-        self,
-        *,
-        trial_id: builtins.str = ...,
-        ranks: collections.abc.Iterable[builtins.int] | None = ...,
-        min_level: global___Level.ValueType = ...,
-        time_from: google.protobuf.timestamp_pb2.Timestamp | None = ...,
-        time_until: google.protobuf.timestamp_pb2.Timestamp | None = ...,
-        text: builtins.str = ...,
-        regex: builtins.str = ...,
-        stdtypes: collections.abc.Iterable[builtins.str] | None = ...,
-        origins: collections.abc.Iterable[builtins.str] | None = ...,
-        runs: collections.abc.Iterable[builtins.int] | None = ...,
-        containers: collections.abc.Iterable[builtins.str] | None = ...,
-        agents: collections.abc.Iterable[builtins.str] | None = ...,
-    ) -> None: ...
-    def HasField(self, field_name: typing.Literal["time_from", b"time_from", "time_until", b"time_until"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["agents", b"agents", "containers", b"containers", "min_level", b"min_level", "origins", b"origins", "ranks", b"ranks", "regex", b"regex", "runs", b"runs", "stdtypes", b"stdtypes", "text", b"text", "time_from", b"time_from", "time_until", b"time_until", "trial_id", b"trial_id"]) -> None: ...
-
-global___Filter = Filter
-
-@typing.final
 class ListLinesRequest(google.protobuf.message.Message):
     """Request of ListLines."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     FILTER_FIELD_NUMBER: builtins.int
-    DESCENDING_FIELD_NUMBER: builtins.int
+    ORDER_BY_FIELD_NUMBER: builtins.int
     PAGE_SIZE_FIELD_NUMBER: builtins.int
     PAGE_TOKEN_FIELD_NUMBER: builtins.int
-    descending: builtins.bool
-    """Newest first."""
+    order_by: builtins.str
+    """"line_id" or "line_id desc", oldest or newest first; empty for the first."""
     page_size: builtins.int
-    """Most lines; zero for 1000, at most 10000."""
+    """Most lines; 0 for 100, at most 1000."""
     page_token: builtins.str
     """From the previous response; empty for the first page."""
     @property
-    def filter(self) -> global___Filter:
+    def filter(self) -> resolute.api.logs.v1.line_pb2.LineFilter:
         """Which lines."""
 
     def __init__(
         self,
         *,
-        filter: global___Filter | None = ...,
-        descending: builtins.bool = ...,
+        filter: resolute.api.logs.v1.line_pb2.LineFilter | None = ...,
+        order_by: builtins.str = ...,
         page_size: builtins.int = ...,
         page_token: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["filter", b"filter"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["descending", b"descending", "filter", b"filter", "page_size", b"page_size", "page_token", b"page_token"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["filter", b"filter", "order_by", b"order_by", "page_size", b"page_size", "page_token", b"page_token"]) -> None: ...
 
 global___ListLinesRequest = ListLinesRequest
 
@@ -382,13 +116,15 @@ class ListLinesResponse(google.protobuf.message.Message):
     next_page_token: builtins.str
     """Empty on the last page."""
     @property
-    def lines(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Line]:
-        """The lines."""
+    def lines(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.logs.v1.line_pb2.Line]:
+        """The lines. A page ends early when it would take more than 3 MiB, or after 200000 lines were looked at; it may be empty and
+        still have a next one.
+        """
 
     def __init__(
         self,
         *,
-        lines: collections.abc.Iterable[global___Line] | None = ...,
+        lines: collections.abc.Iterable[resolute.api.logs.v1.line_pb2.Line] | None = ...,
         next_page_token: builtins.str = ...,
     ) -> None: ...
     def ClearField(self, field_name: typing.Literal["lines", b"lines", "next_page_token", b"next_page_token"]) -> None: ...
@@ -401,42 +137,79 @@ class FollowLinesRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    FILTER_FIELD_NUMBER: builtins.int
-    AFTER_LINE_ID_FIELD_NUMBER: builtins.int
-    after_line_id: builtins.int
-    """Only lines after this line_id; zero for all."""
+    @typing.final
+    class Subscription(google.protobuf.message.Message):
+        """One log to follow."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: builtins.int
+        FILTER_FIELD_NUMBER: builtins.int
+        AFTER_LINE_ID_FIELD_NUMBER: builtins.int
+        key: builtins.str
+        """Chosen by the client, to tell logs apart: 1 to 200 characters, unique within the request."""
+        after_line_id: builtins.int
+        """Only lines after this line_id or cursor; absent for all."""
+        @property
+        def filter(self) -> resolute.api.logs.v1.line_pb2.LineFilter:
+            """Which lines."""
+
+        def __init__(
+            self,
+            *,
+            key: builtins.str = ...,
+            filter: resolute.api.logs.v1.line_pb2.LineFilter | None = ...,
+            after_line_id: builtins.int | None = ...,
+        ) -> None: ...
+        def HasField(self, field_name: typing.Literal["_after_line_id", b"_after_line_id", "after_line_id", b"after_line_id", "filter", b"filter"]) -> builtins.bool: ...
+        def ClearField(self, field_name: typing.Literal["_after_line_id", b"_after_line_id", "after_line_id", b"after_line_id", "filter", b"filter", "key", b"key"]) -> None: ...
+        def WhichOneof(self, oneof_group: typing.Literal["_after_line_id", b"_after_line_id"]) -> typing.Literal["after_line_id"] | None: ...
+
+    SUBSCRIPTIONS_FIELD_NUMBER: builtins.int
     @property
-    def filter(self) -> global___Filter:
-        """Which lines."""
+    def subscriptions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___FollowLinesRequest.Subscription]:
+        """The logs; 1 to 500."""
 
     def __init__(
         self,
         *,
-        filter: global___Filter | None = ...,
-        after_line_id: builtins.int = ...,
+        subscriptions: collections.abc.Iterable[global___FollowLinesRequest.Subscription] | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["filter", b"filter"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["after_line_id", b"after_line_id", "filter", b"filter"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["subscriptions", b"subscriptions"]) -> None: ...
 
 global___FollowLinesRequest = FollowLinesRequest
 
 @typing.final
 class FollowLinesResponse(google.protobuf.message.Message):
-    """Response of FollowLines."""
+    """Response of FollowLines: news of one log, or a sign of life."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
+    KEY_FIELD_NUMBER: builtins.int
     LINES_FIELD_NUMBER: builtins.int
+    CURSOR_FIELD_NUMBER: builtins.int
+    COMPLETE_FIELD_NUMBER: builtins.int
+    key: builtins.str
+    """Key of the subscription. Empty in a message that only shows that the stream lives, sent after 15 seconds without
+    another.
+    """
+    cursor: builtins.int
+    """Where to follow on: every matching line up to this line_id was sent. It may be beyond the last line sent."""
+    complete: builtins.bool
+    """Whether the log is complete and everything was sent; nothing more comes for this subscription."""
     @property
-    def lines(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Line]:
-        """Some lines, in order; empty in a message that only shows that the stream lives."""
+    def lines(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.logs.v1.line_pb2.Line]:
+        """Some lines, in order."""
 
     def __init__(
         self,
         *,
-        lines: collections.abc.Iterable[global___Line] | None = ...,
+        key: builtins.str = ...,
+        lines: collections.abc.Iterable[resolute.api.logs.v1.line_pb2.Line] | None = ...,
+        cursor: builtins.int = ...,
+        complete: builtins.bool = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["lines", b"lines"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["complete", b"complete", "cursor", b"cursor", "key", b"key", "lines", b"lines"]) -> None: ...
 
 global___FollowLinesResponse = FollowLinesResponse
 

@@ -26,7 +26,11 @@ if _version_not_supported:
 
 
 class LogsServiceStub(object):
-    """Takes lines of logs exactly once, keeps their order per source, filters and follows them.
+    """Stores lines of logs exactly once, keeps their order per source, filters and follows them.
+
+    The verbs: Ingest stores data of runs; List answers in pages; Follow sends what was appended after a cursor, without gaps,
+    and resumes there; Delete removes. The log of a trial that is unknown here is empty, and not an error: a trial is known here from
+    its first line on.
     """
 
     def __init__(self, channel):
@@ -63,39 +67,45 @@ class LogsServiceStub(object):
 
 
 class LogsServiceServicer(object):
-    """Takes lines of logs exactly once, keeps their order per source, filters and follows them.
+    """Stores lines of logs exactly once, keeps their order per source, filters and follows them.
+
+    The verbs: Ingest stores data of runs; List answers in pages; Follow sends what was appended after a cursor, without gaps,
+    and resumes there; Delete removes. The log of a trial that is unknown here is empty, and not an error: a trial is known here from
+    its first line on.
     """
 
     def IngestLines(self, request, context):
-        """Takes a batch of lines. History: a superseded run's lines are taken too. Exactly once by (trial, run, source, sequence).
+        """Stores a batch of lines, also of a superseded run. Exactly once by (trial, run, source, sequence): a repeated sequence
+        changes nothing, a gap is FAILED_PRECONDITION with the expected sequence in the error's metadata.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListLines(self, request, context):
-        """Lists lines that match a filter, oldest or newest first.
+        """Lists lines that match a filter.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def FollowLines(self, request, context):
-        """Sends lines that match a filter as they arrive, from a position; ends when the trial is closed and everything was sent.
+        """Sends lines of one or several trials as they arrive, each from its cursor; ends when every trial's log is complete and
+        was sent. A service that stops ends the stream with UNAVAILABLE: follow on from the last cursors.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CloseTrialLogs(self, request, context):
-        """Says that a trial has ended and no more lines will come, so that followers end. A later line reopens it.
+        """Marks a trial's log as complete, so that followers end. A later line makes it incomplete again.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteExperimentLogs(self, request, context):
-        """Removes every line of an experiment; leaves a tombstone.
+        """Removes every line of an experiment. What its trials still send is acknowledged and dropped.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -138,7 +148,11 @@ def add_LogsServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class LogsService(object):
-    """Takes lines of logs exactly once, keeps their order per source, filters and follows them.
+    """Stores lines of logs exactly once, keeps their order per source, filters and follows them.
+
+    The verbs: Ingest stores data of runs; List answers in pages; Follow sends what was appended after a cursor, without gaps,
+    and resumes there; Delete removes. The log of a trial that is unknown here is empty, and not an error: a trial is known here from
+    its first line on.
     """
 
     @staticmethod

@@ -18,74 +18,97 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class LogsServiceStub:
-    """Takes lines of logs exactly once, keeps their order per source, filters and follows them."""
+    """Stores lines of logs exactly once, keeps their order per source, filters and follows them.
+
+    The verbs: Ingest stores data of runs; List answers in pages; Follow sends what was appended after a cursor, without gaps,
+    and resumes there; Delete removes. The log of a trial that is unknown here is empty, and not an error: a trial is known here from
+    its first line on.
+    """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
     IngestLines: grpc.UnaryUnaryMultiCallable[
         resolute.api.logs.v1.logs_service_pb2.IngestLinesRequest,
         resolute.api.logs.v1.logs_service_pb2.IngestLinesResponse,
     ]
-    """Takes a batch of lines. History: a superseded run's lines are taken too. Exactly once by (trial, run, source, sequence)."""
+    """Stores a batch of lines, also of a superseded run. Exactly once by (trial, run, source, sequence): a repeated sequence
+    changes nothing, a gap is FAILED_PRECONDITION with the expected sequence in the error's metadata.
+    """
 
     ListLines: grpc.UnaryUnaryMultiCallable[
         resolute.api.logs.v1.logs_service_pb2.ListLinesRequest,
         resolute.api.logs.v1.logs_service_pb2.ListLinesResponse,
     ]
-    """Lists lines that match a filter, oldest or newest first."""
+    """Lists lines that match a filter."""
 
     FollowLines: grpc.UnaryStreamMultiCallable[
         resolute.api.logs.v1.logs_service_pb2.FollowLinesRequest,
         resolute.api.logs.v1.logs_service_pb2.FollowLinesResponse,
     ]
-    """Sends lines that match a filter as they arrive, from a position; ends when the trial is closed and everything was sent."""
+    """Sends lines of one or several trials as they arrive, each from its cursor; ends when every trial's log is complete and
+    was sent. A service that stops ends the stream with UNAVAILABLE: follow on from the last cursors.
+    """
 
     CloseTrialLogs: grpc.UnaryUnaryMultiCallable[
         resolute.api.logs.v1.logs_service_pb2.CloseTrialLogsRequest,
         resolute.api.logs.v1.logs_service_pb2.CloseTrialLogsResponse,
     ]
-    """Says that a trial has ended and no more lines will come, so that followers end. A later line reopens it."""
+    """Marks a trial's log as complete, so that followers end. A later line makes it incomplete again."""
 
     DeleteExperimentLogs: grpc.UnaryUnaryMultiCallable[
         resolute.api.logs.v1.logs_service_pb2.DeleteExperimentLogsRequest,
         resolute.api.logs.v1.logs_service_pb2.DeleteExperimentLogsResponse,
     ]
-    """Removes every line of an experiment; leaves a tombstone."""
+    """Removes every line of an experiment. What its trials still send is acknowledged and dropped."""
 
 class LogsServiceAsyncStub:
-    """Takes lines of logs exactly once, keeps their order per source, filters and follows them."""
+    """Stores lines of logs exactly once, keeps their order per source, filters and follows them.
+
+    The verbs: Ingest stores data of runs; List answers in pages; Follow sends what was appended after a cursor, without gaps,
+    and resumes there; Delete removes. The log of a trial that is unknown here is empty, and not an error: a trial is known here from
+    its first line on.
+    """
 
     IngestLines: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.logs.v1.logs_service_pb2.IngestLinesRequest,
         resolute.api.logs.v1.logs_service_pb2.IngestLinesResponse,
     ]
-    """Takes a batch of lines. History: a superseded run's lines are taken too. Exactly once by (trial, run, source, sequence)."""
+    """Stores a batch of lines, also of a superseded run. Exactly once by (trial, run, source, sequence): a repeated sequence
+    changes nothing, a gap is FAILED_PRECONDITION with the expected sequence in the error's metadata.
+    """
 
     ListLines: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.logs.v1.logs_service_pb2.ListLinesRequest,
         resolute.api.logs.v1.logs_service_pb2.ListLinesResponse,
     ]
-    """Lists lines that match a filter, oldest or newest first."""
+    """Lists lines that match a filter."""
 
     FollowLines: grpc.aio.UnaryStreamMultiCallable[
         resolute.api.logs.v1.logs_service_pb2.FollowLinesRequest,
         resolute.api.logs.v1.logs_service_pb2.FollowLinesResponse,
     ]
-    """Sends lines that match a filter as they arrive, from a position; ends when the trial is closed and everything was sent."""
+    """Sends lines of one or several trials as they arrive, each from its cursor; ends when every trial's log is complete and
+    was sent. A service that stops ends the stream with UNAVAILABLE: follow on from the last cursors.
+    """
 
     CloseTrialLogs: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.logs.v1.logs_service_pb2.CloseTrialLogsRequest,
         resolute.api.logs.v1.logs_service_pb2.CloseTrialLogsResponse,
     ]
-    """Says that a trial has ended and no more lines will come, so that followers end. A later line reopens it."""
+    """Marks a trial's log as complete, so that followers end. A later line makes it incomplete again."""
 
     DeleteExperimentLogs: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.logs.v1.logs_service_pb2.DeleteExperimentLogsRequest,
         resolute.api.logs.v1.logs_service_pb2.DeleteExperimentLogsResponse,
     ]
-    """Removes every line of an experiment; leaves a tombstone."""
+    """Removes every line of an experiment. What its trials still send is acknowledged and dropped."""
 
 class LogsServiceServicer(metaclass=abc.ABCMeta):
-    """Takes lines of logs exactly once, keeps their order per source, filters and follows them."""
+    """Stores lines of logs exactly once, keeps their order per source, filters and follows them.
+
+    The verbs: Ingest stores data of runs; List answers in pages; Follow sends what was appended after a cursor, without gaps,
+    and resumes there; Delete removes. The log of a trial that is unknown here is empty, and not an error: a trial is known here from
+    its first line on.
+    """
 
     @abc.abstractmethod
     def IngestLines(
@@ -93,7 +116,9 @@ class LogsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.logs.v1.logs_service_pb2.IngestLinesRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.logs.v1.logs_service_pb2.IngestLinesResponse, collections.abc.Awaitable[resolute.api.logs.v1.logs_service_pb2.IngestLinesResponse]]:
-        """Takes a batch of lines. History: a superseded run's lines are taken too. Exactly once by (trial, run, source, sequence)."""
+        """Stores a batch of lines, also of a superseded run. Exactly once by (trial, run, source, sequence): a repeated sequence
+        changes nothing, a gap is FAILED_PRECONDITION with the expected sequence in the error's metadata.
+        """
 
     @abc.abstractmethod
     def ListLines(
@@ -101,7 +126,7 @@ class LogsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.logs.v1.logs_service_pb2.ListLinesRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.logs.v1.logs_service_pb2.ListLinesResponse, collections.abc.Awaitable[resolute.api.logs.v1.logs_service_pb2.ListLinesResponse]]:
-        """Lists lines that match a filter, oldest or newest first."""
+        """Lists lines that match a filter."""
 
     @abc.abstractmethod
     def FollowLines(
@@ -109,7 +134,9 @@ class LogsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.logs.v1.logs_service_pb2.FollowLinesRequest,
         context: _ServicerContext,
     ) -> typing.Union[collections.abc.Iterator[resolute.api.logs.v1.logs_service_pb2.FollowLinesResponse], collections.abc.AsyncIterator[resolute.api.logs.v1.logs_service_pb2.FollowLinesResponse]]:
-        """Sends lines that match a filter as they arrive, from a position; ends when the trial is closed and everything was sent."""
+        """Sends lines of one or several trials as they arrive, each from its cursor; ends when every trial's log is complete and
+        was sent. A service that stops ends the stream with UNAVAILABLE: follow on from the last cursors.
+        """
 
     @abc.abstractmethod
     def CloseTrialLogs(
@@ -117,7 +144,7 @@ class LogsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.logs.v1.logs_service_pb2.CloseTrialLogsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.logs.v1.logs_service_pb2.CloseTrialLogsResponse, collections.abc.Awaitable[resolute.api.logs.v1.logs_service_pb2.CloseTrialLogsResponse]]:
-        """Says that a trial has ended and no more lines will come, so that followers end. A later line reopens it."""
+        """Marks a trial's log as complete, so that followers end. A later line makes it incomplete again."""
 
     @abc.abstractmethod
     def DeleteExperimentLogs(
@@ -125,6 +152,6 @@ class LogsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.logs.v1.logs_service_pb2.DeleteExperimentLogsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.logs.v1.logs_service_pb2.DeleteExperimentLogsResponse, collections.abc.Awaitable[resolute.api.logs.v1.logs_service_pb2.DeleteExperimentLogsResponse]]:
-        """Removes every line of an experiment; leaves a tombstone."""
+        """Removes every line of an experiment. What its trials still send is acknowledged and dropped."""
 
 def add_LogsServiceServicer_to_server(servicer: LogsServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

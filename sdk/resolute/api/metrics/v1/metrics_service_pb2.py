@@ -23,72 +23,70 @@ _sym_db = _symbol_database.Default()
 
 
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
-from resolute.api.common.v1 import value_pb2 as resolute_dot_api_dot_common_dot_v1_dot_value__pb2
+from resolute.api.metrics.v1 import report_pb2 as resolute_dot_api_dot_metrics_dot_v1_dot_report__pb2
+from resolute.api.metrics.v1 import summary_pb2 as resolute_dot_api_dot_metrics_dot_v1_dot_summary__pb2
+from resolute.api.metrics.v1 import validation_pb2 as resolute_dot_api_dot_metrics_dot_v1_dot_validation__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n-resolute/api/metrics/v1/metrics_service.proto\x12\x17resolute.api.metrics.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\"resolute/api/common/v1/value.proto\"\xd5\x02\n\x0bReportBlock\x12\r\n\x05group\x18\x01 \x01(\t\x12\r\n\x05names\x18\x02 \x03(\t\x12\x11\n\tsequences\x18\x03 \x03(\x03\x12\r\n\x05steps\x18\x04 \x03(\x03\x12\r\n\x05times\x18\x05 \x03(\x01\x12\x0e\n\x06values\x18\x06 \x03(\x01\x12:\n\x06\x65xtras\x18\x07 \x03(\x0b\x32*.resolute.api.metrics.v1.ReportBlock.Extra\x1a\xaa\x01\n\x05\x45xtra\x12\x0b\n\x03row\x18\x01 \x01(\x05\x12\x46\n\x06values\x18\x02 \x03(\x0b\x32\x36.resolute.api.metrics.v1.ReportBlock.Extra.ValuesEntry\x1aL\n\x0bValuesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12,\n\x05value\x18\x02 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value:\x02\x38\x01\"\xed\x01\n\x14IngestReportsRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\x05\x12\x0e\n\x06source\x18\x03 \x01(\t\x12\x15\n\rexperiment_id\x18\x04 \x01(\t\x12\x16\n\x0e\x66irst_sequence\x18\x05 \x01(\x03\x12\r\n\x05\x63ount\x18\x06 \x01(\x03\x12\x34\n\x06\x62locks\x18\x07 \x03(\x0b\x32$.resolute.api.metrics.v1.ReportBlock\x12\x17\n\x0fsearcher_metric\x18\x08 \x01(\t\x12\x19\n\x11smaller_is_better\x18\t \x01(\x08\"\xa6\x01\n\x15IngestReportsResponse\x12\x15\n\rnext_sequence\x18\x01 \x01(\x03\x12H\n\x08refusals\x18\x02 \x03(\x0b\x32\x36.resolute.api.metrics.v1.IngestReportsResponse.Refusal\x1a,\n\x07Refusal\x12\x10\n\x08sequence\x18\x01 \x01(\x03\x12\x0f\n\x07message\x18\x02 \x01(\t\"\x92\x02\n\x07Summary\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\r\n\x05\x63ount\x18\x04 \x01(\x03\x12\x0b\n\x03sum\x18\x05 \x01(\x01\x12\x10\n\x03min\x18\x06 \x01(\x01H\x00\x88\x01\x01\x12\x10\n\x03max\x18\x07 \x01(\x01H\x01\x88\x01\x01\x12\x11\n\x04last\x18\x08 \x01(\x01H\x02\x88\x01\x01\x12\x12\n\nlast_steps\x18\t \x01(\x03\x12\x17\n\x0fnonfinite_count\x18\n \x01(\x03\x12\x0c\n\x04kind\x18\x0b \x01(\t\x12\x31\n\nlast_value\x18\x0c \x01(\x0b\x32\x1d.resolute.api.common.v1.ValueB\x06\n\x04_minB\x06\n\x04_maxB\x07\n\x05_last\"8\n\x14ListSummariesRequest\x12\x11\n\ttrial_ids\x18\x01 \x03(\t\x12\r\n\x05group\x18\x02 \x01(\t\"L\n\x15ListSummariesResponse\x12\x33\n\tsummaries\x18\x01 \x03(\x0b\x32 .resolute.api.metrics.v1.Summary\"q\n\x10GetSeriesRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x12\n\nmax_points\x18\x04 \x01(\x05\x12\x1a\n\x12include_superseded\x18\x05 \x01(\x08\"W\n\x11GetSeriesResponse\x12\r\n\x05steps\x18\x01 \x03(\x03\x12\x0e\n\x06values\x18\x02 \x03(\x01\x12\r\n\x05times\x18\x03 \x03(\x01\x12\x14\n\x0ctotal_points\x18\x04 \x01(\x03\"W\n\x12WatchSeriesRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x12\n\nmax_points\x18\x04 \x01(\x05\"g\n\x13WatchSeriesResponse\x12\x0c\n\x04\x61new\x18\x01 \x01(\x08\x12\r\n\x05steps\x18\x02 \x03(\x03\x12\x0e\n\x06values\x18\x03 \x03(\x01\x12\r\n\x05times\x18\x04 \x03(\x01\x12\x14\n\x0ctotal_points\x18\x05 \x01(\x03\"x\n\x12ListReportsRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x1a\n\x12include_superseded\x18\x05 \x01(\x08\"\x8d\x02\n\x06Report\x12\x0b\n\x03run\x18\x01 \x01(\x05\x12\x0e\n\x06source\x18\x02 \x01(\t\x12\x10\n\x08sequence\x18\x03 \x01(\x03\x12\r\n\x05group\x18\x04 \x01(\t\x12\r\n\x05steps\x18\x05 \x01(\x03\x12(\n\x04time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12=\n\x07metrics\x18\x07 \x03(\x0b\x32,.resolute.api.metrics.v1.Report.MetricsEntry\x1aM\n\x0cMetricsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12,\n\x05value\x18\x02 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value:\x02\x38\x01\"`\n\x13ListReportsResponse\x12\x30\n\x07reports\x18\x01 \x03(\x0b\x32\x1f.resolute.api.metrics.v1.Report\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"D\n\x18GetBestValidationRequest\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\x12\x11\n\ttrial_ids\x18\x02 \x03(\t\"\xb4\x01\n\x19GetBestValidationResponse\x12\x45\n\x0f\x65xperiment_best\x18\x01 \x01(\x0b\x32\'.resolute.api.metrics.v1.BestValidationH\x00\x88\x01\x01\x12<\n\x0btrial_bests\x18\x02 \x03(\x0b\x32\'.resolute.api.metrics.v1.BestValidationB\x12\n\x10_experiment_best\"P\n\x0e\x42\x65stValidation\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01\x12\r\n\x05steps\x18\x03 \x01(\x03\x12\x0e\n\x06metric\x18\x04 \x01(\t\"H\n\x1bListTrialValidationsRequest\x12\x16\n\x0e\x61\x66ter_revision\x18\x01 \x01(\x03\x12\x11\n\tpage_size\x18\x02 \x01(\x05\"r\n\x1cListTrialValidationsResponse\x12\x39\n\x06trials\x18\x01 \x03(\x0b\x32).resolute.api.metrics.v1.TrialValidations\x12\x17\n\x0flatest_revision\x18\x02 \x01(\x03\"\xe9\x01\n\x10TrialValidations\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\x15\n\rexperiment_id\x18\x02 \x01(\t\x12\x0e\n\x06metric\x18\x03 \x01(\t\x12\x17\n\nbest_value\x18\x04 \x01(\x01H\x00\x88\x01\x01\x12\x17\n\nbest_steps\x18\x05 \x01(\x03H\x01\x88\x01\x01\x12\x17\n\nlast_value\x18\x06 \x01(\x01H\x02\x88\x01\x01\x12\x12\n\nlast_steps\x18\x07 \x01(\x03\x12\x10\n\x08revision\x18\x08 \x01(\x03\x42\r\n\x0b_best_valueB\r\n\x0b_best_stepsB\r\n\x0b_last_value\"7\n\x1e\x44\x65leteExperimentMetricsRequest\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\"!\n\x1f\x44\x65leteExperimentMetricsResponse2\xc0\x07\n\x0eMetricsService\x12n\n\rIngestReports\x12-.resolute.api.metrics.v1.IngestReportsRequest\x1a..resolute.api.metrics.v1.IngestReportsResponse\x12n\n\rListSummaries\x12-.resolute.api.metrics.v1.ListSummariesRequest\x1a..resolute.api.metrics.v1.ListSummariesResponse\x12\x62\n\tGetSeries\x12).resolute.api.metrics.v1.GetSeriesRequest\x1a*.resolute.api.metrics.v1.GetSeriesResponse\x12j\n\x0bWatchSeries\x12+.resolute.api.metrics.v1.WatchSeriesRequest\x1a,.resolute.api.metrics.v1.WatchSeriesResponse0\x01\x12h\n\x0bListReports\x12+.resolute.api.metrics.v1.ListReportsRequest\x1a,.resolute.api.metrics.v1.ListReportsResponse\x12z\n\x11GetBestValidation\x12\x31.resolute.api.metrics.v1.GetBestValidationRequest\x1a\x32.resolute.api.metrics.v1.GetBestValidationResponse\x12\x88\x01\n\x14ListTrialValidations\x12\x34.resolute.api.metrics.v1.ListTrialValidationsRequest\x1a\x35.resolute.api.metrics.v1.ListTrialValidationsResponse\"\x03\x90\x02\x01\x12\x8c\x01\n\x17\x44\x65leteExperimentMetrics\x12\x37.resolute.api.metrics.v1.DeleteExperimentMetricsRequest\x1a\x38.resolute.api.metrics.v1.DeleteExperimentMetricsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n-resolute/api/metrics/v1/metrics_service.proto\x12\x17resolute.api.metrics.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$resolute/api/metrics/v1/report.proto\x1a%resolute/api/metrics/v1/summary.proto\x1a(resolute/api/metrics/v1/validation.proto\"\x86\x02\n\x14IngestReportsRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\x05\x12\x0e\n\x06source\x18\x03 \x01(\t\x12\x15\n\rexperiment_id\x18\x04 \x01(\t\x12\x16\n\x0e\x66irst_sequence\x18\x05 \x01(\x03\x12\r\n\x05\x63ount\x18\x06 \x01(\x03\x12\x34\n\x06\x62locks\x18\x07 \x03(\x0b\x32$.resolute.api.metrics.v1.ReportBlock\x12\x1c\n\x0fsearcher_metric\x18\x08 \x01(\tH\x00\x88\x01\x01\x12\x19\n\x11smaller_is_better\x18\t \x01(\x08\x42\x12\n\x10_searcher_metric\"\xa6\x01\n\x15IngestReportsResponse\x12\x15\n\rnext_sequence\x18\x01 \x01(\x03\x12H\n\x08refusals\x18\x02 \x03(\x0b\x32\x36.resolute.api.metrics.v1.IngestReportsResponse.Refusal\x1a,\n\x07Refusal\x12\x10\n\x08sequence\x18\x01 \x01(\x03\x12\x0f\n\x07message\x18\x02 \x01(\t\"\x98\x01\n\x14ListSummariesRequest\x12\x11\n\ttrial_ids\x18\x01 \x03(\t\x12\x15\n\rexperiment_id\x18\x02 \x01(\t\x12\x0e\n\x06groups\x18\x03 \x03(\t\x12\r\n\x05names\x18\x04 \x03(\t\x12\x10\n\x08order_by\x18\x05 \x01(\t\x12\x11\n\tpage_size\x18\x06 \x01(\x05\x12\x12\n\npage_token\x18\x07 \x01(\t\"e\n\x15ListSummariesResponse\x12\x33\n\tsummaries\x18\x01 \x03(\x0b\x32 .resolute.api.metrics.v1.Summary\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xaf\x02\n\x10GetSeriesRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x17\n\nmax_points\x18\x04 \x01(\x05H\x00\x88\x01\x01\x12\x1a\n\x12include_superseded\x18\x05 \x01(\x08\x12\x16\n\tmin_steps\x18\x06 \x01(\x03H\x01\x88\x01\x01\x12\x16\n\tmax_steps\x18\x07 \x01(\x03H\x02\x88\x01\x01\x12.\n\nstart_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.TimestampB\r\n\x0b_max_pointsB\x0c\n\n_min_stepsB\x0c\n\n_max_steps\"W\n\x11GetSeriesResponse\x12\r\n\x05steps\x18\x01 \x03(\x03\x12\x0e\n\x06values\x18\x02 \x03(\x01\x12\r\n\x05times\x18\x03 \x03(\x01\x12\x14\n\x0ctotal_points\x18\x04 \x01(\x03\"\xd9\x01\n\x12WatchSeriesRequest\x12O\n\rsubscriptions\x18\x01 \x03(\x0b\x32\x38.resolute.api.metrics.v1.WatchSeriesRequest.Subscription\x1ar\n\x0cSubscription\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x10\n\x08trial_id\x18\x02 \x01(\t\x12\r\n\x05group\x18\x03 \x01(\t\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\x17\n\nmax_points\x18\x05 \x01(\x05H\x00\x88\x01\x01\x42\r\n\x0b_max_points\"u\n\x13WatchSeriesResponse\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05reset\x18\x02 \x01(\x08\x12\r\n\x05steps\x18\x03 \x03(\x03\x12\x0e\n\x06values\x18\x04 \x03(\x01\x12\r\n\x05times\x18\x05 \x03(\x01\x12\x14\n\x0ctotal_points\x18\x06 \x01(\x03\"\xc3\x02\n\x12ListReportsRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\x0e\n\x06groups\x18\x02 \x03(\t\x12\x0c\n\x04runs\x18\x03 \x03(\x05\x12\x16\n\tmin_steps\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12\x16\n\tmax_steps\x18\x05 \x01(\x03H\x01\x88\x01\x01\x12.\n\nstart_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1a\n\x12include_superseded\x18\x08 \x01(\x08\x12\x10\n\x08order_by\x18\t \x01(\t\x12\x11\n\tpage_size\x18\n \x01(\x05\x12\x12\n\npage_token\x18\x0b \x01(\tB\x0c\n\n_min_stepsB\x0c\n\n_max_steps\"`\n\x13ListReportsResponse\x12\x30\n\x07reports\x18\x01 \x03(\x0b\x32\x1f.resolute.api.metrics.v1.Report\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"D\n\x18GetBestValidationRequest\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\x12\x11\n\ttrial_ids\x18\x02 \x03(\t\"\x9b\x01\n\x19GetBestValidationResponse\x12@\n\x0f\x65xperiment_best\x18\x01 \x01(\x0b\x32\'.resolute.api.metrics.v1.BestValidation\x12<\n\x0btrial_bests\x18\x02 \x03(\x0b\x32\'.resolute.api.metrics.v1.BestValidation\"H\n\x1bListTrialValidationsRequest\x12\x16\n\x0e\x61\x66ter_revision\x18\x01 \x01(\x03\x12\x11\n\tpage_size\x18\x02 \x01(\x05\"r\n\x1cListTrialValidationsResponse\x12\x39\n\x06trials\x18\x01 \x03(\x0b\x32).resolute.api.metrics.v1.TrialValidations\x12\x17\n\x0flatest_revision\x18\x02 \x01(\x03\"7\n\x1e\x44\x65leteExperimentMetricsRequest\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\"!\n\x1f\x44\x65leteExperimentMetricsResponse2\xe3\x07\n\x0eMetricsService\x12s\n\rIngestReports\x12-.resolute.api.metrics.v1.IngestReportsRequest\x1a..resolute.api.metrics.v1.IngestReportsResponse\"\x03\x90\x02\x02\x12s\n\rListSummaries\x12-.resolute.api.metrics.v1.ListSummariesRequest\x1a..resolute.api.metrics.v1.ListSummariesResponse\"\x03\x90\x02\x01\x12g\n\tGetSeries\x12).resolute.api.metrics.v1.GetSeriesRequest\x1a*.resolute.api.metrics.v1.GetSeriesResponse\"\x03\x90\x02\x01\x12o\n\x0bWatchSeries\x12+.resolute.api.metrics.v1.WatchSeriesRequest\x1a,.resolute.api.metrics.v1.WatchSeriesResponse\"\x03\x90\x02\x01\x30\x01\x12m\n\x0bListReports\x12+.resolute.api.metrics.v1.ListReportsRequest\x1a,.resolute.api.metrics.v1.ListReportsResponse\"\x03\x90\x02\x01\x12\x7f\n\x11GetBestValidation\x12\x31.resolute.api.metrics.v1.GetBestValidationRequest\x1a\x32.resolute.api.metrics.v1.GetBestValidationResponse\"\x03\x90\x02\x01\x12\x88\x01\n\x14ListTrialValidations\x12\x34.resolute.api.metrics.v1.ListTrialValidationsRequest\x1a\x35.resolute.api.metrics.v1.ListTrialValidationsResponse\"\x03\x90\x02\x01\x12\x91\x01\n\x17\x44\x65leteExperimentMetrics\x12\x37.resolute.api.metrics.v1.DeleteExperimentMetricsRequest\x1a\x38.resolute.api.metrics.v1.DeleteExperimentMetricsResponse\"\x03\x90\x02\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'resolute.api.metrics.v1.metrics_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_REPORTBLOCK_EXTRA_VALUESENTRY']._loaded_options = None
-  _globals['_REPORTBLOCK_EXTRA_VALUESENTRY']._serialized_options = b'8\001'
-  _globals['_REPORT_METRICSENTRY']._loaded_options = None
-  _globals['_REPORT_METRICSENTRY']._serialized_options = b'8\001'
+  _globals['_METRICSSERVICE'].methods_by_name['IngestReports']._loaded_options = None
+  _globals['_METRICSSERVICE'].methods_by_name['IngestReports']._serialized_options = b'\220\002\002'
+  _globals['_METRICSSERVICE'].methods_by_name['ListSummaries']._loaded_options = None
+  _globals['_METRICSSERVICE'].methods_by_name['ListSummaries']._serialized_options = b'\220\002\001'
+  _globals['_METRICSSERVICE'].methods_by_name['GetSeries']._loaded_options = None
+  _globals['_METRICSSERVICE'].methods_by_name['GetSeries']._serialized_options = b'\220\002\001'
+  _globals['_METRICSSERVICE'].methods_by_name['WatchSeries']._loaded_options = None
+  _globals['_METRICSSERVICE'].methods_by_name['WatchSeries']._serialized_options = b'\220\002\001'
+  _globals['_METRICSSERVICE'].methods_by_name['ListReports']._loaded_options = None
+  _globals['_METRICSSERVICE'].methods_by_name['ListReports']._serialized_options = b'\220\002\001'
+  _globals['_METRICSSERVICE'].methods_by_name['GetBestValidation']._loaded_options = None
+  _globals['_METRICSSERVICE'].methods_by_name['GetBestValidation']._serialized_options = b'\220\002\001'
   _globals['_METRICSSERVICE'].methods_by_name['ListTrialValidations']._loaded_options = None
   _globals['_METRICSSERVICE'].methods_by_name['ListTrialValidations']._serialized_options = b'\220\002\001'
-  _globals['_REPORTBLOCK']._serialized_start=144
-  _globals['_REPORTBLOCK']._serialized_end=485
-  _globals['_REPORTBLOCK_EXTRA']._serialized_start=315
-  _globals['_REPORTBLOCK_EXTRA']._serialized_end=485
-  _globals['_REPORTBLOCK_EXTRA_VALUESENTRY']._serialized_start=409
-  _globals['_REPORTBLOCK_EXTRA_VALUESENTRY']._serialized_end=485
-  _globals['_INGESTREPORTSREQUEST']._serialized_start=488
-  _globals['_INGESTREPORTSREQUEST']._serialized_end=725
-  _globals['_INGESTREPORTSRESPONSE']._serialized_start=728
-  _globals['_INGESTREPORTSRESPONSE']._serialized_end=894
-  _globals['_INGESTREPORTSRESPONSE_REFUSAL']._serialized_start=850
-  _globals['_INGESTREPORTSRESPONSE_REFUSAL']._serialized_end=894
-  _globals['_SUMMARY']._serialized_start=897
-  _globals['_SUMMARY']._serialized_end=1171
-  _globals['_LISTSUMMARIESREQUEST']._serialized_start=1173
-  _globals['_LISTSUMMARIESREQUEST']._serialized_end=1229
-  _globals['_LISTSUMMARIESRESPONSE']._serialized_start=1231
-  _globals['_LISTSUMMARIESRESPONSE']._serialized_end=1307
-  _globals['_GETSERIESREQUEST']._serialized_start=1309
-  _globals['_GETSERIESREQUEST']._serialized_end=1422
-  _globals['_GETSERIESRESPONSE']._serialized_start=1424
-  _globals['_GETSERIESRESPONSE']._serialized_end=1511
-  _globals['_WATCHSERIESREQUEST']._serialized_start=1513
-  _globals['_WATCHSERIESREQUEST']._serialized_end=1600
-  _globals['_WATCHSERIESRESPONSE']._serialized_start=1602
-  _globals['_WATCHSERIESRESPONSE']._serialized_end=1705
-  _globals['_LISTREPORTSREQUEST']._serialized_start=1707
-  _globals['_LISTREPORTSREQUEST']._serialized_end=1827
-  _globals['_REPORT']._serialized_start=1830
-  _globals['_REPORT']._serialized_end=2099
-  _globals['_REPORT_METRICSENTRY']._serialized_start=2022
-  _globals['_REPORT_METRICSENTRY']._serialized_end=2099
-  _globals['_LISTREPORTSRESPONSE']._serialized_start=2101
-  _globals['_LISTREPORTSRESPONSE']._serialized_end=2197
-  _globals['_GETBESTVALIDATIONREQUEST']._serialized_start=2199
-  _globals['_GETBESTVALIDATIONREQUEST']._serialized_end=2267
-  _globals['_GETBESTVALIDATIONRESPONSE']._serialized_start=2270
-  _globals['_GETBESTVALIDATIONRESPONSE']._serialized_end=2450
-  _globals['_BESTVALIDATION']._serialized_start=2452
-  _globals['_BESTVALIDATION']._serialized_end=2532
-  _globals['_LISTTRIALVALIDATIONSREQUEST']._serialized_start=2534
-  _globals['_LISTTRIALVALIDATIONSREQUEST']._serialized_end=2606
-  _globals['_LISTTRIALVALIDATIONSRESPONSE']._serialized_start=2608
-  _globals['_LISTTRIALVALIDATIONSRESPONSE']._serialized_end=2722
-  _globals['_TRIALVALIDATIONS']._serialized_start=2725
-  _globals['_TRIALVALIDATIONS']._serialized_end=2958
-  _globals['_DELETEEXPERIMENTMETRICSREQUEST']._serialized_start=2960
-  _globals['_DELETEEXPERIMENTMETRICSREQUEST']._serialized_end=3015
-  _globals['_DELETEEXPERIMENTMETRICSRESPONSE']._serialized_start=3017
-  _globals['_DELETEEXPERIMENTMETRICSRESPONSE']._serialized_end=3050
-  _globals['_METRICSSERVICE']._serialized_start=3053
-  _globals['_METRICSSERVICE']._serialized_end=4013
+  _globals['_METRICSSERVICE'].methods_by_name['DeleteExperimentMetrics']._loaded_options = None
+  _globals['_METRICSSERVICE'].methods_by_name['DeleteExperimentMetrics']._serialized_options = b'\220\002\002'
+  _globals['_INGESTREPORTSREQUEST']._serialized_start=227
+  _globals['_INGESTREPORTSREQUEST']._serialized_end=489
+  _globals['_INGESTREPORTSRESPONSE']._serialized_start=492
+  _globals['_INGESTREPORTSRESPONSE']._serialized_end=658
+  _globals['_INGESTREPORTSRESPONSE_REFUSAL']._serialized_start=614
+  _globals['_INGESTREPORTSRESPONSE_REFUSAL']._serialized_end=658
+  _globals['_LISTSUMMARIESREQUEST']._serialized_start=661
+  _globals['_LISTSUMMARIESREQUEST']._serialized_end=813
+  _globals['_LISTSUMMARIESRESPONSE']._serialized_start=815
+  _globals['_LISTSUMMARIESRESPONSE']._serialized_end=916
+  _globals['_GETSERIESREQUEST']._serialized_start=919
+  _globals['_GETSERIESREQUEST']._serialized_end=1222
+  _globals['_GETSERIESRESPONSE']._serialized_start=1224
+  _globals['_GETSERIESRESPONSE']._serialized_end=1311
+  _globals['_WATCHSERIESREQUEST']._serialized_start=1314
+  _globals['_WATCHSERIESREQUEST']._serialized_end=1531
+  _globals['_WATCHSERIESREQUEST_SUBSCRIPTION']._serialized_start=1417
+  _globals['_WATCHSERIESREQUEST_SUBSCRIPTION']._serialized_end=1531
+  _globals['_WATCHSERIESRESPONSE']._serialized_start=1533
+  _globals['_WATCHSERIESRESPONSE']._serialized_end=1650
+  _globals['_LISTREPORTSREQUEST']._serialized_start=1653
+  _globals['_LISTREPORTSREQUEST']._serialized_end=1976
+  _globals['_LISTREPORTSRESPONSE']._serialized_start=1978
+  _globals['_LISTREPORTSRESPONSE']._serialized_end=2074
+  _globals['_GETBESTVALIDATIONREQUEST']._serialized_start=2076
+  _globals['_GETBESTVALIDATIONREQUEST']._serialized_end=2144
+  _globals['_GETBESTVALIDATIONRESPONSE']._serialized_start=2147
+  _globals['_GETBESTVALIDATIONRESPONSE']._serialized_end=2302
+  _globals['_LISTTRIALVALIDATIONSREQUEST']._serialized_start=2304
+  _globals['_LISTTRIALVALIDATIONSREQUEST']._serialized_end=2376
+  _globals['_LISTTRIALVALIDATIONSRESPONSE']._serialized_start=2378
+  _globals['_LISTTRIALVALIDATIONSRESPONSE']._serialized_end=2492
+  _globals['_DELETEEXPERIMENTMETRICSREQUEST']._serialized_start=2494
+  _globals['_DELETEEXPERIMENTMETRICSREQUEST']._serialized_end=2549
+  _globals['_DELETEEXPERIMENTMETRICSRESPONSE']._serialized_start=2551
+  _globals['_DELETEEXPERIMENTMETRICSRESPONSE']._serialized_end=2584
+  _globals['_METRICSSERVICE']._serialized_start=2587
+  _globals['_METRICSSERVICE']._serialized_end=3582
 # @@protoc_insertion_point(module_scope)

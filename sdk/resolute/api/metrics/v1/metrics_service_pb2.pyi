@@ -9,104 +9,12 @@ import google.protobuf.descriptor
 import google.protobuf.internal.containers
 import google.protobuf.message
 import google.protobuf.timestamp_pb2
-import resolute.api.common.v1.value_pb2
+import resolute.api.metrics.v1.report_pb2
+import resolute.api.metrics.v1.summary_pb2
+import resolute.api.metrics.v1.validation_pb2
 import typing
 
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
-
-@typing.final
-class ReportBlock(google.protobuf.message.Message):
-    """Reports with the same group and the same numeric metrics, packed in columns."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    @typing.final
-    class Extra(google.protobuf.message.Message):
-        """Values of one row that are not numbers."""
-
-        DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-        @typing.final
-        class ValuesEntry(google.protobuf.message.Message):
-            DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-            KEY_FIELD_NUMBER: builtins.int
-            VALUE_FIELD_NUMBER: builtins.int
-            key: builtins.str
-            @property
-            def value(self) -> resolute.api.common.v1.value_pb2.Value: ...
-            def __init__(
-                self,
-                *,
-                key: builtins.str = ...,
-                value: resolute.api.common.v1.value_pb2.Value | None = ...,
-            ) -> None: ...
-            def HasField(self, field_name: typing.Literal["value", b"value"]) -> builtins.bool: ...
-            def ClearField(self, field_name: typing.Literal["key", b"key", "value", b"value"]) -> None: ...
-
-        ROW_FIELD_NUMBER: builtins.int
-        VALUES_FIELD_NUMBER: builtins.int
-        row: builtins.int
-        """Index of the row in this block."""
-        @property
-        def values(self) -> google.protobuf.internal.containers.MessageMap[builtins.str, resolute.api.common.v1.value_pb2.Value]:
-            """The values by (dotted) name."""
-
-        def __init__(
-            self,
-            *,
-            row: builtins.int = ...,
-            values: collections.abc.Mapping[builtins.str, resolute.api.common.v1.value_pb2.Value] | None = ...,
-        ) -> None: ...
-        def ClearField(self, field_name: typing.Literal["row", b"row", "values", b"values"]) -> None: ...
-
-    GROUP_FIELD_NUMBER: builtins.int
-    NAMES_FIELD_NUMBER: builtins.int
-    SEQUENCES_FIELD_NUMBER: builtins.int
-    STEPS_FIELD_NUMBER: builtins.int
-    TIMES_FIELD_NUMBER: builtins.int
-    VALUES_FIELD_NUMBER: builtins.int
-    EXTRAS_FIELD_NUMBER: builtins.int
-    group: builtins.str
-    """"training", "validation" or any name without a dot."""
-    @property
-    def names(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Names of the numeric metrics, the columns; nested names are joined by a dot."""
-
-    @property
-    def sequences(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Sequence of each row within its source, ascending."""
-
-    @property
-    def steps(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Steps completed at each row."""
-
-    @property
-    def times(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
-        """Unix time of each row, seconds."""
-
-    @property
-    def values(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
-        """Values, row after row: rows × names."""
-
-    @property
-    def extras(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ReportBlock.Extra]:
-        """What is not a number, by row: absent for most blocks."""
-
-    def __init__(
-        self,
-        *,
-        group: builtins.str = ...,
-        names: collections.abc.Iterable[builtins.str] | None = ...,
-        sequences: collections.abc.Iterable[builtins.int] | None = ...,
-        steps: collections.abc.Iterable[builtins.int] | None = ...,
-        times: collections.abc.Iterable[builtins.float] | None = ...,
-        values: collections.abc.Iterable[builtins.float] | None = ...,
-        extras: collections.abc.Iterable[global___ReportBlock.Extra] | None = ...,
-    ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["extras", b"extras", "group", b"group", "names", b"names", "sequences", b"sequences", "steps", b"steps", "times", b"times", "values", b"values"]) -> None: ...
-
-global___ReportBlock = ReportBlock
 
 @typing.final
 class IngestReportsRequest(google.protobuf.message.Message):
@@ -128,19 +36,19 @@ class IngestReportsRequest(google.protobuf.message.Message):
     run: builtins.int
     """Run that reported."""
     source: builtins.str
-    """Names the spool: one process of one rank."""
+    """Names the spool: one process of one rank. 1 to 200 characters."""
     experiment_id: builtins.str
     """UUID of the experiment."""
     first_sequence: builtins.int
     """First sequence of the batch; the batch is contiguous from here."""
     count: builtins.int
-    """Number of reports in the batch."""
+    """Number of reports in the batch. With a count and without blocks, these reports are skipped for good."""
     searcher_metric: builtins.str
-    """The metric that the experiment decides by; empty when it has none."""
+    """The metric that the experiment selects by; absent when it has none."""
     smaller_is_better: builtins.bool
     """Whether smaller values of that metric are better."""
     @property
-    def blocks(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ReportBlock]:
+    def blocks(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.metrics.v1.report_pb2.ReportBlock]:
         """The reports."""
 
     def __init__(
@@ -152,11 +60,13 @@ class IngestReportsRequest(google.protobuf.message.Message):
         experiment_id: builtins.str = ...,
         first_sequence: builtins.int = ...,
         count: builtins.int = ...,
-        blocks: collections.abc.Iterable[global___ReportBlock] | None = ...,
-        searcher_metric: builtins.str = ...,
+        blocks: collections.abc.Iterable[resolute.api.metrics.v1.report_pb2.ReportBlock] | None = ...,
+        searcher_metric: builtins.str | None = ...,
         smaller_is_better: builtins.bool = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["blocks", b"blocks", "count", b"count", "experiment_id", b"experiment_id", "first_sequence", b"first_sequence", "run", b"run", "searcher_metric", b"searcher_metric", "smaller_is_better", b"smaller_is_better", "source", b"source", "trial_id", b"trial_id"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_searcher_metric", b"_searcher_metric", "searcher_metric", b"searcher_metric"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_searcher_metric", b"_searcher_metric", "blocks", b"blocks", "count", b"count", "experiment_id", b"experiment_id", "first_sequence", b"first_sequence", "run", b"run", "searcher_metric", b"searcher_metric", "smaller_is_better", b"smaller_is_better", "source", b"source", "trial_id", b"trial_id"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_searcher_metric", b"_searcher_metric"]) -> typing.Literal["searcher_metric"] | None: ...
 
 global___IngestReportsRequest = IngestReportsRequest
 
@@ -189,7 +99,7 @@ class IngestReportsResponse(google.protobuf.message.Message):
     NEXT_SEQUENCE_FIELD_NUMBER: builtins.int
     REFUSALS_FIELD_NUMBER: builtins.int
     next_sequence: builtins.int
-    """Every report below this sequence is durable."""
+    """Every report below this sequence is durable, or refused."""
     @property
     def refusals(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___IngestReportsResponse.Refusal]:
         """Reports that break a rule, such as another value for the same metric at the same step; they are not kept."""
@@ -205,97 +115,52 @@ class IngestReportsResponse(google.protobuf.message.Message):
 global___IngestReportsResponse = IngestReportsResponse
 
 @typing.final
-class Summary(google.protobuf.message.Message):
-    """What is known of one metric of one trial, without scanning."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    TRIAL_ID_FIELD_NUMBER: builtins.int
-    GROUP_FIELD_NUMBER: builtins.int
-    NAME_FIELD_NUMBER: builtins.int
-    COUNT_FIELD_NUMBER: builtins.int
-    SUM_FIELD_NUMBER: builtins.int
-    MIN_FIELD_NUMBER: builtins.int
-    MAX_FIELD_NUMBER: builtins.int
-    LAST_FIELD_NUMBER: builtins.int
-    LAST_STEPS_FIELD_NUMBER: builtins.int
-    NONFINITE_COUNT_FIELD_NUMBER: builtins.int
-    KIND_FIELD_NUMBER: builtins.int
-    LAST_VALUE_FIELD_NUMBER: builtins.int
-    trial_id: builtins.str
-    """UUID of the trial."""
-    group: builtins.str
-    """Group."""
-    name: builtins.str
-    """Dotted name."""
-    count: builtins.int
-    """Finite values taken."""
-    sum: builtins.float
-    """Their sum."""
-    min: builtins.float
-    """Smallest finite value; absent without any."""
-    max: builtins.float
-    """Largest finite value; absent without any."""
-    last: builtins.float
-    """Last value by (steps, run, sequence), NaN and infinities included; absent for text."""
-    last_steps: builtins.int
-    """Steps of that value."""
-    nonfinite_count: builtins.int
-    """Values that were NaN or infinite."""
-    kind: builtins.str
-    """"number", or the kind of the last value that was none."""
-    @property
-    def last_value(self) -> resolute.api.common.v1.value_pb2.Value:
-        """Last value that was not a number; absent for numbers."""
-
-    def __init__(
-        self,
-        *,
-        trial_id: builtins.str = ...,
-        group: builtins.str = ...,
-        name: builtins.str = ...,
-        count: builtins.int = ...,
-        sum: builtins.float = ...,
-        min: builtins.float | None = ...,
-        max: builtins.float | None = ...,
-        last: builtins.float | None = ...,
-        last_steps: builtins.int = ...,
-        nonfinite_count: builtins.int = ...,
-        kind: builtins.str = ...,
-        last_value: resolute.api.common.v1.value_pb2.Value | None = ...,
-    ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_last", b"_last", "_max", b"_max", "_min", b"_min", "last", b"last", "last_value", b"last_value", "max", b"max", "min", b"min"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_last", b"_last", "_max", b"_max", "_min", b"_min", "count", b"count", "group", b"group", "kind", b"kind", "last", b"last", "last_steps", b"last_steps", "last_value", b"last_value", "max", b"max", "min", b"min", "name", b"name", "nonfinite_count", b"nonfinite_count", "sum", b"sum", "trial_id", b"trial_id"]) -> None: ...
-    @typing.overload
-    def WhichOneof(self, oneof_group: typing.Literal["_last", b"_last"]) -> typing.Literal["last"] | None: ...
-    @typing.overload
-    def WhichOneof(self, oneof_group: typing.Literal["_max", b"_max"]) -> typing.Literal["max"] | None: ...
-    @typing.overload
-    def WhichOneof(self, oneof_group: typing.Literal["_min", b"_min"]) -> typing.Literal["min"] | None: ...
-
-global___Summary = Summary
-
-@typing.final
 class ListSummariesRequest(google.protobuf.message.Message):
-    """Request of ListSummaries."""
+    """Request of ListSummaries. At least one of trial_ids and experiment_id must be set; every filter that is set must match."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     TRIAL_IDS_FIELD_NUMBER: builtins.int
-    GROUP_FIELD_NUMBER: builtins.int
-    group: builtins.str
-    """Only this group; empty for all."""
+    EXPERIMENT_ID_FIELD_NUMBER: builtins.int
+    GROUPS_FIELD_NUMBER: builtins.int
+    NAMES_FIELD_NUMBER: builtins.int
+    ORDER_BY_FIELD_NUMBER: builtins.int
+    PAGE_SIZE_FIELD_NUMBER: builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    experiment_id: builtins.str
+    """Only trials of this experiment, by UUID; empty for any."""
+    order_by: builtins.str
+    """Fields to order by, such as "group, name, min desc": trial_id, group, name, count, min, max, last_number, last_steps.
+    By default "trial_id, group, name", which also breaks ties and is the cheapest order. Absent values come last.
+    """
+    page_size: builtins.int
+    """Most summaries; 0 for 100, at most 1000."""
+    page_token: builtins.str
+    """From the previous response; empty for the first page."""
     @property
     def trial_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """UUIDs of trials, at most 1000."""
+        """Only these trials, by UUID; at most 1000. Empty for all trials of the experiment."""
+
+    @property
+    def groups(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Only these groups; at most 1000. Empty for all."""
+
+    @property
+    def names(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Only these metrics, by dotted name; at most 1000. Empty for all."""
 
     def __init__(
         self,
         *,
         trial_ids: collections.abc.Iterable[builtins.str] | None = ...,
-        group: builtins.str = ...,
+        experiment_id: builtins.str = ...,
+        groups: collections.abc.Iterable[builtins.str] | None = ...,
+        names: collections.abc.Iterable[builtins.str] | None = ...,
+        order_by: builtins.str = ...,
+        page_size: builtins.int = ...,
+        page_token: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["group", b"group", "trial_ids", b"trial_ids"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["experiment_id", b"experiment_id", "groups", b"groups", "names", b"names", "order_by", b"order_by", "page_size", b"page_size", "page_token", b"page_token", "trial_ids", b"trial_ids"]) -> None: ...
 
 global___ListSummariesRequest = ListSummariesRequest
 
@@ -306,16 +171,20 @@ class ListSummariesResponse(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     SUMMARIES_FIELD_NUMBER: builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    next_page_token: builtins.str
+    """Empty on the last page."""
     @property
-    def summaries(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Summary]:
-        """The summaries, by trial, group, name."""
+    def summaries(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.metrics.v1.summary_pb2.Summary]:
+        """The summaries. A page ends early when it would take more than 3 MiB."""
 
     def __init__(
         self,
         *,
-        summaries: collections.abc.Iterable[global___Summary] | None = ...,
+        summaries: collections.abc.Iterable[resolute.api.metrics.v1.summary_pb2.Summary] | None = ...,
+        next_page_token: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["summaries", b"summaries"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["next_page_token", b"next_page_token", "summaries", b"summaries"]) -> None: ...
 
 global___ListSummariesResponse = ListSummariesResponse
 
@@ -330,6 +199,10 @@ class GetSeriesRequest(google.protobuf.message.Message):
     NAME_FIELD_NUMBER: builtins.int
     MAX_POINTS_FIELD_NUMBER: builtins.int
     INCLUDE_SUPERSEDED_FIELD_NUMBER: builtins.int
+    MIN_STEPS_FIELD_NUMBER: builtins.int
+    MAX_STEPS_FIELD_NUMBER: builtins.int
+    START_TIME_FIELD_NUMBER: builtins.int
+    END_TIME_FIELD_NUMBER: builtins.int
     trial_id: builtins.str
     """UUID of the trial."""
     group: builtins.str
@@ -337,19 +210,44 @@ class GetSeriesRequest(google.protobuf.message.Message):
     name: builtins.str
     """Dotted name."""
     max_points: builtins.int
-    """Most points; zero for all. Extremes of each dropped stretch are kept."""
+    """Most points, 4 or more; absent for all, which is RESOURCE_EXHAUSTED for series beyond 131072 points. The smallest and the
+    largest value of each stretch are kept.
+    """
     include_superseded: builtins.bool
-    """Whether points of older runs beyond a later run's first step are left in."""
+    """Whether points of older runs beyond a later run's first step are included."""
+    min_steps: builtins.int
+    """Only points with at least so many steps; absent for no bound."""
+    max_steps: builtins.int
+    """Only points with at most so many steps; absent for no bound."""
+    @property
+    def start_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """Only points reported at this time or later; absent for no bound."""
+
+    @property
+    def end_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """Only points reported before this time; absent for no bound."""
+
     def __init__(
         self,
         *,
         trial_id: builtins.str = ...,
         group: builtins.str = ...,
         name: builtins.str = ...,
-        max_points: builtins.int = ...,
+        max_points: builtins.int | None = ...,
         include_superseded: builtins.bool = ...,
+        min_steps: builtins.int | None = ...,
+        max_steps: builtins.int | None = ...,
+        start_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        end_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["group", b"group", "include_superseded", b"include_superseded", "max_points", b"max_points", "name", b"name", "trial_id", b"trial_id"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_max_points", b"_max_points", "_max_steps", b"_max_steps", "_min_steps", b"_min_steps", "end_time", b"end_time", "max_points", b"max_points", "max_steps", b"max_steps", "min_steps", b"min_steps", "start_time", b"start_time"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_max_points", b"_max_points", "_max_steps", b"_max_steps", "_min_steps", b"_min_steps", "end_time", b"end_time", "group", b"group", "include_superseded", b"include_superseded", "max_points", b"max_points", "max_steps", b"max_steps", "min_steps", b"min_steps", "name", b"name", "start_time", b"start_time", "trial_id", b"trial_id"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_max_points", b"_max_points"]) -> typing.Literal["max_points"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_max_steps", b"_max_steps"]) -> typing.Literal["max_steps"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_min_steps", b"_min_steps"]) -> typing.Literal["min_steps"] | None: ...
 
 global___GetSeriesRequest = GetSeriesRequest
 
@@ -364,7 +262,7 @@ class GetSeriesResponse(google.protobuf.message.Message):
     TIMES_FIELD_NUMBER: builtins.int
     TOTAL_POINTS_FIELD_NUMBER: builtins.int
     total_points: builtins.int
-    """Points before downsampling."""
+    """Number of points in the range before downsampling."""
     @property
     def steps(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Steps of each point, ascending."""
@@ -375,7 +273,7 @@ class GetSeriesResponse(google.protobuf.message.Message):
 
     @property
     def times(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
-        """Unix time of each point, seconds."""
+        """Unix time of each point, in seconds."""
 
     def __init__(
         self,
@@ -395,50 +293,81 @@ class WatchSeriesRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    TRIAL_ID_FIELD_NUMBER: builtins.int
-    GROUP_FIELD_NUMBER: builtins.int
-    NAME_FIELD_NUMBER: builtins.int
-    MAX_POINTS_FIELD_NUMBER: builtins.int
-    trial_id: builtins.str
-    """UUID of the trial; it may have reported nothing yet."""
-    group: builtins.str
-    """Group."""
-    name: builtins.str
-    """Dotted name."""
-    max_points: builtins.int
-    """About how many points a whole series has at most; zero for 1000. Extremes of each dropped stretch are kept."""
+    @typing.final
+    class Subscription(google.protobuf.message.Message):
+        """One series to watch."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: builtins.int
+        TRIAL_ID_FIELD_NUMBER: builtins.int
+        GROUP_FIELD_NUMBER: builtins.int
+        NAME_FIELD_NUMBER: builtins.int
+        MAX_POINTS_FIELD_NUMBER: builtins.int
+        key: builtins.str
+        """Chosen by the client, to tell series apart: 1 to 200 characters, unique within the request."""
+        trial_id: builtins.str
+        """UUID of the trial; it may have reported nothing yet."""
+        group: builtins.str
+        """Group."""
+        name: builtins.str
+        """Dotted name."""
+        max_points: builtins.int
+        """About how many points the whole series has at most, 4 or more; absent for 1000. The smallest and the largest value
+        of each stretch are kept.
+        """
+        def __init__(
+            self,
+            *,
+            key: builtins.str = ...,
+            trial_id: builtins.str = ...,
+            group: builtins.str = ...,
+            name: builtins.str = ...,
+            max_points: builtins.int | None = ...,
+        ) -> None: ...
+        def HasField(self, field_name: typing.Literal["_max_points", b"_max_points", "max_points", b"max_points"]) -> builtins.bool: ...
+        def ClearField(self, field_name: typing.Literal["_max_points", b"_max_points", "group", b"group", "key", b"key", "max_points", b"max_points", "name", b"name", "trial_id", b"trial_id"]) -> None: ...
+        def WhichOneof(self, oneof_group: typing.Literal["_max_points", b"_max_points"]) -> typing.Literal["max_points"] | None: ...
+
+    SUBSCRIPTIONS_FIELD_NUMBER: builtins.int
+    @property
+    def subscriptions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___WatchSeriesRequest.Subscription]:
+        """The series; 1 to 500."""
+
     def __init__(
         self,
         *,
-        trial_id: builtins.str = ...,
-        group: builtins.str = ...,
-        name: builtins.str = ...,
-        max_points: builtins.int = ...,
+        subscriptions: collections.abc.Iterable[global___WatchSeriesRequest.Subscription] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["group", b"group", "max_points", b"max_points", "name", b"name", "trial_id", b"trial_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["subscriptions", b"subscriptions"]) -> None: ...
 
 global___WatchSeriesRequest = WatchSeriesRequest
 
 @typing.final
 class WatchSeriesResponse(google.protobuf.message.Message):
-    """Response of WatchSeries."""
+    """Response of WatchSeries: a change of one series, or a sign of life."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    ANEW_FIELD_NUMBER: builtins.int
+    KEY_FIELD_NUMBER: builtins.int
+    RESET_FIELD_NUMBER: builtins.int
     STEPS_FIELD_NUMBER: builtins.int
     VALUES_FIELD_NUMBER: builtins.int
     TIMES_FIELD_NUMBER: builtins.int
     TOTAL_POINTS_FIELD_NUMBER: builtins.int
-    anew: builtins.bool
-    """Whether the points are the whole series, thinned, in place of all that was sent before: in the first message, after
-    points came between older ones, and when those sent since have become too many. Otherwise they come behind those sent.
+    key: builtins.str
+    """Key of the subscription. Empty in a message that only shows that the stream lives, sent after 15 seconds without
+    another.
+    """
+    reset: builtins.bool
+    """Whether the points are the whole series, downsampled, and replace all that were sent before: in the first message of each
+    series, after points came between older ones, and when those sent since have become too many. Otherwise they are appended.
     """
     total_points: builtins.int
-    """Points of the series before thinning."""
+    """Number of points of the series before downsampling."""
     @property
     def steps(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Steps of each point, ascending. None, without anew, in a message that only shows that the stream lives."""
+        """Steps of each point, ascending."""
 
     @property
     def values(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
@@ -446,119 +375,92 @@ class WatchSeriesResponse(google.protobuf.message.Message):
 
     @property
     def times(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
-        """Unix time of each point, seconds."""
+        """Unix time of each point, in seconds."""
 
     def __init__(
         self,
         *,
-        anew: builtins.bool = ...,
+        key: builtins.str = ...,
+        reset: builtins.bool = ...,
         steps: collections.abc.Iterable[builtins.int] | None = ...,
         values: collections.abc.Iterable[builtins.float] | None = ...,
         times: collections.abc.Iterable[builtins.float] | None = ...,
         total_points: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["anew", b"anew", "steps", b"steps", "times", b"times", "total_points", b"total_points", "values", b"values"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["key", b"key", "reset", b"reset", "steps", b"steps", "times", b"times", "total_points", b"total_points", "values", b"values"]) -> None: ...
 
 global___WatchSeriesResponse = WatchSeriesResponse
 
 @typing.final
 class ListReportsRequest(google.protobuf.message.Message):
-    """Request of ListReports."""
+    """Request of ListReports. Every filter that is set must match."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     TRIAL_ID_FIELD_NUMBER: builtins.int
-    GROUP_FIELD_NUMBER: builtins.int
+    GROUPS_FIELD_NUMBER: builtins.int
+    RUNS_FIELD_NUMBER: builtins.int
+    MIN_STEPS_FIELD_NUMBER: builtins.int
+    MAX_STEPS_FIELD_NUMBER: builtins.int
+    START_TIME_FIELD_NUMBER: builtins.int
+    END_TIME_FIELD_NUMBER: builtins.int
+    INCLUDE_SUPERSEDED_FIELD_NUMBER: builtins.int
+    ORDER_BY_FIELD_NUMBER: builtins.int
     PAGE_SIZE_FIELD_NUMBER: builtins.int
     PAGE_TOKEN_FIELD_NUMBER: builtins.int
-    INCLUDE_SUPERSEDED_FIELD_NUMBER: builtins.int
     trial_id: builtins.str
     """UUID of the trial."""
-    group: builtins.str
-    """Only this group; empty for all."""
+    min_steps: builtins.int
+    """Only reports with at least so many steps; absent for no bound."""
+    max_steps: builtins.int
+    """Only reports with at most so many steps; absent for no bound."""
+    include_superseded: builtins.bool
+    """Whether reports of older runs beyond a later run's first step are included."""
+    order_by: builtins.str
+    """"group, steps" or "group, steps desc"; empty for the first."""
     page_size: builtins.int
-    """Most reports; zero for 1000, at most 10000."""
+    """Most reports; 0 for 100, at most 1000."""
     page_token: builtins.str
     """From the previous response; empty for the first page."""
-    include_superseded: builtins.bool
-    """Whether points of older runs beyond a later run's first step are left in."""
+    @property
+    def groups(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Only these groups; at most 1000. Empty for all."""
+
+    @property
+    def runs(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Only these runs; at most 1000. Empty for all."""
+
+    @property
+    def start_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """Only reports made at this time or later; absent for no bound."""
+
+    @property
+    def end_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """Only reports made before this time; absent for no bound."""
+
     def __init__(
         self,
         *,
         trial_id: builtins.str = ...,
-        group: builtins.str = ...,
+        groups: collections.abc.Iterable[builtins.str] | None = ...,
+        runs: collections.abc.Iterable[builtins.int] | None = ...,
+        min_steps: builtins.int | None = ...,
+        max_steps: builtins.int | None = ...,
+        start_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        end_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        include_superseded: builtins.bool = ...,
+        order_by: builtins.str = ...,
         page_size: builtins.int = ...,
         page_token: builtins.str = ...,
-        include_superseded: builtins.bool = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["group", b"group", "include_superseded", b"include_superseded", "page_size", b"page_size", "page_token", b"page_token", "trial_id", b"trial_id"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_max_steps", b"_max_steps", "_min_steps", b"_min_steps", "end_time", b"end_time", "max_steps", b"max_steps", "min_steps", b"min_steps", "start_time", b"start_time"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_max_steps", b"_max_steps", "_min_steps", b"_min_steps", "end_time", b"end_time", "groups", b"groups", "include_superseded", b"include_superseded", "max_steps", b"max_steps", "min_steps", b"min_steps", "order_by", b"order_by", "page_size", b"page_size", "page_token", b"page_token", "runs", b"runs", "start_time", b"start_time", "trial_id", b"trial_id"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_max_steps", b"_max_steps"]) -> typing.Literal["max_steps"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_min_steps", b"_min_steps"]) -> typing.Literal["min_steps"] | None: ...
 
 global___ListReportsRequest = ListReportsRequest
-
-@typing.final
-class Report(google.protobuf.message.Message):
-    """One report as a trial made it."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    @typing.final
-    class MetricsEntry(google.protobuf.message.Message):
-        DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-        KEY_FIELD_NUMBER: builtins.int
-        VALUE_FIELD_NUMBER: builtins.int
-        key: builtins.str
-        @property
-        def value(self) -> resolute.api.common.v1.value_pb2.Value: ...
-        def __init__(
-            self,
-            *,
-            key: builtins.str = ...,
-            value: resolute.api.common.v1.value_pb2.Value | None = ...,
-        ) -> None: ...
-        def HasField(self, field_name: typing.Literal["value", b"value"]) -> builtins.bool: ...
-        def ClearField(self, field_name: typing.Literal["key", b"key", "value", b"value"]) -> None: ...
-
-    RUN_FIELD_NUMBER: builtins.int
-    SOURCE_FIELD_NUMBER: builtins.int
-    SEQUENCE_FIELD_NUMBER: builtins.int
-    GROUP_FIELD_NUMBER: builtins.int
-    STEPS_FIELD_NUMBER: builtins.int
-    TIME_FIELD_NUMBER: builtins.int
-    METRICS_FIELD_NUMBER: builtins.int
-    run: builtins.int
-    """Run that reported."""
-    source: builtins.str
-    """Spool that it came through."""
-    sequence: builtins.int
-    """Position in the spool."""
-    group: builtins.str
-    """Group."""
-    steps: builtins.int
-    """Steps completed."""
-    @property
-    def time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When the trial reported."""
-
-    @property
-    def metrics(self) -> google.protobuf.internal.containers.MessageMap[builtins.str, resolute.api.common.v1.value_pb2.Value]:
-        """All metrics by dotted name."""
-
-    def __init__(
-        self,
-        *,
-        run: builtins.int = ...,
-        source: builtins.str = ...,
-        sequence: builtins.int = ...,
-        group: builtins.str = ...,
-        steps: builtins.int = ...,
-        time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
-        metrics: collections.abc.Mapping[builtins.str, resolute.api.common.v1.value_pb2.Value] | None = ...,
-    ) -> None: ...
-    def HasField(self, field_name: typing.Literal["time", b"time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["group", b"group", "metrics", b"metrics", "run", b"run", "sequence", b"sequence", "source", b"source", "steps", b"steps", "time", b"time"]) -> None: ...
-
-global___Report = Report
 
 @typing.final
 class ListReportsResponse(google.protobuf.message.Message):
@@ -571,13 +473,13 @@ class ListReportsResponse(google.protobuf.message.Message):
     next_page_token: builtins.str
     """Empty on the last page."""
     @property
-    def reports(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Report]:
-        """The reports, by group and steps."""
+    def reports(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.metrics.v1.report_pb2.Report]:
+        """The reports. A page ends early when it would take more than 3 MiB."""
 
     def __init__(
         self,
         *,
-        reports: collections.abc.Iterable[global___Report] | None = ...,
+        reports: collections.abc.Iterable[resolute.api.metrics.v1.report_pb2.Report] | None = ...,
         next_page_token: builtins.str = ...,
     ) -> None: ...
     def ClearField(self, field_name: typing.Literal["next_page_token", b"next_page_token", "reports", b"reports"]) -> None: ...
@@ -617,54 +519,23 @@ class GetBestValidationResponse(google.protobuf.message.Message):
     EXPERIMENT_BEST_FIELD_NUMBER: builtins.int
     TRIAL_BESTS_FIELD_NUMBER: builtins.int
     @property
-    def experiment_best(self) -> global___BestValidation:
+    def experiment_best(self) -> resolute.api.metrics.v1.validation_pb2.BestValidation:
         """Best of the experiment; absent before the first validation with a finite value."""
 
     @property
-    def trial_bests(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___BestValidation]:
+    def trial_bests(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.metrics.v1.validation_pb2.BestValidation]:
         """Best of each asked trial that has one."""
 
     def __init__(
         self,
         *,
-        experiment_best: global___BestValidation | None = ...,
-        trial_bests: collections.abc.Iterable[global___BestValidation] | None = ...,
+        experiment_best: resolute.api.metrics.v1.validation_pb2.BestValidation | None = ...,
+        trial_bests: collections.abc.Iterable[resolute.api.metrics.v1.validation_pb2.BestValidation] | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_experiment_best", b"_experiment_best", "experiment_best", b"experiment_best"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_experiment_best", b"_experiment_best", "experiment_best", b"experiment_best", "trial_bests", b"trial_bests"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["_experiment_best", b"_experiment_best"]) -> typing.Literal["experiment_best"] | None: ...
+    def HasField(self, field_name: typing.Literal["experiment_best", b"experiment_best"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["experiment_best", b"experiment_best", "trial_bests", b"trial_bests"]) -> None: ...
 
 global___GetBestValidationResponse = GetBestValidationResponse
-
-@typing.final
-class BestValidation(google.protobuf.message.Message):
-    """The best validation of a trial."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    TRIAL_ID_FIELD_NUMBER: builtins.int
-    VALUE_FIELD_NUMBER: builtins.int
-    STEPS_FIELD_NUMBER: builtins.int
-    METRIC_FIELD_NUMBER: builtins.int
-    trial_id: builtins.str
-    """UUID of the trial."""
-    value: builtins.float
-    """Value of the searcher's metric."""
-    steps: builtins.int
-    """Steps completed there."""
-    metric: builtins.str
-    """Metric's name."""
-    def __init__(
-        self,
-        *,
-        trial_id: builtins.str = ...,
-        value: builtins.float = ...,
-        steps: builtins.int = ...,
-        metric: builtins.str = ...,
-    ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["metric", b"metric", "steps", b"steps", "trial_id", b"trial_id", "value", b"value"]) -> None: ...
-
-global___BestValidation = BestValidation
 
 @typing.final
 class ListTrialValidationsRequest(google.protobuf.message.Message):
@@ -675,9 +546,9 @@ class ListTrialValidationsRequest(google.protobuf.message.Message):
     AFTER_REVISION_FIELD_NUMBER: builtins.int
     PAGE_SIZE_FIELD_NUMBER: builtins.int
     after_revision: builtins.int
-    """Only changes after this revision; zero for all."""
+    """Only changes after this revision; 0 for all."""
     page_size: builtins.int
-    """Most trials; zero for 100, at most 1000, larger values are lowered to that."""
+    """Most trials; 0 for 100, at most 1000."""
     def __init__(
         self,
         *,
@@ -697,75 +568,22 @@ class ListTrialValidationsResponse(google.protobuf.message.Message):
     TRIALS_FIELD_NUMBER: builtins.int
     LATEST_REVISION_FIELD_NUMBER: builtins.int
     latest_revision: builtins.int
-    """The largest revision that this service has given. Smaller than the one asked for after its data was replaced: the copy
-    is to be made anew from revision zero.
+    """The largest revision that this service has given. It is smaller than the one asked for after the service's data was
+    replaced: then the copy must be made again from revision 0.
     """
     @property
-    def trials(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___TrialValidations]:
+    def trials(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.metrics.v1.validation_pb2.TrialValidations]:
         """Trials whose best or last validation changed, each once, oldest change first. Deleted trials are left out."""
 
     def __init__(
         self,
         *,
-        trials: collections.abc.Iterable[global___TrialValidations] | None = ...,
+        trials: collections.abc.Iterable[resolute.api.metrics.v1.validation_pb2.TrialValidations] | None = ...,
         latest_revision: builtins.int = ...,
     ) -> None: ...
     def ClearField(self, field_name: typing.Literal["latest_revision", b"latest_revision", "trials", b"trials"]) -> None: ...
 
 global___ListTrialValidationsResponse = ListTrialValidationsResponse
-
-@typing.final
-class TrialValidations(google.protobuf.message.Message):
-    """The best and the last validation of one trial, by the metric that its experiment decides by."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    TRIAL_ID_FIELD_NUMBER: builtins.int
-    EXPERIMENT_ID_FIELD_NUMBER: builtins.int
-    METRIC_FIELD_NUMBER: builtins.int
-    BEST_VALUE_FIELD_NUMBER: builtins.int
-    BEST_STEPS_FIELD_NUMBER: builtins.int
-    LAST_VALUE_FIELD_NUMBER: builtins.int
-    LAST_STEPS_FIELD_NUMBER: builtins.int
-    REVISION_FIELD_NUMBER: builtins.int
-    trial_id: builtins.str
-    """UUID of the trial."""
-    experiment_id: builtins.str
-    """UUID of its experiment."""
-    metric: builtins.str
-    """Name of the metric."""
-    best_value: builtins.float
-    """The best finite value; absent before the first."""
-    best_steps: builtins.int
-    """Steps completed there."""
-    last_value: builtins.float
-    """The value at the most steps of the newest run; absent when it was NaN or infinite."""
-    last_steps: builtins.int
-    """Steps completed there."""
-    revision: builtins.int
-    """Place of the change among the changes of all trials, from 1."""
-    def __init__(
-        self,
-        *,
-        trial_id: builtins.str = ...,
-        experiment_id: builtins.str = ...,
-        metric: builtins.str = ...,
-        best_value: builtins.float | None = ...,
-        best_steps: builtins.int | None = ...,
-        last_value: builtins.float | None = ...,
-        last_steps: builtins.int = ...,
-        revision: builtins.int = ...,
-    ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_best_steps", b"_best_steps", "_best_value", b"_best_value", "_last_value", b"_last_value", "best_steps", b"best_steps", "best_value", b"best_value", "last_value", b"last_value"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_best_steps", b"_best_steps", "_best_value", b"_best_value", "_last_value", b"_last_value", "best_steps", b"best_steps", "best_value", b"best_value", "experiment_id", b"experiment_id", "last_steps", b"last_steps", "last_value", b"last_value", "metric", b"metric", "revision", b"revision", "trial_id", b"trial_id"]) -> None: ...
-    @typing.overload
-    def WhichOneof(self, oneof_group: typing.Literal["_best_steps", b"_best_steps"]) -> typing.Literal["best_steps"] | None: ...
-    @typing.overload
-    def WhichOneof(self, oneof_group: typing.Literal["_best_value", b"_best_value"]) -> typing.Literal["best_value"] | None: ...
-    @typing.overload
-    def WhichOneof(self, oneof_group: typing.Literal["_last_value", b"_last_value"]) -> typing.Literal["last_value"] | None: ...
-
-global___TrialValidations = TrialValidations
 
 @typing.final
 class DeleteExperimentMetricsRequest(google.protobuf.message.Message):

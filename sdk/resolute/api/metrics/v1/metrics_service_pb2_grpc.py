@@ -26,7 +26,11 @@ if _version_not_supported:
 
 
 class MetricsServiceStub(object):
-    """Takes reports of metrics exactly once and answers questions about them.
+    """Stores reports of metrics exactly once and answers questions about them.
+
+    The verbs: Ingest stores data of runs; Get answers once; List answers in pages; Watch sends the current state and
+    then what changes, and may skip states in between; Delete removes. A series or report of a trial that is unknown here is
+    empty, and not an error: a trial is known here from its first report on.
     """
 
     def __init__(self, channel):
@@ -78,55 +82,59 @@ class MetricsServiceStub(object):
 
 
 class MetricsServiceServicer(object):
-    """Takes reports of metrics exactly once and answers questions about them.
+    """Stores reports of metrics exactly once and answers questions about them.
+
+    The verbs: Ingest stores data of runs; Get answers once; List answers in pages; Watch sends the current state and
+    then what changes, and may skip states in between; Delete removes. A series or report of a trial that is unknown here is
+    empty, and not an error: a trial is known here from its first report on.
     """
 
     def IngestReports(self, request, context):
-        """Takes a batch of reports. History: a superseded run's reports are taken too. Exactly once by (trial, run, source, sequence):
-        a repeated sequence changes nothing, a gap is FAILED_PRECONDITION with the expected sequence.
+        """Stores a batch of reports, also of a superseded run. Exactly once by (trial, run, source, sequence): a repeated
+        sequence changes nothing, a gap is FAILED_PRECONDITION with the expected sequence in the error's metadata.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListSummaries(self, request, context):
-        """Lists the metrics of trials with their summaries.
+        """Lists summaries of metrics, of some trials or of a whole experiment.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetSeries(self, request, context):
-        """Gives the series of one metric of one trial, downsampled if asked.
+        """Gets the series of one metric of one trial, downsampled if asked.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def WatchSeries(self, request, context):
-        """Sends the series of one metric of one trial, thinned, and then its points as they arrive, for plots that live. It does
-        not end by itself: this service does not know whether a trial will report again.
+        """Sends series, downsampled, and then their points as they arrive, for live plots. The stream does not end by itself:
+        this service does not know whether a trial will report again.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListReports(self, request, context):
-        """Lists reports of a trial in order, whole rows.
+        """Lists reports of a trial, whole rows.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetBestValidation(self, request, context):
-        """Gives the best validation of a whole experiment, or of one trial.
+        """Gets the best validation of an experiment, and of some of its trials.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListTrialValidations(self, request, context):
-        """Lists the best and the last validations of all trials by the order in which they changed, for services that keep a copy:
+        """Lists the best and the last validations of all trials in the order in which they changed, for services that keep a copy:
         ask again from the last revision seen until the latest revision is reached.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -134,7 +142,7 @@ class MetricsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def DeleteExperimentMetrics(self, request, context):
-        """Removes everything reported by an experiment; leaves a tombstone.
+        """Removes everything that an experiment reported. What its trials still send is acknowledged and dropped.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -192,7 +200,11 @@ def add_MetricsServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class MetricsService(object):
-    """Takes reports of metrics exactly once and answers questions about them.
+    """Stores reports of metrics exactly once and answers questions about them.
+
+    The verbs: Ingest stores data of runs; Get answers once; List answers in pages; Watch sends the current state and
+    then what changes, and may skip states in between; Delete removes. A series or report of a trial that is unknown here is
+    empty, and not an error: a trial is known here from its first report on.
     """
 
     @staticmethod

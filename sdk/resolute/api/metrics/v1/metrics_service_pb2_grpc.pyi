@@ -18,54 +18,59 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class MetricsServiceStub:
-    """Takes reports of metrics exactly once and answers questions about them."""
+    """Stores reports of metrics exactly once and answers questions about them.
+
+    The verbs: Ingest stores data of runs; Get answers once; List answers in pages; Watch sends the current state and
+    then what changes, and may skip states in between; Delete removes. A series or report of a trial that is unknown here is
+    empty, and not an error: a trial is known here from its first report on.
+    """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
     IngestReports: grpc.UnaryUnaryMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.IngestReportsRequest,
         resolute.api.metrics.v1.metrics_service_pb2.IngestReportsResponse,
     ]
-    """Takes a batch of reports. History: a superseded run's reports are taken too. Exactly once by (trial, run, source, sequence):
-    a repeated sequence changes nothing, a gap is FAILED_PRECONDITION with the expected sequence.
+    """Stores a batch of reports, also of a superseded run. Exactly once by (trial, run, source, sequence): a repeated
+    sequence changes nothing, a gap is FAILED_PRECONDITION with the expected sequence in the error's metadata.
     """
 
     ListSummaries: grpc.UnaryUnaryMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.ListSummariesRequest,
         resolute.api.metrics.v1.metrics_service_pb2.ListSummariesResponse,
     ]
-    """Lists the metrics of trials with their summaries."""
+    """Lists summaries of metrics, of some trials or of a whole experiment."""
 
     GetSeries: grpc.UnaryUnaryMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.GetSeriesRequest,
         resolute.api.metrics.v1.metrics_service_pb2.GetSeriesResponse,
     ]
-    """Gives the series of one metric of one trial, downsampled if asked."""
+    """Gets the series of one metric of one trial, downsampled if asked."""
 
     WatchSeries: grpc.UnaryStreamMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.WatchSeriesRequest,
         resolute.api.metrics.v1.metrics_service_pb2.WatchSeriesResponse,
     ]
-    """Sends the series of one metric of one trial, thinned, and then its points as they arrive, for plots that live. It does
-    not end by itself: this service does not know whether a trial will report again.
+    """Sends series, downsampled, and then their points as they arrive, for live plots. The stream does not end by itself:
+    this service does not know whether a trial will report again.
     """
 
     ListReports: grpc.UnaryUnaryMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.ListReportsRequest,
         resolute.api.metrics.v1.metrics_service_pb2.ListReportsResponse,
     ]
-    """Lists reports of a trial in order, whole rows."""
+    """Lists reports of a trial, whole rows."""
 
     GetBestValidation: grpc.UnaryUnaryMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.GetBestValidationRequest,
         resolute.api.metrics.v1.metrics_service_pb2.GetBestValidationResponse,
     ]
-    """Gives the best validation of a whole experiment, or of one trial."""
+    """Gets the best validation of an experiment, and of some of its trials."""
 
     ListTrialValidations: grpc.UnaryUnaryMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.ListTrialValidationsRequest,
         resolute.api.metrics.v1.metrics_service_pb2.ListTrialValidationsResponse,
     ]
-    """Lists the best and the last validations of all trials by the order in which they changed, for services that keep a copy:
+    """Lists the best and the last validations of all trials in the order in which they changed, for services that keep a copy:
     ask again from the last revision seen until the latest revision is reached.
     """
 
@@ -73,56 +78,61 @@ class MetricsServiceStub:
         resolute.api.metrics.v1.metrics_service_pb2.DeleteExperimentMetricsRequest,
         resolute.api.metrics.v1.metrics_service_pb2.DeleteExperimentMetricsResponse,
     ]
-    """Removes everything reported by an experiment; leaves a tombstone."""
+    """Removes everything that an experiment reported. What its trials still send is acknowledged and dropped."""
 
 class MetricsServiceAsyncStub:
-    """Takes reports of metrics exactly once and answers questions about them."""
+    """Stores reports of metrics exactly once and answers questions about them.
+
+    The verbs: Ingest stores data of runs; Get answers once; List answers in pages; Watch sends the current state and
+    then what changes, and may skip states in between; Delete removes. A series or report of a trial that is unknown here is
+    empty, and not an error: a trial is known here from its first report on.
+    """
 
     IngestReports: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.IngestReportsRequest,
         resolute.api.metrics.v1.metrics_service_pb2.IngestReportsResponse,
     ]
-    """Takes a batch of reports. History: a superseded run's reports are taken too. Exactly once by (trial, run, source, sequence):
-    a repeated sequence changes nothing, a gap is FAILED_PRECONDITION with the expected sequence.
+    """Stores a batch of reports, also of a superseded run. Exactly once by (trial, run, source, sequence): a repeated
+    sequence changes nothing, a gap is FAILED_PRECONDITION with the expected sequence in the error's metadata.
     """
 
     ListSummaries: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.ListSummariesRequest,
         resolute.api.metrics.v1.metrics_service_pb2.ListSummariesResponse,
     ]
-    """Lists the metrics of trials with their summaries."""
+    """Lists summaries of metrics, of some trials or of a whole experiment."""
 
     GetSeries: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.GetSeriesRequest,
         resolute.api.metrics.v1.metrics_service_pb2.GetSeriesResponse,
     ]
-    """Gives the series of one metric of one trial, downsampled if asked."""
+    """Gets the series of one metric of one trial, downsampled if asked."""
 
     WatchSeries: grpc.aio.UnaryStreamMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.WatchSeriesRequest,
         resolute.api.metrics.v1.metrics_service_pb2.WatchSeriesResponse,
     ]
-    """Sends the series of one metric of one trial, thinned, and then its points as they arrive, for plots that live. It does
-    not end by itself: this service does not know whether a trial will report again.
+    """Sends series, downsampled, and then their points as they arrive, for live plots. The stream does not end by itself:
+    this service does not know whether a trial will report again.
     """
 
     ListReports: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.ListReportsRequest,
         resolute.api.metrics.v1.metrics_service_pb2.ListReportsResponse,
     ]
-    """Lists reports of a trial in order, whole rows."""
+    """Lists reports of a trial, whole rows."""
 
     GetBestValidation: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.GetBestValidationRequest,
         resolute.api.metrics.v1.metrics_service_pb2.GetBestValidationResponse,
     ]
-    """Gives the best validation of a whole experiment, or of one trial."""
+    """Gets the best validation of an experiment, and of some of its trials."""
 
     ListTrialValidations: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.ListTrialValidationsRequest,
         resolute.api.metrics.v1.metrics_service_pb2.ListTrialValidationsResponse,
     ]
-    """Lists the best and the last validations of all trials by the order in which they changed, for services that keep a copy:
+    """Lists the best and the last validations of all trials in the order in which they changed, for services that keep a copy:
     ask again from the last revision seen until the latest revision is reached.
     """
 
@@ -130,10 +140,15 @@ class MetricsServiceAsyncStub:
         resolute.api.metrics.v1.metrics_service_pb2.DeleteExperimentMetricsRequest,
         resolute.api.metrics.v1.metrics_service_pb2.DeleteExperimentMetricsResponse,
     ]
-    """Removes everything reported by an experiment; leaves a tombstone."""
+    """Removes everything that an experiment reported. What its trials still send is acknowledged and dropped."""
 
 class MetricsServiceServicer(metaclass=abc.ABCMeta):
-    """Takes reports of metrics exactly once and answers questions about them."""
+    """Stores reports of metrics exactly once and answers questions about them.
+
+    The verbs: Ingest stores data of runs; Get answers once; List answers in pages; Watch sends the current state and
+    then what changes, and may skip states in between; Delete removes. A series or report of a trial that is unknown here is
+    empty, and not an error: a trial is known here from its first report on.
+    """
 
     @abc.abstractmethod
     def IngestReports(
@@ -141,8 +156,8 @@ class MetricsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.metrics.v1.metrics_service_pb2.IngestReportsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.metrics.v1.metrics_service_pb2.IngestReportsResponse, collections.abc.Awaitable[resolute.api.metrics.v1.metrics_service_pb2.IngestReportsResponse]]:
-        """Takes a batch of reports. History: a superseded run's reports are taken too. Exactly once by (trial, run, source, sequence):
-        a repeated sequence changes nothing, a gap is FAILED_PRECONDITION with the expected sequence.
+        """Stores a batch of reports, also of a superseded run. Exactly once by (trial, run, source, sequence): a repeated
+        sequence changes nothing, a gap is FAILED_PRECONDITION with the expected sequence in the error's metadata.
         """
 
     @abc.abstractmethod
@@ -151,7 +166,7 @@ class MetricsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.metrics.v1.metrics_service_pb2.ListSummariesRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.metrics.v1.metrics_service_pb2.ListSummariesResponse, collections.abc.Awaitable[resolute.api.metrics.v1.metrics_service_pb2.ListSummariesResponse]]:
-        """Lists the metrics of trials with their summaries."""
+        """Lists summaries of metrics, of some trials or of a whole experiment."""
 
     @abc.abstractmethod
     def GetSeries(
@@ -159,7 +174,7 @@ class MetricsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.metrics.v1.metrics_service_pb2.GetSeriesRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.metrics.v1.metrics_service_pb2.GetSeriesResponse, collections.abc.Awaitable[resolute.api.metrics.v1.metrics_service_pb2.GetSeriesResponse]]:
-        """Gives the series of one metric of one trial, downsampled if asked."""
+        """Gets the series of one metric of one trial, downsampled if asked."""
 
     @abc.abstractmethod
     def WatchSeries(
@@ -167,8 +182,8 @@ class MetricsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.metrics.v1.metrics_service_pb2.WatchSeriesRequest,
         context: _ServicerContext,
     ) -> typing.Union[collections.abc.Iterator[resolute.api.metrics.v1.metrics_service_pb2.WatchSeriesResponse], collections.abc.AsyncIterator[resolute.api.metrics.v1.metrics_service_pb2.WatchSeriesResponse]]:
-        """Sends the series of one metric of one trial, thinned, and then its points as they arrive, for plots that live. It does
-        not end by itself: this service does not know whether a trial will report again.
+        """Sends series, downsampled, and then their points as they arrive, for live plots. The stream does not end by itself:
+        this service does not know whether a trial will report again.
         """
 
     @abc.abstractmethod
@@ -177,7 +192,7 @@ class MetricsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.metrics.v1.metrics_service_pb2.ListReportsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.metrics.v1.metrics_service_pb2.ListReportsResponse, collections.abc.Awaitable[resolute.api.metrics.v1.metrics_service_pb2.ListReportsResponse]]:
-        """Lists reports of a trial in order, whole rows."""
+        """Lists reports of a trial, whole rows."""
 
     @abc.abstractmethod
     def GetBestValidation(
@@ -185,7 +200,7 @@ class MetricsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.metrics.v1.metrics_service_pb2.GetBestValidationRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.metrics.v1.metrics_service_pb2.GetBestValidationResponse, collections.abc.Awaitable[resolute.api.metrics.v1.metrics_service_pb2.GetBestValidationResponse]]:
-        """Gives the best validation of a whole experiment, or of one trial."""
+        """Gets the best validation of an experiment, and of some of its trials."""
 
     @abc.abstractmethod
     def ListTrialValidations(
@@ -193,7 +208,7 @@ class MetricsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.metrics.v1.metrics_service_pb2.ListTrialValidationsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.metrics.v1.metrics_service_pb2.ListTrialValidationsResponse, collections.abc.Awaitable[resolute.api.metrics.v1.metrics_service_pb2.ListTrialValidationsResponse]]:
-        """Lists the best and the last validations of all trials by the order in which they changed, for services that keep a copy:
+        """Lists the best and the last validations of all trials in the order in which they changed, for services that keep a copy:
         ask again from the last revision seen until the latest revision is reached.
         """
 
@@ -203,6 +218,6 @@ class MetricsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.metrics.v1.metrics_service_pb2.DeleteExperimentMetricsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.metrics.v1.metrics_service_pb2.DeleteExperimentMetricsResponse, collections.abc.Awaitable[resolute.api.metrics.v1.metrics_service_pb2.DeleteExperimentMetricsResponse]]:
-        """Removes everything reported by an experiment; leaves a tombstone."""
+        """Removes everything that an experiment reported. What its trials still send is acknowledged and dropped."""
 
 def add_MetricsServiceServicer_to_server(servicer: MetricsServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...
