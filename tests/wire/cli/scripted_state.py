@@ -10,7 +10,7 @@ from typing import Any
 from resolute.api.checkpoints.v1 import checkpoint_pb2
 from resolute.api.experiments.v1 import experiment_pb2, experiments_service_pb2
 from resolute.api.logs.v1 import line_pb2
-from resolute.api.metrics.v1 import validation_pb2, report_pb2, summary_pb2
+from resolute.api.metrics.v1 import report_pb2, summary_pb2, validation_pb2
 from resolute.contracts.values import to_value
 
 TERMINAL = frozenset(

@@ -12,7 +12,7 @@ from wire.cli.conftest import CommandLine
 from wire.cli.scripted import ScriptedCluster
 
 from resolute.api.experiments.v1 import experiment_pb2
-from resolute.api.metrics.v1 import validation_pb2, summary_pb2
+from resolute.api.metrics.v1 import summary_pb2, validation_pb2
 
 
 def search(cluster: ScriptedCluster) -> list[experiment_pb2.Trial]:
@@ -22,9 +22,7 @@ def search(cluster: ScriptedCluster) -> list[experiment_pb2.Trial]:
     trials = [state.add_trial(experiment, hparams={"lr": 10.0**-n, "net": {"width": n}}) for n in range(4)]
     for trial, value in zip(trials, (0.5, 0.7, 0.9), strict=False):
         state.bests.append(
-            validation_pb2.BestValidation(
-                trial_id=trial.trial_id, metric="accuracy", value=value, steps=10
-            )
+            validation_pb2.BestValidation(trial_id=trial.trial_id, metric="accuracy", value=value, steps=10)
         )
     return trials
 

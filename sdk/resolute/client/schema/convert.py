@@ -21,7 +21,7 @@ from resolute.api.experiments.v1 import (
     trials_service_pb2,
 )
 from resolute.api.logs.v1 import line_pb2
-from resolute.api.metrics.v1 import validation_pb2, report_pb2, summary_pb2
+from resolute.api.metrics.v1 import report_pb2, summary_pb2, validation_pb2
 from resolute.client.schema import records
 from resolute.client.schema.states import CheckpointState, ExperimentState, LogLevel, RunOutcome, TrialState
 from resolute.contracts.values import from_value, to_mapping

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from resolute.api.metrics.v1 import report_pb2, summary_pb2, validation_pb2
 from resolute.api.metrics.v1 import metrics_service_pb2 as api
+from resolute.api.metrics.v1 import report_pb2, summary_pb2, validation_pb2
 from resolute.contracts.values import to_value
 from resolute_metrics.queries.growth import Change
 from resolute_metrics.queries.reports import StoredReport
