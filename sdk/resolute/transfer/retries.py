@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from resolute.contracts.backoff import Backoff, retry_during_outage
-from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.errors import FailedPreconditionError
 from resolute.transfer.transport import UrlRefusedError
 
@@ -22,9 +21,9 @@ _T = TypeVar("_T")
 _Link = TypeVar("_Link")
 
 
-def new_backoff(*, clock: Clock = SYSTEM_CLOCK) -> Backoff:
+def new_backoff() -> Backoff:
     """Makes the pauses between attempts at a transfer."""
-    return Backoff(first=_FIRST_PAUSE, longest=_LONGEST_PAUSE, clock=clock)
+    return Backoff(first=_FIRST_PAUSE, longest=_LONGEST_PAUSE)
 
 
 def retry_transfer(
@@ -32,7 +31,7 @@ def retry_transfer(
     *,
     outage_timeout: float,
     sleep: Callable[[float], None] = time.sleep,
-    clock: Clock = SYSTEM_CLOCK,
+    backoff: Backoff | None = None,
 ) -> _T:
     """Repeats work on one file while the store is away or busy; the log says so when that takes long.
 
@@ -40,7 +39,7 @@ def retry_transfer(
         work: What is done.
         outage_timeout: Seconds to go on trying from the first failure on.
         sleep: Waits some seconds.
-        clock: Measures the outage.
+        backoff: Gives the pauses, and measures the outage.
 
     Raises:
         UnavailableError: The outage lasted longer than the timeout.
@@ -51,7 +50,7 @@ def retry_transfer(
             _log.warning("a transfer waits for its store (%.0f s so far): %s", waited, failure)
 
     return retry_during_outage(
-        work, outage_timeout=outage_timeout, backoff=new_backoff(clock=clock), on_retry=log, sleep=sleep
+        work, outage_timeout=outage_timeout, backoff=backoff or new_backoff(), on_retry=log, sleep=sleep
     )
 
 

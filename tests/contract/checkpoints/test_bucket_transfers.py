@@ -14,12 +14,12 @@ import pytest
 from support.object_stores.direct_urls import DirectUrls
 from support.object_stores.servers import KINDS, ObjectServer, object_server
 
-from resolute.core.checkpoint.files import ranges
 from resolute.core.checkpoint.files.manifest import FileEntry, list_directory
 from resolute.core.checkpoint.stores.presigned import PresignedStore, UploadTarget
 from resolute.errors import DataLossError, FailedPreconditionError, UnavailableError
+from resolute.transfer import ranges
 from resolute.transfer.digests import new_hash, written
-from resolute.transfer.transport import Transport
+from resolute.transfer.transport import Sink, Transport
 from resolute.trial_errors import CheckpointNotFound
 from resolute_checkpoints.blobs.buckets.multipart import MULTIPART_BYTES
 
@@ -123,15 +123,15 @@ def test_many_large_files_take_no_more_memory_than_two(
     data = os.urandom(8 * part)
     source = fill(tmp_path / "source", {f"big{number}": data for number in range(files)})
     lock, waiting, most = threading.Lock(), 0, 0
-    get_range = Transport.get_range
+    get = Transport.get
 
-    def arrive(transport: Transport, url: str, *, start: int, size: int) -> bytearray:
+    def arrive(transport: Transport, url: str, take: Sink, *, start: int, size: int | None) -> int:
         nonlocal waiting, most
-        arrived = get_range(transport, url, start=start, size=size)
+        count = get(transport, url, take, start=start, size=size)
         with lock:
-            waiting += len(arrived)
+            waiting += count
             most = max(most, waiting)
-        return arrived
+        return count
 
     class Slow:
         def advance(self, count: int) -> None:
@@ -142,7 +142,7 @@ def test_many_large_files_take_no_more_memory_than_two(
 
     entries = PresignedStore(links, outage_timeout=0.5).write(checkpoint_id, source, list_directory(source))
     links.finish(checkpoint_id, entries)
-    monkeypatch.setattr(Transport, "get_range", arrive)
+    monkeypatch.setattr(Transport, "get", arrive)
     store = PresignedStore(links, outage_timeout=0.5, watch=lambda *_: Slow())
     store.read(checkpoint_id, tmp_path / "target", [each.path for each in entries], expected=entries)
     assert (tmp_path / "target" / "big7").read_bytes() == data

@@ -28,13 +28,14 @@ target = command[command.index("-o") + 1]
 
 class Watched:
     is_local = False
+    parallel = False
 
     def __init__(self, source):
         self.source, self.moved = source, 0
 
-    def read(self, path, offset, take):
+    def read(self, path, take, *, start=0, size=None):
         with open(journal, "a") as file:
-            file.write(f"{path} {offset}\\n")
+            file.write(f"{path} {start}\\n")
 
         def watched(piece):
             take(piece)
@@ -45,7 +46,7 @@ class Watched:
                     time.sleep(0.01)
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        self.source.read(path, offset, watched)
+        self.source.read(path, watched, start=start, size=size)
 
 @contextlib.contextmanager
 def open_source(*arguments, **options):

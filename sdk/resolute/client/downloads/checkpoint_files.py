@@ -1,4 +1,4 @@
-"""FileFetcher the files of a checkpoint: a directory of its own, complete once ``metadata.json`` is in it.
+"""Downloads the files of a checkpoint: a directory of its own, complete once ``metadata.json`` is in it.
 
 Files are fetched beside the places they go to, and moved there when they are whole and compared. A repeated
 download skips those that are there, so an interrupted one goes on where it stopped.
@@ -16,13 +16,14 @@ from pathlib import Path
 from resolute.client.downloads.paths import DownloadPaths
 from resolute.client.downloads.single_file import FileFetcher, is_intact
 from resolute.client.downloads.sources import DownloadMode, Source, open_source
-from resolute.client.downloads.workers import Cancellation, map_in_threads
 from resolute.client.remote.checkpoints import Checkpoints
 from resolute.client.schema.records import CheckpointRecord, FileRecord
 from resolute.client.schema.states import CheckpointState
 from resolute.errors import FailedPreconditionError
 from resolute.transfer.cache import FileCache
 from resolute.transfer.progress import NO_PROGRESS, Progress
+from resolute.transfer.receiver import FileReceiver
+from resolute.transfer.workers import Cancellation, map_in_threads
 
 METADATA_FILE = "metadata.json"
 """Written last: a directory that has it is complete."""
@@ -69,9 +70,12 @@ def download(
         raise FailedPreconditionError(
             f"checkpoint {checkpoint.uuid} is {checkpoint.state.value}; only committed ones can be downloaded"
         )
-    with open_source(checkpoint, registry, mode, sleep=stop.sleep) as source:
+    with (
+        open_source(checkpoint, registry, mode, sleep=stop.sleep) as source,
+        FileReceiver(source, progress=progress, stop=stop) as receiver,
+    ):
         cache = _cache_for(checkpoint, source)
-        fetching = FileFetcher(source, places, cache=cache, progress=progress, stop=stop)
+        fetching = FileFetcher(receiver, places, cache=cache, progress=progress, stop=stop)
         _make_directories(checkpoint, places)
         with cache.fetch_lock(checkpoint.uuid) if cache else contextlib.nullcontext():
             map_in_threads(

@@ -5,16 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from resolute.client.downloads.paths import DownloadPaths
-from resolute.client.downloads.sources import Source
-from resolute.client.downloads.workers import Cancellation
 from resolute.client.schema.records import FileRecord
 from resolute.errors import DataLossError
 from resolute.transfer.cache import FileCache
 from resolute.transfer.digests import hasher_for
 from resolute.transfer.disk import full_disk_errors
-from resolute.transfer.progress import Progress, count_attempt
-
-_PIECE = 1 << 18
+from resolute.transfer.progress import Progress
+from resolute.transfer.receiver import FileReceiver
+from resolute.transfer.transport import BLOCK_BYTES
+from resolute.transfer.workers import Cancellation
 
 
 def is_intact(file: FileRecord, path: Path, *, stop: Cancellation) -> bool:
@@ -25,7 +24,7 @@ def is_intact(file: FileRecord, path: Path, *, stop: Cancellation) -> bool:
     if summed is None:
         return True
     with path.open("rb") as content:
-        while piece := content.read(_PIECE):
+        while piece := content.read(BLOCK_BYTES):
             stop.check()
             summed.update(piece)
     return summed.hexdigest() == file.digest.partition(":")[2]
@@ -35,7 +34,7 @@ class FileFetcher:
     """Brings files from the nearest place that has them; used by several threads.
 
     Args:
-        source: Where the files come from.
+        receiver: Receives what is not on this machine.
         places: Where they go.
         cache: The machine's cache; None if it has none.
         progress: Counts bytes.
@@ -44,14 +43,14 @@ class FileFetcher:
 
     def __init__(
         self,
-        source: Source,
+        receiver: FileReceiver,
         places: DownloadPaths,
         *,
         cache: FileCache | None,
         progress: Progress,
         stop: Cancellation,
     ) -> None:
-        self._source = source
+        self._receiver = receiver
         self._places = places
         self._cache = cache
         self._progress = progress
@@ -90,36 +89,15 @@ class FileFetcher:
         return False
 
     def _receive(self, file: FileRecord, partial: Path) -> None:
-        """Receives what is still missing, and sums up all of it on the way."""
-        summed = hasher_for(file.digest)
-        size = 0
-        have = partial.stat().st_size if partial.exists() else 0
-        with count_attempt(self._progress) as count:
-
-            def sum_up(piece: bytes | memoryview) -> None:
-                nonlocal size
-                self._stop.check()
-                if summed is not None:
-                    summed.update(piece)
-                size += len(piece)
-                count(len(piece))
-
-            with partial.open("r+b" if have else "wb") as output:
-
-                def take(piece: bytes | memoryview) -> None:
-                    output.write(piece)
-                    sum_up(piece)
-
-                while size < have and (piece := output.read(_PIECE)):
-                    sum_up(piece)
-                if size < file.size:
-                    self._source.read(file.path, size, take)
-            if size != file.size or (
-                summed is not None and summed.hexdigest() != file.digest.partition(":")[2]
-            ):
-                partial.unlink()
-                raise DataLossError(
-                    f"{file.path} arrived with {size} of {file.size} bytes, or with other content than its "
-                    f"digest {file.digest or 'says'}; try again, and if it stays so the stored file is "
-                    "damaged"
-                )
+        """Receives what is still missing, and compares all of it with its digest."""
+        algorithm = file.digest.partition(":")[0]
+        received = self._receiver.receive(
+            file.path, partial, size=file.size, algorithm=algorithm, resume=True
+        )
+        if received.size != file.size or received.digest != file.digest:
+            partial.unlink()
+            raise DataLossError(
+                f"{file.path} arrived with {received.size} of {file.size} bytes, or with other content than "
+                f"its digest {file.digest or 'says'}; try again, and if it stays so the stored "
+                "file is damaged"
+            )

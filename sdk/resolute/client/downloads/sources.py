@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import threading
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
@@ -14,18 +14,13 @@ from urllib.parse import urlsplit
 
 from resolute.client.remote.checkpoints import Checkpoints
 from resolute.client.schema.records import CheckpointRecord, DirectoryStorage
-from resolute.errors import FailedPreconditionError, NotFoundError, UnavailableError
-from resolute.transfer.retries import retry_transfer, retry_with_new_url
-from resolute.transfer.transport import ObjectMissingError, Transport
+from resolute.errors import FailedPreconditionError, NotFoundError
+from resolute.transfer.sources import FileSource, PresignedUrls, url_source
+from resolute.transfer.transport import BLOCK_BYTES, Sink, Transport
 
-Sink = Callable[[bytes | memoryview], None]
-"""Gets bytes piece by piece, in order."""
 OUTAGE_TIMEOUT = 60.0
 """Seconds that a store which is away or busy is waited for."""
-_PIECE = 1 << 18
 _CONNECT_TIMEOUT = 3.0
-_URLS_AT_ONCE = 250
-"""Of the longest names there are, so many URLs fit a message."""
 
 
 class DownloadMode(Enum):
@@ -39,14 +34,12 @@ class DownloadMode(Enum):
     """From the store if it can be reached, else through the service."""
 
 
-class Source(Protocol):
+class Source(FileSource, Protocol):
     """Gives the bytes of a checkpoint's files, to several threads at once."""
 
-    is_local: bool
-    """Whether they lie on this machine, where keeping copies gains nothing."""
-
-    def read(self, path: str, offset: int, take: Sink) -> None:
-        """Hands over the bytes of one file from ``offset`` on."""
+    @property
+    def is_local(self) -> bool:
+        """Whether they lie on this machine, where keeping copies gains nothing."""
 
 
 @contextlib.contextmanager
@@ -95,9 +88,16 @@ def _direct(
             next(directory.iterdir(), None)
             return _DirectorySource(directory)
         return None
-    links = _PresignedUrls(checkpoint, registry)
-    first = links.first()
-    return _UrlSource(links, transport, sleep) if first and _reachable(first) else None
+
+    def sign(paths: Sequence[str]) -> dict[str, str]:
+        return {item.path: item.url for item in registry.presigned(checkpoint.uuid, paths)}
+
+    files = [file.path for file in checkpoint.files if not file.path.endswith("/")]
+    urls = PresignedUrls(f"checkpoint {checkpoint.uuid}", files, sign)
+    first = urls.first()
+    if not first or not _reachable(first):
+        return None
+    return _BucketSource(url_source(urls, transport, outage_timeout=OUTAGE_TIMEOUT, sleep=sleep))
 
 
 def _reachable(url: str) -> bool:
@@ -114,115 +114,44 @@ def _reachable(url: str) -> bool:
 
 class _ServiceSource:
     is_local = False
+    parallel = False
 
     def __init__(self, uuid: str, registry: Checkpoints) -> None:
         self._uuid = uuid
         self._registry = registry
 
-    def read(self, path: str, offset: int, take: Sink) -> None:
-        for piece in self._registry.read(self._uuid, path, offset=offset):
-            take(piece)
+    def read(self, path: str, take: Sink, *, start: int = 0, size: int | None = None) -> None:
+        left = sys.maxsize if size is None else size
+        for piece in self._registry.read(self._uuid, path, offset=start):
+            take(piece[:left])
+            left -= len(piece)
+            if left <= 0:
+                return
 
 
 class _DirectorySource:
     is_local = True
+    parallel = False
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def read(self, path: str, offset: int, take: Sink) -> None:
+    def read(self, path: str, take: Sink, *, start: int = 0, size: int | None = None) -> None:
         try:
             content = (self._directory / path).open("rb")
         except FileNotFoundError as error:
             raise NotFoundError(f"{self._directory / path} is gone from the store") from error
+        left = sys.maxsize if size is None else size
         with content:
-            content.seek(offset)
-            while piece := content.read(_PIECE):
+            content.seek(start)
+            while piece := content.read(min(BLOCK_BYTES, left)):
                 take(piece)
+                left -= len(piece)
 
 
-class _PresignedUrls:
-    """Presigned URLs, asked for when their turn comes: one that waits for long runs out."""
-
-    def __init__(self, checkpoint: CheckpointRecord, registry: Checkpoints) -> None:
-        self.uuid = checkpoint.uuid
-        self._registry = registry
-        self._paths = [file.path for file in checkpoint.files if not file.path.endswith("/")]
-        self._places = {path: place for place, path in enumerate(self._paths)}
-        self._urls: dict[str, str] = {}
-        self._lock = threading.Lock()
-
-    def first(self) -> str:
-        """Gives one of the URLs; empty if there are none."""
-        self._sign(self._paths[:_URLS_AT_ONCE])
-        return next(iter(self._urls.values()), "")
-
-    def of(self, path: str) -> str:
-        """Gives the URL of a file, and asks for those of the files after it on the way.
-
-        Raises:
-            NotFoundError: The service gives none.
-        """
-        with self._lock:
-            if path not in self._urls:
-                start = self._places[path]
-                self._sign(self._paths[start : start + _URLS_AT_ONCE])
-            return self._given(path)
-
-    def renewed(self, path: str) -> str:
-        """Gives a new URL of a file.
-
-        Raises:
-            NotFoundError: The service gives none.
-        """
-        with self._lock:
-            self._sign([path])
-            return self._given(path)
-
-    def _sign(self, paths: Sequence[str]) -> None:
-        if paths:
-            self._urls.update((item.path, item.url) for item in self._registry.presigned(self.uuid, paths))
-
-    def _given(self, path: str) -> str:
-        if path not in self._urls:
-            raise NotFoundError(f"the store gave no URL for {path} of checkpoint {self.uuid}")
-        return self._urls[path]
-
-
-class _UrlSource:
+class _BucketSource:
     is_local = False
+    parallel = True
 
-    def __init__(self, links: _PresignedUrls, transport: Transport, sleep: Callable[[float], None]) -> None:
-        self._links = links
-        self._transport = transport
-        self._sleep = sleep
-
-    def read(self, path: str, offset: int, take: Sink) -> None:
-        at = offset
-
-        def counted(piece: memoryview) -> None:
-            nonlocal at
-            take(piece)
-            at += len(piece)
-
-        def attempt() -> None:
-            retry_with_new_url(
-                lambda url: self._transport.get(url, counted, start=at),
-                self._links.of(path),
-                lambda: self._links.renewed(path),
-            )
-
-        try:
-            while True:
-                before = at
-                try:
-                    return retry_transfer(attempt, outage_timeout=OUTAGE_TIMEOUT, sleep=self._sleep)
-                except UnavailableError:
-                    # As long as bytes come now and then it is slow, not away.
-                    if at == before:
-                        raise
-        except ObjectMissingError as failure:
-            raise NotFoundError(
-                f"{path} of checkpoint {self._links.uuid} is gone from its bucket; take another checkpoint "
-                f"({failure})"
-            ) from failure
+    def __init__(self, source: FileSource) -> None:
+        self.read = source.read

@@ -64,7 +64,7 @@ def _checked(file: FileRecord, source: Source) -> CheckedFile:
             summed.update(piece)
 
     try:
-        source.read(file.path, 0, take)
+        source.read(file.path, take)
     except (NotFoundError, DataLossError) as failure:
         return CheckedFile(file.path, file.size, fault=f"cannot be read: {failure}")
     fault = ""

@@ -96,7 +96,7 @@ class AzureClient:
     def read(self, key: str, *, start: int = 0, size: int = 0) -> Iterator[bytes]:
         """Yields the bytes of a blob."""
         with self._errors(key):
-            wanted = (start, size) if size else (None, None)
+            wanted = (start if start or size else None, size or None)
             try:
                 found = self._container.download_blob(key, *wanted)
             except HttpResponseError as error:

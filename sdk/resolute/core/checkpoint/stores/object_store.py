@@ -6,32 +6,28 @@ import contextlib
 import io
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, TypeVar, cast
 
 from resolute.contracts.object_stores.client import ObjectStoreClient
 from resolute.core.checkpoint.files.hashing_file import HashingFile
-from resolute.core.checkpoint.files.manifest import FileEntry, algorithms_of, compare, make_directories
+from resolute.core.checkpoint.files.manifest import FileEntry, compare
 from resolute.core.checkpoint.files.progress_log import ProgressFactory, log_progress
-from resolute.core.checkpoint.files.ranges import (
-    MAX_PARALLEL_LARGE_FILES,
-    MAX_PARALLEL_RANGES,
-    in_ranges,
-    is_large,
-)
+from resolute.core.checkpoint.files.receiving import receive_files
 from resolute.core.checkpoint.files.record import RECORDS
 from resolute.core.checkpoint.stores.base import check_identifier
 from resolute.errors import InvalidArgumentError, NotFoundError
-from resolute.transfer.digests import PREFERRED, new_hash, written
-from resolute.transfer.disk import full_disk_errors
-from resolute.transfer.progress import Progress, count_attempt
+from resolute.transfer.progress import count_attempt
 from resolute.transfer.retries import retry_transfer
-from resolute.trial_errors import CheckpointNotFound
+from resolute.transfer.sources import ResumingSource
+from resolute.transfer.transport import Sink
+from resolute.transfer.workers import Cancellation, map_in_threads
 
-_THREADS = 8
+_LARGE_BYTES = 64 << 20
+_LARGE_FILES_AT_ONCE = 2
+"""Large files that are sent at the same time: parts of each wait in memory."""
 _OUTAGE_TIMEOUT = 120.0
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -44,7 +40,7 @@ class ObjectStore:
         objects: The objects of the bucket.
         prefix: Begins all names; without slashes around it.
         outage_timeout: Seconds to wait for a store that is away or busy.
-        sleep: Waits some seconds.
+        sleep: Waits some seconds; None waits until a transfer is not wanted any more.
         watch: Makes what counts the bytes of a transfer.
     """
 
@@ -57,7 +53,7 @@ class ObjectStore:
         *,
         prefix: str = "",
         outage_timeout: float = _OUTAGE_TIMEOUT,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], None] | None = None,
         watch: ProgressFactory = log_progress,
     ) -> None:
         self._objects = objects
@@ -65,7 +61,7 @@ class ObjectStore:
         self._outage_timeout = outage_timeout
         self._sleep = sleep
         self._watch = watch
-        self._large = threading.Semaphore(MAX_PARALLEL_LARGE_FILES)
+        self._large = threading.Semaphore(_LARGE_FILES_AT_ONCE)
 
     def in_place(self, checkpoint_id: str) -> Path | None:
         """None: files have to be copied."""
@@ -96,7 +92,7 @@ class ObjectStore:
                 self._objects.put(keys[path], cast("BinaryIO", body), size=sizes[path])
                 return FileEntry(path, sizes[path], body.digest())
 
-        sent = _in_parallel(partial(self._with_retries, send), sizes)
+        sent = map_in_threads(partial(self._with_retries, send), sizes, stop=Cancellation())
         entries = {entry.path: entry for entry in sent}
         return [entries.get(path) or FileEntry(path, 0, "") for path in wanted]
 
@@ -116,33 +112,18 @@ class ObjectStore:
             QuotaError: The disk of ``target`` is full.
             UnavailableError: The store was away for longer than the outage timeout.
         """
-        wanted = list(paths)
-        make_directories(target, wanted)
-        files = [path for path in wanted if not path.endswith("/")]
-        sizes = {entry.path: entry.size for entry in expected}
-        what = f"checkpoint {checkpoint_id} is downloaded from {self._objects.place}"
-        progress = self._watch(what, sum(sizes.get(path, 0) for path in files))
-        algorithms = algorithms_of(expected)
-        remedy = "free some space and repeat"
-        with (
-            full_disk_errors(f"copy checkpoint {checkpoint_id} to {target}", remedy=remedy),
-            ThreadPoolExecutor(MAX_PARALLEL_RANGES, thread_name_prefix="resolute-range") as ranges,
-        ):
+        stop = Cancellation()
 
-            def receive(path: str) -> FileEntry:
-                pieces = self._pieces(self._key(checkpoint_id, path), sizes.get(path, 0), ranges)
-                return _received(
-                    path, pieces, target, algorithm=algorithms.get(path, PREFERRED), progress=progress
-                )
+        def fetch(path: str, take: Sink, start: int, size: int | None) -> None:
+            for piece in self._objects.read(self._key(checkpoint_id, path), start=start, size=size or 0):
+                take(piece)
 
-            try:
-                found = _in_parallel(partial(self._with_retries, receive), files)
-            except NotFoundError as failure:
-                raise CheckpointNotFound(
-                    f"a file of checkpoint {checkpoint_id} is gone: {failure}; "
-                    "restore from another checkpoint"
-                ) from failure
-        compare(expected, found, name=f"checkpoint {checkpoint_id} in {self._objects.place}")
+        source = ResumingSource(fetch, outage_timeout=self._outage_timeout, sleep=self._sleep or stop.sleep)
+        name = f"checkpoint {checkpoint_id}"
+        found = receive_files(
+            source, target, paths, expected=expected, name=name, watch=self._watch, stop=stop
+        )
+        compare(expected, found, name=f"{name} in {self._objects.place}")
 
     def delete(self, checkpoint_id: str) -> None:
         """Removes every object of the checkpoint."""
@@ -170,27 +151,15 @@ class ObjectStore:
         """Forgets a checkpoint."""
         self._with_retries(lambda key: self._objects.delete([key]), self._record(checkpoint_id))
 
-    def _pieces(
-        self, key: str, size: int, ranges: ThreadPoolExecutor
-    ) -> Generator[bytes | memoryview, None, None]:
-        """Gives an object in order."""
-        if not is_large(size):
-            yield from self._objects.read(key)
-            return
-
-        def fetch(start: int, count: int) -> bytes:
-            return b"".join(self._objects.read(key, start=start, size=count))
-
-        with self._memory_slot(size):
-            yield from in_ranges(size, fetch, submit=ranges.submit)
-
     def _memory_slot(self, size: int) -> contextlib.AbstractContextManager[object]:
         """Waits until there is room in memory for the parts of a file."""
-        return self._large if is_large(size) else contextlib.nullcontext()
+        return self._large if size >= _LARGE_BYTES else contextlib.nullcontext()
 
     def _with_retries(self, work: Callable[[_T], _R], subject: _T) -> _R:
         """Repeats work for as long as the store is away or busy."""
-        return retry_transfer(partial(work, subject), outage_timeout=self._outage_timeout, sleep=self._sleep)
+        return retry_transfer(
+            partial(work, subject), outage_timeout=self._outage_timeout, sleep=self._sleep or time.sleep
+        )
 
     def _key(self, checkpoint_id: str, path: str) -> str:
         check_identifier(checkpoint_id)
@@ -208,37 +177,3 @@ class ObjectStore:
     def _record(self, checkpoint_id: str) -> str:
         check_identifier(checkpoint_id)
         return f"{self._prefix}{RECORDS}/{checkpoint_id}.json"
-
-
-def _received(
-    path: str,
-    pieces: Generator[bytes | memoryview, None, None],
-    target: Path,
-    *,
-    algorithm: str,
-    progress: Progress,
-) -> FileEntry:
-    summed, size = new_hash(algorithm), 0
-    with (
-        contextlib.closing(pieces),
-        count_attempt(progress) as count,
-        (target / path).open("wb") as output,
-    ):
-        for piece in pieces:
-            summed.update(piece)
-            output.write(piece)
-            size += len(piece)
-            count(len(piece))
-    return FileEntry(path, size, written(summed, algorithm))
-
-
-def _in_parallel(work: Callable[[str], FileEntry], paths: Iterable[str]) -> list[FileEntry]:
-    """Works on files by several threads; the first failure drops what has not begun."""
-    pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="resolute-checkpoint")
-    try:
-        futures = [pool.submit(work, path) for path in paths]
-        wait(futures, return_when=FIRST_EXCEPTION)
-        failed = next((future for future in futures if future.done() and future.exception()), None)
-        return [failed.result()] if failed else [future.result() for future in futures]
-    finally:
-        pool.shutdown(cancel_futures=True)

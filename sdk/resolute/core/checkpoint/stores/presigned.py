@@ -1,8 +1,7 @@
-"""Checkpoints in a bucket: files go and come by presigned URLs, several at once, summed up on the way."""
+"""Checkpoints in a bucket: several files at once by presigned URLs, hashed on the way."""
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,24 +12,19 @@ from pathlib import Path
 from typing import Protocol, TypeVar, final
 
 from resolute.core.checkpoint.files.hashing_file import HashingFile
-from resolute.core.checkpoint.files.manifest import FileEntry, algorithms_of, compare, make_directories
+from resolute.core.checkpoint.files.manifest import FileEntry, compare
 from resolute.core.checkpoint.files.progress_log import ProgressFactory, log_progress
-from resolute.core.checkpoint.files.ranges import (
-    MAX_PARALLEL_LARGE_FILES,
-    MAX_PARALLEL_RANGES,
-    in_ranges,
-    is_large,
-)
+from resolute.core.checkpoint.files.receiving import receive_files
 from resolute.core.checkpoint.files.reuse import Reuse
 from resolute.errors import UnavailableError
-from resolute.transfer.digests import PREFERRED, new_hash, written
-from resolute.transfer.disk import full_disk_errors
 from resolute.transfer.progress import Progress, count_attempt
 from resolute.transfer.retries import new_backoff, retry_transfer, retry_with_new_url
+from resolute.transfer.sources import PresignedUrls, url_source
 from resolute.transfer.transport import DEFAULT_TIMEOUT, ObjectMissingError, Transport, UrlRefusedError
-from resolute.trial_errors import CheckpointNotFound
+from resolute.transfer.workers import Cancellation
 
 _THREADS = 8
+_PARTS_AT_ONCE = 4
 _BATCH_FILES = 250
 _BATCH_BYTES = 1 << 30
 _PART_RETRIES = 4
@@ -75,7 +69,7 @@ class PresignedStore:
         signer: Gives URLs.
         outage_timeout: Seconds to wait for a store that is away or busy.
         reuse: Finds files of earlier checkpoints; None sends everything.
-        sleep: Waits some seconds.
+        sleep: Waits some seconds; None waits until a transfer is not wanted any more.
         watch: Makes what counts the bytes of a transfer.
         timeout: Seconds after which a store that sends and takes nothing is away.
     """
@@ -86,7 +80,7 @@ class PresignedStore:
         *,
         outage_timeout: float,
         reuse: Reuse | None = None,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], None] | None = None,
         watch: ProgressFactory = log_progress,
         timeout: float = DEFAULT_TIMEOUT,
     ) -> None:
@@ -147,30 +141,18 @@ class PresignedStore:
             QuotaError: The disk of ``target`` is full.
             UnavailableError: The store was away for longer than the outage timeout.
         """
-        wanted = list(paths)
-        make_directories(target, wanted)
+        name, wanted = f"checkpoint {checkpoint_id}", list(paths)
         files = [path for path in wanted if not path.endswith("/")]
-        sizes = {entry.path: entry.size for entry in expected}
-        total = sum(sizes.get(path, 0) for path in files)
-        with Transport(timeout=self._timeout) as transport, _Pool() as pool:
-            receiving = _FileDownloader(
-                checkpoint_id,
-                target,
-                signer=self._signer,
-                transport=transport,
-                pool=pool,
-                sizes=sizes,
-                algorithms=algorithms_of(expected),
-                progress=self._watch(f"checkpoint {checkpoint_id} is downloaded", total),
+        with Transport(timeout=self._timeout) as transport:
+            stop = Cancellation()
+            urls = PresignedUrls(name, files, lambda some: self._signer.downloads(checkpoint_id, some))
+            source = url_source(
+                urls, transport, outage_timeout=self._outage_timeout, sleep=self._sleep or stop.sleep
             )
-            for start in range(0, len(files), _BATCH_FILES):
-                batch = files[start : start + _BATCH_FILES]
-                for path, url in self._signer.downloads(checkpoint_id, batch).items():
-                    pool.add(self._with_retries, receiving.file, path, url)
-            remedy = "free some space and repeat"
-            with full_disk_errors(f"copy checkpoint {checkpoint_id} to {target}", remedy=remedy):
-                found = pool.results()
-        compare(expected, found, name=f"checkpoint {checkpoint_id} in its bucket")
+            found = receive_files(
+                source, target, wanted, expected=expected, name=name, watch=self._watch, stop=stop
+            )
+        compare(expected, found, name=f"{name} in its bucket")
 
     def delete(self, checkpoint_id: str) -> None:
         """Removes the checkpoint through the service."""
@@ -178,7 +160,7 @@ class PresignedStore:
 
     def _with_retries(self, work: Callable[..., FileEntry], *arguments: object) -> FileEntry:
         return retry_transfer(
-            partial(work, *arguments), outage_timeout=self._outage_timeout, sleep=self._sleep
+            partial(work, *arguments), outage_timeout=self._outage_timeout, sleep=self._sleep or time.sleep
         )
 
 
@@ -188,10 +170,9 @@ class _Pool:
 
     def __init__(self) -> None:
         self._files = ThreadPoolExecutor(_THREADS, thread_name_prefix="resolute-checkpoint")
-        self._parts = ThreadPoolExecutor(MAX_PARALLEL_RANGES, thread_name_prefix="resolute-part")
+        self._parts = ThreadPoolExecutor(_PARTS_AT_ONCE, thread_name_prefix="resolute-part")
         # A part waits in memory from when it is read until it is sent.
-        self._memory_slots = threading.Semaphore(MAX_PARALLEL_RANGES + 1)
-        self.large = threading.Semaphore(MAX_PARALLEL_LARGE_FILES)
+        self._memory_slots = threading.Semaphore(_PARTS_AT_ONCE + 1)
         self._futures: list[Future[FileEntry]] = []
 
     def __enter__(self) -> _Pool:
@@ -279,60 +260,6 @@ def _put_part(transport: Transport, url: str, data: bytes, headers: Mapping[str,
             time.sleep(backoff.failed())
 
     return put
-
-
-@dataclass(frozen=True, slots=True)
-class _FileDownloader:
-    """Receives the files of one checkpoint."""
-
-    checkpoint_id: str
-    target: Path
-    signer: UrlSigner
-    transport: Transport
-    pool: _Pool
-    sizes: Mapping[str, int]
-    algorithms: Mapping[str, str]
-    progress: Progress
-
-    def file(self, path: str, url: str) -> FileEntry:
-        algorithm = self.algorithms.get(path, PREFERRED)
-
-        def receive(current: str) -> FileEntry:
-            summed = new_hash(algorithm)
-            with count_attempt(self.progress) as count, (self.target / path).open("wb") as output:
-
-                def take(piece: memoryview) -> None:
-                    summed.update(piece)
-                    output.write(piece)
-                    count(len(piece))
-
-                if is_large(self.sizes.get(path, 0)):
-                    size = self._in_ranges(path, current, take)
-                else:
-                    size = self.transport.get(current, take)
-            return FileEntry(path, size, written(summed, algorithm))
-
-        try:
-            return retry_with_new_url(
-                receive, url, lambda: self.signer.downloads(self.checkpoint_id, [path])[path]
-            )
-        except ObjectMissingError as failure:
-            raise CheckpointNotFound(
-                f"{path} of checkpoint {self.checkpoint_id} is gone from its bucket; "
-                f"restore from another checkpoint ({failure})"
-            ) from failure
-
-    def _in_ranges(self, path: str, url: str, take: Callable[[memoryview], None]) -> int:
-        def fetch(start: int, size: int) -> bytearray:
-            return self.transport.get_range(url, start=start, size=size)
-
-        received = 0
-        blocks = in_ranges(self.sizes[path], fetch, submit=self.pool.part)
-        with self.pool.large, contextlib.closing(blocks):
-            for block in blocks:
-                take(block)
-                received += len(block)
-        return received
 
 
 def _batches(sizes: Mapping[str, int]) -> Iterator[dict[str, int]]:

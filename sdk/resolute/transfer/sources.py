@@ -1,0 +1,172 @@
+"""Where the bytes of files come from."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, final
+
+from resolute.errors import NotFoundError
+from resolute.transfer.retries import new_backoff, retry_transfer, retry_with_new_url
+from resolute.transfer.transport import ObjectMissingError, Sink, Transport
+
+_URLS_AT_ONCE = 250
+"""Of the longest names there are, so many URLs fit a message."""
+
+
+class FileSource(Protocol):
+    """Gives the bytes of files, to several threads at once."""
+
+    @property
+    def parallel(self) -> bool:
+        """Whether several ranges of one file arrive faster than one stream."""
+
+    def read(self, path: str, take: Sink, *, start: int = 0, size: int | None = None) -> None:
+        """Hands over the bytes of one file.
+
+        Args:
+            path: The file.
+            take: Gets the bytes.
+            start: The first byte.
+            size: How many bytes at most; None for all that follow.
+
+        Raises:
+            NotFoundError: There is no such file.
+            UnavailableError: The store was away for too long.
+        """
+
+
+@final
+class ResumingSource:
+    """A store that is read on where it broke off, and waited for while it is away.
+
+    Args:
+        fetch: Makes one attempt to read; has the form of ``FileSource.read``.
+        outage_timeout: Seconds without a byte after which the store is given up.
+        sleep: Waits some seconds.
+    """
+
+    parallel = True
+
+    def __init__(
+        self,
+        fetch: Callable[[str, Sink, int, int | None], object],
+        *,
+        outage_timeout: float,
+        sleep: Callable[[float], None],
+    ) -> None:
+        self._fetch = fetch
+        self._outage_timeout = outage_timeout
+        self._sleep = sleep
+
+    def read(self, path: str, take: Sink, *, start: int = 0, size: int | None = None) -> None:
+        """Hands over the bytes of one file, as ``FileSource`` says."""
+        at, end = start, None if size is None else start + size
+        backoff = new_backoff()
+
+        def counted(piece: bytes | memoryview) -> None:
+            nonlocal at
+            take(piece)
+            at += len(piece)
+            # As long as bytes arrive now and then the store is slow, not away.
+            backoff.succeeded()
+
+        def attempt() -> None:
+            if end is None or at < end:
+                self._fetch(path, counted, at, None if end is None else end - at)
+
+        retry_transfer(
+            attempt,
+            outage_timeout=self._outage_timeout,
+            backoff=backoff,
+            sleep=self._sleep,
+        )
+
+
+@final
+class PresignedUrls:
+    """Presigned URLs for reading, asked for when their turn comes: one that waits for long expires.
+
+    Args:
+        name: Names what the files belong to, in messages.
+        paths: The files, in the order in which they are read.
+        sign: Gives URLs by path.
+    """
+
+    def __init__(
+        self, name: str, paths: Sequence[str], sign: Callable[[Sequence[str]], Mapping[str, str]]
+    ) -> None:
+        self.name = name
+        self._paths = paths
+        self._sign = sign
+        self._places = {path: place for place, path in enumerate(paths)}
+        self._urls: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    def first(self) -> str:
+        """Gives one of the URLs; empty if there are none."""
+        with self._lock:
+            self._ask_from(0)
+            return next(iter(self._urls.values()), "")
+
+    def of(self, path: str) -> str:
+        """Gives the URL of a file; those of the next files are asked for with it.
+
+        Raises:
+            NotFoundError: The service gives none.
+        """
+        with self._lock:
+            if path not in self._urls:
+                self._ask_from(self._places[path])
+            return self._given(path)
+
+    def renewed(self, path: str) -> str:
+        """Gives a new URL of a file.
+
+        Raises:
+            NotFoundError: The service gives none.
+        """
+        with self._lock:
+            self._urls.update(self._sign([path]))
+            return self._given(path)
+
+    def _ask_from(self, place: int) -> None:
+        paths = self._paths[place : place + _URLS_AT_ONCE]
+        if paths:
+            self._urls.update(self._sign(paths))
+
+    def _given(self, path: str) -> str:
+        if path not in self._urls:
+            raise NotFoundError(f"the store gave no URL for {path} of {self.name}")
+        return self._urls[path]
+
+
+def url_source(
+    urls: PresignedUrls,
+    transport: Transport,
+    *,
+    outage_timeout: float,
+    sleep: Callable[[float], None],
+) -> ResumingSource:
+    """Reads files by presigned URLs.
+
+    Args:
+        urls: The URLs.
+        transport: Connections.
+        outage_timeout: Seconds without a byte after which the store is given up.
+        sleep: Waits some seconds.
+    """
+
+    def fetch(path: str, take: Sink, start: int, size: int | None) -> None:
+        try:
+            retry_with_new_url(
+                lambda url: transport.get(url, take, start=start, size=size),
+                urls.of(path),
+                lambda: urls.renewed(path),
+            )
+        except ObjectMissingError as failure:
+            raise NotFoundError(
+                f"{path} of {urls.name} is gone from its bucket; take another checkpoint ({failure})"
+            ) from failure
+
+    return ResumingSource(fetch, outage_timeout=outage_timeout, sleep=sleep)
