@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -11,14 +11,20 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from support.clocks import ManualClock
+from support.waiting import wait_until_async
 
+from resolute.errors import UnavailableError
 from resolute_experiments.blueprint import BLUEPRINT
 from resolute_experiments.notifier import Notifier
 from resolute_experiments.resources.fleet import Fleet
 from resolute_experiments.resources.leases import Leases
 from resolute_experiments.resources.local.manager import LocalResourceManager
+from resolute_experiments.resources.protocol import AllocationSpec, ContainerReport, ContainerState
+from resolute_experiments.scheduling.scheduler import Scheduler
+from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.states import RunOutcome
 from resolute_experiments.store import experiments, runs, schema, trials
+from resolute_serving.context import TrialRun
 from resolute_serving.database.engine import Database
 from resolute_serving.server.bootstrap import upgrade
 
@@ -92,8 +98,55 @@ class TwoNodes(LocalResourceManager):
         await super().kill(allocation_id)
 
 
+class RecordingManager(LocalResourceManager):
+    """Two slots; records what it is told to launch instead of starting processes."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, slots=2)
+        self.launched: list[str] = []
+
+    async def launch(self, spec: AllocationSpec) -> None:
+        """Records an allocation."""
+        self.launched.append(spec.allocation_id)
+
+
+class FailingWatch(RecordingManager):
+    """The first watches over its containers fail."""
+
+    def __init__(self, folder: Path, *, failures: int) -> None:
+        super().__init__(folder)
+        self.failures = failures
+        self.taken = False
+
+    async def watch(self) -> AsyncIterator[ContainerReport]:
+        """Fails, and reports the loss of a container at last."""
+        if self.failures:
+            self.failures -= 1
+            raise OSError("the watch broke")
+        yield ContainerReport(allocation_id="t.1", container_rank=0, state=ContainerState.LOST)
+        self.taken = True
+        async for report in super().watch():
+            yield report
+
+
+class Tokens:
+    """Issues tokens of runs, except while it is told to fail."""
+
+    def __init__(self) -> None:
+        self.failures = 0
+
+    def issue(self, run: TrialRun) -> str:
+        """Issues the token of a run, or raises."""
+        if self.failures:
+            self.failures -= 1
+            raise UnavailableError("away for a moment")
+        return "token"
+
+
 @asynccontextmanager
-async def served(manager: LocalResourceManager, tmp_path: Path, clock: ManualClock) -> AsyncIterator[Fleet]:
+async def served(
+    manager: LocalResourceManager, tmp_path: Path, clock: ManualClock, tokens: Tokens | None = None
+) -> AsyncIterator[Fleet]:
     """The machines of a service that has one trial."""
     url = f"sqlite:///{tmp_path}/experiments.sqlite"
     upgrade(BLUEPRINT, url)
@@ -107,7 +160,7 @@ async def served(manager: LocalResourceManager, tmp_path: Path, clock: ManualClo
             notifier=Notifier(),
             clock=clock,
             leases=Leases(clock, ttl=30.0),
-            issue_token=lambda _: "token",
+            issue_token=(tokens or Tokens()).issue,
             address="127.0.0.1:1",
             preemption_timeout=60.0,
         )
@@ -124,11 +177,6 @@ async def fleet(tmp_path: Path, *, settled: str) -> AsyncIterator[Fleet]:
     async with served(manager, tmp_path, ManualClock()) as machines:
         await machines._database.write(lambda c: c.execute(sa.insert(schema.runs).values(**run)))
         yield machines
-
-
-async def wait_until_async(condition: Callable[[], bool]) -> None:
-    while not condition():  # noqa: ASYNC110  # nothing tells of what the file system shows
-        await asyncio.sleep(0.01)
 
 
 def test_a_run_that_was_settled_but_not_released_leaves_nothing_after_the_next_start(tmp_path: Path) -> None:
@@ -188,3 +236,79 @@ def test_the_containers_that_a_failed_one_leaves_behind_are_ended_after_a_minute
             assert manager.killed == ["t.1"]
 
     asyncio.run(asyncio.wait_for(body(), 20))
+
+
+def test_runs_that_were_placed_but_not_launched_are_launched_by_the_next_pass(tmp_path: Path) -> None:
+    async def body() -> None:
+        clock, manager, tokens = ManualClock(), RecordingManager(tmp_path / "runs"), Tokens()
+        async with served(manager, tmp_path, clock, tokens) as machines:
+            database, notifier = machines._database, machines._notifier
+            for name in ("a", "b"):
+                values = {
+                    **TRIAL,
+                    "id": name,
+                    "request_id": name,
+                    "state": "QUEUED",
+                    "run": 0,
+                    "closed": False,
+                }
+                await database.write(lambda c, values=values: trials.insert(c, values))  # type: ignore[misc]
+            scheduler = Scheduler(
+                database,
+                fleet=machines,
+                notifier=notifier,
+                clock=clock,
+                wait_reasons=WaitReasons(),
+                preemption_timeout=60.0,
+            )
+            tokens.failures = 1
+            with pytest.raises(UnavailableError, match="for a moment"):
+                await scheduler.schedule()
+            assert len(await database.read(runs.unfinalized)) == 2
+            assert len(manager.launched) == 1, "the failure of one run does not concern the other"
+
+            # The next look at the machines, or the next pass, launches it, and nothing is launched twice.
+            await machines.launch_pending()
+            await machines.launch_pending()
+            assert sorted(manager.launched) == ["a.1", "b.1"]
+
+    asyncio.run(asyncio.wait_for(body(), 20))
+
+
+def launched_after_wakeup(machines: Fleet, manager: RecordingManager) -> bool:
+    machines._notifier.notify("fleet")
+    return bool(manager.launched)
+
+
+def test_the_fleet_launches_what_is_pending_by_itself(tmp_path: Path) -> None:
+    async def body() -> None:
+        manager, tokens = RecordingManager(tmp_path / "runs"), Tokens()
+        async with served(manager, tmp_path, ManualClock(), tokens) as machines:
+            run = {**RUN, "run": 1, "allocation_id": "t.1", "outcome": "UNSPECIFIED"}
+            await machines._database.write(lambda c: runs.insert(c, run, placements=[[0]]))
+            tokens.failures = 1
+            running = asyncio.create_task(machines.run())
+            await wait_until_async(lambda: launched_after_wakeup(machines, manager), what="the launch")
+            machines._notifier.close()
+            await running
+            assert manager.launched == ["t.1"]
+
+    asyncio.run(asyncio.wait_for(body(), 20))
+
+
+def test_a_watch_that_fails_is_begun_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    async def body() -> None:
+        manager = FailingWatch(tmp_path / "runs", failures=2)
+        async with served(manager, tmp_path, ManualClock()) as machines:
+            run = {**RUN, "run": 1, "allocation_id": "t.1", "outcome": "UNSPECIFIED"}
+            await machines._database.write(lambda c: runs.insert(c, run, placements=[[0]]))
+            state = sa.update(schema.trials).values(state="RUNNING")
+            await machines._database.write(lambda c: c.execute(state))
+            running = asyncio.create_task(machines.run())
+            await wait_until_async(lambda: manager.taken, what="the report to be taken")
+            machines._notifier.close()
+            await running
+            assert (await machines._database.read(lambda c: runs.container(c, "t.1", 0))).lost
+
+    asyncio.run(asyncio.wait_for(body(), 20))
+    assert capsys.readouterr().out.count("the watch over the containers failed") == 1

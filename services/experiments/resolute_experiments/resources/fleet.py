@@ -78,6 +78,9 @@ class Fleet:
         self._address = address
         self._preemption_timeout = preemption_timeout
         self._broken_since: dict[str, float] = {}
+        self._launching = asyncio.Lock()
+        self._launched: set[str] = set()
+        """Allocations that this process has launched, or found launched. Only runs that have not ended."""
         self.slots: Sequence[Slot] = manager.capacity()
         """Every slot."""
 
@@ -105,8 +108,41 @@ class Fleet:
         """The node of a container that has these slots; the first for one that has none."""
         return next((slot.node for slot in self.slots if slot.id in slot_ids), 0)
 
-    async def launch(self, run: runs.Run) -> None:
-        """Starts a run that was given slots; one that cannot be started ends as a failure that says why."""
+    async def launch_pending(self) -> None:
+        """Starts every run that was given slots and does not run yet.
+
+        A run that cannot be started ends as a failure that says why. If something else fails, such as the
+        database, the other runs are started all the same, and the next call tries again.
+
+        Raises:
+            Exception: What failed first.
+        """
+        failures: list[Exception] = []
+        async with self._launching:
+            live = await self._database.read(runs.unfinalized)
+            self._launched.intersection_update(run.allocation_id for run in live)
+            for run in live:
+                if run.allocation_id in self._launched:
+                    continue
+                try:
+                    await self._launch_unless_running(run)
+                except Exception as failure:  # noqa: BLE001 - one run must not keep the others from starting
+                    failures.append(failure)
+                else:
+                    self._launched.add(run.allocation_id)
+                    self._notifier.notify(run.experiment_id)
+        if failures:
+            raise failures[0]
+
+    async def _launch_unless_running(self, run: runs.Run) -> None:
+        reports = await self._manager.inspect(run.allocation_id)
+        if not reports or all(report.state is ContainerState.UNKNOWN for report in reports):
+            await self._launch(run)
+            return
+        for report in reports:
+            await self._note(report)
+
+    async def _launch(self, run: runs.Run) -> None:
         containers = await self._database.read(lambda c: runs.containers_of(c, run.allocation_id))
         spec = AllocationSpec(
             allocation_id=run.allocation_id,
@@ -143,9 +179,8 @@ class Fleet:
         self._notifier.notify(run.experiment_id)
 
     async def recover(self) -> None:
-        """Finds out, after a start of this service, what became of every run that was under way."""
-        for run in await self._database.read(runs.unfinalized):
-            await self._recover_one(run)
+        """Finds out, after a start of this service, what became of every run that had not ended."""
+        await self.launch_pending()
         for allocation_id in await self._manager.leftovers():
             await self._release_leftover(allocation_id)
 
@@ -159,14 +194,6 @@ class Fleet:
         if run.ended:
             await self.release(run)
 
-    async def _recover_one(self, run: runs.Run) -> None:
-        reports = await self._manager.inspect(run.allocation_id)
-        if not reports or all(report.state is ContainerState.UNKNOWN for report in reports):
-            await self.launch(run)
-            return
-        for report in reports:
-            await self._note(report)
-
     async def run(self) -> None:
         """Watches the machines until the service stops."""
         watcher = asyncio.create_task(self._watch(), name="fleet-watch")
@@ -176,6 +203,7 @@ class Fleet:
                 while not self._notifier.closed:
                     try:
                         await self._enforce()
+                        await self.launch_pending()
                         backoff.succeeded()
                     except Exception as failure:  # noqa: BLE001 - a defect must not end the watch over the machines for good
                         backoff.failed(failure)
@@ -187,11 +215,21 @@ class Fleet:
             await asyncio.gather(watcher, return_exceptions=True)
 
     async def _watch(self) -> None:
-        async for report in self._manager.watch():
+        backoff = LoggedBackoff(_log, "the watch over the containers failed")
+        while not self._notifier.closed:
             try:
-                await self._note(report)
-            except Exception:  # noqa: BLE001 - a defect must not end the watch over the machines for good
-                _log.exception("the end of a container could not be noted", container=report)
+                async for report in self._manager.watch():
+                    backoff.succeeded()
+                    await self._note_logged(report)
+                return
+            except Exception as failure:  # noqa: BLE001 - a defect must not end the watch over the machines for good
+                await asyncio.sleep(backoff.failed(failure))
+
+    async def _note_logged(self, report: ContainerReport) -> None:
+        try:
+            await self._note(report)
+        except Exception:  # noqa: BLE001 - the others must be noted; this one is inspected when its lease expires
+            _log.exception("the end of a container could not be noted", container=report)
 
     async def _note(self, report: ContainerReport) -> None:
         """Writes down a container that ended, unless it reported that itself."""

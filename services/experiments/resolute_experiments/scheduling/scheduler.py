@@ -99,11 +99,9 @@ class Scheduler:
                 started, given_up = await self._database.write(self._assign)
                 self._notifier.notify(SIGNAL_CHANGES, *given_up)
             self.last_pass_seconds = self._clock.monotonic() - began
-            for run in started:
-                await self._fleet.launch(run)
-                self._notifier.notify(run.experiment_id)
             if not started:
                 break
+            await self._fleet.launch_pending()
 
     def _plan(self, connection: Connection) -> Plan:
         running = runs.unfinalized(connection)
