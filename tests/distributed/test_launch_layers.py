@@ -15,7 +15,8 @@ from support.clusters.distributed import (
     Submit,
     environment_of,
 )
-from support.clusters.embedded import EmbeddedCluster, embedded, eventually
+from support.clusters.embedded import EmbeddedCluster, embedded
+from support.waiting import wait_until
 
 from resolute.client import ExperimentState
 
@@ -145,7 +146,7 @@ def test_what_ranks_left_outside_of_their_run_goes_with_it_though_all_of_it_was_
     assert len(left) == (1 if "RESOLUTE_LOCAL_NODES" in cluster.environment else 3)
     trial.experiment.kill()
     trial.wait_for(ExperimentState.CANCELED)
-    eventually(lambda: not any(path.exists() for path in left), what=f"the end of {left}")
+    wait_until(lambda: not any(path.exists() for path in left), what=f"the end of {left}")
 
 
 def buffers(port: str) -> list[Path]:

@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.clusters.embedded import EmbeddedCluster, embedded, eventually
+from support.clusters.embedded import EmbeddedCluster, embedded
+from support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 CONFIG = """
@@ -195,7 +196,7 @@ def test_a_quota_lets_trials_wait_and_says_why(cluster: EmbeddedCluster, project
         for _ in range(2)
     ]
     why = "the experiments of workspace narrow hold 1 of at most 1 slots (its quota)"
-    eventually(lambda: why in cluster.det("e", "describe", numbers[1]).stdout, what="the reason")
+    wait_until(lambda: why in cluster.det("e", "describe", numbers[1]).stdout, what="the reason")
     assert cluster.json("workspace", "describe", "narrow")["workspace"]["used"]["slots"] == 1
     cluster.det("e", "kill", ",".join(numbers))
 

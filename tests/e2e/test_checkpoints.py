@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from support.clusters.embedded import EmbeddedCluster, embedded, eventually
+from support.clusters.embedded import EmbeddedCluster, embedded
 from support.object_stores.servers import KINDS, ObjectServer, object_server
+from support.waiting import wait_until
 
 SCRIPT = """
 import os
@@ -59,7 +60,7 @@ def test_a_bucket_keeps_the_best_and_the_latest_and_trials_hold_no_secret(kind: 
                 assert f"checkpoint_storage.{name} has no effect" in said
             checkpoints = kept(cluster, 1)
             assert sorted(checkpoints) == [2, 5]
-            eventually(lambda: len(stored(server, bucket)) == 2, what="the others' objects to go")
+            wait_until(lambda: len(stored(server, bucket)) == 2, what="the others' objects to go")
             assert stored(server, bucket) == set(checkpoints.values())
             cluster.det("checkpoint", "verify", f"{checkpoints[2]},{checkpoints[5]}")
             collect = ("checkpoint", "gc", "1", "--save-trial-best", "1", "--save-trial-latest", "0")
@@ -106,7 +107,7 @@ def test_a_directory_keeps_what_the_config_says(
     checkpoints = kept(cluster, number)
     assert sorted(checkpoints) == steps
     kept_ids = set(checkpoints.values())
-    eventually(
+    wait_until(
         lambda: {path.parent.name for path in (tmp_path / "kept").glob("*/step")} == kept_ids,
         what="the others' directories to go",
     )

@@ -13,7 +13,8 @@ from typing import Any
 
 import grpc
 import pytest
-from support.clusters.embedded import EmbeddedCluster, eventually
+from support.clusters.embedded import EmbeddedCluster
+from support.waiting import wait_until
 
 from resolute.api.experiments.v1 import continuation_service_pb2 as pb
 from resolute.api.experiments.v1 import continuation_service_pb2_grpc, experiments_service_pb2
@@ -229,7 +230,7 @@ def test_a_paused_and_a_cancelled_search_go_on_where_they_were(
     more = ("--config", "searcher.max_trials=9", "--yes")
     assert "under way" in cluster.det("e", "continue", asha, *more, check=False).stderr
     cluster.det("e", "continue", asha, "--yes")
-    eventually(lambda: any(len(steps(cluster, t["id"])) > 1 for t in trials(cluster, asha)), what="steps")
+    wait_until(lambda: any(len(steps(cluster, t["id"])) > 1 for t in trials(cluster, asha)), what="steps")
     cluster.det("e", "cancel", asha)
     assert wait(cluster, asha) == "CANCELED"
     shown(cluster, "resolute experiment continue 7", experiment=asha)

@@ -17,7 +17,8 @@ from typing import IO, Any
 
 import pytest
 from support.clocks import ManualClock
-from support.clusters.embedded import EmbeddedCluster, embedded, eventually
+from support.clusters.embedded import EmbeddedCluster, embedded
+from support.waiting import wait_until
 
 from resolute.client import TrialState
 from resolute.client.connection.session import Session
@@ -148,7 +149,7 @@ def described(cluster: EmbeddedCluster, trial: int) -> dict[str, Any]:
 
 def ended(cluster: EmbeddedCluster, trial: int, state: str) -> dict[str, Any]:
     return (
-        eventually(
+        wait_until(
             lambda: (found := described(cluster, trial))["trial"]["state"] == state and found, what=state
         )
         or {}
@@ -165,7 +166,7 @@ def test_a_script_is_live_on_the_cluster_and_goes_on_where_it_stopped(
 ) -> None:
     with running(cluster, script, "resumed") as (process, said, trial):
         assert said == ["begins at 0", "waits"]
-        live = eventually(
+        live = wait_until(
             lambda: (found := described(cluster, trial)) and counts(found).get("loss") == 100 and found,
             what="the reports",
         )

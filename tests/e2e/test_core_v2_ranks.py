@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.clusters.embedded import EmbeddedCluster, embedded, eventually
+from support.clusters.embedded import EmbeddedCluster, embedded
 from support.ports import free_port
+from support.waiting import wait_until
 
 SCRIPT = """
 import sys
@@ -102,7 +103,7 @@ def test_the_ranks_of_a_script_are_one_trial_that_goes_on_where_it_stopped(
         found[:] = [cluster.json("trial", "describe", "1")[0]["trial"]]
         return bool(found[0]["state"] == "ERROR")
 
-    eventually(failed, what="the end of the trial")
+    wait_until(failed, what="the end of the trial")
     assert [run["outcome"] for run in found[0]["runs"]][:2] == ["COMPLETED", "COMPLETED"]
     assert any("rank 1 is out of memory" in line for line in lines_of(cluster, 1))
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.clusters.embedded import EmbeddedCluster, embedded, eventually
+from support.clusters.embedded import EmbeddedCluster, embedded
+from support.waiting import wait_until
 
 import resolute
 from resolute.client import Determined, ExperimentState, Trial
@@ -65,10 +66,10 @@ def test_a_pause_in_mid_training_checkpoints_and_frees_the_slot_and_activate_goe
     number = create(cluster, "--config", f"searcher.max_length.epochs={epochs}")
     experiment = client.get_experiment(number)
     trial = experiment.await_first_trial()
-    eventually(lambda: reported(trial, "validation"), what="the first validation")
+    wait_until(lambda: reported(trial, "validation"), what="the first validation")
 
     cluster.det("e", "pause", str(number))
-    eventually(
+    wait_until(
         lambda: all(slot["trial"] is None for slot in cluster.json("status")["slots"]), what="the slot"
     )
     experiment.reload()

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.clusters.embedded import EmbeddedCluster, embedded, eventually
+from support.clusters.embedded import EmbeddedCluster, embedded
+from support.waiting import wait_until
 
 from resolute.client import Determined, ExperimentState, Trial
 
@@ -66,7 +67,7 @@ def test_a_trial_class_that_is_paused_reports_what_one_does_that_is_not(
     longer = ("--config", "searcher.max_length.epochs=40")
     numbers = [create(cluster, "const.yaml", *longer) for _ in range(2)]
     whole, paused = (client.get_experiment(number).await_first_trial() for number in numbers)
-    eventually(lambda: reported(paused, "validation"), what="the first validation")
+    wait_until(lambda: reported(paused, "validation"), what="the first validation")
     cluster.det("e", "pause", str(numbers[1]))
     experiment = client.get_experiment(numbers[1])
 
@@ -74,7 +75,7 @@ def test_a_trial_class_that_is_paused_reports_what_one_does_that_is_not(
         experiment.reload()
         return experiment.state is ExperimentState.PAUSED and bool(experiment.list_checkpoints())
 
-    eventually(is_paused, what="the pause")
+    wait_until(is_paused, what="the pause")
     cluster.det("e", "activate", str(numbers[1]))
     for number in numbers:
         cluster.det("e", "wait", str(number), timeout=120)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.clusters.embedded import EmbeddedCluster, eventually
+from support.clusters.embedded import EmbeddedCluster
+from support.waiting import wait_until
 
 from resolute.client import Determined, ExperimentState, Trial
 
@@ -51,10 +52,10 @@ def test_a_paused_trial_goes_on_where_it_stopped(
     assert found, said
     experiment = client.get_experiment(int(found[1]))
     trial = experiment.await_first_trial()
-    eventually(lambda: len(losses(trial)) >= 2, what="the first reports", timeout=120)
+    wait_until(lambda: len(losses(trial)) >= 2, what="the first reports", seconds=120)
 
     cluster.det("e", "pause", found[1])
-    eventually(
+    wait_until(
         lambda: all(slot["trial"] is None for slot in cluster.json("status")["slots"]), what="the slot"
     )
     experiment.reload()

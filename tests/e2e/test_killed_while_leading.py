@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from faults.harness.cluster_processes import Role, processes_of
-from support.clusters.embedded import EmbeddedCluster, embedded, eventually
+from support.clusters.embedded import EmbeddedCluster, embedded
+from support.waiting import wait_until
 
 from resolute.client.connection.session import Session
 from resolute.client.remote.experiments import Experiments, Submission
@@ -77,13 +78,13 @@ def create(cluster: EmbeddedCluster, project: Path, *, request_id: str) -> int:
         except UnavailableError:
             return 0
 
-    return eventually(attempt, what="an answer to a submission")
+    return wait_until(attempt, what="an answer to a submission")
 
 
 def training(cluster: EmbeddedCluster, project: Path, *, request_id: str) -> int:
     """Submits an experiment and waits until its trial trains."""
     number = create(cluster, project, request_id=request_id)
-    eventually(lambda: steps(cluster, number), what="some steps")
+    wait_until(lambda: steps(cluster, number), what="some steps")
     return number
 
 
@@ -120,7 +121,7 @@ def test_pause_and_activate_outlive_the_control_plane(running: EmbeddedCluster, 
     number = training(running, project, request_id="pause")
     running.det("e", "pause", str(number))
     restart(running)
-    eventually(lambda: not trial_processes(running), what="the trial to leave")
+    wait_until(lambda: not trial_processes(running), what="the trial to leave")
     assert state(running, number) == "PAUSED"
     assert len(described(running, number)["trial"]["runs"]) == 1
     running.det("e", "activate", str(number))
@@ -136,7 +137,7 @@ def test_cancellation_outlives_the_control_plane(running: EmbeddedCluster, proje
     number = training(running, project, request_id="cancel")
     running.det("e", "cancel", str(number))
     restart(running)
-    eventually(lambda: state(running, number) == "CANCELED", what="the end of the experiment")
+    wait_until(lambda: state(running, number) == "CANCELED", what="the end of the experiment")
     assert not trial_processes(running)
     assert described(running, number)["trial"]["latest_checkpoint"], "it could still checkpoint"
 
@@ -145,8 +146,8 @@ def test_a_kill_outlives_the_control_plane(running: EmbeddedCluster, project: Pa
     number = training(running, project, request_id="kill")
     running.det("e", "kill", str(number))
     restart(running)
-    eventually(lambda: state(running, number) == "CANCELED", what="the end of the experiment")
-    eventually(lambda: not trial_processes(running), what="the end of its processes")
+    wait_until(lambda: state(running, number) == "CANCELED", what="the end of the experiment")
+    wait_until(lambda: not trial_processes(running), what="the end of its processes")
 
 
 def test_a_submission_during_restarts_creates_one_experiment(running: EmbeddedCluster, project: Path) -> None:

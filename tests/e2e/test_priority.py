@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from support.clusters.embedded import EmbeddedCluster, embedded, eventually
+from support.clusters.embedded import EmbeddedCluster, embedded
+from support.waiting import wait_until
 
 CONFIG = """
 name: {name}
@@ -56,9 +57,9 @@ def test_urgent_experiment_takes_the_slot_of_a_patient_one(tmp_path: Path) -> No
     (project / "train.py").write_text(SCRIPT)
     with embedded(tmp_path / "home", slots=1) as cluster:
         submit(cluster, project, name="patient", priority=80, steps=STEPS)
-        eventually(lambda: trial(cluster, 1)["state"] == "RUNNING", what="the patient trial to run")
+        wait_until(lambda: trial(cluster, 1)["state"] == "RUNNING", what="the patient trial to run")
         submit(cluster, project, name="urgent", priority=80, steps=3)
-        waits = eventually(lambda: trial(cluster, 2)["explanation"], what="a reason to wait")
+        waits = wait_until(lambda: trial(cluster, 2)["explanation"], what="a reason to wait")
         assert waits == "needs 1 slots, 0 of 1 are free"
         listed = {entry["id"]: entry["explanation"] for entry in cluster.json("e", "list")}
         assert listed == {1: "", 2: waits}

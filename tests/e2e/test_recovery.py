@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.clusters.embedded import EmbeddedCluster, embedded, eventually
+from support.clusters.embedded import EmbeddedCluster, embedded
+from support.waiting import wait_until
 
 from resolute.api.searcher.v1 import searcher_service_pb2, searcher_service_pb2_grpc
 from resolute.rpc.channel import open_channel
@@ -95,7 +96,7 @@ def reported_steps(cluster: EmbeddedCluster, trial: int) -> list[int]:
 def test_killed_control_plane_adopts_running_trials_and_loses_nothing(tmp_path: Path, project: Path) -> None:
     with embedded(tmp_path / "home") as cluster:
         cluster.det("e", "create", "config.yaml", ".", cwd=project)
-        before = eventually(lambda: two_of(running_pids(cluster)), what="two trials")
+        before = wait_until(lambda: two_of(running_pids(cluster)), what="two trials")
         cluster.kill()
         assert all(Path(f"/proc/{pid}").exists() for pid in before.values()), (
             "trials outlive the control plane"

@@ -11,8 +11,9 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from support.clusters.embedded import EmbeddedCluster, eventually
+from support.clusters.embedded import EmbeddedCluster
 from support.ports import free_port
+from support.waiting import wait_until
 
 SCRIPT = """
 from resolute import core
@@ -48,7 +49,7 @@ def test_tensorboard_serves_the_scalars_of_a_trial(tmp_path: Path) -> None:
         )
         try:
             tags = f"http://127.0.0.1:{port}/data/plugin/scalars/tags"
-            eventually(lambda: "validation/loss" in _read(tags), what="the scalars")
+            wait_until(lambda: "validation/loss" in _read(tags), what="the scalars")
         finally:
             os.killpg(board.pid, signal.SIGTERM)
             board.wait(20)

@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from support.clusters.embedded import eventually
+from support.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = "entrypoint: python3 train.py\nsearcher: {name: single, metric: loss, max_length: 2}\n"
@@ -126,7 +126,7 @@ def test_wheel_with_server_extra_runs_an_experiment(wheel: Path, tmp_path: Path)
         )
     finally:
         run(resolute, "down", cwd=tmp_path, environment=home)
-    eventually(lambda: not list_processes(tmp_path), what="every process to end", timeout=20)
+    wait_until(lambda: not list_processes(tmp_path), what="every process to end", seconds=20)
 
 
 def list_processes(folder: Path) -> list[bytes]:

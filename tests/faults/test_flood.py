@@ -10,7 +10,8 @@ from pathlib import Path
 
 import grpc
 import pytest
-from support.clusters.embedded import EmbeddedCluster, embedded, eventually
+from support.clusters.embedded import EmbeddedCluster, embedded
+from support.waiting import wait_until
 
 from resolute.api.experiments.v1 import allocations_service_pb2 as pb2
 from resolute.api.experiments.v1 import allocations_service_pb2_grpc
@@ -57,7 +58,7 @@ class Run:
 
 def running(cluster: EmbeddedCluster) -> Run:
     """The run of the cluster's only trial, once its entrypoint runs."""
-    eventually(lambda: cluster.json("e", "list-trials", "1")[0]["trial"]["state"] == "RUNNING", what="a run")
+    wait_until(lambda: cluster.json("e", "list-trials", "1")[0]["trial"]["state"] == "RUNNING", what="a run")
     (folder,) = (cluster.home / "runs").glob("*/0")
     directory = RunDirectory(folder)
     order = LaunchOrder.read(directory.launch_file)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from support.waiting import until
+from support.waiting import wait_until_async
 
 
 class ManualClock:
@@ -46,4 +46,4 @@ class ManualSleep:
         """Ends the pause of the moment, and waits for the next one."""
         count = len(self.asked)
         self._ends.release()
-        await until(lambda: len(self.asked) > count)
+        await wait_until_async(lambda: len(self.asked) > count)

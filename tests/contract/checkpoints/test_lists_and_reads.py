@@ -15,7 +15,7 @@ from support.services.checkpoints import (
     registry_harness,
     token,
 )
-from support.waiting import until
+from support.waiting import wait_until_async
 
 from resolute.errors import DataLossError, InvalidArgumentError, NotFoundError, PermissionDeniedError
 from resolute_checkpoints.domain.checkpoint import READABLE, State
@@ -175,7 +175,7 @@ def test_a_reader_that_leaves_early_leaves_no_open_file(url: str, root: Path) ->
             assert len(await anext(chunks)) == CHUNK
             assert open_files() == 1
             await chunks.aclose()
-            await until(lambda: open_files() == 0)
+            await wait_until_async(lambda: open_files() == 0)
 
     asyncio.run(scenario())
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import pytest
 from support.services.in_process import serving
 from support.services.signal_source import SignalSource
-from support.waiting import until
+from support.waiting import wait_until_async
 
 from resolute.api.preemption.v1.preemption_service_pb2 import Signal, SignalReason, WatchSignalRequest
 from resolute.api.preemption.v1.preemption_service_pb2_grpc import PreemptionServiceStub
@@ -64,7 +64,7 @@ class OverTheWire:
         self._source.signals = {signal.allocation_id: signal for signal in signals}
         streams = self._source.streams
         await self._source.start()
-        await until(lambda: self._source.streams > streams)
+        await wait_until_async(lambda: self._source.streams > streams)
 
     async def watch(self, allocation_id: str, *, after_revision: int = 0) -> AsyncIterator[Signal | None]:
         request = WatchSignalRequest(allocation_id=allocation_id, after_revision=after_revision)
@@ -86,7 +86,7 @@ async def over_the_wire(tmp_path: Path) -> AsyncIterator[Fanout]:
     )
     try:
         async with serving([blueprint], tmp_path, addresses={"experiments": source.address}) as running:
-            await until(lambda: source.open == 1)
+            await wait_until_async(lambda: source.open == 1)
             channel = running.channel(running.user_token())
             try:
                 stub = cast("PreemptionServiceAsyncStub", PreemptionServiceStub(channel))

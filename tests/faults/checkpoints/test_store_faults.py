@@ -7,7 +7,6 @@ a checkpoint that is not whole.
 from __future__ import annotations
 
 import threading
-import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +18,7 @@ from support.object_stores.direct_urls import DirectUrls
 from support.object_stores.proxy import FINE, Disturbance, ProxyBehaviour, ProxyRequest, StoreProxy
 from support.object_stores.s3 import S3Server, parts_in
 from support.training.rank_threads import rank_outcomes
+from support.waiting import wait_until
 
 from resolute import core
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as api
@@ -79,13 +79,6 @@ def holds(context: Any, checkpoint_id: str, content: dict[str, bytes]) -> bool:
         return all((path / name).read_bytes() == data for name, data in content.items())
 
 
-def eventually(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
-
-
 def on(method: str, name: str, trouble: Disturbance, *, times: int = 10**6) -> ProxyBehaviour:
     """Disturbance for the first requests of a method about an object, or one of its parts."""
     left = [times]
@@ -108,7 +101,7 @@ def test_a_slow_store_takes_its_time_and_nothing_is_seen_before(
     with room.init() as context:
         writer = threading.Thread(target=lambda: store(context, CONTENT), name="writer")
         writer.start()
-        eventually(lambda: bool(proxy.brought("PUT")), "nothing is sent")
+        wait_until(lambda: bool(proxy.brought("PUT")), what="an upload")
         while writer.is_alive() and len(seen) < 5:
             seen.append(room.visible())
         writer.join()
@@ -140,7 +133,7 @@ def test_a_full_store_is_named_and_keeps_nothing_of_what_did_not_fit(
             store(context, content, steps=2)
         proxy.mood = lambda _: FINE
         assert room.visible() == [before]
-        eventually(lambda: room.stored() == {before}, "what did not fit stays in the store")
+        wait_until(lambda: room.stored() == {before}, what="the removal of what did not fit")
         assert holds(context, store(context, content, steps=2), content)
         assert holds(context, before, {"small": b"before"})
 
@@ -177,7 +170,10 @@ def test_a_service_that_is_restarted_in_the_midst_of_an_upload_goes_on_with_it(
     with room.init() as context:
         writer = threading.Thread(target=lambda: store(context, BIG | CONTENT), name="writer")
         writer.start()
-        eventually(lambda: any(path.endswith("big") for path in proxy.brought("PUT")), "nothing is sent")
+        wait_until(
+            lambda: any(path.endswith("big") for path in proxy.brought("PUT")),
+            what="an upload",
+        )
         room.trial.services.down()
         room.trial.services.up()
         assert room.visible() == []
@@ -212,7 +208,7 @@ def test_a_large_file_whose_url_ran_out_begins_anew_and_leaves_no_part_of_before
     with room.init() as context:
         checkpoint_id = store(context, BIG)
         assert len([path for path in proxy.brought("POST") if path.endswith("big")]) == 3
-        eventually(lambda: parts_in(server, room.bucket) == [], "parts stay in the store")
+        wait_until(lambda: parts_in(server, room.bucket) == [], what="the removal of parts")
         assert room.visible() == [checkpoint_id]
         assert holds(context, checkpoint_id, BIG)
 
@@ -258,7 +254,7 @@ def test_an_object_that_arrives_short_is_never_committed(room: StoreScenario, pr
         with pytest.raises(FailedPreconditionError, match=r"d/large.* has 999993 bytes, not 1000000"):
             store(context, CONTENT)
         assert room.visible() == []
-        eventually(lambda: room.stored() == set(), "what is not whole stays in the store")
+        wait_until(lambda: room.stored() == set(), what="the removal of what is incomplete")
 
 
 @pytest.mark.integration

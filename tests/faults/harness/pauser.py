@@ -6,7 +6,7 @@ import random
 import time
 
 import grpc
-from support.clusters.embedded import eventually
+from support.waiting import wait_until
 
 from resolute.api.experiments.v1 import experiments_service_pb2 as pb2
 from resolute.api.experiments.v1 import experiments_service_pb2_grpc
@@ -51,7 +51,7 @@ class Pauser:
 
     def leave(self) -> None:
         """Lets it go on for good, unless it has ended; the services are up."""
-        eventually(self._activated, what="somebody to activate the experiment")
+        wait_until(self._activated, what="somebody to activate the experiment")
 
     def _activated(self) -> bool:
         try:

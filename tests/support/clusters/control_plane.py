@@ -6,7 +6,6 @@ import hashlib
 import io
 import tarfile
 import threading
-import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -256,14 +255,6 @@ def control_plane(
         yield plane
     finally:
         plane.stop()
-
-
-def wait_until(condition: Callable[[], Any], *, seconds: float = WAIT_SECONDS) -> None:
-    """Waits for what no condition variable tells of, such as the end of a process."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"did not come true within {seconds} s"
-        time.sleep(0.02)
 
 
 def lines_of(columns: line_pb2.LineColumns) -> list[line_pb2.Line]:

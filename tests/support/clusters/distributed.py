@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from support.clusters.embedded import EmbeddedCluster, eventually
+from support.clusters.embedded import EmbeddedCluster
+from support.waiting import wait_until
 
 from resolute.client import Determined, Experiment, ExperimentState, Trial
 from resolute.contracts.atomic_files import read_json
@@ -98,12 +99,12 @@ class DistributedTrial:
             assert now is state or not now.is_terminal, f"the experiment ended as {now}\n{self.log()}"
             return now is state
 
-        eventually(there, what=f"experiment {self.number} to be {state}", timeout=timeout)
+        wait_until(there, what=f"experiment {self.number} to be {state}", seconds=timeout)
 
     def wait_for_step(self, step: int, *, timeout: float = 120) -> None:
         """Waits until it has reported at least so many steps."""
-        eventually(
-            lambda: max(self.reported("training"), default=0) >= step, what=f"step {step}", timeout=timeout
+        wait_until(
+            lambda: max(self.reported("training"), default=0) >= step, what=f"step {step}", seconds=timeout
         )
 
     def log(self, rank: int | None = None) -> str:
@@ -117,7 +118,7 @@ class DistributedTrial:
 
     def process_of(self, rank: int) -> int:
         """The process of one rank's script."""
-        (pid,) = eventually(lambda: self._processes(rank), what=f"one process of rank {rank}")
+        (pid,) = wait_until(lambda: self._processes(rank), what=f"one process of rank {rank}")
         return pid
 
     def _processes(self, rank: int) -> list[int]:

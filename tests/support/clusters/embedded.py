@@ -7,8 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any, TypeVar
 
 import pytest
 from support.clusters.command_processes import run_command
+from support.waiting import wait_until
 
 from resolute.client import Determined
 from resolute.client.connection.home import HOME_VARIABLE
@@ -52,7 +52,7 @@ class EmbeddedCluster:
         """Ends the control plane as a crash would, and waits until it is gone."""
         pid = json.loads((self.home / "endpoint.json").read_text())["pid"]
         os.kill(pid, signal.SIGKILL)
-        eventually(lambda: not Path(f"/proc/{pid}/cmdline").exists() or not cmdline(pid), what="the kill")
+        wait_until(lambda: not Path(f"/proc/{pid}/cmdline").exists() or not cmdline(pid), what="the kill")
 
     def run(
         self, *command: str, cwd: Path | None = None, check: bool = True, timeout: float = 60
@@ -98,17 +98,6 @@ def cmdline(pid: int) -> bytes:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
         return b""
-
-
-def eventually(condition: Callable[[], T], *, what: str, timeout: float = 60.0) -> T:
-    """Waits until a condition holds and returns its value."""
-    deadline = time.monotonic() + timeout
-    while True:
-        if value := condition():
-            return value
-        if time.monotonic() > deadline:
-            raise AssertionError(f"waited {timeout:.0f} s in vain for {what}")
-        time.sleep(0.1)
 
 
 @contextmanager

@@ -6,12 +6,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from support.ports import free_port
+from support.waiting import wait_until
 
 COMPAT = Path(__file__).resolve().parents[3] / "compat"
 SERVER = [sys.executable, "-m", "determined.exec.pid_server"]
@@ -37,13 +36,6 @@ def start(*words: str) -> subprocess.Popen[str]:
 def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     out, err = process.communicate(timeout=60)
     return process.returncode, out, err
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def written(path: Path) -> int:

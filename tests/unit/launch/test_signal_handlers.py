@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 
-from support.clusters.control_plane import wait_until
+from support.waiting import wait_until
 
 from resolute_launch.processes.signal_handlers import SignalHandlers
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-from support.waiting import until
+from support.waiting import wait_until_async
 
 from resolute.api.preemption.v1.preemption_service_pb2 import Signal
 from resolute_preemption.broadcaster import SignalBroadcaster
@@ -22,7 +22,7 @@ def run(scenario: Coroutine[Any, Any, None]) -> None:
 
 async def settled(broadcaster: SignalBroadcaster, watchers: int) -> None:
     """Lets tasks run until so many watchers wait."""
-    await until(lambda: broadcaster.watchers == watchers, pause=0)
+    await wait_until_async(lambda: broadcaster.watchers == watchers, pause=0)
 
 
 def test_a_signal_that_stands_is_given_at_once() -> None:

@@ -4,22 +4,15 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.waiting import wait_until
 
 from resolute.contracts.processes import ProcessIdentity, ProcessTree, open_pidfd
-
-
-def wait_until(condition: Callable[[], bool], *, seconds: float = 10.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true in time"
-        time.sleep(0.01)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from faults.harness.cluster_processes import Role, processes_of
 from support.clusters.control_plane import ControlPlane, control_plane
+from support.waiting import wait_until_async
 
 from resolute.contracts.atomic_files import read_json
 from resolute.contracts.processes import ProcessIdentity
@@ -79,11 +80,6 @@ def identity(path: Path) -> ProcessIdentity:
 
 async def seen(plane: ControlPlane, condition: Callable[[], Any]) -> None:
     await asyncio.to_thread(plane.wait_for, condition)
-
-
-async def wait_until_async(condition: Callable[[], Any]) -> None:
-    while not condition():  # noqa: ASYNC110  # nothing tells of what the file system shows
-        await asyncio.sleep(0.02)
 
 
 def test_a_run_is_launched_once_watched_and_its_exit_is_known(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ import time
 from pathlib import Path
 
 import grpc
-from support.clusters.control_plane import ControlPlane, control_plane, make_spec, wait_until
+from support.clusters.control_plane import ControlPlane, control_plane, make_spec
 from support.clusters.supervisors import supervised
+from support.waiting import wait_until
 
 from resolute.api.preemption.v1.preemption_service_pb2 import SIGNAL_REASON_TIMEOUT
 from resolute.contracts.run.directory import RunDirectory

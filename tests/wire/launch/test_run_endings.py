@@ -11,8 +11,9 @@ from pathlib import Path
 
 import grpc
 import pytest
-from support.clusters.control_plane import control_plane, wait_until
+from support.clusters.control_plane import control_plane
 from support.clusters.supervisors import supervised
+from support.waiting import wait_until
 
 from resolute.api.experiments.v1.allocations_service_pb2 import EARLY_EXIT_REASON_INVALID_HP
 from resolute.api.preemption.v1.preemption_service_pb2 import SIGNAL_REASON_MACHINE, SIGNAL_REASON_USER

@@ -12,7 +12,7 @@ from support.clocks import ManualClock, ManualSleep
 from support.services.in_process import serving
 from support.services.killable_process import READER, ServiceProcess, some_run
 from support.services.logs import columns, line
-from support.waiting import until
+from support.waiting import wait_until_async
 
 from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as api
@@ -55,7 +55,7 @@ def test_lines_go_within_an_hour_of_their_day(tmp_path: Path) -> None:
                 found = await cast("Any", LogsServiceStub(reader)).ListLines(request)
                 return [each.message for each in found.lines]
 
-            await until(lambda: len(pauses.asked) == 1)
+            await wait_until_async(lambda: len(pauses.asked) == 1)
             await stub.IngestLines(batch("first", seconds=clock.time()))
             await stub.IngestLines(batch("second", seconds=clock.time() + 10 * HOUR, first=1))
             history = []
@@ -88,4 +88,4 @@ def test_the_variable_of_a_service_that_is_deployed_alone_counts(
         assert left(service) == ["old", "young"]
     monkeypatch.setenv("RESOLUTE_LOGS_RETENTION_DAYS", "2")
     with ServiceProcess("logs", tmp_path) as service:
-        asyncio.run(until(lambda: left(service) == ["young"]))
+        asyncio.run(wait_until_async(lambda: left(service) == ["young"]))

@@ -12,7 +12,7 @@ from support.clocks import ManualClock, ManualSleep
 from support.services.in_process import serving
 from support.services.killable_process import READER, ServiceProcess, some_run
 from support.services.metrics import block
-from support.waiting import until
+from support.waiting import wait_until_async
 
 from resolute.api.metrics.v1 import metrics_service_pb2 as api
 from resolute.api.metrics.v1.metrics_service_pb2_grpc import MetricsServiceStub
@@ -52,7 +52,7 @@ def test_points_go_within_an_hour_of_their_day(tmp_path: Path) -> None:
         async with serving([blueprint], tmp_path, clock=clock) as running:
             writer = running.channel(running.trial_token(RUN))
             reader = running.channel(running.user_token())
-            await until(lambda: len(pauses.asked) == 1)
+            await wait_until_async(lambda: len(pauses.asked) == 1)
             await cast("Any", MetricsServiceStub(writer)).IngestReports(report(clock.time()))
             history = []
             for _ in range(26):
@@ -83,4 +83,4 @@ def test_the_variable_of_a_service_that_is_deployed_alone_counts(
         assert points(service) == 1
     monkeypatch.setenv("RESOLUTE_METRICS_RETENTION_DAYS", "1")
     with ServiceProcess("metrics", tmp_path) as service:
-        asyncio.run(until(lambda: points(service) == 0))
+        asyncio.run(wait_until_async(lambda: points(service) == 0))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 from support.services.in_process import Running, serving
 from support.services.signal_source import SignalSource
-from support.waiting import until
+from support.waiting import wait_until_async
 
 from resolute.api.preemption.v1.preemption_service_pb2 import (
     Signal,
@@ -108,7 +108,7 @@ def test_watchers_keep_their_streams_while_the_experiments_service_is_away(tmp_p
             stub(running, running.user_token()) as client,
         ):
             experiments.publish(Signal(allocation_id="known", revision=1, preempt=True))
-            await until(lambda: experiments.open == 1)
+            await wait_until_async(lambda: experiments.open == 1)
             request = WatchSignalRequest(allocation_id="a")
             watch = aiter(client.WatchSignal(request, timeout=60))
             assert not (await anext(watch)).HasField("signal")
@@ -137,7 +137,7 @@ def test_the_service_starts_before_the_experiments_service(tmp_path: Path) -> No
         ):
             waiting = asyncio.ensure_future(first_signal(client, "a"))
             service = cast("PreemptionService", running.services[0])
-            await until(lambda: service.broadcaster.watchers == 1)
+            await wait_until_async(lambda: service.broadcaster.watchers == 1)
             await experiments.start()
             assert (await waiting).preempt
             await experiments.stop()
@@ -153,8 +153,8 @@ def test_a_silent_experiments_service_is_asked_anew(tmp_path: Path) -> None:
             source() as experiments,
             serving([blueprint(settings)], tmp_path, addresses={"experiments": experiments.address}),
         ):
-            await until(lambda: experiments.streams >= 3)
-            await until(lambda: experiments.open <= 1)
+            await wait_until_async(lambda: experiments.streams >= 3)
+            await wait_until_async(lambda: experiments.open <= 1)
 
     asyncio.run(scenario())
 
@@ -174,7 +174,7 @@ def test_ended_allocations_are_forgotten_when_the_stream_has_lived_its_time(tmp_
             assert (await first_signal(client, "ended")).revision == 1
             del experiments.signals["ended"]
             streams = experiments.streams
-            await until(lambda: experiments.streams >= streams + 2)
+            await wait_until_async(lambda: experiments.streams >= streams + 2)
             request = WatchSignalRequest(allocation_id="ended")
             assert not (await anext(aiter(client.WatchSignal(request, timeout=10)))).HasField("signal")
 
@@ -210,16 +210,16 @@ def test_a_signal_is_fast_beside_a_thousand_other_watchers(tmp_path: Path) -> No
             others = [
                 asyncio.ensure_future(first_signal(client, f"other-{number}")) for number in range(1000)
             ]
-            await until(lambda: service.broadcaster.watchers == 1000, seconds=30)
+            await wait_until_async(lambda: service.broadcaster.watchers == 1000, seconds=30)
             latencies = []
             for revision in range(1, 51):
                 waiting = asyncio.ensure_future(first_signal(client, "a", revision - 1))
-                await until(lambda: service.broadcaster.watchers == 1001)
+                await wait_until_async(lambda: service.broadcaster.watchers == 1001)
                 began = time.perf_counter()
                 experiments.publish(Signal(allocation_id="a", revision=revision, preempt=True))
                 await waiting
                 latencies.append(time.perf_counter() - began)
-                await until(lambda: service.broadcaster.watchers == 1000)
+                await wait_until_async(lambda: service.broadcaster.watchers == 1000)
             assert sorted(latencies)[-2] < 0.05
             for number in range(1000):
                 signal = Signal(allocation_id=f"other-{number}", revision=1, preempt=True)
