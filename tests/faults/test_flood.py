@@ -15,10 +15,12 @@ from support.waiting import wait_until
 
 from resolute.api.experiments.v1 import allocations_service_pb2 as pb2
 from resolute.api.experiments.v1 import allocations_service_pb2_grpc
+from resolute.api.experiments.v1.launch_spec_pb2 import LaunchSpec
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.contracts.spool_format import Line, Stdtype
+from resolute.contracts.times import seconds_of
 from resolute.rpc.channel import open_channel
 from resolute.spool.delivery.requests import RunIdentity
 from resolute.spool.delivery.sender import SpoolSender
@@ -44,7 +46,7 @@ class Run:
 
     order: LaunchOrder
     directory: RunDirectory
-    spec: pb2.LaunchSpec
+    spec: LaunchSpec
 
     def channel(self) -> grpc.Channel:
         """A channel that speaks for the run."""
@@ -105,7 +107,7 @@ def test_a_flood_does_not_delay_a_renewal_past_half_of_a_lease(tmp_path: Path) -
         try:
             while not all(thread.drain(0.02) for thread in threads):
                 began = time.monotonic()
-                ttl = stub.RenewLease(request, timeout=60.0).ttl_seconds
+                ttl = seconds_of(stub.RenewLease(request, timeout=60.0).ttl)
                 taken.append(time.monotonic() - began)
         finally:
             for thread in threads:

@@ -9,9 +9,10 @@ from typing import Any
 
 import grpc
 
-from resolute.api.experiments.v1.allocations_service_pb2 import LaunchSpec
+from resolute.api.experiments.v1.launch_spec_pb2 import LaunchSpec
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.launch_order import LaunchOrder
+from resolute.contracts.times import seconds_of
 from resolute.contracts.values import to_mapping
 from resolute_launch.control_plane.client import ControlPlane
 from resolute_launch.control_plane.outage_timeout import OutageTimeout
@@ -36,8 +37,8 @@ class Task:
     @property
     def term_grace_seconds(self) -> float:
         """Seconds between SIGTERM and SIGKILL: those of the config, else those of the machine."""
-        if self.spec.HasField("termination_grace_seconds"):
-            return self.spec.termination_grace_seconds
+        if self.spec.HasField("termination_grace"):
+            return seconds_of(self.spec.termination_grace)
         return self.order.term_grace_seconds
 
     @property

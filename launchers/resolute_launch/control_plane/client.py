@@ -6,21 +6,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol, cast
 
 import grpc
-from google.protobuf.timestamp_pb2 import Timestamp
 
 from resolute.api.experiments.v1 import allocations_service_pb2 as pb2
 from resolute.api.experiments.v1.allocations_service_pb2_grpc import AllocationsServiceStub
 from resolute.api.experiments.v1.experiments_service_pb2 import ExperimentKey, GetModelDefinitionRequest
 from resolute.api.experiments.v1.experiments_service_pb2_grpc import ExperimentsServiceStub
+from resolute.api.experiments.v1.launch_spec_pb2 import LaunchSpec
 from resolute.api.preemption.v1.preemption_service_pb2 import (
-    Signal,
-    SignalReason,
-    WatchSignalRequest,
-    WatchSignalResponse,
+    SignalSubscription,
+    WatchSignalsRequest,
+    WatchSignalsResponse,
 )
 from resolute.api.preemption.v1.preemption_service_pb2_grpc import PreemptionServiceStub
+from resolute.api.preemption.v1.signal_pb2 import Signal, SignalReason
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.launch_order import LaunchOrder
+from resolute.contracts.times import to_timestamp
 
 CONTROL_DEADLINE = 10.0
 FETCH_DEADLINE = 600.0
@@ -31,7 +32,7 @@ RENDEZVOUS_DEADLINE = 5.0
 class SignalStream(Protocol):
     """A watch that can be ended."""
 
-    def __iter__(self) -> Iterator[WatchSignalResponse]: ...
+    def __iter__(self) -> Iterator[WatchSignalsResponse]: ...
 
     def cancel(self) -> None:
         """Ends it; whoever iterates it gets an error."""
@@ -52,7 +53,7 @@ class ControlPlane:
         self._experiments = ExperimentsServiceStub(channel)
         self._preemption = PreemptionServiceStub(channel)
 
-    def launch_spec(self) -> pb2.LaunchSpec:
+    def launch_spec(self) -> LaunchSpec:
         """Asks what is to be run."""
         request = pb2.GetLaunchSpecRequest(allocation_id=self._allocation, container_rank=self._rank)
         return self._allocations.GetLaunchSpec(request, timeout=CONTROL_DEADLINE).spec
@@ -76,7 +77,9 @@ class ControlPlane:
 
     def renew_lease(self, *, pid: int) -> pb2.RenewLeaseResponse:
         """Says that the run lives."""
-        request = pb2.RenewLeaseRequest(allocation_id=self._allocation, container_rank=self._rank, pid=pid)
+        request = pb2.RenewLeaseRequest(
+            allocation_id=self._allocation, container_rank=self._rank, pid=pid or None
+        )
         return self._allocations.RenewLease(request, timeout=CONTROL_DEADLINE)
 
     def acknowledge_signal(self, revision: int) -> None:
@@ -91,8 +94,6 @@ class ControlPlane:
 
     def report_exit(self, record: ExitRecord) -> None:
         """Says how this container's part ended."""
-        end_time = Timestamp()
-        end_time.FromMicroseconds(round(record.end_time * 1e6))
         request = pb2.ReportExitRequest(
             allocation_id=self._allocation,
             container_rank=self._rank,
@@ -103,12 +104,15 @@ class ControlPlane:
             ),
             failure=record.failure,
             failed_before_entrypoint=record.failed_before_entrypoint,
-            end_time=end_time,
+            end_time=to_timestamp(record.end_time),
         )
         self._allocations.ReportExit(request, timeout=CONTROL_DEADLINE)
 
     def watch_signal(self, *, after_revision: int) -> SignalStream:
-        """Follows the signal."""
-        request = WatchSignalRequest(allocation_id=self._allocation, after_revision=after_revision)
-        stream: Iterable[WatchSignalResponse] = self._preemption.WatchSignal(request)
+        """Watches the signal."""
+        subscription = SignalSubscription(
+            key=self._allocation, allocation_id=self._allocation, after_revision=after_revision
+        )
+        request = WatchSignalsRequest(subscriptions=[subscription])
+        stream: Iterable[WatchSignalsResponse] = self._preemption.WatchSignals(request)
         return cast("SignalStream", stream)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 
-from resolute.api.preemption.v1.preemption_service_pb2 import Signal, SignalReason
+from resolute.api.preemption.v1.signal_pb2 import Signal, SignalReason
 from resolute.contracts.clock import Clock
 from resolute.contracts.run.flags import Flags
 

@@ -11,6 +11,7 @@ from resolute.contracts.clock import Clock
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.flags import Flags
 from resolute.contracts.spool_format import Line, Stdtype
+from resolute.contracts.times import seconds_of
 from resolute.errors import ResoluteError
 from resolute.spool.delivery.shipping import SpoolShipper
 from resolute.spool.line_writer import LineWriter
@@ -74,7 +75,7 @@ class RunExecutor:
         self._flags = Flags.create(task.run.flags_file)
         notify = self._wake.set
         signal_state = SignalState(
-            self._flags, clock=clock, preemption_timeout=task.spec.preemption_timeout_seconds
+            self._flags, clock=clock, preemption_timeout=seconds_of(task.spec.preemption_timeout)
         )
         secrets = Secrets(task.order.token, task.run.read_token())
         self._start_barrier = StartBarrier(

@@ -6,9 +6,10 @@ import logging
 import threading
 from collections.abc import Callable
 
-from resolute.api.preemption.v1.preemption_service_pb2 import SignalReason
+from resolute.api.preemption.v1.signal_pb2 import SignalReason
 from resolute.contracts.atomic_files import write_atomically
 from resolute.contracts.backoff import Backoff
+from resolute.contracts.times import seconds_of
 from resolute.errors import (
     AbortedError,
     FailedPreconditionError,
@@ -50,7 +51,7 @@ class LeaseRenewer:
         self._token_file = task.run.token_file
         self._signal_state = signal_state
         self._secrets = secrets
-        self._ttl = task.spec.lease_ttl_seconds
+        self._ttl = seconds_of(task.spec.lease_ttl)
         self._notify = notify
         self._stop = threading.Event()
         self._wake = threading.Event()
@@ -113,9 +114,9 @@ class LeaseRenewer:
     def _renew(self) -> None:
         response = self._control.renew_lease(pid=self.pid)
         self._outage_timeout.renew()
-        self._store_token(response.token)
-        if response.ttl_seconds > 0:
-            self._ttl = response.ttl_seconds
+        self._store_token(response.bearer_token)
+        if response.HasField("ttl"):
+            self._ttl = seconds_of(response.ttl)
         if self._signal_state.update(response.signal):
             self._notify()
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from resolute.api.experiments.v1.allocations_service_pb2 import LaunchSpec
+from resolute.api.experiments.v1.launch_spec_pb2 import LaunchSpec
 from resolute.contracts.atomic_files import read_json, write_atomically, write_json
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.contracts.processes import ProcessIdentity

@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from resolute.api.experiments.v1.allocations_service_pb2 import LaunchSpec
+from resolute.api.experiments.v1.launch_spec_pb2 import LaunchSpec
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.launch_order import LaunchOrder

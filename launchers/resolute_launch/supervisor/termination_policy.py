@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from resolute.api.preemption.v1.preemption_service_pb2 import SignalReason
+from resolute.api.preemption.v1.signal_pb2 import SignalReason
 from resolute.contracts.clock import Clock
+from resolute.contracts.times import seconds_of
 from resolute_launch.container.task import Task
 from resolute_launch.control_plane.outage_timeout import OutageTimeout
 from resolute_launch.control_plane.signal_state import Directive, SignalState
@@ -102,7 +103,7 @@ class TerminationPolicy:
         elif directive.preempt and not self._seen.preempted:
             self._seen.preempted = True
             # At the gate there is nothing to save.
-            seconds = self._task.spec.preemption_timeout_seconds if self._seen.released else 0.0
+            seconds = seconds_of(self._task.spec.preemption_timeout) if self._seen.released else 0.0
             self._log_line(
                 f"the run is asked to checkpoint and exit (reason: {directive.reason_name}); "
                 f"its processes are ended if they have not exited after {seconds:g} s"

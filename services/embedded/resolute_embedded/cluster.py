@@ -32,6 +32,8 @@ from resolute_serving.server.service import Blueprint, Environment, Service
 _OPERATOR_TOKEN_SECONDS = 365 * 86_400
 _SERVICE_TOKEN_SECONDS = 86_400.0
 _DRAIN_SECONDS = 30.0
+_OPERATOR = User("admin", Role.ADMIN, user_id=1)
+"""The first user of every cluster."""
 
 _log = structlog.get_logger("cluster")
 
@@ -85,7 +87,7 @@ async def serve(state: StateDirectory, options: Options, *, ready: Callable[[str
         settings=ServerSettings(port=port, metrics_port=options.metrics_port),
     )
     await server.start()
-    token = signer.user(User("admin", Role.ADMIN), ttl=_OPERATOR_TOKEN_SECONDS)
+    token = signer.user(_OPERATOR, ttl=_OPERATOR_TOKEN_SECONDS)
     state.write_endpoint(address=address, cluster_id=cluster_id, token=token)
     ready(address, experiments.slot_count)
     if await _shutdown_signal() is signal.SIGINT:

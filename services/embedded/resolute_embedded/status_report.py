@@ -19,7 +19,12 @@ def read_status(cluster: LocalCluster) -> dict[str, Any]:
         stub = cluster_service_pb2_grpc.ClusterServiceStub(channel)
         answer = stub.GetCluster(cluster_service_pb2.GetClusterRequest())
     slots = [
-        {"slot": slot.slot_id, "kind": slot.kind, "trial": slot.trial_number or None} for slot in answer.slots
+        {
+            "slot": slot.slot_id,
+            "kind": cluster_service_pb2.SlotKind.Name(slot.kind).removeprefix("SLOT_KIND_").lower(),
+            "trial": slot.holder.trial_number or None,
+        }
+        for slot in answer.slots
     ]
     return {
         "running": True,

@@ -48,6 +48,7 @@ from resolute_experiments.servicers.retention import RetentionServicer
 from resolute_experiments.servicers.trials import TrialsServicer
 from resolute_experiments.servicers.workspaces import WorkspacesServicer
 from resolute_experiments.store import experiments, projects, tokens, users
+from resolute_experiments.store.schema import IDEMPOTENCY_KEYS
 from resolute_experiments.unmanaged.heartbeats import HeartbeatMonitor
 from resolute_serving.auth.tokens import TokenSigner, load_or_create_key
 from resolute_serving.context import Role, TrialRun, User
@@ -151,6 +152,7 @@ class ExperimentsService:
         self._deferred_retention = DeferredRetention(
             self._core, clients=self._clients, unreported=self._fleet.unreported
         )
+        self._idempotency_sweeper = IDEMPOTENCY_KEYS.sweeper(self._core.database, clock=environment.clock)
         self._controllers: dict[str, asyncio.Task[None]] = {}
         # Experiments that were to be led while somebody led them, and perhaps was about to stop.
         self._asked_again: set[str] = set()
@@ -229,6 +231,7 @@ class ExperimentsService:
             await self._core.database.write(partial(users.ensure, user=user, now=now))
         await self._core.database.write(partial(projects.ensure_uncategorized, owner="admin", now=now))
         self._ended.replace(await self._core.database.read(partial(tokens.revoked, now=now)))
+        self._idempotency_sweeper.start()
         await self._fleet.recover()
         for experiment in await self._core.database.read(experiments.live):
             self._adopt(experiment.id)
@@ -255,6 +258,7 @@ class ExperimentsService:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self._idempotency_sweeper.stop()
         self._core.database.close()
 
     @property

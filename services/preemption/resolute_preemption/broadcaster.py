@@ -7,9 +7,32 @@ went between two looks are not sent.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from dataclasses import dataclass
 
-from resolute.api.preemption.v1.preemption_service_pb2 import Signal
+from resolute.api.preemption.v1.signal_pb2 import Signal
+
+
+@dataclass(frozen=True)
+class Subscription:
+    """One allocation that a watcher follows."""
+
+    key: str
+    """Tells the watcher's subscriptions apart."""
+    allocation_id: str
+    """The allocation."""
+    after_revision: int
+    """Revision that the watcher has seen; zero for none."""
+
+
+@dataclass(frozen=True)
+class SignalChange:
+    """A signal that a watcher has not seen."""
+
+    key: str
+    """Key of the subscription."""
+    signal: Signal
+    """The signal."""
 
 
 class SignalBroadcaster:
@@ -23,12 +46,13 @@ class SignalBroadcaster:
         self._heartbeat = heartbeat
         self._signals: dict[str, Signal] = {}
         self._waiting: dict[str, set[asyncio.Future[bool]]] = {}
+        self._watchers = 0
         self._closed = False
 
     @property
     def watchers(self) -> int:
         """How many wait at this moment."""
-        return sum(len(waiting) for waiting in self._waiting.values())
+        return self._watchers
 
     def update(self, signals: Iterable[Signal]) -> None:
         """Takes signals that changed; one that is older than the one known is left out."""
@@ -49,25 +73,27 @@ class SignalBroadcaster:
             else:
                 self._put(signal)
 
-    async def watch(self, allocation_id: str, *, after_revision: int) -> AsyncGenerator[Signal | None, None]:
-        """Gives an allocation's signal when it is newer than ``after_revision``, then each newer one.
+    async def watch(self, subscriptions: Sequence[Subscription]) -> AsyncGenerator[SignalChange | None, None]:
+        """Gives the signals of some allocations that the watcher has not seen, then each newer one.
 
         Ends when the broadcaster is closed. An allocation that is not known is waited for.
 
         Yields:
-            The signal; None at the start if there is none to send, and whenever nothing came for a while.
+            The change; None at the start if there is none to send, and whenever nothing came for a while.
         """
-        seen = after_revision
-        news = False
+        seen = {each.key: each.after_revision for each in subscriptions}
+        allocations = {each.allocation_id for each in subscriptions}
+        quiet = True
         while not self._closed:
-            signal = self._signals.get(allocation_id)
-            if signal is not None and signal.revision > seen:
-                seen = signal.revision
-                yield signal
-            elif not news:
+            for each in subscriptions:
+                signal = self._signals.get(each.allocation_id)
+                if signal is not None and signal.revision > seen[each.key]:
+                    seen[each.key], quiet = signal.revision, False
+                    yield SignalChange(each.key, signal)
+            if quiet:
                 yield None
-            if not self._closed and not self._has_news(allocation_id, seen):
-                news = await self._wait(allocation_id)
+            if not self._closed and not self._has_news(subscriptions, seen):
+                quiet = not await self._wait(allocations)
 
     def close(self) -> None:
         """Ends every watch."""
@@ -75,9 +101,9 @@ class SignalBroadcaster:
         for allocation_id in list(self._waiting):
             self._wake(allocation_id)
 
-    def _has_news(self, allocation_id: str, seen: int) -> bool:
-        signal = self._signals.get(allocation_id)
-        return signal is not None and signal.revision > seen
+    def _has_news(self, subscriptions: Sequence[Subscription], seen: dict[str, int]) -> bool:
+        signals = ((each.key, self._signals.get(each.allocation_id)) for each in subscriptions)
+        return any(signal is not None and signal.revision > seen[key] for key, signal in signals)
 
     def _put(self, signal: Signal) -> None:
         self._signals[signal.allocation_id] = signal
@@ -87,20 +113,24 @@ class SignalBroadcaster:
         for waiter in self._waiting.get(allocation_id, ()):
             _resolve(waiter, news=True)
 
-    async def _wait(self, allocation_id: str) -> bool:
+    async def _wait(self, allocations: set[str]) -> bool:
         """Waits for a change, and says whether there was one before the time for a heartbeat came."""
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[bool] = loop.create_future()
-        waiting = self._waiting.setdefault(allocation_id, set())
-        waiting.add(waiter)
+        for allocation_id in allocations:
+            self._waiting.setdefault(allocation_id, set()).add(waiter)
+        self._watchers += 1
         timer = loop.call_later(self._heartbeat, _resolve, waiter, False)
         try:
             return await waiter
         finally:
             timer.cancel()
-            waiting.discard(waiter)
-            if not waiting and self._waiting.get(allocation_id) is waiting:
-                del self._waiting[allocation_id]
+            self._watchers -= 1
+            for allocation_id in allocations:
+                waiting = self._waiting[allocation_id]
+                waiting.discard(waiter)
+                if not waiting:
+                    del self._waiting[allocation_id]
 
 
 def _resolve(waiter: asyncio.Future[bool], news: bool) -> None:

@@ -6,10 +6,13 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
-from resolute.api.preemption.v1.preemption_service_pb2 import WatchSignalRequest, WatchSignalResponse
+from resolute.api.preemption.v1.preemption_service_pb2 import WatchSignalsRequest, WatchSignalsResponse
 from resolute.api.preemption.v1.preemption_service_pb2_grpc import PreemptionServiceServicer
-from resolute.errors import InvalidArgumentError, Violation
-from resolute_preemption.broadcaster import SignalBroadcaster
+from resolute_preemption.broadcaster import SignalBroadcaster, Subscription
+from resolute_serving.validation import invalid
+
+_MAX_SUBSCRIPTIONS = 500
+_MAX_KEY_LENGTH = 200
 
 
 class PreemptionServicer(PreemptionServiceServicer):
@@ -22,14 +25,33 @@ class PreemptionServicer(PreemptionServiceServicer):
     def __init__(self, broadcaster: SignalBroadcaster) -> None:
         self._broadcaster = broadcaster
 
-    async def WatchSignal(
-        self, request: WatchSignalRequest, context: Any
-    ) -> AsyncIterator[WatchSignalResponse]:
-        """Sends the signal of an allocation, then every change."""
-        if not request.allocation_id:
-            message = "allocation_id is empty; name the allocation to watch"
-            raise InvalidArgumentError(message, violations=[Violation("allocation_id", message)])
-        signals = self._broadcaster.watch(request.allocation_id, after_revision=request.after_revision)
+    async def WatchSignals(
+        self, request: WatchSignalsRequest, context: Any
+    ) -> AsyncIterator[WatchSignalsResponse]:
+        """Sends the signals of some allocations, then each that changes."""
+        signals = self._broadcaster.watch(_subscriptions(request))
         async with contextlib.aclosing(signals):
-            async for signal in signals:
-                yield WatchSignalResponse(signal=signal)
+            async for news in signals:
+                if news is None:
+                    yield WatchSignalsResponse()
+                else:
+                    yield WatchSignalsResponse(key=news.key, signal=news.signal)
+
+
+def _subscriptions(request: WatchSignalsRequest) -> list[Subscription]:
+    if not 0 < len(request.subscriptions) <= _MAX_SUBSCRIPTIONS:
+        raise invalid(
+            "subscriptions",
+            f"there are {len(request.subscriptions)} subscriptions; send 1 to {_MAX_SUBSCRIPTIONS}",
+        )
+    found: dict[str, Subscription] = {}
+    for position, each in enumerate(request.subscriptions):
+        field = f"subscriptions[{position}]"
+        if not each.allocation_id:
+            raise invalid(f"{field}.allocation_id", "allocation_id is empty; name the allocation to watch")
+        if not 0 < len(each.key) <= _MAX_KEY_LENGTH:
+            raise invalid(f"{field}.key", f"key must have 1 to {_MAX_KEY_LENGTH} characters")
+        if each.key in found:
+            raise invalid(f"{field}.key", f"key {each.key!r} is used twice; give each subscription its own")
+        found[each.key] = Subscription(each.key, each.allocation_id, each.after_revision)
+    return list(found.values())

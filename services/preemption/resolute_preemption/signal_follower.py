@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, cast
 
 import structlog
 
-from resolute.api.experiments.v1.allocations_service_pb2 import WatchSignalsRequest, WatchSignalsResponse
+from resolute.api.experiments.v1.allocations_service_pb2 import (
+    FollowSignalChangesRequest,
+    FollowSignalChangesResponse,
+)
 from resolute.api.experiments.v1.allocations_service_pb2_grpc import AllocationsServiceStub
 from resolute.contracts.backoff import Backoff
 from resolute.errors import DeadlineError, ResoluteError, UnavailableError
@@ -72,7 +75,7 @@ class SignalFollower:
     async def _follow(self) -> None:
         channel = self._peers.channel("experiments")
         stub = cast("AllocationsServiceAsyncStub", AllocationsServiceStub(channel))
-        call = stub.WatchSignals(WatchSignalsRequest(), timeout=self._settings.lifetime)
+        call = stub.FollowSignalChanges(FollowSignalChangesRequest(), timeout=self._settings.lifetime)
         try:
             async with contextlib.aclosing(self._with_silence_timeout(aiter(call))) as responses:
                 async for response in responses:
@@ -81,8 +84,8 @@ class SignalFollower:
             call.cancel()
 
     async def _with_silence_timeout(
-        self, responses: AsyncIterator[WatchSignalsResponse]
-    ) -> AsyncGenerator[WatchSignalsResponse, None]:
+        self, responses: AsyncIterator[FollowSignalChangesResponse]
+    ) -> AsyncGenerator[FollowSignalChangesResponse, None]:
         while True:
             # Unlike wait_for, wait never swallows the cancellation by which this task is ended.
             reading = asyncio.ensure_future(_next(responses))
@@ -100,7 +103,7 @@ class SignalFollower:
                 raise UnavailableError("the experiments service ended the stream")
             yield response
 
-    def _take(self, response: WatchSignalsResponse) -> None:
+    def _take(self, response: FollowSignalChangesResponse) -> None:
         if response.reset or not self._following:
             self._broadcaster.replace(response.signals)
         else:
@@ -116,5 +119,5 @@ class SignalFollower:
         )
 
 
-async def _next(responses: AsyncIterator[WatchSignalsResponse]) -> WatchSignalsResponse | None:
+async def _next(responses: AsyncIterator[FollowSignalChangesResponse]) -> FollowSignalChangesResponse | None:
     return await anext(responses, None)

@@ -20,7 +20,8 @@ from resolute.errors import (
     QuotaError,
 )
 from resolute_experiments.admission.workspace_quotas import admit
-from resolute_experiments.store import access, experiments, projects, tokens, users, workspaces
+from resolute_experiments.store import experiments, projects, tokens, users, workspaces
+from resolute_experiments.store.schema import audit
 from resolute_experiments.store.schema import experiments as table
 from resolute_experiments.store.tokens import IssuedToken
 from resolute_experiments.store.workspaces import UNCATEGORIZED, Quota
@@ -66,19 +67,18 @@ def make(run: Run, workspace: str = "vision", project: str = "cats") -> None:
 def test_users_have_roles_and_are_let_in_or_not(run: Run) -> None:
     run(lambda c: users.ensure(c, User("admin", Role.ADMIN), now=1.0))
     run(lambda c: users.ensure(c, User("admin", Role.VIEWER), now=2.0))
-    assert run(lambda c: users.get(c, "admin")).role is Role.ADMIN
+    assert run(lambda c: users.get(c, name="admin")).role is Role.ADMIN
     ada = run(lambda c: users.create(c, User("ada", Role.EDITOR), now=3.0))
-    assert (ada.active, ada.password, ada.user) == (True, "", User("ada", Role.EDITOR))
+    assert (ada.active, ada.password) == (True, "")
+    assert ada.user == User("ada", Role.EDITOR, user_id=ada.number)
     with pytest.raises(AlreadyExistsError, match="user ada exists already"):
         run(lambda c: users.create(c, User("ada", Role.VIEWER), now=3.0))
-    run(lambda c: users.update(c, "ada", role=Role.VIEWER, active=False))
-    gone = run(lambda c: users.get(c, "ada"))
+    gone = run(lambda c: users.update(c, ada, name="ada", role=Role.VIEWER, active=False))
     with pytest.raises(FailedPreconditionError, match="resolute user activate ada"):
         _ = gone.user
-    assert [user.name for user in run(lambda c: users.page(c, after="", limit=9))] == ["ada", "admin"]
     assert run(users.active_admins) == 1
     with pytest.raises(NotFoundError, match="resolute user list"):
-        run(lambda c: users.get(c, "eve"))
+        run(lambda c: users.get(c, name="eve"))
 
 
 def issue(run: Run, username: str, *, expires_at: float) -> str:
@@ -86,6 +86,7 @@ def issue(run: Run, username: str, *, expires_at: float) -> str:
     token = IssuedToken(
         id=token_id,
         username=username,
+        user_number=0,
         description="",
         created_at=10.0,
         expires_at=expires_at,
@@ -103,10 +104,6 @@ def test_ended_tokens_are_told_until_they_would_expire_anyway(run: Run) -> None:
     assert run(lambda c: tokens.revoked(c, now=150.0)) == [second]
     run(lambda c: tokens.revoke(c, other))
     assert set(run(lambda c: tokens.revoked(c, now=150.0))) == {second, other}
-    newest = run(lambda c: tokens.page(c, username="", now=50.0, before=None, limit=2))
-    assert [token.id for token in newest] == [other, second]
-    rest = run(lambda c: tokens.page(c, username="", now=50.0, before=newest[-1].position, limit=2))
-    assert [token.id for token in rest] == [first]
 
 
 def test_expired_tokens_are_forgotten(run: Run) -> None:
@@ -139,12 +136,12 @@ def test_experiments_come_only_to_places_that_exist(
 def test_archived_places_take_no_experiments(run: Run) -> None:
     make(run)
     vision = run(lambda c: workspaces.get(c, name="vision"))
-    run(lambda c: workspaces.archive(c, vision, archived=True))
+    run(lambda c: workspaces.update(c, vision, name="vision", archived=True))
     with pytest.raises(InvalidConfigError, match="resolute workspace unarchive"):
         run(lambda c: admit(c, workspace="vision", project="cats", slots=1))
-    run(lambda c: workspaces.archive(c, vision, archived=False))
+    run(lambda c: workspaces.update(c, vision, name="vision", archived=False))
     cats = run(lambda c: projects.get(c, workspace="vision", name="cats"))
-    run(lambda c: projects.update(c, cats, description="d", notes="n", archived=True))
+    run(lambda c: projects.update(c, cats, name="cats", description="d", notes="n", archived=True))
     with pytest.raises(InvalidConfigError, match="resolute project unarchive"):
         run(lambda c: admit(c, workspace="vision", project="cats", slots=1))
 
@@ -202,15 +199,6 @@ def test_names_are_taken_once(run: Run) -> None:
         run(lambda c: projects.create(c, "audio", "cats", description="", owner="eve", now=3.0))
 
 
-def test_audit_rows_are_found_by_actor_and_resource(run: Run) -> None:
-    for number in range(3):
-        run(partial(access.record, action="pause", resource=f"experiment {number}", now=float(number)))
-    newest = run(lambda c: access.list_audit(c, by="", resource="", before=None, limit=2))
-    assert [row.resource for row in newest] == ["experiment 2", "experiment 1"]
-    found = run(lambda c: access.list_audit(c, by="anonymous", resource="experiment 0", before=None, limit=9))
-    assert [(row.action, row.time) for row in found] == [("pause", 0.0)]
-
-
 def test_an_upgrade_makes_the_places_that_experiments_named_already(engine: Engine) -> None:
     migrations.upgrade(engine, package="resolute_experiments", schema="experiments", revision="0003")
     with engine.begin() as connection:
@@ -220,3 +208,82 @@ def test_an_upgrade_makes_the_places_that_experiments_named_already(engine: Engi
     with engine.begin() as connection:
         assert projects.get(connection, workspace="old", name="ideas").owner == "ada"
         admit(connection, workspace="old", project="ideas", slots=1)
+
+
+def test_an_upgrade_numbers_users_and_keeps_everything_else(engine: Engine) -> None:
+    migrations.upgrade(engine, package="resolute_experiments", schema="experiments", revision="0009")
+    with engine.begin() as connection:
+        for name, role, created_at in (
+            ("zoe", "viewer", 1.0),
+            ("ada", "editor", 2.0),
+            ("admin", "admin", 3.0),
+        ):
+            connection.execute(
+                sa.text(
+                    "INSERT INTO users (name, role, created_at, active, password)"
+                    " VALUES (:name, :role, :created_at, :active, 'hash')"
+                ),
+                {"name": name, "role": role, "created_at": created_at, "active": name != "zoe"},
+            )
+        for actor in ("ada", "service:searcher"):
+            connection.execute(
+                sa.text(
+                    "INSERT INTO audit (time, actor, action, resource, detail)"
+                    " VALUES (1.0, :actor, 'pause', 'experiment 1', '{}')"
+                ),
+                {"actor": actor},
+            )
+        connection.execute(
+            sa.text(
+                "INSERT INTO workspaces (name, owner, archived, created_at, live_experiments, slots)"
+                " VALUES ('vision', 'zoe', false, 1.0, 0, 0)"
+            )
+        )
+    migrations.upgrade(engine, package="resolute_experiments", schema="experiments")
+    with engine.begin() as connection:
+        zoe = users.get(connection, name="zoe")
+        assert (zoe.number, zoe.role, zoe.active, zoe.password) == (2, Role.VIEWER, False, "hash")
+        assert users.ids_of(connection, ["admin", "ada", "eve"]) == {"admin": 1, "ada": 3}
+        assert users.create(connection, User("eve", Role.VIEWER), now=4.0).number == 4
+        rows = connection.execute(sa.select(audit.c.user_number).order_by(audit.c.position)).scalars().all()
+        assert rows == [3, None]
+        vision = workspaces.get(connection, name="vision")
+        assert (vision.owner, vision.owner_number, vision.revision) == ("zoe", 2, 1)
+
+
+def test_an_upgrade_of_an_empty_database_makes_the_admin_the_first_user(engine: Engine) -> None:
+    migrations.upgrade(engine, package="resolute_experiments", schema="experiments")
+    with engine.begin() as connection:
+        users.ensure(connection, User("determined", Role.EDITOR), now=1.0)
+        assert users.ids_of(connection, ["admin", "determined"]) == {"admin": 1, "determined": 2}
+
+
+def test_new_names_reach_everything_that_refers_to_them(run: Run) -> None:
+    ada = run(lambda c: users.create(c, User("ada", Role.EDITOR), now=1.0))
+    make(run)
+    token_id, experiment_id = issue(run, "ada", expires_at=100.0), submit(run)
+    run(lambda c: users.update(c, ada, name="ada.l", role=Role.EDITOR, active=True))
+    vision = run(lambda c: workspaces.get(c, name="vision"))
+    run(lambda c: workspaces.update(c, vision, name="images", archived=False))
+    cats = run(lambda c: projects.get(c, workspace="images", name="cats"))
+    run(lambda c: projects.update(c, cats, name="dogs", description="", notes="", archived=False))
+    experiment = run(lambda c: experiments.get(c, experiment_id=experiment_id))
+    assert (experiment.owner, experiment.workspace, experiment.project) == ("ada.l", "images", "dogs")
+    assert run(lambda c: tokens.get(c, token_id)).user_number == ada.number
+    images = run(lambda c: workspaces.of_experiment(c, experiment_id))
+    assert (images.number, images.name, images.owner_number) == (vision.number, "images", ada.number)
+    dogs = run(lambda c: projects.get(c, number=cats.number))
+    assert (dogs.workspace_number, dogs.owner, dogs.revision) == (vision.number, "ada.l", 2)
+
+
+def test_what_the_cluster_itself_relies_on_keeps_its_name(run: Run) -> None:
+    admin = run(lambda c: users.get(c, name="admin"))
+    with pytest.raises(FailedPreconditionError, match="user admin keeps its name"):
+        run(lambda c: users.update(c, admin, name="root", role=Role.ADMIN, active=True))
+    default = run(lambda c: workspaces.get(c, name=UNCATEGORIZED))
+    for name, archived in (("other", False), (UNCATEGORIZED, True)):
+        with pytest.raises(FailedPreconditionError, match="neither renamed nor archived"):
+            run(partial(workspaces.update, before=default, name=name, archived=archived))
+    project = run(lambda c: projects.get(c, workspace=UNCATEGORIZED, name=UNCATEGORIZED))
+    with pytest.raises(FailedPreconditionError, match="neither renamed nor archived"):
+        run(lambda c: projects.update(c, project, name="x", description="", notes="", archived=False))

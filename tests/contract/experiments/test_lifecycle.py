@@ -15,6 +15,7 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy.engine import Connection, Engine
 
 from resolute.api.searcher.v1 import search_pb2
+from resolute.contracts.times import seconds_of
 from resolute.contracts.values import to_value
 from resolute.errors import IllegalTransitionError, NotFoundError
 from resolute_experiments.exits.policy import Decision, Exit
@@ -27,6 +28,7 @@ from resolute_experiments.specs.launch import LaunchParameters, launch_spec
 from resolute_experiments.states import ExperimentState, RunEvent, RunOutcome, TrialEvent, TrialState
 from resolute_experiments.store import experiments, outbox, runs, trials
 from resolute_experiments.store.schema import audit, metadata
+from resolute_experiments.store.workspaces import Workspace
 from resolute_experiments.transitions.signals import allocation_id
 from resolute_serving.database import migrations
 from resolute_serving.database.engine import create_engine
@@ -92,6 +94,20 @@ class Store:
 
     def messages(self) -> list[outbox.Message]:
         return self.run(lambda c: outbox.pending(c, self.experiment_id))
+
+
+_WORKSPACE = Workspace(
+    number=1,
+    name="w",
+    owner="ada",
+    owner_number=None,
+    archived=False,
+    created_at=1.0,
+    live_experiments=0,
+    slots=0,
+    storage_bytes=0,
+    revision=1,
+)
 
 
 def experiment_row(experiment_id: str) -> dict[str, Any]:
@@ -214,9 +230,10 @@ def test_a_supervisor_is_told_the_grace_of_the_config_or_none(store: Store, grac
         container_rank=0,
         trial=store.trial(trial_id),
         experiment=replace(experiment, config=config),
+        workspace=_WORKSPACE,
         terms=LaunchParameters(cluster_id="c", lease_ttl=30, preemption_timeout=60, collective_key="k"),
     )
-    told = spec.termination_grace_seconds if spec.HasField("termination_grace_seconds") else None
+    told = seconds_of(spec.termination_grace) if spec.HasField("termination_grace") else None
     assert told == grace
 
 

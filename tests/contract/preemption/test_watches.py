@@ -13,9 +13,10 @@ from support.services.in_process import serving
 from support.services.signal_source import SignalSource
 from support.waiting import wait_until_async
 
-from resolute.api.preemption.v1.preemption_service_pb2 import Signal, SignalReason, WatchSignalRequest
+from resolute.api.preemption.v1.preemption_service_pb2 import SignalSubscription, WatchSignalsRequest
 from resolute.api.preemption.v1.preemption_service_pb2_grpc import PreemptionServiceStub
-from resolute_preemption.broadcaster import SignalBroadcaster
+from resolute.api.preemption.v1.signal_pb2 import Signal, SignalReason
+from resolute_preemption.broadcaster import SignalBroadcaster, Subscription
 from resolute_preemption.service import PreemptionService
 from resolute_preemption.settings import PreemptionSettings
 from resolute_serving.server.service import Blueprint
@@ -47,8 +48,11 @@ class InProcess:
     async def restart(self, *signals: Signal) -> None:
         self._broadcaster.replace(signals)
 
-    def watch(self, allocation_id: str, *, after_revision: int = 0) -> AsyncIterator[Signal | None]:
-        return self._broadcaster.watch(allocation_id, after_revision=after_revision)
+    async def watch(self, allocation_id: str, *, after_revision: int = 0) -> AsyncIterator[Signal | None]:
+        subscriptions = [Subscription("key", allocation_id, after_revision)]
+        async with aclosing(self._broadcaster.watch(subscriptions)) as changes:
+            async for change in changes:
+                yield None if change is None else change.signal
 
 
 class OverTheWire:
@@ -67,8 +71,11 @@ class OverTheWire:
         await wait_until_async(lambda: self._source.streams > streams)
 
     async def watch(self, allocation_id: str, *, after_revision: int = 0) -> AsyncIterator[Signal | None]:
-        request = WatchSignalRequest(allocation_id=allocation_id, after_revision=after_revision)
-        async for response in self._stub.WatchSignal(request, timeout=30):
+        subscription = SignalSubscription(
+            key="key", allocation_id=allocation_id, after_revision=after_revision
+        )
+        request = WatchSignalsRequest(subscriptions=[subscription])
+        async for response in self._stub.WatchSignals(request, timeout=30):
             yield response.signal if response.HasField("signal") else None
 
 
@@ -127,7 +134,7 @@ async def next_signal(watch: AsyncIterator[Signal | None]) -> Signal:
 def test_a_watch_gives_what_stands_and_then_each_change(play: Callable[[Scenario], None]) -> None:
     async def scenario(fanout: Fanout) -> None:
         first = signal(1, reason=SignalReason.SIGNAL_REASON_SCHEDULER)
-        first.deadline.FromSeconds(1_700_000_000)
+        first.kill_time.FromSeconds(1_700_000_000)
         fanout.publish(first)
         watch = fanout.watch("a")
         assert await next_signal(watch) == first

@@ -19,6 +19,7 @@ from resolute.api.experiments.v1 import allocations_service_pb2 as allocations
 from resolute.api.experiments.v1 import allocations_service_pb2_grpc as allocations_grpc
 from resolute.api.experiments.v1 import experiments_service_pb2 as experiments
 from resolute.api.experiments.v1 import experiments_service_pb2_grpc as experiments_grpc
+from resolute.api.experiments.v1.launch_spec_pb2 import LaunchSpec
 from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as logs
 from resolute.api.logs.v1 import logs_service_pb2_grpc as logs_grpc
@@ -26,6 +27,8 @@ from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
 from resolute.api.metrics.v1 import metrics_service_pb2_grpc as metrics_grpc
 from resolute.api.preemption.v1 import preemption_service_pb2 as preemption
 from resolute.api.preemption.v1 import preemption_service_pb2_grpc as preemption_grpc
+from resolute.api.preemption.v1.signal_pb2 import Signal
+from resolute.contracts.times import to_duration
 from resolute.contracts.values import to_value
 
 WAIT_SECONDS = 20.0
@@ -42,8 +45,8 @@ def pack(files: Mapping[str, str]) -> bytes:
     return buffer.getvalue()
 
 
-def make_spec(entrypoint: Any, *, archive: bytes = b"", **changes: Any) -> allocations.LaunchSpec:
-    """Makes the spec of a run with one container."""
+def make_spec(entrypoint: Any, *, archive: bytes = b"", **changes: Any) -> LaunchSpec:
+    """Makes the spec of a run with one container; times are given in seconds."""
     config = {
         "entrypoint": entrypoint,
         "searcher": {"name": "single", "metric": "loss", "smaller_is_better": True},
@@ -63,13 +66,15 @@ def make_spec(entrypoint: Any, *, archive: bytes = b"", **changes: Any) -> alloc
         "trial_seed": 42,
         "config": to_value(config),
         "cluster_id": "cluster-1",
-        "lease_ttl_seconds": 3.0,
-        "preemption_timeout_seconds": 60.0,
+        "lease_ttl": 3.0,
+        "preemption_timeout": 60.0,
         "model_definition_sha256": hashlib.sha256(archive).hexdigest() if archive else "",
         "trace_id": "trace-1",
         **changes,
     }
-    return allocations.LaunchSpec(**values)
+    for name in values.keys() & {"lease_ttl", "preemption_timeout", "termination_grace"}:
+        values[name] = to_duration(values[name])
+    return LaunchSpec(**values)
 
 
 class ControlPlane(
@@ -81,11 +86,11 @@ class ControlPlane(
 ):
     """What the services would know. Tests read its attributes and wait for what they want to see."""
 
-    def __init__(self, spec: allocations.LaunchSpec, *, archive: bytes = b"") -> None:
+    def __init__(self, spec: LaunchSpec, *, archive: bytes = b"") -> None:
         self.spec = spec
         self.archive = archive
         self.changed = threading.Condition()
-        self.signal = preemption.Signal(allocation_id=spec.allocation_id)
+        self.signal = Signal(allocation_id=spec.allocation_id)
         self.refusal: tuple[grpc.StatusCode, str] | None = None
         """Answers every renewal, once set."""
         self.watches_answer = True
@@ -129,7 +134,7 @@ class ControlPlane(
     def send_signal(self, **fields: Any) -> None:
         """Changes the signal."""
         with self.changed:
-            changed = preemption.Signal(
+            changed = Signal(
                 allocation_id=self.spec.allocation_id, revision=self.signal.revision + 1, **fields
             )
             self.signal.CopyFrom(changed)
@@ -156,7 +161,7 @@ class ControlPlane(
 
     def GetLaunchSpec(self, request: Any, context: Any) -> allocations.GetLaunchSpecResponse:  # noqa: N802
         self._note("GetLaunchSpec", context)
-        spec = allocations.LaunchSpec()
+        spec = LaunchSpec()
         spec.CopyFrom(self.spec)
         spec.container_rank = request.container_rank
         return allocations.GetLaunchSpecResponse(spec=spec)
@@ -187,7 +192,7 @@ class ControlPlane(
             self.pids.append(request.pid)
             self.changed.notify_all()
             return allocations.RenewLeaseResponse(
-                ttl_seconds=self.spec.lease_ttl_seconds, token=f"token-{len(self.pids)}", signal=self.signal
+                ttl=self.spec.lease_ttl, bearer_token=f"token-{len(self.pids)}", signal=self.signal
             )
 
     def AcknowledgeSignal(self, request: Any, context: Any) -> Any:  # noqa: N802
@@ -210,15 +215,16 @@ class ControlPlane(
             self.changed.notify_all()
         return allocations.ReportExitResponse()
 
-    def WatchSignal(self, request: Any, context: Any) -> Iterator[Any]:  # noqa: N802
-        seen = request.after_revision
+    def WatchSignals(self, request: Any, context: Any) -> Iterator[Any]:  # noqa: N802
+        (subscription,) = request.subscriptions
+        seen = subscription.after_revision
         while context.is_active() and self._server is not None:
             with self.changed:
                 if self.signal.revision == seen or not self.watches_answer:
                     self.changed.wait(0.2)
                     continue
                 seen = self.signal.revision
-            yield preemption.WatchSignalResponse(signal=self.signal)
+            yield preemption.WatchSignalsResponse(key=subscription.key, signal=self.signal)
 
     def IngestLines(self, request: Any, context: Any) -> logs.IngestLinesResponse:  # noqa: N802
         with self.changed:

@@ -10,13 +10,13 @@ import grpc
 from support.ports import free_port
 
 from resolute.api.experiments.v1 import allocations_service_pb2 as messages
-from resolute.api.preemption.v1.preemption_service_pb2 import Signal
+from resolute.api.preemption.v1.signal_pb2 import Signal
 
 _METHOD = "resolute.api.experiments.v1.AllocationsService"
 
 
 class SignalSource:
-    """Serves ``AllocationsService.WatchSignals``: the state at once, then changes.
+    """Serves ``AllocationsService.FollowSignalChanges``: the state at once, then changes.
 
     Only this one call is there; it knows no tokens.
     """
@@ -44,11 +44,11 @@ class SignalSource:
         server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
         handler = grpc.unary_stream_rpc_method_handler(
             self._watch,
-            request_deserializer=messages.WatchSignalsRequest.FromString,
-            response_serializer=messages.WatchSignalsResponse.SerializeToString,
+            request_deserializer=messages.FollowSignalChangesRequest.FromString,
+            response_serializer=messages.FollowSignalChangesResponse.SerializeToString,
         )
         server.add_generic_rpc_handlers(
-            [grpc.method_handlers_generic_handler(_METHOD, {"WatchSignals": handler})]
+            [grpc.method_handlers_generic_handler(_METHOD, {"FollowSignalChanges": handler})]
         )
         server.add_insecure_port(self.address)
         await server.start()
@@ -66,16 +66,16 @@ class SignalSource:
         for queue in self._changes:
             queue.put_nowait(signal)
 
-    async def _watch(self, request: Any, context: Any) -> AsyncIterator[messages.WatchSignalsResponse]:
+    async def _watch(self, request: Any, context: Any) -> AsyncIterator[messages.FollowSignalChangesResponse]:
         self.streams += 1
         self.open += 1
         self.tokens.append(str(dict(context.invocation_metadata()).get("authorization", "")))
         queue: asyncio.Queue[Signal] = asyncio.Queue()
         self._changes.add(queue)
         try:
-            yield messages.WatchSignalsResponse(signals=list(self.signals.values()), reset=True)
+            yield messages.FollowSignalChangesResponse(signals=list(self.signals.values()), reset=True)
             while True:
-                yield messages.WatchSignalsResponse(signals=[await queue.get()])
+                yield messages.FollowSignalChangesResponse(signals=[await queue.get()])
         finally:
             self.open -= 1
             self._changes.discard(queue)

@@ -61,7 +61,7 @@ def test_the_config_may_set_the_path_of_modules_but_not_take_the_compat_package_
     assert environment["DET_TRIAL_ID"] == "12"
 
 
-@pytest.mark.parametrize(("grace", "told"), [({}, "15"), ({"termination_grace_seconds": 0.5}, "0.5")])
+@pytest.mark.parametrize(("grace", "told"), [({}, "15"), ({"termination_grace": 0.5}, "0.5")])
 def test_the_layers_are_told_the_grace_of_the_config_else_of_the_machine(
     tmp_path: Path, grace: dict[str, float], told: str
 ) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from support.clocks import ManualClock
 
-from resolute.api.preemption.v1.preemption_service_pb2 import (
+from resolute.api.preemption.v1.signal_pb2 import (
     SIGNAL_REASON_MACHINE,
     SIGNAL_REASON_SEARCH,
     SIGNAL_REASON_USER,

@@ -1,19 +1,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import AsyncGenerator, Coroutine
+from contextlib import aclosing
 from typing import Any
 
 from support.waiting import wait_until_async
 
-from resolute.api.preemption.v1.preemption_service_pb2 import Signal
-from resolute_preemption.broadcaster import SignalBroadcaster
+from resolute.api.preemption.v1.signal_pb2 import Signal
+from resolute_preemption.broadcaster import SignalBroadcaster, SignalChange, Subscription
 
 PATIENT = 60.0
 
 
 def signal(revision: int, *, allocation_id: str = "a", preempt: bool = True) -> Signal:
     return Signal(allocation_id=allocation_id, revision=revision, preempt=preempt)
+
+
+async def watch_one(
+    broadcaster: SignalBroadcaster, allocation_id: str, *, after: int
+) -> AsyncGenerator[Signal | None, None]:
+    """Watches one allocation."""
+    async with aclosing(broadcaster.watch([Subscription("key", allocation_id, after)])) as changes:
+        async for change in changes:
+            yield None if change is None else change.signal
 
 
 def run(scenario: Coroutine[Any, Any, None]) -> None:
@@ -29,7 +39,7 @@ def test_a_signal_that_stands_is_given_at_once() -> None:
     async def scenario() -> None:
         broadcaster = SignalBroadcaster(heartbeat=PATIENT)
         broadcaster.replace([signal(3)])
-        watch = broadcaster.watch("a", after_revision=0)
+        watch = watch_one(broadcaster, "a", after=0)
         assert await anext(watch) == signal(3)
 
     run(scenario())
@@ -39,7 +49,7 @@ def test_a_revision_that_was_seen_is_not_given_again() -> None:
     async def scenario() -> None:
         broadcaster = SignalBroadcaster(heartbeat=PATIENT)
         broadcaster.replace([signal(3)])
-        watch = broadcaster.watch("a", after_revision=3)
+        watch = watch_one(broadcaster, "a", after=3)
         assert await anext(watch) is None
         following = asyncio.ensure_future(anext(watch))
         await settled(broadcaster, 1)
@@ -53,7 +63,7 @@ def test_a_revision_that_was_seen_is_not_given_again() -> None:
 def test_an_allocation_that_is_not_known_is_waited_for() -> None:
     async def scenario() -> None:
         broadcaster = SignalBroadcaster(heartbeat=PATIENT)
-        watch = broadcaster.watch("a", after_revision=0)
+        watch = watch_one(broadcaster, "a", after=0)
         assert await anext(watch) is None
         following = asyncio.ensure_future(anext(watch))
         await settled(broadcaster, 1)
@@ -69,7 +79,7 @@ def test_an_allocation_that_is_not_known_is_waited_for() -> None:
 def test_only_the_last_of_several_changes_counts() -> None:
     async def scenario() -> None:
         broadcaster = SignalBroadcaster(heartbeat=PATIENT)
-        watch = broadcaster.watch("a", after_revision=0)
+        watch = watch_one(broadcaster, "a", after=0)
         assert await anext(watch) is None
         following = asyncio.ensure_future(anext(watch))
         await settled(broadcaster, 1)
@@ -84,7 +94,7 @@ def test_a_change_while_the_watcher_is_busy_is_not_lost() -> None:
     async def scenario() -> None:
         broadcaster = SignalBroadcaster(heartbeat=PATIENT)
         broadcaster.update([signal(1)])
-        watch = broadcaster.watch("a", after_revision=0)
+        watch = watch_one(broadcaster, "a", after=0)
         assert await anext(watch) == signal(1)
         broadcaster.update([signal(2)])
         assert await anext(watch) == signal(2)
@@ -97,7 +107,7 @@ def test_an_older_revision_never_replaces_a_newer_one() -> None:
         broadcaster = SignalBroadcaster(heartbeat=PATIENT)
         broadcaster.update([signal(5)])
         broadcaster.update([signal(4, preempt=False)])
-        assert await anext(broadcaster.watch("a", after_revision=0)) == signal(5)
+        assert await anext(watch_one(broadcaster, "a", after=0)) == signal(5)
 
     run(scenario())
 
@@ -106,12 +116,12 @@ def test_a_reset_forgets_what_is_not_in_it_and_watchers_go_on_waiting() -> None:
     async def scenario() -> None:
         broadcaster = SignalBroadcaster(heartbeat=PATIENT)
         broadcaster.replace([signal(1), signal(7, allocation_id="b")])
-        watch = broadcaster.watch("b", after_revision=7)
+        watch = watch_one(broadcaster, "b", after=7)
         assert await anext(watch) is None
         following = asyncio.ensure_future(anext(watch))
         await settled(broadcaster, 1)
         broadcaster.replace([signal(1)])
-        assert await anext(broadcaster.watch("b", after_revision=0)) is None
+        assert await anext(watch_one(broadcaster, "b", after=0)) is None
         broadcaster.replace([signal(1), signal(8, allocation_id="b")])
         assert await following == signal(8, allocation_id="b")
 
@@ -123,9 +133,9 @@ def test_a_reset_counts_even_where_it_goes_back() -> None:
         broadcaster = SignalBroadcaster(heartbeat=PATIENT)
         broadcaster.replace([signal(9)])
         broadcaster.replace([signal(2)])
-        assert await anext(broadcaster.watch("a", after_revision=0)) == signal(2)
+        assert await anext(watch_one(broadcaster, "a", after=0)) == signal(2)
         # Whoever has seen more is not sent back.
-        assert await anext(broadcaster.watch("a", after_revision=9)) is None
+        assert await anext(watch_one(broadcaster, "a", after=9)) is None
 
     run(scenario())
 
@@ -133,7 +143,7 @@ def test_a_reset_counts_even_where_it_goes_back() -> None:
 def test_a_quiet_watch_shows_that_it_lives() -> None:
     async def scenario() -> None:
         broadcaster = SignalBroadcaster(heartbeat=0.01)
-        watch = broadcaster.watch("a", after_revision=0)
+        watch = watch_one(broadcaster, "a", after=0)
         assert [await anext(watch) for _ in range(3)] == [None, None, None]
         broadcaster.update([signal(1)])
         assert await anext(watch) == signal(1)
@@ -147,7 +157,7 @@ def test_closing_ends_every_watch() -> None:
         broadcaster = SignalBroadcaster(heartbeat=PATIENT)
 
         async def watch(name: str) -> list[Signal | None]:
-            return [item async for item in broadcaster.watch(name, after_revision=0)]
+            return [item async for item in watch_one(broadcaster, name, after=0)]
 
         watches = [asyncio.ensure_future(watch(name)) for name in ("a", "a", "b")]
         await settled(broadcaster, 3)
@@ -162,7 +172,7 @@ def test_closing_ends_every_watch() -> None:
 def test_watchers_that_leave_are_forgotten() -> None:
     async def scenario() -> None:
         broadcaster = SignalBroadcaster(heartbeat=PATIENT)
-        watch = broadcaster.watch("a", after_revision=0)
+        watch = watch_one(broadcaster, "a", after=0)
         await anext(watch)
         following = asyncio.ensure_future(anext(watch))
         await settled(broadcaster, 1)
@@ -179,7 +189,7 @@ def test_one_change_reaches_its_own_watchers_only() -> None:
         broadcaster = SignalBroadcaster(heartbeat=PATIENT)
 
         async def first(name: str) -> Signal | None:
-            async for item in broadcaster.watch(name, after_revision=0):
+            async for item in watch_one(broadcaster, name, after=0):
                 if item is not None:
                     return item
             return None
@@ -192,5 +202,22 @@ def test_one_change_reaches_its_own_watchers_only() -> None:
         assert sum(watch.done() for watch in watches.values()) == 1
         broadcaster.close()
         await asyncio.gather(*watches.values())
+
+    run(scenario())
+
+
+def test_one_watch_follows_many_allocations_and_names_the_subscription_of_each_change() -> None:
+    async def scenario() -> None:
+        broadcaster = SignalBroadcaster(heartbeat=PATIENT)
+        broadcaster.update([signal(1), signal(2, allocation_id="b")])
+        subscriptions = [Subscription(f"key of {name}", name, 1) for name in ("a", "b", "c")]
+        watch = broadcaster.watch(subscriptions)
+        assert await anext(watch) == SignalChange("key of b", signal(2, allocation_id="b"))
+        following = asyncio.ensure_future(anext(watch))
+        await settled(broadcaster, 1)
+        broadcaster.update([signal(9, allocation_id="d")])
+        broadcaster.update([signal(3), signal(4, allocation_id="c")])
+        assert await following == SignalChange("key of a", signal(3))
+        assert await anext(watch) == SignalChange("key of c", signal(4, allocation_id="c"))
 
     run(scenario())

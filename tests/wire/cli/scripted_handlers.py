@@ -19,7 +19,9 @@ from resolute.api.experiments.v1 import (
     cluster_service_pb2,
     experiment_pb2,
     experiments_service_pb2,
+    template_pb2,
     trials_service_pb2,
+    user_pb2,
 )
 from resolute.api.logs.v1 import line_pb2, logs_service_pb2
 from resolute.api.metrics.v1 import metrics_service_pb2
@@ -36,6 +38,7 @@ class Handlers:
     def __init__(self, state: State, issue_token: Callable[[str], str], changed: asyncio.Condition) -> None:
         self.state = state
         self._issue_token = issue_token
+        self._users: list[str] = []
         self._changed = changed
 
     def _enter(self, method: str) -> None:
@@ -374,19 +377,22 @@ class Handlers:
         del self.state.templates[request.name]
         return cluster_service_pb2.DeleteTemplateResponse()
 
-    def _template(self, name: str) -> cluster_service_pb2.Template:
-        return cluster_service_pb2.Template(
-            name=name, config=to_value(yaml.safe_load(self.state.templates[name]))
-        )
+    def _template(self, name: str) -> template_pb2.Template:
+        return template_pb2.Template(name=name, config=to_value(yaml.safe_load(self.state.templates[name])))
 
     async def CreateToken(self, request: Any, _context: Any) -> Any:
         self._enter("CreateToken")
-        token = self._issue_token(request.username)
-        return access_service_pb2.CreateTokenResponse(token=token)
+        token = self._issue_token(self._users[request.user_id - 1])
+        return access_service_pb2.CreateTokenResponse(bearer_token=token)
+
+    async def ListUsers(self, request: Any, _context: Any) -> Any:
+        self._users += [name for name in request.names if name not in self._users]
+        found = [user_pb2.User(user_id=self._users.index(name) + 1, name=name) for name in request.names]
+        return access_service_pb2.ListUsersResponse(users=found)
 
     async def GetCurrentUser(self, _request: Any, _context: Any) -> Any:
         self._enter("GetCurrentUser")
-        return access_service_pb2.GetCurrentUserResponse(username=actor(), role="admin")
+        return access_service_pb2.GetCurrentUserResponse(user=user_pb2.User(name=actor()))
 
     async def PreviewSearch(self, request: Any, _context: Any) -> Any:
         self._enter("PreviewSearch")

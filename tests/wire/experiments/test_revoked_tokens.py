@@ -12,6 +12,7 @@ from support.services.in_process import Running, serving
 
 from resolute.api.experiments.v1 import access_service_pb2 as pb2
 from resolute.api.experiments.v1.access_service_pb2_grpc import AccessServiceStub
+from resolute.api.experiments.v1.user_pb2 import USER_ROLE_EDITOR
 from resolute.errors import UnauthenticatedError
 from resolute_experiments.blueprint import BLUEPRINT
 from resolute_serving.auth.keys import FetchedKeys
@@ -25,9 +26,9 @@ async def token_of_ada(running: Running) -> tuple[str, str]:
     """Lets an admin create a user with a token; returns the token and its identifier."""
     async with running.channel(running.user_token()) as channel:
         access: Any = AccessServiceStub(channel)
-        await access.CreateUser(pb2.CreateUserRequest(name="ada", role=pb2.USER_ROLE_EDITOR))
-        issued = await access.CreateToken(pb2.CreateTokenRequest(username="ada"))
-    return issued.token, issued.token_id
+        ada = (await access.CreateUser(pb2.CreateUserRequest(name="ada", role=USER_ROLE_EDITOR))).user
+        issued = await access.CreateToken(pb2.CreateTokenRequest(user_id=ada.user_id))
+    return issued.bearer_token, issued.token.token_id
 
 
 def test_a_revoked_token_is_refused_within_half_a_minute_even_if_experiments_is_gone_then(
@@ -43,7 +44,7 @@ def test_a_revoked_token_is_refused_within_half_a_minute_even_if_experiments_is_
                 FetchedKeys(running.address, clock=clock), cluster_id=cluster_id, clock=ManualClock()
             )
             token, token_id = await token_of_ada(running)
-            assert await verifier.verify(token) == User("ada", Role.EDITOR)
+            assert await verifier.verify(token) == User("ada", Role.EDITOR, user_id=3)
             async with running.channel(running.user_token()) as channel:
                 access: Any = AccessServiceStub(channel)
                 await access.RevokeToken(pb2.RevokeTokenRequest(token_id=token_id))

@@ -23,7 +23,7 @@ def test_a_stream_that_is_woken_in_vain_still_shows_that_it_lives(tmp_path: Path
         async with platform(tmp_path, clock=clock) as service:
             channel = service.running.channel(service.running.service_token("preemption"))
             stub: Any = allocations_service_pb2_grpc.AllocationsServiceStub(channel)
-            responses = aiter(stub.WatchSignals(pb2.WatchSignalsRequest()))
+            responses = aiter(stub.FollowSignalChanges(pb2.FollowSignalChangesRequest()))
             assert (await anext(responses)).reset
             heard = asyncio.ensure_future(anext(responses))
             while not heard.done():

@@ -12,7 +12,7 @@ from support.clusters.control_plane import ControlPlane, control_plane, make_spe
 from support.clusters.supervisors import supervised
 from support.waiting import wait_until
 
-from resolute.api.preemption.v1.preemption_service_pb2 import SIGNAL_REASON_TIMEOUT
+from resolute.api.preemption.v1.signal_pb2 import SIGNAL_REASON_TIMEOUT
 from resolute.contracts.run.directory import RunDirectory
 from resolute.spool.report_writer import ReportWriter
 
@@ -25,7 +25,7 @@ def salvage(run: RunDirectory, *arguments: str) -> int:
 
 
 def test_what_is_written_during_an_outage_arrives_once_after_it(tmp_path: Path) -> None:
-    with control_plane(COUNT, lease_ttl_seconds=0.5) as plane, supervised(tmp_path, plane) as run:
+    with control_plane(COUNT, lease_ttl=0.5) as plane, supervised(tmp_path, plane) as run:
         plane.wait_for(lambda: len(plane.text()) > 20)
         plane.stop()
         seen = len(plane.text())
@@ -83,7 +83,7 @@ print("saved because", flags.reason, flush=True)
 flags.acknowledge()
 """
     with (
-        control_plane(["python3", "t.py"], files={"t.py": script}, lease_ttl_seconds=0.5) as plane,
+        control_plane(["python3", "t.py"], files={"t.py": script}, lease_ttl=0.5) as plane,
         supervised(tmp_path, plane, lease_patience_seconds=1.0) as run,
     ):
         plane.wait_for(lambda: "training" in plane.text())
@@ -100,7 +100,7 @@ flags.acknowledge()
 
 
 def test_a_token_that_expired_meanwhile_is_not_the_end(tmp_path: Path) -> None:
-    with control_plane(COUNT, lease_ttl_seconds=0.3) as plane, supervised(tmp_path, plane) as run:
+    with control_plane(COUNT, lease_ttl=0.3) as plane, supervised(tmp_path, plane) as run:
         plane.wait_for(lambda: "line 1" in plane.text())
         plane.refusal = (grpc.StatusCode.UNAUTHENTICATED, "the token has expired")
         wait_until(lambda: "the token has expired" in run.log())

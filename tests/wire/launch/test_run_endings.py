@@ -16,7 +16,7 @@ from support.clusters.supervisors import supervised
 from support.waiting import wait_until
 
 from resolute.api.experiments.v1.allocations_service_pb2 import EARLY_EXIT_REASON_INVALID_HP
-from resolute.api.preemption.v1.preemption_service_pb2 import SIGNAL_REASON_MACHINE, SIGNAL_REASON_USER
+from resolute.api.preemption.v1.signal_pb2 import SIGNAL_REASON_MACHINE, SIGNAL_REASON_USER
 from resolute.contracts.atomic_files import read_json
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.directory import RunDirectory
@@ -138,7 +138,7 @@ def test_a_preempted_run_saves_acknowledges_and_leaves(tmp_path: Path) -> None:
 
 
 def test_the_lease_carries_the_signal_when_no_watch_does(tmp_path: Path) -> None:
-    with control_plane(["python3", "good.py"], files=FILES, lease_ttl_seconds=1.0) as plane:
+    with control_plane(["python3", "good.py"], files=FILES, lease_ttl=1.0) as plane:
         plane.watches_answer = False
         with supervised(tmp_path, plane) as run:
             plane.wait_for(lambda: "training" in plane.text())
@@ -163,7 +163,7 @@ def test_an_acknowledgement_is_passed_on_while_the_run_still_saves(tmp_path: Pat
 
 def test_who_does_not_leave_in_time_is_terminated_then_killed(tmp_path: Path) -> None:
     with (
-        control_plane(["python3", "stubborn.py"], files=FILES, preemption_timeout_seconds=0.5) as plane,
+        control_plane(["python3", "stubborn.py"], files=FILES, preemption_timeout=0.5) as plane,
         supervised(tmp_path, plane, term_grace_seconds=0.5) as run,
     ):
         plane.wait_for(lambda: "training" in plane.text())
@@ -179,7 +179,7 @@ def test_who_does_not_leave_in_time_is_terminated_then_killed(tmp_path: Path) ->
 def test_who_saves_only_at_sigterm_has_left_because_of_the_signal(tmp_path: Path) -> None:
     script = "trap 'echo saved; exit 0' TERM; echo training; while true; do sleep 0.05; done"
     with (
-        control_plane(script, preemption_timeout_seconds=0.3) as plane,
+        control_plane(script, preemption_timeout=0.3) as plane,
         supervised(tmp_path, plane, term_grace_seconds=10) as run,
     ):
         plane.wait_for(lambda: "training" in plane.text())
@@ -189,7 +189,7 @@ def test_who_saves_only_at_sigterm_has_left_because_of_the_signal(tmp_path: Path
 
 
 def test_the_grace_of_the_config_counts_before_the_machine_s_when_it_is_longer(tmp_path: Path) -> None:
-    terms = {"preemption_timeout_seconds": 0.1, "termination_grace_seconds": 60}
+    terms = {"preemption_timeout": 0.1, "termination_grace": 60}
     with (
         control_plane(["python3", "slow.py"], files=FILES, **terms) as plane,
         supervised(tmp_path, plane, term_grace_seconds=0.3) as run,
@@ -202,7 +202,7 @@ def test_the_grace_of_the_config_counts_before_the_machine_s_when_it_is_longer(t
 
 
 def test_the_grace_of_the_config_counts_before_the_machine_s_when_it_is_shorter(tmp_path: Path) -> None:
-    terms = {"preemption_timeout_seconds": 0.1, "termination_grace_seconds": 0.3}
+    terms = {"preemption_timeout": 0.1, "termination_grace": 0.3}
     with (
         control_plane(["python3", "slow.py"], files=FILES, **terms) as plane,
         supervised(tmp_path, plane, term_grace_seconds=60) as run,
@@ -218,7 +218,7 @@ def test_the_grace_of_the_config_counts_before_the_machine_s_when_it_is_shorter(
 def test_the_grace_of_the_config_reaches_the_ranks_of_a_launcher(
     tmp_path: Path, grace: float, saves: bool
 ) -> None:
-    terms = {"preemption_timeout_seconds": 0.1, "termination_grace_seconds": grace}
+    terms = {"preemption_timeout": 0.1, "termination_grace": grace}
     with control_plane(TORCHRUN, files=FILES, **terms) as plane, supervised(tmp_path, plane) as run:
         plane.wait_for(lambda: "training" in plane.text(), seconds=60)
         plane.send_signal(preempt=True)
@@ -331,7 +331,7 @@ def test_lines_written_by_what_is_left_behind_are_kept(tmp_path: Path) -> None:
 
 def test_a_superseded_run_ends_and_its_history_still_arrives(tmp_path: Path) -> None:
     script = "trap 'echo last words; exit 1' TERM; echo training; while true; do sleep 0.05; done"
-    with control_plane(script, lease_ttl_seconds=0.3) as plane, supervised(tmp_path, plane) as run:
+    with control_plane(script, lease_ttl=0.3) as plane, supervised(tmp_path, plane) as run:
         plane.wait_for(lambda: "training" in plane.text())
         plane.refusal = (grpc.StatusCode.ABORTED, "run 2 has taken over")
         assert run.wait() == 0
@@ -340,7 +340,7 @@ def test_a_superseded_run_ends_and_its_history_still_arrives(tmp_path: Path) -> 
 
 
 def test_an_allocation_that_is_unknown_ends_before_it_began(tmp_path: Path) -> None:
-    with control_plane("echo ran", lease_ttl_seconds=0.3) as plane:
+    with control_plane("echo ran", lease_ttl=0.3) as plane:
         plane.refusal = (grpc.StatusCode.NOT_FOUND, "no such allocation")
         with supervised(tmp_path, plane) as run:
             assert run.wait() == 0

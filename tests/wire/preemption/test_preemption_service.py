@@ -13,11 +13,12 @@ from support.services.signal_source import SignalSource
 from support.waiting import wait_until_async
 
 from resolute.api.preemption.v1.preemption_service_pb2 import (
-    Signal,
-    WatchSignalRequest,
-    WatchSignalResponse,
+    SignalSubscription,
+    WatchSignalsRequest,
+    WatchSignalsResponse,
 )
 from resolute.api.preemption.v1.preemption_service_pb2_grpc import PreemptionServiceStub
+from resolute.api.preemption.v1.signal_pb2 import Signal
 from resolute.errors import InvalidArgumentError, PermissionDeniedError, UnauthenticatedError
 from resolute_preemption.service import PreemptionService
 from resolute_preemption.settings import PreemptionSettings
@@ -60,10 +61,17 @@ def run(**claims: object) -> TrialRun:
     return TrialRun(**{**facts, **claims})  # type: ignore[arg-type]
 
 
+def watch_request(allocation_id: str, after: int = 0) -> WatchSignalsRequest:
+    subscription = SignalSubscription(
+        key=f"key of {allocation_id}", allocation_id=allocation_id, after_revision=after
+    )
+    return WatchSignalsRequest(subscriptions=[subscription])
+
+
 async def first_signal(client: PreemptionServiceAsyncStub, allocation_id: str, after: int = 0) -> Signal:
     """Watches until a signal comes."""
-    request = WatchSignalRequest(allocation_id=allocation_id, after_revision=after)
-    call = client.WatchSignal(request, timeout=60)
+    request = watch_request(allocation_id, after)
+    call = client.WatchSignals(request, timeout=60)
     try:
         async for response in call:
             if response.HasField("signal"):
@@ -109,8 +117,8 @@ def test_watchers_keep_their_streams_while_the_experiments_service_is_away(tmp_p
         ):
             experiments.publish(Signal(allocation_id="known", revision=1, preempt=True))
             await wait_until_async(lambda: experiments.open == 1)
-            request = WatchSignalRequest(allocation_id="a")
-            watch = aiter(client.WatchSignal(request, timeout=60))
+            request = watch_request("a")
+            watch = aiter(client.WatchSignals(request, timeout=60))
             assert not (await anext(watch)).HasField("signal")
             await experiments.stop()
             for _ in range(5):
@@ -175,8 +183,8 @@ def test_ended_allocations_are_forgotten_when_the_stream_has_lived_its_time(tmp_
             del experiments.signals["ended"]
             streams = experiments.streams
             await wait_until_async(lambda: experiments.streams >= streams + 2)
-            request = WatchSignalRequest(allocation_id="ended")
-            assert not (await anext(aiter(client.WatchSignal(request, timeout=10)))).HasField("signal")
+            request = watch_request("ended")
+            assert not (await anext(aiter(client.WatchSignals(request, timeout=10)))).HasField("signal")
 
     asyncio.run(scenario())
 
@@ -188,9 +196,9 @@ def test_watches_end_when_the_service_stops(tmp_path: Path) -> None:
             async with serving([blueprint()], tmp_path, addresses=addresses) as running:
                 channel = running.channel(running.user_token())
                 client = cast("PreemptionServiceAsyncStub", PreemptionServiceStub(channel))
-                call = client.WatchSignal(WatchSignalRequest(allocation_id="a"), timeout=60)
+                call = client.WatchSignals(watch_request("a"), timeout=60)
                 watch = aiter(call)
-                assert await anext(watch) == WatchSignalResponse()
+                assert await anext(watch) == WatchSignalsResponse()
                 began = time.perf_counter()
             assert [response async for response in watch] == []
             assert time.perf_counter() - began < 2

@@ -7,8 +7,9 @@ from pathlib import Path
 from support.services.service_process import service_process
 from support.services.signal_source import SignalSource
 
-from resolute.api.preemption.v1.preemption_service_pb2 import Signal, WatchSignalRequest
+from resolute.api.preemption.v1.preemption_service_pb2 import SignalSubscription, WatchSignalsRequest
 from resolute.api.preemption.v1.preemption_service_pb2_grpc import PreemptionServiceStub
+from resolute.api.preemption.v1.signal_pb2 import Signal
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.rpc.channel import open_channel
 from resolute_serving.auth.tokens import TokenSigner, load_or_create_key
@@ -25,8 +26,8 @@ def test_the_service_runs_alone_and_calls_with_the_token_in_its_file(tmp_path: P
     def watch(address: str) -> Signal:
         channel = open_channel(address, token=lambda: token)
         try:
-            request = WatchSignalRequest(allocation_id="a")
-            for response in PreemptionServiceStub(channel).WatchSignal(request, timeout=20):
+            request = WatchSignalsRequest(subscriptions=[SignalSubscription(key="a", allocation_id="a")])
+            for response in PreemptionServiceStub(channel).WatchSignals(request, timeout=20):
                 if response.HasField("signal"):
                     return response.signal
         finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import uuid
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TypeVar, final
@@ -12,6 +13,8 @@ import grpc
 
 from resolute.api.experiments.v1 import access_service_pb2, access_service_pb2_grpc
 from resolute.client.connection.endpoint import Endpoint, find_endpoint
+from resolute.client.connection.user_ids import user_id
+from resolute.contracts.times import to_duration
 from resolute.rpc.channel import TokenSource, open_channel
 
 StubT = TypeVar("StubT")
@@ -126,11 +129,14 @@ class _UserTokenSource:
             return self._token
 
     def _log_in(self) -> str:
-        request = access_service_pb2.LoginRequest(username=self._user, password=self._password)
-        return self._access.Login(request).token
+        request = access_service_pb2.LoginRequest(user_name=self._user, password=self._password)
+        return self._access.Login(request).bearer_token
 
     def _ask(self) -> str:
         request = access_service_pb2.CreateTokenRequest(
-            username=self._user, ttl_seconds=_ACTING_SECONDS, description="acting as another user"
+            request_id=str(uuid.uuid4()),
+            user_id=user_id(self._access, self._user),
+            ttl=to_duration(_ACTING_SECONDS),
+            description="acting as another user",
         )
-        return self._access.CreateToken(request).token
+        return self._access.CreateToken(request).bearer_token

@@ -45,16 +45,16 @@ class User:
 
     def set_role(self, role: UserRole) -> None:
         """Changes what the user may do; tokens of the user end."""
-        self._record = self._services.access.update_user(self.username, role=role)
+        self._record = self._services.access.update_user(self._record.id, role=role)
 
     def activate(self) -> None:
         """Lets the user in again."""
-        self._record = self._services.access.update_user(self.username, active=True)
+        self._record = self._services.access.update_user(self._record.id, active=True)
 
     def deactivate(self) -> None:
         """Lets nobody act as this user any more; tokens of the user end."""
-        self._record = self._services.access.update_user(self.username, active=False)
+        self._record = self._services.access.update_user(self._record.id, active=False)
 
     def change_password(self, new_password: str) -> None:
         """Sets the password; tokens of the user end."""
-        self._services.access.set_password(self.username, new_password)
+        self._services.access.set_password(self._record.id, new_password)

@@ -70,7 +70,7 @@ class Workspace(ArchivableObject[WorkspaceRecord]):
 
     @property
     def name(self) -> str:
-        """Name, which never changes."""
+        """Its name."""
         return self._record.name
 
     @property
@@ -101,7 +101,7 @@ class Workspace(ArchivableObject[WorkspaceRecord]):
         Raises:
             AlreadyExistsError: The name is taken here.
         """
-        record = self._services.workspaces.create_project(self.name, name, description=description or "")
+        record = self._services.workspaces.create_project(self.id, name, description=description or "")
         return Project(self._services, record)
 
     def get_project(self, project_name: str) -> Project:

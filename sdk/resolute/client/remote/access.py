@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 
+from google.protobuf.field_mask_pb2 import FieldMask
+
 from resolute.api.experiments.v1 import access_service_pb2 as pb2
-from resolute.api.experiments.v1 import access_service_pb2_grpc
+from resolute.api.experiments.v1 import access_service_pb2_grpc, token_pb2, user_pb2
 from resolute.client.connection.paging import all_items
 from resolute.client.connection.session import Session
+from resolute.client.connection.user_ids import user_id
 from resolute.client.schema.accounts import AuditRecord, NewToken, TokenRecord, UserRecord, UserRole
 from resolute.client.schema.convert import datetime_field
+from resolute.contracts.times import to_duration
 from resolute.contracts.values import from_value
 
 _ROLES = {
-    pb2.USER_ROLE_VIEWER: UserRole.VIEWER,
-    pb2.USER_ROLE_EDITOR: UserRole.EDITOR,
-    pb2.USER_ROLE_ADMIN: UserRole.ADMIN,
+    user_pb2.USER_ROLE_VIEWER: UserRole.VIEWER,
+    user_pb2.USER_ROLE_EDITOR: UserRole.EDITOR,
+    user_pb2.USER_ROLE_ADMIN: UserRole.ADMIN,
 }
 _NUMBERS = {role: number for number, role in _ROLES.items()}
 
@@ -37,17 +42,18 @@ class Access:
             UnauthenticatedError: Name or password are wrong.
             QuotaError: Too many attempts.
         """
-        response = self._stub.Login(pb2.LoginRequest(username=username, password=password))
-        return NewToken(id="", text=response.token, expire_time=datetime_field(response, "expire_time"))
+        response = self._stub.Login(pb2.LoginRequest(user_name=username, password=password))
+        return _new_token(response)
 
     def create_user(self, name: str, role: UserRole) -> UserRecord:
         """Creates a user.
 
         Raises:
             AlreadyExistsError: The name is taken.
-            InvalidArgumentError: It is no name.
+            InvalidArgumentError: It is not a valid name.
         """
-        return _user(self._stub.CreateUser(pb2.CreateUserRequest(name=name, role=_NUMBERS[role])).user)
+        request = pb2.CreateUserRequest(request_id=str(uuid.uuid4()), name=name, role=_NUMBERS[role])
+        return _user(self._stub.CreateUser(request).user)
 
     def list_users(self) -> Iterator[UserRecord]:
         """Yields all users by name."""
@@ -55,24 +61,32 @@ class Access:
             yield _user(message)
 
     def update_user(
-        self, name: str, *, role: UserRole | None = None, active: bool | None = None
+        self, user: str | int, *, role: UserRole | None = None, active: bool | None = None
     ) -> UserRecord:
-        """Changes a user's role, or whether anybody may act as it; None leaves a thing as it is.
+        """Changes a user's role, or whether anybody may act as the user; None leaves a thing as it is.
+
+        Args:
+            user: Name or id.
+            role: What the user may do.
+            active: Whether the user may log in and use tokens.
 
         Raises:
             NotFoundError: There is none of this name.
             FailedPreconditionError: Nobody would be an admin any more.
         """
-        request = pb2.UpdateUserRequest(name=name)
+        wanted, paths = user_pb2.User(user_id=self._user_id(user)), []
         if role is not None:
-            request.role = _NUMBERS[role]
+            wanted.role = _NUMBERS[role]
+            paths.append("role")
         if active is not None:
-            request.active = active
+            wanted.active = active
+            paths.append("active")
+        request = pb2.UpdateUserRequest(user=wanted, update_mask=FieldMask(paths=paths))
         return _user(self._stub.UpdateUser(request).user)
 
-    def set_password(self, name: str, password: str) -> None:
+    def set_password(self, user: str | int, password: str) -> None:
         """Sets a password, and ends all tokens of the user."""
-        self._stub.SetPassword(pb2.SetPasswordRequest(username=name, password=password))
+        self._stub.SetPassword(pb2.SetPasswordRequest(user_id=self._user_id(user), password=password))
 
     def create_token(self, username: str = "", *, ttl_seconds: int = 0, description: str = "") -> NewToken:
         """Issues a token.
@@ -82,15 +96,17 @@ class Access:
             ttl_seconds: How long it is valid; zero for 30 days.
             description: What it is for.
         """
-        response = self._stub.CreateToken(
-            pb2.CreateTokenRequest(username=username, ttl_seconds=ttl_seconds, description=description)
+        request = pb2.CreateTokenRequest(
+            request_id=str(uuid.uuid4()),
+            user_id=self._user_id(username) if username else None,
+            ttl=to_duration(ttl_seconds) if ttl_seconds else None,
+            description=description,
         )
-        expires = datetime_field(response, "expire_time")
-        return NewToken(id=response.token_id, text=response.token, expire_time=expires)
+        return _new_token(self._stub.CreateToken(request))
 
     def list_tokens(self, username: str = "") -> Iterator[TokenRecord]:
         """Yields tokens that have not expired, newest first; all that the caller may see without a name."""
-        request = pb2.ListTokensRequest(username=username)
+        request = pb2.ListTokensRequest(user_ids=[self._user_id(username)] if username else [])
         for message in all_items(self._stub.ListTokens, request, "tokens"):
             yield _token(message)
 
@@ -105,7 +121,9 @@ class Access:
             actor: Only what this actor did; empty for all.
             resource: Only what was done to this resource, such as ``experiment 7``; empty for all.
         """
-        request = pb2.ListAuditRowsRequest(actor=actor, resource=resource)
+        request = pb2.ListAuditRowsRequest(
+            actors=[actor] if actor else [], resources=[resource] if resource else []
+        )
         for row in all_items(self._stub.ListAuditRows, request, "rows"):
             yield AuditRecord(
                 time=datetime_field(row, "time"),
@@ -115,9 +133,21 @@ class Access:
                 detail=from_value(row.detail),
             )
 
+    def _user_id(self, user: str | int) -> int:
+        return user if isinstance(user, int) else user_id(self._stub, user)
 
-def _user(message: pb2.UserAccount) -> UserRecord:
+
+def _new_token(response: pb2.LoginResponse | pb2.CreateTokenResponse) -> NewToken:
+    return NewToken(
+        id=response.token.token_id,
+        text=response.bearer_token,
+        expire_time=datetime_field(response.token, "expire_time"),
+    )
+
+
+def _user(message: user_pb2.User) -> UserRecord:
     return UserRecord(
+        id=message.user_id,
         name=message.name,
         role=_ROLES[message.role],
         active=message.active,
@@ -126,10 +156,10 @@ def _user(message: pb2.UserAccount) -> UserRecord:
     )
 
 
-def _token(message: pb2.TokenRecord) -> TokenRecord:
+def _token(message: token_pb2.Token) -> TokenRecord:
     return TokenRecord(
         id=message.token_id,
-        username=message.username,
+        username=message.user_name,
         description=message.description,
         create_time=datetime_field(message, "create_time"),
         expire_time=datetime_field(message, "expire_time"),

@@ -35,7 +35,8 @@ class Cluster:
 
     def current_user(self) -> str:
         """Gives the name of whoever the session's token speaks for."""
-        return self._access.GetCurrentUser(access_service_pb2.GetCurrentUserRequest()).username
+        response = self._access.GetCurrentUser(access_service_pb2.GetCurrentUserRequest())
+        return response.user.name or f"service:{response.service_name}"
 
     def set_template(self, name: str, config: str) -> None:
         """Writes a template, part of a config in YAML; replaces one of the same name."""

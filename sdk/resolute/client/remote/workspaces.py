@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
+from typing import Any
 
+from google.protobuf.field_mask_pb2 import FieldMask
+
+from resolute.api.experiments.v1 import project_pb2, workspace_pb2, workspaces_service_pb2_grpc
 from resolute.api.experiments.v1 import workspaces_service_pb2 as pb2
-from resolute.api.experiments.v1 import workspaces_service_pb2_grpc
 from resolute.client.connection.paging import all_items
 from resolute.client.connection.session import Session
 from resolute.client.schema.accounts import ProjectRecord, QuotaRecord, WorkspaceRecord
 from resolute.client.schema.convert import datetime_field, experiment_key
+from resolute.errors import NotFoundError
 
 
 class Workspaces:
@@ -27,9 +32,10 @@ class Workspaces:
 
         Raises:
             AlreadyExistsError: The name is taken.
-            InvalidArgumentError: It is no name.
+            InvalidArgumentError: It is not a valid name.
         """
-        return _workspace(self._stub.CreateWorkspace(pb2.CreateWorkspaceRequest(name=name)).workspace)
+        request = pb2.CreateWorkspaceRequest(request_id=str(uuid.uuid4()), name=name)
+        return _workspace(self._stub.CreateWorkspace(request).workspace)
 
     def get(self, workspace: str | int) -> WorkspaceRecord:
         """Gives a workspace.
@@ -37,7 +43,7 @@ class Workspaces:
         Raises:
             NotFoundError: There is none.
         """
-        request = pb2.GetWorkspaceRequest(workspace=_key(workspace))
+        request = pb2.GetWorkspaceRequest(workspace_id=self._id(workspace))
         return _workspace(self._stub.GetWorkspace(request).workspace)
 
     def list(self) -> Iterator[WorkspaceRecord]:
@@ -47,15 +53,22 @@ class Workspaces:
 
     def archive(self, workspace: str | int, *, archived: bool) -> WorkspaceRecord:
         """Archives a workspace, which then takes no experiments, or opens it again."""
-        request = pb2.ArchiveWorkspaceRequest(workspace=_key(workspace), archived=archived)
-        return _workspace(self._stub.ArchiveWorkspace(request).workspace)
+        request = pb2.UpdateWorkspaceRequest(
+            workspace=workspace_pb2.Workspace(workspace_id=self._id(workspace), archived=archived),
+            update_mask=FieldMask(paths=["archived"]),
+        )
+        return _workspace(self._stub.UpdateWorkspace(request).workspace)
 
     def set_quota(
         self, workspace: str | int, *, live_experiments: int, slots: int, storage_bytes: int = 0
     ) -> WorkspaceRecord:
         """Sets what a workspace may use; zero for no bound."""
-        quota = pb2.Quota(live_experiments=live_experiments, slots=slots, storage_bytes=storage_bytes)
-        request = pb2.SetQuotaRequest(workspace=_key(workspace), quota=quota)
+        quota = workspace_pb2.Quota(
+            live_experiments=live_experiments or None,
+            slots=slots or None,
+            storage_bytes=storage_bytes or None,
+        )
+        request = pb2.SetQuotaRequest(workspace_id=self._id(workspace), quota=quota)
         return _workspace(self._stub.SetQuota(request).workspace)
 
     def delete(self, workspace: str | int) -> None:
@@ -64,9 +77,9 @@ class Workspaces:
         Raises:
             FailedPreconditionError: It holds experiments.
         """
-        self._stub.DeleteWorkspace(pb2.DeleteWorkspaceRequest(workspace=_key(workspace)))
+        self._stub.DeleteWorkspace(pb2.DeleteWorkspaceRequest(workspace_id=self._id(workspace)))
 
-    def create_project(self, workspace: str, name: str, *, description: str = "") -> ProjectRecord:
+    def create_project(self, workspace: str | int, name: str, *, description: str = "") -> ProjectRecord:
         """Creates a project.
 
         Raises:
@@ -74,7 +87,10 @@ class Workspaces:
             AlreadyExistsError: The name is taken there.
         """
         request = pb2.CreateProjectRequest(
-            name=pb2.ProjectName(workspace=workspace, project=name), description=description
+            request_id=str(uuid.uuid4()),
+            workspace_id=self._id(workspace),
+            name=name,
+            description=description,
         )
         return _project(self._stub.CreateProject(request).project)
 
@@ -84,21 +100,28 @@ class Workspaces:
         Raises:
             NotFoundError: There is none.
         """
-        request = pb2.GetProjectRequest(project=pb2.ProjectKey(project_id=number))
+        request = pb2.GetProjectRequest(project_id=number)
         return _project(self._stub.GetProject(request).project)
 
-    def find_project(self, workspace: str, name: str) -> ProjectRecord:
+    def find_project(self, workspace: str | int, name: str) -> ProjectRecord:
         """Gives a project by its names.
 
         Raises:
             NotFoundError: There is none.
         """
-        request = pb2.GetProjectRequest(project=_project_key(workspace, name))
-        return _project(self._stub.GetProject(request).project)
+        request = pb2.ListProjectsRequest(workspace_ids=[self._id(workspace)], names=[name])
+        found = self._stub.ListProjects(request).projects
+        if not found:
+            raise NotFoundError(
+                f"project {name!r} does not exist in workspace {workspace!r}; "
+                "`resolute project list WORKSPACE` lists all projects, `resolute project create` creates one",
+                resource=f"project {name}",
+            )
+        return _project(found[0])
 
     def list_projects(self, workspace: str | int) -> Iterator[ProjectRecord]:
         """Yields the projects of a workspace by name."""
-        request = pb2.ListProjectsRequest(workspace=_key(workspace))
+        request = pb2.ListProjectsRequest(workspace_ids=[self._id(workspace)])
         for message in all_items(self._stub.ListProjects, request, "projects"):
             yield _project(message)
 
@@ -111,8 +134,10 @@ class Workspaces:
         archived: bool | None = None,
     ) -> ProjectRecord:
         """Changes a project; None leaves a thing as it is."""
+        given = {"description": description, "notes": notes, "archived": archived}
+        changes: dict[str, Any] = {path: value for path, value in given.items() if value is not None}
         request = pb2.UpdateProjectRequest(
-            project=pb2.ProjectKey(project_id=number), description=description, notes=notes, archived=archived
+            project=project_pb2.Project(project_id=number, **changes), update_mask=FieldMask(paths=changes)
         )
         return _project(self._stub.UpdateProject(request).project)
 
@@ -122,54 +147,56 @@ class Workspaces:
         Raises:
             FailedPreconditionError: It holds experiments.
         """
-        self._stub.DeleteProject(pb2.DeleteProjectRequest(project=pb2.ProjectKey(project_id=number)))
+        self._stub.DeleteProject(pb2.DeleteProjectRequest(project_id=number))
 
     def move(self, experiment: int | str, *, workspace: str, project: str) -> ProjectRecord:
         """Moves an experiment to another project; to another workspace only when it has ended."""
         request = pb2.MoveExperimentRequest(
-            experiment=experiment_key(experiment), project=_project_key(workspace, project)
+            experiment=experiment_key(experiment), project_id=self.find_project(workspace, project).id
         )
         return _project(self._stub.MoveExperiment(request).project)
 
+    def _id(self, workspace: str | int) -> int:
+        if isinstance(workspace, int):
+            return workspace
+        found = self._stub.ListWorkspaces(pb2.ListWorkspacesRequest(names=[workspace])).workspaces
+        if not found:
+            raise NotFoundError(
+                f"workspace {workspace!r} does not exist; `resolute workspace list` lists all workspaces, "
+                f"`resolute workspace create` creates one",
+                resource=f"workspace {workspace}",
+            )
+        return int(found[0].workspace_id)
 
-def _key(workspace: str | int) -> pb2.WorkspaceKey:
-    if isinstance(workspace, int):
-        return pb2.WorkspaceKey(workspace_id=workspace)
-    return pb2.WorkspaceKey(name=workspace)
 
-
-def _project_key(workspace: str, name: str) -> pb2.ProjectKey:
-    return pb2.ProjectKey(name=pb2.ProjectName(workspace=workspace, project=name))
-
-
-def _quota(message: pb2.Quota) -> QuotaRecord:
+def _quota(message: workspace_pb2.Quota | workspace_pb2.WorkspaceUsage) -> QuotaRecord:
     return QuotaRecord(
         live_experiments=message.live_experiments, slots=message.slots, storage_bytes=message.storage_bytes
     )
 
 
-def _workspace(message: pb2.Workspace) -> WorkspaceRecord:
+def _workspace(message: workspace_pb2.Workspace) -> WorkspaceRecord:
     return WorkspaceRecord(
         id=message.workspace_id,
         name=message.name,
-        owner=message.owner,
+        owner=message.owner_name,
         archived=message.archived,
         quota=_quota(message.quota),
-        used=_quota(message.used),
-        project_count=message.project_count,
-        experiment_count=message.experiment_count,
+        used=_quota(message.usage),
+        project_count=message.usage.projects,
+        experiment_count=message.usage.experiments,
         create_time=datetime_field(message, "create_time"),
     )
 
 
-def _project(message: pb2.Project) -> ProjectRecord:
+def _project(message: project_pb2.Project) -> ProjectRecord:
     return ProjectRecord(
         id=message.project_id,
         name=message.name,
-        workspace=message.workspace,
+        workspace=message.workspace_name,
         description=message.description,
         notes=message.notes,
-        owner=message.owner,
+        owner=message.owner_name,
         archived=message.archived,
         experiment_count=message.experiment_count,
         create_time=datetime_field(message, "create_time"),

@@ -20,6 +20,8 @@ class UserRole(Enum):
 class UserRecord:
     """A user at one moment."""
 
+    id: int
+    """Identifies the user, whatever the name."""
     name: str
     role: UserRole
     active: bool

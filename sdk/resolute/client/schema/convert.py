@@ -18,6 +18,7 @@ from resolute.api.experiments.v1 import (
     experiment_pb2,
     experiments_service_pb2,
     jobs_service_pb2,
+    template_pb2,
     trials_service_pb2,
 )
 from resolute.api.logs.v1 import line_pb2
@@ -296,13 +297,18 @@ def cluster(message: cluster_service_pb2.GetClusterResponse) -> records.ClusterR
         cluster_id=message.cluster_id,
         version=message.version,
         slots=tuple(
-            records.SlotRecord(slot.slot_id, slot.kind, slot.allocation_id, slot.trial_number)
+            records.SlotRecord(
+                slot.slot_id,
+                cluster_service_pb2.SlotKind.Name(slot.kind).removeprefix("SLOT_KIND_").lower(),
+                slot.holder.allocation_id,
+                slot.holder.trial_number,
+            )
             for slot in message.slots
         ),
         queued_trials=message.queued_trials,
     )
 
 
-def template(message: cluster_service_pb2.Template) -> records.TemplateRecord:
+def template(message: template_pb2.Template) -> records.TemplateRecord:
     """Converts a template."""
     return records.TemplateRecord(message.name, to_mapping(message.config))

@@ -29,7 +29,7 @@ from resolute_experiments.config.loading.parse import sanity_faults
 from resolute_experiments.specs.search import search_spec
 from resolute_experiments.specs.storage import storage, without_secrets
 from resolute_experiments.states import ExperimentState
-from resolute_experiments.store import access, experiments, trials
+from resolute_experiments.store import audit, experiments, templates, trials
 from resolute_experiments.store.experiments import CHUNK_BYTES, Experiment
 from resolute_experiments.store.workspaces import UNCATEGORIZED
 from resolute_serving.context import actor
@@ -116,7 +116,7 @@ class Submissions:
         """
         layers = [] if base is None else [base]
         if template:
-            found = await self._database.read(lambda c: access.get_template(c, template))
+            found = await self._database.read(lambda c: templates.get(c, template))
             layers.append(Layer(f"template {template!r}", found.config))
         layers.append(Layer("cluster defaults", self._admission.cluster_defaults))
         try:
@@ -192,7 +192,7 @@ class Submissions:
             )
             chunks = model_definition.split(submission.model_definition, CHUNK_BYTES)
             created = experiments.insert(connection, values, chunks)
-            access.record(connection, "create", created.label, now=self._clock.time(), name=created.name)
+            audit.record(connection, "create", created.label, now=self._clock.time(), name=created.name)
             return created
 
         return await self._database.write(work), accepted.warnings

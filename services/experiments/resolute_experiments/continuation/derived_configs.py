@@ -16,7 +16,12 @@ _KEPT = ("metric", "smaller_is_better", "max_length")
 def forked_config(experiment: Experiment) -> Layer:
     """Gives the config of an experiment, without the weights that its trials began from."""
     searcher = {name: value for name, value in experiment.config["searcher"].items() if name not in _SOURCES}
-    config = {**experiment.config, "searcher": searcher, "name": f"fork of {experiment.name}"}
+    config = {
+        **experiment.config,
+        **_place(experiment),
+        "searcher": searcher,
+        "name": f"fork of {experiment.name}",
+    }
     return Layer(experiment.label, config)
 
 
@@ -26,11 +31,17 @@ def continued_config(experiment: Experiment, trial: Trial) -> Layer:
     searcher = {name: before[name] for name in _KEPT if before.get(name) is not None}
     config = {
         **experiment.config,
+        **_place(experiment),
         "name": f"{experiment.name}, {trial.label} continued",
         "hyperparameters": _constants(trial.hparams, experiment.config["hyperparameters"]),
         "searcher": {"name": "single", **searcher, "source_trial_id": trial.number},
     }
     return Layer(trial.label, config)
+
+
+def _place(experiment: Experiment) -> dict[str, str]:
+    """Where the experiment belongs now: it may have moved, and its workspace may have another name."""
+    return {"workspace": experiment.workspace, "project": experiment.project}
 
 
 def _constants(hparams: Mapping[str, Any], space: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from resolute_experiments.states import (
     RunOutcome,
     TrialState,
 )
-from resolute_experiments.store import access, continuations, experiments, runs
+from resolute_experiments.store import audit, continuations, experiments, runs
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.trials import Trial
 from resolute_experiments.transitions import transition_experiment
@@ -119,7 +119,7 @@ def begin(
             ],
         },
     )
-    access.record(
+    audit.record(
         connection,
         "continue",
         experiment.label,

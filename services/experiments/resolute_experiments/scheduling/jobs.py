@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 from resolute.errors import IllegalTransitionError, InvalidArgumentError, Violation
 from resolute_experiments.scheduling.policy import Share
 from resolute_experiments.states import ALLOCATED_TRIALS, LIVE_EXPERIMENTS, ExperimentState, TrialState
-from resolute_experiments.store import access, experiments, runs
+from resolute_experiments.store import audit, experiments, runs
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.schema import experiments as experiments_table
 from resolute_experiments.store.schema import trials as trials_table
@@ -105,7 +105,7 @@ def update(connection: Connection, experiment: Experiment, change: Change, *, no
         given["max_slots"] = None
     config = {**experiment.config, "resources": {**experiment.config["resources"], **given}}
     experiments.update(connection, experiment.id, config=config, **given)
-    access.record(connection, "update_job", experiment.label, now=now, **given)
+    audit.record(connection, "update_job", experiment.label, now=now, **given)
     held = sum(
         len(run.slot_ids) for run in runs.unfinalized(connection) if run.experiment_id == experiment.id
     )

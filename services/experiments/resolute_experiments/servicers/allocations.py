@@ -8,8 +8,9 @@ from typing import Any
 from sqlalchemy.engine import Connection
 
 from resolute.api.experiments.v1 import allocations_service_pb2 as pb2
-from resolute.api.experiments.v1 import allocations_service_pb2_grpc
-from resolute.api.preemption.v1 import preemption_service_pb2
+from resolute.api.experiments.v1 import allocations_service_pb2_grpc, launch_spec_pb2
+from resolute.api.preemption.v1 import signal_pb2
+from resolute.contracts.times import seconds_of, to_duration
 from resolute.errors import RunSupersededError
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.exits.recording import record_container_exit
@@ -19,11 +20,12 @@ from resolute_experiments.resources.leases import Leases
 from resolute_experiments.servicers.messages import signal_message
 from resolute_experiments.specs.launch import LaunchParameters, launch_spec
 from resolute_experiments.states import TrialEvent, TrialState
-from resolute_experiments.store import experiments, runs, trials
+from resolute_experiments.store import experiments, runs, trials, workspaces
 from resolute_experiments.transitions import signals, transition_trial
 from resolute_experiments.transitions.signals import SignalReason
 from resolute_serving.auth.tokens import TokenSigner
 from resolute_serving.context import TrialRun
+from resolute_serving.validation import invalid
 
 _HEARTBEAT_SECONDS = 15.0
 _RECHECK_SECONDS = 1.0
@@ -32,6 +34,8 @@ _UNASKED_SECONDS = 5.0
 _RENDEZVOUS_MARGIN = 1.0
 """Seconds before a call's own deadline at which it answers who is missing."""
 _RENDEZVOUS_LONGEST = 30.0
+_MAX_PORTS = 100
+_FAILURE_LENGTH = 64 * 1024
 
 
 class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceServicer):
@@ -57,7 +61,7 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
     ) -> pb2.GetLaunchSpecResponse:
         """Gives everything that a container needs."""
 
-        def work(connection: Connection) -> pb2.LaunchSpec:
+        def work(connection: Connection) -> launch_spec_pb2.LaunchSpec:
             run = runs.get(connection, request.allocation_id)
             runs.container(connection, request.allocation_id, request.container_rank)
             return launch_spec(
@@ -66,6 +70,7 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
                 container_rank=request.container_rank,
                 trial=trials.get(connection, trial_id=run.trial_id),
                 experiment=experiments.get(connection, experiment_id=run.experiment_id),
+                workspace=workspaces.of_experiment(connection, run.experiment_id),
                 terms=LaunchParameters(
                     cluster_id=self._core.cluster_id,
                     lease_ttl=self._leases.ttl,
@@ -79,6 +84,8 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
     async def Rendezvous(self, request: pb2.RendezvousRequest, context: Any) -> pb2.RendezvousResponse:
         """Announces a container's address and waits for the others for as long as the call may."""
         allocation = request.allocation_id
+        if len(request.ports) > _MAX_PORTS:
+            raise invalid("ports", f"ports has {len(request.ports)} elements; {_MAX_PORTS} are allowed")
 
         def announce(connection: Connection) -> None:
             _living_run(connection, allocation)
@@ -122,11 +129,12 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
             run=run.run,
             experiment_id=trial.experiment_id,
             allocation_id=allocation,
-            workspace=workspace,
+            workspace=workspace.name,
+            workspace_id=workspace.number,
         )
         return pb2.RenewLeaseResponse(
-            ttl_seconds=self._leases.ttl,
-            token=self._signer.trial(identity, ttl=self._token_ttl),
+            ttl=to_duration(self._leases.ttl),
+            bearer_token=self._signer.trial(identity, ttl=self._token_ttl),
             signal=signal_message(run),
         )
 
@@ -146,7 +154,7 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
     ) -> pb2.RequestPreemptionResponse:
         """Preempts an allocation from within."""
         moment = self._core.moment()
-        name = preemption_service_pb2.SignalReason.Name(request.reason).removeprefix("SIGNAL_REASON_")
+        name = signal_pb2.SignalReason.Name(request.reason).removeprefix("SIGNAL_REASON_")
         reason = SignalReason.MACHINE if name == "UNSPECIFIED" else SignalReason(name)
 
         def work(connection: Connection) -> runs.Run:
@@ -173,12 +181,12 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
                     run,
                     request.container_rank,
                     moment,
-                    end_time=request.end_time.ToMicroseconds() / 1e6,
+                    end_time=seconds_of(request.end_time),
                     exited=True,
                     exit_code=request.exit_code,
                     acknowledged=request.acknowledged or run.acknowledged,
                     early_exit_reason="" if reason == "UNSPECIFIED" else reason,
-                    failure=request.failure,
+                    failure=request.failure[:_FAILURE_LENGTH],
                 )
             return run.experiment_id
 
@@ -187,9 +195,9 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
         self._core.notifier.notify(experiment_id)
         return pb2.ReportExitResponse()
 
-    async def WatchSignals(
-        self, request: pb2.WatchSignalsRequest, context: Any
-    ) -> AsyncIterator[pb2.WatchSignalsResponse]:
+    async def FollowSignalChanges(
+        self, request: pb2.FollowSignalChangesRequest, context: Any
+    ) -> AsyncIterator[pb2.FollowSignalChangesResponse]:
         """Sends the signals of all live allocations that have one at once, then every change."""
         sent: dict[str, int] = {}
         first, shown_at = True, self._core.clock.monotonic()
@@ -200,7 +208,7 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
                 sent = {run.allocation_id: run.signal_revision for run in asked}
                 # By the clock: many changes may wake this that concern no signal.
                 if changed or first or self._core.clock.monotonic() - shown_at >= _HEARTBEAT_SECONDS:
-                    yield pb2.WatchSignalsResponse(
+                    yield pb2.FollowSignalChangesResponse(
                         signals=[signal_message(run) for run in changed], reset=first
                     )
                     first, shown_at = False, self._core.clock.monotonic()
@@ -220,13 +228,13 @@ def _living_run(connection: Connection, allocation_id: str) -> runs.Run:
 
 def _lease_facts(
     connection: Connection, allocation_id: str, rank: int, pid: int
-) -> tuple[runs.Run, trials.Trial, str, bool]:
+) -> tuple[runs.Run, trials.Trial, workspaces.Workspace, bool]:
     run = _living_run(connection, allocation_id)
     trial = trials.get(connection, trial_id=run.trial_id)
-    experiment = experiments.get(connection, experiment_id=run.experiment_id)
+    workspace = workspaces.of_experiment(connection, run.experiment_id)
     container = runs.container(connection, allocation_id, rank)
     news = bool(pid) and (container.pid != pid or trial.state is TrialState.STARTING)
-    return run, trial, experiment.workspace, news
+    return run, trial, workspace, news
 
 
 def _note_pid(connection: Connection, allocation_id: str, rank: int, pid: int, moment: Moment) -> None:

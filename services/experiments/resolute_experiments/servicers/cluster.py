@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute.api.experiments.v1 import cluster_service_pb2 as pb2
-from resolute.api.experiments.v1 import cluster_service_pb2_grpc
+from resolute.api.experiments.v1 import cluster_service_pb2_grpc, template_pb2
 from resolute.contracts import distribution
 from resolute.contracts.values import to_value
-from resolute.errors import InvalidArgumentError
 from resolute_experiments.admission.submissions import check_template
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.resources.fleet import Fleet
-from resolute_experiments.store import access, runs, trials
-from resolute_experiments.store.access import Template
-from resolute_serving.pagination import decode_token, encode_token, page_size
+from resolute_experiments.servicers.messages import timestamp
+from resolute_experiments.servicers.requests import any_of
+from resolute_experiments.store import audit, runs, templates, trials
+from resolute_experiments.store import schema as tables
+from resolute_experiments.store.templates import Template
+from resolute_serving.validation import invalid
 
 _NAME_LENGTH = 200
 
@@ -34,23 +37,19 @@ class ClusterServicer(cluster_service_pb2_grpc.ClusterServiceServicer):
         self._fleet = fleet
 
     async def GetCluster(self, request: pb2.GetClusterRequest, context: Any) -> pb2.GetClusterResponse:
-        """Gives identity, version, slots and what they do."""
+        """Returns identity, version, slots and what they do."""
 
         def work(connection: Connection) -> pb2.GetClusterResponse:
             holders = {slot: run for run in runs.unfinalized(connection) for slot in run.slot_ids}
-            numbers = {
-                run.trial_id: trials.get(connection, trial_id=run.trial_id).number for run in holders.values()
-            }
             slots = []
             for slot in self._fleet.slots:
                 holder = holders.get(slot.id)
                 slots.append(
                     pb2.Slot(
                         slot_id=slot.id,
-                        kind=slot.kind.value,
-                        allocation_id=holder.allocation_id if holder else "",
-                        trial_number=numbers[holder.trial_id] if holder else 0,
+                        kind=pb2.SlotKind.Value(f"SLOT_KIND_{slot.kind.name}"),
                         node=slot.node,
+                        holder=_holder(connection, holder) if holder else None,
                     )
                 )
             return pb2.GetClusterResponse(
@@ -63,52 +62,59 @@ class ClusterServicer(cluster_service_pb2_grpc.ClusterServiceServicer):
         return await self._core.database.read(work)
 
     async def SetTemplate(self, request: pb2.SetTemplateRequest, context: Any) -> pb2.SetTemplateResponse:
-        """Writes a template, in place of one of the same name."""
+        """Writes a template; replaces one of the same name."""
         if not request.name or len(request.name) > _NAME_LENGTH:
-            raise InvalidArgumentError(f"the template's name must have 1 to {_NAME_LENGTH} characters")
-        template = Template(request.name, check_template(request.name, request.config_yaml))
+            raise invalid("name", f"the name of a template must have 1 to {_NAME_LENGTH} characters")
         now = self._core.clock.time()
+        config = check_template(request.name, request.config_yaml)
+        written = Template(name=request.name, config=config, updated_at=now)
 
         def work(connection: Connection) -> None:
-            access.set_template(connection, template, now=now)
-            access.record(connection, "set_template", f"template {template.name}", now=now)
+            templates.write(connection, written)
+            audit.record(connection, "set_template", f"template {written.name}", now=now)
 
         await self._core.database.write(work)
-        return pb2.SetTemplateResponse()
+        return pb2.SetTemplateResponse(template=_message(written))
 
     async def GetTemplate(self, request: pb2.GetTemplateRequest, context: Any) -> pb2.GetTemplateResponse:
-        """Gives a template."""
-        found = await self._core.database.read(lambda c: access.get_template(c, request.name))
+        """Returns a template."""
+        found = await self._core.database.read(lambda c: templates.get(c, request.name))
         return pb2.GetTemplateResponse(template=_message(found))
 
     async def ListTemplates(
         self, request: pb2.ListTemplatesRequest, context: Any
     ) -> pb2.ListTemplatesResponse:
-        """Lists templates by name."""
-        limit = page_size(request.page_size)
-        after = decode_token(request) or ""
-        found = await self._core.database.read(
-            lambda c: access.list_templates(c, after=after, limit=limit + 1)
-        )
-        more = len(found) > limit
+        """Lists templates."""
+        query = sa.select(tables.templates).where(*any_of(request, {"names": tables.templates.c.name}))
+        page = await self._core.database.read(lambda c: templates.ORDERING.page(c, request, query))
         return pb2.ListTemplatesResponse(
-            templates=[_message(template) for template in found[:limit]],
-            next_page_token=encode_token(request, found[limit - 1].name) if more else "",
+            templates=[_message(templates.template(row)) for row in page.rows],
+            next_page_token=page.next_page_token,
         )
 
     async def DeleteTemplate(
         self, request: pb2.DeleteTemplateRequest, context: Any
     ) -> pb2.DeleteTemplateResponse:
-        """Removes a template."""
+        """Deletes a template."""
         now = self._core.clock.time()
 
         def work(connection: Connection) -> None:
-            access.delete_template(connection, request.name)
-            access.record(connection, "delete_template", f"template {request.name}", now=now)
+            templates.delete(connection, request.name)
+            audit.record(connection, "delete_template", f"template {request.name}", now=now)
 
         await self._core.database.write(work)
         return pb2.DeleteTemplateResponse()
 
 
-def _message(template: Template) -> pb2.Template:
-    return pb2.Template(name=template.name, config=to_value(template.config))
+def _holder(connection: Connection, run: runs.Run) -> pb2.SlotHolder:
+    return pb2.SlotHolder(
+        allocation_id=run.allocation_id,
+        trial_id=run.trial_id,
+        trial_number=trials.get(connection, trial_id=run.trial_id).number,
+    )
+
+
+def _message(template: Template) -> template_pb2.Template:
+    return template_pb2.Template(
+        name=template.name, config=to_value(template.config), update_time=timestamp(template.updated_at)
+    )

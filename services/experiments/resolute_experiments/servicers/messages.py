@@ -5,7 +5,8 @@ from __future__ import annotations
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from resolute.api.experiments.v1 import experiment_pb2
-from resolute.api.preemption.v1 import preemption_service_pb2
+from resolute.api.preemption.v1 import signal_pb2
+from resolute.contracts.times import to_timestamp
 from resolute.contracts.values import to_value
 from resolute_experiments.states import ALLOCATED_TRIALS, ExperimentState, TrialState
 from resolute_experiments.store.experiments import Experiment
@@ -15,11 +16,7 @@ from resolute_experiments.store.trials import Trial
 
 def timestamp(seconds: float | None) -> Timestamp | None:
     """Unix seconds as a message; None stays None."""
-    if seconds is None:
-        return None
-    message = Timestamp()
-    message.FromMicroseconds(round(seconds * 1_000_000))
-    return message
+    return None if seconds is None else to_timestamp(seconds)
 
 
 def experiment_message(
@@ -130,15 +127,13 @@ def _run_message(run: Run) -> experiment_pb2.Run:
     )
 
 
-def signal_message(run: Run) -> preemption_service_pb2.Signal:
+def signal_message(run: Run) -> signal_pb2.Signal:
     """Builds the signal of a run's allocation."""
-    return preemption_service_pb2.Signal(
+    return signal_pb2.Signal(
         allocation_id=run.allocation_id,
         revision=run.signal_revision,
         preempt=run.preempt,
         kill=run.kill,
-        reason=preemption_service_pb2.SignalReason.Value(
-            f"SIGNAL_REASON_{run.signal_reason or 'UNSPECIFIED'}"
-        ),
-        deadline=timestamp(run.signal_deadline),
+        reason=signal_pb2.SignalReason.Value(f"SIGNAL_REASON_{run.signal_reason or 'UNSPECIFIED'}"),
+        kill_time=timestamp(run.signal_deadline),
     )

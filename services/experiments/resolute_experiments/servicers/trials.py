@@ -21,7 +21,7 @@ from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.servicers.messages import trial_message
 from resolute_experiments.specs.storage import storage
 from resolute_experiments.states import RunOutcome
-from resolute_experiments.store import experiments, runs, trials
+from resolute_experiments.store import experiments, runs, trials, workspaces
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.runs import Run
 from resolute_experiments.transitions.signals import allocation_id
@@ -150,7 +150,7 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         searcher = experiment.config["searcher"]
         return pb2.BeginRunResponse(
             trial=message,
-            token=self._token(run, experiment),
+            token=await self._token(run),
             run=run.run,
             storage=storage(experiment.config),
             searcher_metric=searcher["metric"],
@@ -162,15 +162,14 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         """Notes that a run outside of the cluster goes on."""
         moment = self._core.moment()
 
-        def work(connection: Connection) -> tuple[bool, Run, Experiment]:
+        def work(connection: Connection) -> tuple[bool, Run]:
             ended = tracking.renew(connection, request.trial_id, request.run, moment=moment)
-            run = runs.get(connection, allocation_id(request.trial_id, request.run))
-            return ended, run, experiments.get(connection, experiment_id=run.experiment_id)
+            return ended, runs.get(connection, allocation_id(request.trial_id, request.run))
 
-        ended, run, experiment = await self._core.database.write(work)
+        ended, run = await self._core.database.write(work)
         if not ended:
             self._heartbeats.note(run)
-        return pb2.RenewRunResponse(token=self._token(run, experiment), ended=ended)
+        return pb2.RenewRunResponse(token=await self._token(run), ended=ended)
 
     async def EndRun(self, request: pb2.EndRunRequest, context: Any) -> pb2.EndRunResponse:
         """Ends a run outside of the cluster."""
@@ -221,8 +220,11 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
             external_trial_id=request.external_trial_id,
         )
 
-    def _token(self, run: Run, experiment: Experiment) -> str:
-        identity = TrialRun(run.trial_id, run.run, experiment.id, run.allocation_id, experiment.workspace)
+    async def _token(self, run: Run) -> str:
+        workspace = await self._core.database.read(lambda c: workspaces.of_experiment(c, run.experiment_id))
+        identity = TrialRun(
+            run.trial_id, run.run, run.experiment_id, run.allocation_id, workspace.name, workspace.number
+        )
         return self._signer.trial(identity, ttl=self._token_ttl)
 
     def _whole(self, connection: Connection, trial: trials.Trial) -> experiment_pb2.Trial:

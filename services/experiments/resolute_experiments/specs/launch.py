@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from resolute.api.experiments.v1 import allocations_service_pb2
+from resolute.api.experiments.v1 import launch_spec_pb2
+from resolute.contracts.times import to_duration
 from resolute.contracts.values import to_value
 from resolute_experiments.specs.search import works_by_operations
 from resolute_experiments.specs.storage import storage
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.runs import Container, Run
 from resolute_experiments.store.trials import Trial
+from resolute_experiments.store.workspaces import Workspace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,10 +37,12 @@ def launch_spec(
     container_rank: int,
     trial: Trial,
     experiment: Experiment,
+    workspace: Workspace,
     terms: LaunchParameters,
-) -> allocations_service_pb2.LaunchSpec:
+) -> launch_spec_pb2.LaunchSpec:
     """Builds the spec for one container of an allocation."""
-    return allocations_service_pb2.LaunchSpec(
+    grace = experiment.config.get("termination_grace")
+    return launch_spec_pb2.LaunchSpec(
         allocation_id=run.allocation_id,
         container_rank=container_rank,
         container_count=len(containers),
@@ -55,12 +59,12 @@ def launch_spec(
         steps_completed=trial.steps_completed,
         storage=storage(experiment.config),
         cluster_id=terms.cluster_id,
-        lease_ttl_seconds=terms.lease_ttl,
-        preemption_timeout_seconds=terms.preemption_timeout,
-        termination_grace_seconds=experiment.config.get("termination_grace"),
+        lease_ttl=to_duration(terms.lease_ttl),
+        preemption_timeout=to_duration(terms.preemption_timeout),
+        termination_grace=None if grace is None else to_duration(grace),
         model_definition_sha256=experiment.definition_sha256 if experiment.definition_size else "",
         trace_id=run.trace_id,
         time_driven=not works_by_operations(experiment.config),
-        workspace=experiment.workspace,
+        workspace_id=workspace.number,
         collective_key=terms.collective_key if len(containers) > 1 else "",
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
+from resolute_serving.idempotency import IdempotencyKeys
+
 metadata = sa.MetaData()
 
 experiments = sa.Table(
@@ -179,12 +181,15 @@ sa.Index("outbox_by_experiment", outbox.c.experiment_id, outbox.c.position)
 users = sa.Table(
     "users",
     metadata,
-    sa.Column("name", sa.String(128), primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("name", sa.String(128), nullable=False, unique=True),
     sa.Column("role", sa.String(16), nullable=False),
     sa.Column("created_at", sa.Float, nullable=False),
     sa.Column("active", sa.Boolean, nullable=False, server_default=sa.true()),
     # A salted hash; empty when no password lets the user in.
     sa.Column("password", sa.Text, nullable=False, server_default=""),
+    sa.Column("revision", sa.BigInteger, nullable=False, server_default="1"),
+    sqlite_autoincrement=True,
 )
 
 tokens = sa.Table(
@@ -213,6 +218,7 @@ workspaces = sa.Table(
     sa.Column("live_experiments", sa.BigInteger, nullable=False),
     sa.Column("slots", sa.BigInteger, nullable=False),
     sa.Column("storage_bytes", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("revision", sa.BigInteger, nullable=False, server_default="1"),
     sqlite_autoincrement=True,
 )
 
@@ -227,6 +233,7 @@ projects = sa.Table(
     sa.Column("owner", sa.Text, nullable=False),
     sa.Column("archived", sa.Boolean, nullable=False),
     sa.Column("created_at", sa.Float, nullable=False),
+    sa.Column("revision", sa.BigInteger, nullable=False, server_default="1"),
     sa.UniqueConstraint("workspace", "name", name="projects_by_name"),
     sqlite_autoincrement=True,
 )
@@ -248,5 +255,11 @@ audit = sa.Table(
     sa.Column("action", sa.String(64), nullable=False),
     sa.Column("resource", sa.Text, nullable=False),
     sa.Column("detail", sa.JSON, nullable=False),
+    # The user who did it, whose name may have changed since.
+    sa.Column("user_number", sa.Integer),
     sqlite_autoincrement=True,
 )
+sa.Index("audit_by_time", audit.c.time, audit.c.position)
+
+IDEMPOTENCY_KEYS = IdempotencyKeys(metadata)
+"""Request ids of calls that create something here."""

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection
+from sqlalchemy.engine import Connection, RowMapping
 
 from resolute.errors import NotFoundError
-from resolute_experiments.store.schema import tokens
+from resolute_experiments.store.schema import tokens, users
+from resolute_serving.pagination import Ordering
+
+ORDERING = Ordering(
+    {"create_time": tokens.c.created_at, "expire_time": tokens.c.expires_at},
+    unique=tokens.c.position,
+    default="create_time desc",
+)
+"""How lists of tokens may be ordered."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,12 +26,12 @@ class IssuedToken:
 
     id: str
     username: str
+    user_number: int
+    """Id of the user."""
     description: str
     created_at: float
     expires_at: float
     revoked: bool
-    position: int = 0
-    """Place in the order of issue; given by the database."""
 
 
 def insert(connection: Connection, token: IssuedToken) -> None:
@@ -46,33 +55,33 @@ def get(connection: Connection, token_id: str) -> IssuedToken:
     Raises:
         NotFoundError: There is none, or it has expired and was forgotten.
     """
-    row = connection.execute(sa.select(tokens).where(tokens.c.id == token_id)).mappings().one_or_none()
+    row = connection.execute(all_tokens().where(tokens.c.id == token_id)).mappings().one_or_none()
     if row is None:
         raise NotFoundError(
-            f"token {token_id!r} does not exist or has expired; `resolute token list` shows those that do",
+            f"token {token_id!r} does not exist or has expired; `resolute token list` lists the others",
             resource=f"token {token_id}",
         )
-    return IssuedToken(**row)
+    return issued(row)
 
 
-def page(
-    connection: Connection, *, username: str, now: float, before: int | None, limit: int
-) -> list[IssuedToken]:
-    """Reads tokens that have not expired, newest first.
+def all_tokens() -> sa.Select[Any]:
+    """Selects all tokens, with the ids of their users."""
+    return sa.select(tokens, users.c.number.label("user_number")).join(
+        users, users.c.name == tokens.c.username
+    )
 
-    Args:
-        connection: A read transaction.
-        username: Only of this user; empty for all.
-        now: Unix seconds.
-        before: Only those before this position.
-        limit: The most rows.
-    """
-    query = sa.select(tokens).where(tokens.c.expires_at > now).order_by(tokens.c.position.desc()).limit(limit)
-    if username:
-        query = query.where(tokens.c.username == username)
-    if before is not None:
-        query = query.where(tokens.c.position < before)
-    return [IssuedToken(**row) for row in connection.execute(query).mappings()]
+
+def issued(row: RowMapping) -> IssuedToken:
+    """Reads a row of ``all_tokens``."""
+    return IssuedToken(
+        id=row["id"],
+        username=row["username"],
+        user_number=row["user_number"],
+        description=row["description"],
+        created_at=row["created_at"],
+        expires_at=row["expires_at"],
+        revoked=row["revoked"],
+    )
 
 
 def revoke(connection: Connection, token_id: str) -> None:

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection
+from sqlalchemy.engine import Connection, RowMapping
 
 from resolute.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError
-from resolute_experiments.store.schema import users
+from resolute_experiments.store.schema import experiments, projects, tokens, users, workspaces
 from resolute_serving.context import Role, User
+from resolute_serving.pagination import Ordering
+
+ORDERING = Ordering(
+    {"name": users.c.name, "create_time": users.c.created_at}, unique=users.c.number, default="name"
+)
+"""How lists of users may be ordered."""
+
+_NAMED_BY = (tokens.c.username, experiments.c.owner, workspaces.c.owner, projects.c.owner)
+"""Columns that hold names of users. They change with the names."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
     """One row of ``users``."""
 
+    number: int
+    """The user's id."""
     name: str
     role: Role
     active: bool
@@ -23,6 +35,7 @@ class Account:
     password: str
     """Its salted hash; empty when no password lets the user in."""
     created_at: float
+    revision: int
 
     @property
     def user(self) -> User:
@@ -33,15 +46,15 @@ class Account:
         """
         if not self.active:
             raise FailedPreconditionError(
-                f"user {self.name} is deactivated; an admin lets the user in again with "
+                f"user {self.name} is deactivated; an admin can reactivate the user with "
                 f"`resolute user activate {self.name}`"
             )
-        return User(name=self.name, role=self.role)
+        return User(name=self.name, role=self.role, user_id=self.number)
 
 
 def ensure(connection: Connection, user: User, *, now: float) -> None:
     """Writes a user, unless the name is known."""
-    if _row(connection, user.name) is None:
+    if find(connection, user.name) is None:
         _insert(connection, user, now=now)
 
 
@@ -51,47 +64,64 @@ def create(connection: Connection, user: User, *, now: float) -> Account:
     Raises:
         AlreadyExistsError: The name is taken.
     """
-    if _row(connection, user.name) is not None:
-        raise AlreadyExistsError(f"user {user.name} exists already; choose another name", resource=user.name)
+    _check_free(connection, user.name)
     _insert(connection, user, now=now)
-    return get(connection, user.name)
+    return get(connection, name=user.name)
 
 
-def get(connection: Connection, name: str) -> Account:
-    """Reads a user.
+def get(connection: Connection, *, number: int = 0, name: str = "") -> Account:
+    """Reads a user by id or by name.
 
     Raises:
-        NotFoundError: There is none of this name.
+        NotFoundError: There is none.
     """
-    row = _row(connection, name)
+    wanted = users.c.name == name if name else users.c.number == number
+    row = connection.execute(sa.select(users).where(wanted)).mappings().one_or_none()
     if row is None:
         raise NotFoundError(
-            f"user {name!r} does not exist; `resolute user list` shows those that do",
-            resource=f"user {name}",
+            f"user {name or number!r} does not exist; `resolute user list` lists all users",
+            resource=f"user {name or number}",
         )
-    return _account(row)
+    return account(row)
 
 
 def find(connection: Connection, name: str) -> Account | None:
-    """Reads a user; None when there is none of this name."""
-    row = _row(connection, name)
-    return None if row is None else _account(row)
+    """Reads a user by name; None when there is none."""
+    row = connection.execute(sa.select(users).where(users.c.name == name)).mappings().one_or_none()
+    return None if row is None else account(row)
 
 
-def page(connection: Connection, *, after: str, limit: int) -> list[Account]:
-    """Reads users by name."""
-    query = sa.select(users).where(users.c.name > after).order_by(users.c.name).limit(limit)
-    return [_account(row) for row in connection.execute(query)]
+def ids_of(connection: Connection, names: Iterable[str]) -> dict[str, int]:
+    """The ids of those names that belong to users."""
+    query = sa.select(users.c.name, users.c.number).where(users.c.name.in_(set(names)))
+    return {row.name: row.number for row in connection.execute(query)}
 
 
-def update(connection: Connection, name: str, *, role: Role, active: bool) -> None:
-    """Sets what a user may do and whether anybody may act as it."""
-    connection.execute(sa.update(users).where(users.c.name == name).values(role=role.value, active=active))
+def update(connection: Connection, before: Account, *, name: str, role: Role, active: bool) -> Account:
+    """Sets a user's name, role, and whether anybody may act as the user.
+
+    Raises:
+        AlreadyExistsError: The new name is taken.
+        FailedPreconditionError: The operator's own user would get another name.
+    """
+    if name != before.name:
+        _rename(connection, before, name)
+    connection.execute(
+        sa.update(users)
+        .where(users.c.number == before.number)
+        .values(name=name, role=role.value, active=active, revision=users.c.revision + 1)
+    )
+    return get(connection, number=before.number)
 
 
-def set_password(connection: Connection, name: str, hashed: str) -> None:
+def set_password(connection: Connection, number: int, hashed: str) -> Account:
     """Sets the hash of a user's password."""
-    connection.execute(sa.update(users).where(users.c.name == name).values(password=hashed))
+    connection.execute(
+        sa.update(users)
+        .where(users.c.number == number)
+        .values(password=hashed, revision=users.c.revision + 1)
+    )
+    return get(connection, number=number)
 
 
 def active_admins(connection: Connection) -> int:
@@ -100,8 +130,34 @@ def active_admins(connection: Connection) -> int:
     return int(connection.execute(query.where(users.c.role == Role.ADMIN.value, users.c.active)).scalar_one())
 
 
-def _row(connection: Connection, name: str) -> sa.Row[tuple[object, ...]] | None:
-    return connection.execute(sa.select(users).where(users.c.name == name)).one_or_none()
+def account(row: RowMapping) -> Account:
+    """Reads a row."""
+    return Account(
+        number=row["number"],
+        name=row["name"],
+        role=Role(row["role"]),
+        active=row["active"],
+        password=row["password"],
+        created_at=row["created_at"],
+        revision=row["revision"],
+    )
+
+
+def _rename(connection: Connection, before: Account, name: str) -> None:
+    if before.number == 1:
+        raise FailedPreconditionError(
+            f"user {before.name} keeps its name: the cluster's own operator acts under it"
+        )
+    _check_free(connection, name)
+    for column in _NAMED_BY:
+        table = column.table
+        assert isinstance(table, sa.Table)
+        connection.execute(sa.update(table).where(column == before.name).values({column: name}))
+
+
+def _check_free(connection: Connection, name: str) -> None:
+    if find(connection, name) is not None:
+        raise AlreadyExistsError(f"user {name} exists already; choose another name", resource=name)
 
 
 def _insert(connection: Connection, user: User, *, now: float) -> None:
@@ -109,15 +165,4 @@ def _insert(connection: Connection, user: User, *, now: float) -> None:
         sa.insert(users).values(
             name=user.name, role=user.role.value, created_at=now, active=True, password=""
         )
-    )
-
-
-def _account(row: sa.Row[tuple[object, ...]]) -> Account:
-    fields = row._mapping
-    return Account(
-        name=fields["name"],
-        role=Role(fields["role"]),
-        active=fields["active"],
-        password=fields["password"],
-        created_at=fields["created_at"],
     )

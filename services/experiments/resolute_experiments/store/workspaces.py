@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection
+from sqlalchemy.engine import Connection, RowMapping
 
 from resolute.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError
 from resolute_experiments.states import LIVE_EXPERIMENTS, RunOutcome
-from resolute_experiments.store.schema import experiments, projects, runs, workspaces
+from resolute_experiments.store.schema import experiments, projects, runs, users, workspaces
+from resolute_serving.pagination import Ordering
 
 UNCATEGORIZED = "Uncategorized"
 """The workspace, and the project in it, of experiments that name none."""
+
+ORDERING = Ordering(
+    {"name": workspaces.c.name, "create_time": workspaces.c.created_at},
+    unique=workspaces.c.number,
+    default="name",
+)
+"""How lists of workspaces may be ordered."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +41,18 @@ class Workspace:
     """One row of ``workspaces``."""
 
     number: int
+    """The workspace's id."""
     name: str
     owner: str
+    """Name of whoever created it."""
+    owner_number: int | None
+    """Id of the owner; None when that is no user."""
     archived: bool
     created_at: float
     live_experiments: int
     slots: int
     storage_bytes: int
+    revision: int
 
     @property
     def quota(self) -> Quota:
@@ -52,8 +66,7 @@ def create(connection: Connection, name: str, *, owner: str, now: float) -> Work
     Raises:
         AlreadyExistsError: The name is taken.
     """
-    if find(connection, name) is not None:
-        raise AlreadyExistsError(f"workspace {name!r} exists already; choose another name", resource=name)
+    _check_free(connection, name)
     connection.execute(
         sa.insert(workspaces).values(
             name=name, owner=owner, archived=False, created_at=now, live_experiments=0, slots=0
@@ -63,48 +76,86 @@ def create(connection: Connection, name: str, *, owner: str, now: float) -> Work
 
 
 def find(connection: Connection, name: str) -> Workspace | None:
-    """Reads a workspace by its name; None when there is none."""
-    query = sa.select(workspaces).where(workspaces.c.name == name)
-    row = connection.execute(query).mappings().one_or_none()
-    return None if row is None else Workspace(**row)
+    """Reads a workspace by name; None when there is none."""
+    row = connection.execute(all_workspaces().where(workspaces.c.name == name)).mappings().one_or_none()
+    return None if row is None else workspace(row)
 
 
 def get(connection: Connection, *, number: int = 0, name: str = "") -> Workspace:
-    """Reads a workspace by its number or its name.
+    """Reads a workspace by id or by name.
 
     Raises:
         NotFoundError: There is none.
     """
     wanted = workspaces.c.name == name if name else workspaces.c.number == number
-    row = connection.execute(sa.select(workspaces).where(wanted)).mappings().one_or_none()
+    row = connection.execute(all_workspaces().where(wanted)).mappings().one_or_none()
     if row is None:
         raise NotFoundError(
-            f"workspace {name or number!r} does not exist; `resolute workspace list` shows those that do, "
-            f"`resolute workspace create` makes one",
+            f"workspace {name or number!r} does not exist; `resolute workspace list` lists all workspaces, "
+            f"`resolute workspace create` creates one",
             resource=f"workspace {name or number}",
         )
-    return Workspace(**row)
+    return workspace(row)
 
 
-def page(connection: Connection, *, after: str, limit: int) -> list[Workspace]:
-    """Reads workspaces by name."""
-    query = sa.select(workspaces).where(workspaces.c.name > after).order_by(workspaces.c.name).limit(limit)
-    return [Workspace(**row) for row in connection.execute(query).mappings()]
+def of_experiment(connection: Connection, experiment_id: str) -> Workspace:
+    """Reads the workspace of an experiment."""
+    query = all_workspaces().join(experiments, experiments.c.workspace == workspaces.c.name)
+    return workspace(connection.execute(query.where(experiments.c.id == experiment_id)).mappings().one())
 
 
-def archive(connection: Connection, workspace: Workspace, *, archived: bool) -> None:
-    """Archives a workspace or opens it again."""
-    connection.execute(
-        sa.update(workspaces).where(workspaces.c.number == workspace.number).values(archived=archived)
+def all_workspaces() -> sa.Select[Any]:
+    """Selects all workspaces, with the ids of their owners."""
+    return sa.select(workspaces, users.c.number.label("owner_number")).outerjoin(
+        users, users.c.name == workspaces.c.owner
     )
 
 
-def set_quota(connection: Connection, workspace: Workspace, quota: Quota) -> None:
+def workspace(row: RowMapping) -> Workspace:
+    """Reads a row of ``all_workspaces``."""
+    return Workspace(
+        number=row["number"],
+        name=row["name"],
+        owner=row["owner"],
+        owner_number=row["owner_number"],
+        archived=row["archived"],
+        created_at=row["created_at"],
+        live_experiments=row["live_experiments"],
+        slots=row["slots"],
+        storage_bytes=row["storage_bytes"],
+        revision=row["revision"],
+    )
+
+
+def update(connection: Connection, before: Workspace, *, name: str, archived: bool) -> Workspace:
+    """Sets a workspace's name, and whether it is archived.
+
+    Raises:
+        AlreadyExistsError: The new name is taken.
+        FailedPreconditionError: It is the one of experiments that name none, which stays as it is.
+    """
+    if before.name == UNCATEGORIZED and (archived or name != before.name):
+        raise FailedPreconditionError(
+            f"workspace {before.name!r} takes the experiments that name none; it can be neither renamed "
+            "nor archived"
+        )
+    if name != before.name:
+        _check_free(connection, name)
+        for table in (projects, experiments):
+            connection.execute(
+                sa.update(table).where(table.c.workspace == before.name).values(workspace=name)
+            )
+    return _set(connection, before, name=name, archived=archived)
+
+
+def set_quota(connection: Connection, before: Workspace, quota: Quota) -> Workspace:
     """Sets all bounds."""
-    connection.execute(
-        sa.update(workspaces)
-        .where(workspaces.c.number == workspace.number)
-        .values(live_experiments=quota.live_experiments, slots=quota.slots, storage_bytes=quota.storage_bytes)
+    return _set(
+        connection,
+        before,
+        live_experiments=quota.live_experiments,
+        slots=quota.slots,
+        storage_bytes=quota.storage_bytes,
     )
 
 
@@ -149,6 +200,21 @@ def project_count(connection: Connection, workspace: str) -> int:
     """Counts the projects of a workspace."""
     query = sa.select(sa.func.count()).where(projects.c.workspace == workspace)
     return int(connection.execute(query).scalar_one())
+
+
+def _set(connection: Connection, before: Workspace, **values: Any) -> Workspace:
+    connection.execute(
+        sa.update(workspaces)
+        .where(workspaces.c.number == before.number)
+        .values(**values, revision=workspaces.c.revision + 1)
+    )
+    return get(connection, number=before.number)
+
+
+def _check_free(connection: Connection, name: str) -> None:
+    taken = sa.select(sa.func.count()).where(workspaces.c.name == name)
+    if connection.execute(taken).scalar_one():
+        raise AlreadyExistsError(f"workspace {name!r} exists already; choose another name", resource=name)
 
 
 def check_removable(label: str, name: str, count: int) -> None:

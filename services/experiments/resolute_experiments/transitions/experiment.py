@@ -21,7 +21,7 @@ from resolute_experiments.states import (
     Step,
     TrialEvent,
 )
-from resolute_experiments.store import access, experiments, trials
+from resolute_experiments.store import audit, experiments, trials
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.transitions.signals import SignalReason
 from resolute_experiments.transitions.trial import transition_trial
@@ -69,7 +69,7 @@ def transition_experiment(
     if _F.REMOVE_CODE in step.effects:
         experiments.delete_contents(connection, experiment.id)
     if _F.RECORD in step.effects:
-        access.record(
+        audit.record(
             connection,
             event.name.lower(),
             experiment.label,

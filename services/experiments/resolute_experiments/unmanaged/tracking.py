@@ -31,7 +31,7 @@ from resolute_experiments.states import (
     TrialEvent,
     TrialState,
 )
-from resolute_experiments.store import access, experiments, runs, trials
+from resolute_experiments.store import audit, experiments, runs, trials
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.runs import Run
 from resolute_experiments.store.trials import Trial
@@ -209,7 +209,7 @@ def _end_run(connection: Connection, run: Run, outcome: RunOutcome, failure: str
 def stop_trial(connection: Connection, trial: Trial, *, moment: Moment) -> None:
     """Ends one trial here; its processes hear of it when they next renew."""
     end(connection, trial.id, trial.run, outcome=RunOutcome.KILLED, moment=moment)
-    access.record(connection, "kill", trial.label, now=moment.now)
+    audit.record(connection, "kill", trial.label, now=moment.now)
 
 
 def require_managed(experiment: Experiment, wanted: str) -> None:
@@ -241,7 +241,7 @@ def _experiment(connection: Connection, beginning: RunStart, *, now: float) -> E
         row = _experiment_row(beginning, external)
         admit(connection, workspace=row["workspace"], project=row["project"], slots=0)
         created = experiments.insert(connection, row, [])
-        access.record(connection, "begin", created.label, now=now, name=created.name)
+        audit.record(connection, "begin", created.label, now=now, name=created.name)
         return created
     if known.state in GONE_EXPERIMENTS:
         raise FailedPreconditionError(

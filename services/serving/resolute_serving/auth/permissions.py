@@ -33,6 +33,11 @@ def own_allocation(run: TrialRun, request: Any) -> bool:
     return bool(request.allocation_id == run.allocation_id)
 
 
+def only_own_allocation(run: TrialRun, request: Any) -> bool:
+    """The request watches the run's allocation and no other."""
+    return {each.allocation_id for each in request.subscriptions} == {run.allocation_id}
+
+
 def own_experiment(run: TrialRun, request: Any) -> bool:
     """The request names the run's experiment by UUID."""
     named = request.experiment_id if hasattr(request, "experiment_id") else request.experiment.experiment_id
@@ -117,7 +122,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "AcknowledgeSignal": _trial(own_allocation),
         "RequestPreemption": _trial(own_allocation),
         "ReportExit": _trial(own_allocation),
-        "WatchSignals": _SERVICE,
+        "FollowSignalChanges": _SERVICE,
     },
     "resolute.api.experiments.v1.JobsService": {"ListJobs": _VIEW, "UpdateJob": _EDIT},
     "resolute.api.experiments.v1.AccessService": {
@@ -138,7 +143,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "CreateWorkspace": _EDIT,
         "GetWorkspace": _VIEW,
         "ListWorkspaces": _VIEW,
-        "ArchiveWorkspace": _EDIT,
+        "UpdateWorkspace": _EDIT,
         "SetQuota": _ADMIN,
         "DeleteWorkspace": _ADMIN,
         "CreateProject": _EDIT,
@@ -227,7 +232,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "DeleteVersion": _EDIT,
     },
     "resolute.api.preemption.v1.PreemptionService": {
-        "WatchSignal": _trial(own_allocation, role=Role.VIEWER),
+        "WatchSignals": _trial(only_own_allocation, role=Role.VIEWER),
     },
     # Probes and tools of operators come without tokens, and learn nothing of experiments.
     "grpc.health.v1.Health": {

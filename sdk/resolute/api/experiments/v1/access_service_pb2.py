@@ -22,71 +22,77 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
+from google.protobuf import field_mask_pb2 as google_dot_protobuf_dot_field__mask__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
-from resolute.api.common.v1 import value_pb2 as resolute_dot_api_dot_common_dot_v1_dot_value__pb2
+from resolute.api.experiments.v1 import audit_row_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_audit__row__pb2
+from resolute.api.experiments.v1 import token_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_token__pb2
+from resolute.api.experiments.v1 import user_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_user__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n0resolute/api/experiments/v1/access_service.proto\x12\x1bresolute.api.experiments.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\"resolute/api/common/v1/value.proto\"\xa7\x01\n\x0bUserAccount\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x33\n\x04role\x18\x02 \x01(\x0e\x32%.resolute.api.experiments.v1.UserRole\x12\x0e\n\x06\x61\x63tive\x18\x03 \x01(\x08\x12\x14\n\x0chas_password\x18\x04 \x01(\x08\x12/\n\x0b\x63reate_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x1c\n\x1aGetVerificationKeysRequest\"t\n\x1bGetVerificationKeysResponse\x12:\n\x04keys\x18\x01 \x03(\x0b\x32,.resolute.api.experiments.v1.VerificationKey\x12\x19\n\x11revoked_token_ids\x18\x02 \x03(\t\"5\n\x0fVerificationKey\x12\x0e\n\x06key_id\x18\x01 \x01(\t\x12\x12\n\npublic_key\x18\x02 \x01(\x0c\"2\n\x0cLoginRequest\x12\x10\n\x08username\x18\x01 \x01(\t\x12\x10\n\x08password\x18\x02 \x01(\t\"O\n\rLoginResponse\x12\r\n\x05token\x18\x01 \x01(\t\x12/\n\x0b\x65xpire_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x17\n\x15GetCurrentUserRequest\"8\n\x16GetCurrentUserResponse\x12\x10\n\x08username\x18\x01 \x01(\t\x12\x0c\n\x04role\x18\x02 \x01(\t\"V\n\x11\x43reateUserRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x33\n\x04role\x18\x02 \x01(\x0e\x32%.resolute.api.experiments.v1.UserRole\"L\n\x12\x43reateUserResponse\x12\x36\n\x04user\x18\x01 \x01(\x0b\x32(.resolute.api.experiments.v1.UserAccount\"9\n\x10ListUsersRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"e\n\x11ListUsersResponse\x12\x37\n\x05users\x18\x01 \x03(\x0b\x32(.resolute.api.experiments.v1.UserAccount\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"v\n\x11UpdateUserRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x33\n\x04role\x18\x02 \x01(\x0e\x32%.resolute.api.experiments.v1.UserRole\x12\x13\n\x06\x61\x63tive\x18\x03 \x01(\x08H\x00\x88\x01\x01\x42\t\n\x07_active\"L\n\x12UpdateUserResponse\x12\x36\n\x04user\x18\x01 \x01(\x0b\x32(.resolute.api.experiments.v1.UserAccount\"8\n\x12SetPasswordRequest\x12\x10\n\x08username\x18\x01 \x01(\t\x12\x10\n\x08password\x18\x02 \x01(\t\"\x15\n\x13SetPasswordResponse\"P\n\x12\x43reateTokenRequest\x12\x10\n\x08username\x18\x01 \x01(\t\x12\x13\n\x0bttl_seconds\x18\x02 \x01(\x03\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\"g\n\x13\x43reateTokenResponse\x12\r\n\x05token\x18\x01 \x01(\t\x12/\n\x0b\x65xpire_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08token_id\x18\x03 \x01(\t\"\xb9\x01\n\x0bTokenRecord\x12\x10\n\x08token_id\x18\x01 \x01(\t\x12\x10\n\x08username\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12/\n\x0b\x63reate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0b\x65xpire_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07revoked\x18\x06 \x01(\x08\"L\n\x11ListTokensRequest\x12\x10\n\x08username\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"g\n\x12ListTokensResponse\x12\x38\n\x06tokens\x18\x01 \x03(\x0b\x32(.resolute.api.experiments.v1.TokenRecord\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"&\n\x12RevokeTokenRequest\x12\x10\n\x08token_id\x18\x01 \x01(\t\"N\n\x13RevokeTokenResponse\x12\x37\n\x05token\x18\x01 \x01(\x0b\x32(.resolute.api.experiments.v1.TokenRecord\"\x94\x01\n\x08\x41uditRow\x12(\n\x04time\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05\x61\x63tor\x18\x02 \x01(\t\x12\x0e\n\x06\x61\x63tion\x18\x03 \x01(\t\x12\x10\n\x08resource\x18\x04 \x01(\t\x12-\n\x06\x64\x65tail\x18\x05 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value\"^\n\x14ListAuditRowsRequest\x12\r\n\x05\x61\x63tor\x18\x01 \x01(\t\x12\x10\n\x08resource\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"e\n\x15ListAuditRowsResponse\x12\x33\n\x04rows\x18\x01 \x03(\x0b\x32%.resolute.api.experiments.v1.AuditRow\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t*f\n\x08UserRole\x12\x19\n\x15USER_ROLE_UNSPECIFIED\x10\x00\x12\x14\n\x10USER_ROLE_VIEWER\x10\x01\x12\x14\n\x10USER_ROLE_EDITOR\x10\x02\x12\x13\n\x0fUSER_ROLE_ADMIN\x10\x03\x32\xfc\t\n\rAccessService\x12\x88\x01\n\x13GetVerificationKeys\x12\x37.resolute.api.experiments.v1.GetVerificationKeysRequest\x1a\x38.resolute.api.experiments.v1.GetVerificationKeysResponse\x12^\n\x05Login\x12).resolute.api.experiments.v1.LoginRequest\x1a*.resolute.api.experiments.v1.LoginResponse\x12y\n\x0eGetCurrentUser\x12\x32.resolute.api.experiments.v1.GetCurrentUserRequest\x1a\x33.resolute.api.experiments.v1.GetCurrentUserResponse\x12m\n\nCreateUser\x12..resolute.api.experiments.v1.CreateUserRequest\x1a/.resolute.api.experiments.v1.CreateUserResponse\x12j\n\tListUsers\x12-.resolute.api.experiments.v1.ListUsersRequest\x1a..resolute.api.experiments.v1.ListUsersResponse\x12m\n\nUpdateUser\x12..resolute.api.experiments.v1.UpdateUserRequest\x1a/.resolute.api.experiments.v1.UpdateUserResponse\x12p\n\x0bSetPassword\x12/.resolute.api.experiments.v1.SetPasswordRequest\x1a\x30.resolute.api.experiments.v1.SetPasswordResponse\x12p\n\x0b\x43reateToken\x12/.resolute.api.experiments.v1.CreateTokenRequest\x1a\x30.resolute.api.experiments.v1.CreateTokenResponse\x12m\n\nListTokens\x12..resolute.api.experiments.v1.ListTokensRequest\x1a/.resolute.api.experiments.v1.ListTokensResponse\x12p\n\x0bRevokeToken\x12/.resolute.api.experiments.v1.RevokeTokenRequest\x1a\x30.resolute.api.experiments.v1.RevokeTokenResponse\x12v\n\rListAuditRows\x12\x31.resolute.api.experiments.v1.ListAuditRowsRequest\x1a\x32.resolute.api.experiments.v1.ListAuditRowsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n0resolute/api/experiments/v1/access_service.proto\x12\x1bresolute.api.experiments.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a+resolute/api/experiments/v1/audit_row.proto\x1a\'resolute/api/experiments/v1/token.proto\x1a&resolute/api/experiments/v1/user.proto\"\x1c\n\x1aGetVerificationKeysRequest\"t\n\x1bGetVerificationKeysResponse\x12:\n\x04keys\x18\x01 \x03(\x0b\x32,.resolute.api.experiments.v1.VerificationKey\x12\x19\n\x11revoked_token_ids\x18\x02 \x03(\t\"5\n\x0fVerificationKey\x12\x0e\n\x06key_id\x18\x01 \x01(\t\x12\x12\n\npublic_key\x18\x02 \x01(\x0c\"3\n\x0cLoginRequest\x12\x11\n\tuser_name\x18\x01 \x01(\t\x12\x10\n\x08password\x18\x02 \x01(\t\"X\n\rLoginResponse\x12\x14\n\x0c\x62\x65\x61rer_token\x18\x01 \x01(\t\x12\x31\n\x05token\x18\x02 \x01(\x0b\x32\".resolute.api.experiments.v1.Token\"\x17\n\x15GetCurrentUserRequest\"m\n\x16GetCurrentUserResponse\x12\x31\n\x04user\x18\x01 \x01(\x0b\x32!.resolute.api.experiments.v1.UserH\x00\x12\x16\n\x0cservice_name\x18\x02 \x01(\tH\x00\x42\x08\n\x06\x63\x61ller\"j\n\x11\x43reateUserRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x33\n\x04role\x18\x03 \x01(\x0e\x32%.resolute.api.experiments.v1.UserRole\"E\n\x12\x43reateUserResponse\x12/\n\x04user\x18\x01 \x01(\x0b\x32!.resolute.api.experiments.v1.User\"\xb0\x01\n\x10ListUsersRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x10\n\x08order_by\x18\x03 \x01(\t\x12\r\n\x05names\x18\x04 \x03(\t\x12\x34\n\x05roles\x18\x05 \x03(\x0e\x32%.resolute.api.experiments.v1.UserRole\x12\x13\n\x06\x61\x63tive\x18\x06 \x01(\x08H\x00\x88\x01\x01\x42\t\n\x07_active\"^\n\x11ListUsersResponse\x12\x30\n\x05users\x18\x01 \x03(\x0b\x32!.resolute.api.experiments.v1.User\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x83\x01\n\x11UpdateUserRequest\x12/\n\x04user\x18\x01 \x01(\x0b\x32!.resolute.api.experiments.v1.User\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x12\x0c\n\x04\x65tag\x18\x03 \x01(\t\"E\n\x12UpdateUserResponse\x12/\n\x04user\x18\x01 \x01(\x0b\x32!.resolute.api.experiments.v1.User\"7\n\x12SetPasswordRequest\x12\x0f\n\x07user_id\x18\x01 \x01(\x03\x12\x10\n\x08password\x18\x02 \x01(\t\"F\n\x13SetPasswordResponse\x12/\n\x04user\x18\x01 \x01(\x0b\x32!.resolute.api.experiments.v1.User\"\x87\x01\n\x12\x43reateTokenRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x14\n\x07user_id\x18\x02 \x01(\x03H\x00\x88\x01\x01\x12&\n\x03ttl\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x13\n\x0b\x64\x65scription\x18\x04 \x01(\tB\n\n\x08_user_id\"^\n\x13\x43reateTokenResponse\x12\x14\n\x0c\x62\x65\x61rer_token\x18\x01 \x01(\t\x12\x31\n\x05token\x18\x02 \x01(\x0b\x32\".resolute.api.experiments.v1.Token\"\x80\x01\n\x11ListTokensRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x10\n\x08order_by\x18\x03 \x01(\t\x12\x10\n\x08user_ids\x18\x04 \x03(\x03\x12\x14\n\x07revoked\x18\x05 \x01(\x08H\x00\x88\x01\x01\x42\n\n\x08_revoked\"a\n\x12ListTokensResponse\x12\x32\n\x06tokens\x18\x01 \x03(\x0b\x32\".resolute.api.experiments.v1.Token\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"&\n\x12RevokeTokenRequest\x12\x10\n\x08token_id\x18\x01 \x01(\t\"H\n\x13RevokeTokenResponse\x12\x31\n\x05token\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Token\"\xf3\x01\n\x14ListAuditRowsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x10\n\x08order_by\x18\x03 \x01(\t\x12\x0e\n\x06\x61\x63tors\x18\x04 \x03(\t\x12\x10\n\x08user_ids\x18\x05 \x03(\x03\x12\x0f\n\x07\x61\x63tions\x18\x06 \x03(\t\x12\x11\n\tresources\x18\x07 \x03(\t\x12.\n\nstart_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"e\n\x15ListAuditRowsResponse\x12\x33\n\x04rows\x18\x01 \x03(\x0b\x32%.resolute.api.experiments.v1.AuditRow\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t2\x95\n\n\rAccessService\x12\x8d\x01\n\x13GetVerificationKeys\x12\x37.resolute.api.experiments.v1.GetVerificationKeysRequest\x1a\x38.resolute.api.experiments.v1.GetVerificationKeysResponse\"\x03\x90\x02\x01\x12^\n\x05Login\x12).resolute.api.experiments.v1.LoginRequest\x1a*.resolute.api.experiments.v1.LoginResponse\x12~\n\x0eGetCurrentUser\x12\x32.resolute.api.experiments.v1.GetCurrentUserRequest\x1a\x33.resolute.api.experiments.v1.GetCurrentUserResponse\"\x03\x90\x02\x01\x12m\n\nCreateUser\x12..resolute.api.experiments.v1.CreateUserRequest\x1a/.resolute.api.experiments.v1.CreateUserResponse\x12o\n\tListUsers\x12-.resolute.api.experiments.v1.ListUsersRequest\x1a..resolute.api.experiments.v1.ListUsersResponse\"\x03\x90\x02\x01\x12m\n\nUpdateUser\x12..resolute.api.experiments.v1.UpdateUserRequest\x1a/.resolute.api.experiments.v1.UpdateUserResponse\x12p\n\x0bSetPassword\x12/.resolute.api.experiments.v1.SetPasswordRequest\x1a\x30.resolute.api.experiments.v1.SetPasswordResponse\x12p\n\x0b\x43reateToken\x12/.resolute.api.experiments.v1.CreateTokenRequest\x1a\x30.resolute.api.experiments.v1.CreateTokenResponse\x12r\n\nListTokens\x12..resolute.api.experiments.v1.ListTokensRequest\x1a/.resolute.api.experiments.v1.ListTokensResponse\"\x03\x90\x02\x01\x12p\n\x0bRevokeToken\x12/.resolute.api.experiments.v1.RevokeTokenRequest\x1a\x30.resolute.api.experiments.v1.RevokeTokenResponse\x12{\n\rListAuditRows\x12\x31.resolute.api.experiments.v1.ListAuditRowsRequest\x1a\x32.resolute.api.experiments.v1.ListAuditRowsResponse\"\x03\x90\x02\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'resolute.api.experiments.v1.access_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_USERROLE']._serialized_start=2374
-  _globals['_USERROLE']._serialized_end=2476
-  _globals['_USERACCOUNT']._serialized_start=151
-  _globals['_USERACCOUNT']._serialized_end=318
-  _globals['_GETVERIFICATIONKEYSREQUEST']._serialized_start=320
-  _globals['_GETVERIFICATIONKEYSREQUEST']._serialized_end=348
-  _globals['_GETVERIFICATIONKEYSRESPONSE']._serialized_start=350
-  _globals['_GETVERIFICATIONKEYSRESPONSE']._serialized_end=466
-  _globals['_VERIFICATIONKEY']._serialized_start=468
-  _globals['_VERIFICATIONKEY']._serialized_end=521
-  _globals['_LOGINREQUEST']._serialized_start=523
-  _globals['_LOGINREQUEST']._serialized_end=573
-  _globals['_LOGINRESPONSE']._serialized_start=575
-  _globals['_LOGINRESPONSE']._serialized_end=654
-  _globals['_GETCURRENTUSERREQUEST']._serialized_start=656
-  _globals['_GETCURRENTUSERREQUEST']._serialized_end=679
-  _globals['_GETCURRENTUSERRESPONSE']._serialized_start=681
-  _globals['_GETCURRENTUSERRESPONSE']._serialized_end=737
-  _globals['_CREATEUSERREQUEST']._serialized_start=739
-  _globals['_CREATEUSERREQUEST']._serialized_end=825
-  _globals['_CREATEUSERRESPONSE']._serialized_start=827
-  _globals['_CREATEUSERRESPONSE']._serialized_end=903
-  _globals['_LISTUSERSREQUEST']._serialized_start=905
-  _globals['_LISTUSERSREQUEST']._serialized_end=962
-  _globals['_LISTUSERSRESPONSE']._serialized_start=964
-  _globals['_LISTUSERSRESPONSE']._serialized_end=1065
-  _globals['_UPDATEUSERREQUEST']._serialized_start=1067
-  _globals['_UPDATEUSERREQUEST']._serialized_end=1185
-  _globals['_UPDATEUSERRESPONSE']._serialized_start=1187
-  _globals['_UPDATEUSERRESPONSE']._serialized_end=1263
-  _globals['_SETPASSWORDREQUEST']._serialized_start=1265
-  _globals['_SETPASSWORDREQUEST']._serialized_end=1321
-  _globals['_SETPASSWORDRESPONSE']._serialized_start=1323
-  _globals['_SETPASSWORDRESPONSE']._serialized_end=1344
-  _globals['_CREATETOKENREQUEST']._serialized_start=1346
-  _globals['_CREATETOKENREQUEST']._serialized_end=1426
-  _globals['_CREATETOKENRESPONSE']._serialized_start=1428
-  _globals['_CREATETOKENRESPONSE']._serialized_end=1531
-  _globals['_TOKENRECORD']._serialized_start=1534
-  _globals['_TOKENRECORD']._serialized_end=1719
-  _globals['_LISTTOKENSREQUEST']._serialized_start=1721
-  _globals['_LISTTOKENSREQUEST']._serialized_end=1797
-  _globals['_LISTTOKENSRESPONSE']._serialized_start=1799
-  _globals['_LISTTOKENSRESPONSE']._serialized_end=1902
-  _globals['_REVOKETOKENREQUEST']._serialized_start=1904
-  _globals['_REVOKETOKENREQUEST']._serialized_end=1942
-  _globals['_REVOKETOKENRESPONSE']._serialized_start=1944
-  _globals['_REVOKETOKENRESPONSE']._serialized_end=2022
-  _globals['_AUDITROW']._serialized_start=2025
-  _globals['_AUDITROW']._serialized_end=2173
-  _globals['_LISTAUDITROWSREQUEST']._serialized_start=2175
-  _globals['_LISTAUDITROWSREQUEST']._serialized_end=2269
-  _globals['_LISTAUDITROWSRESPONSE']._serialized_start=2271
-  _globals['_LISTAUDITROWSRESPONSE']._serialized_end=2372
-  _globals['_ACCESSSERVICE']._serialized_start=2479
-  _globals['_ACCESSSERVICE']._serialized_end=3755
+  _globals['_ACCESSSERVICE'].methods_by_name['GetVerificationKeys']._loaded_options = None
+  _globals['_ACCESSSERVICE'].methods_by_name['GetVerificationKeys']._serialized_options = b'\220\002\001'
+  _globals['_ACCESSSERVICE'].methods_by_name['GetCurrentUser']._loaded_options = None
+  _globals['_ACCESSSERVICE'].methods_by_name['GetCurrentUser']._serialized_options = b'\220\002\001'
+  _globals['_ACCESSSERVICE'].methods_by_name['ListUsers']._loaded_options = None
+  _globals['_ACCESSSERVICE'].methods_by_name['ListUsers']._serialized_options = b'\220\002\001'
+  _globals['_ACCESSSERVICE'].methods_by_name['ListTokens']._loaded_options = None
+  _globals['_ACCESSSERVICE'].methods_by_name['ListTokens']._serialized_options = b'\220\002\001'
+  _globals['_ACCESSSERVICE'].methods_by_name['ListAuditRows']._loaded_options = None
+  _globals['_ACCESSSERVICE'].methods_by_name['ListAuditRows']._serialized_options = b'\220\002\001'
+  _globals['_GETVERIFICATIONKEYSREQUEST']._serialized_start=306
+  _globals['_GETVERIFICATIONKEYSREQUEST']._serialized_end=334
+  _globals['_GETVERIFICATIONKEYSRESPONSE']._serialized_start=336
+  _globals['_GETVERIFICATIONKEYSRESPONSE']._serialized_end=452
+  _globals['_VERIFICATIONKEY']._serialized_start=454
+  _globals['_VERIFICATIONKEY']._serialized_end=507
+  _globals['_LOGINREQUEST']._serialized_start=509
+  _globals['_LOGINREQUEST']._serialized_end=560
+  _globals['_LOGINRESPONSE']._serialized_start=562
+  _globals['_LOGINRESPONSE']._serialized_end=650
+  _globals['_GETCURRENTUSERREQUEST']._serialized_start=652
+  _globals['_GETCURRENTUSERREQUEST']._serialized_end=675
+  _globals['_GETCURRENTUSERRESPONSE']._serialized_start=677
+  _globals['_GETCURRENTUSERRESPONSE']._serialized_end=786
+  _globals['_CREATEUSERREQUEST']._serialized_start=788
+  _globals['_CREATEUSERREQUEST']._serialized_end=894
+  _globals['_CREATEUSERRESPONSE']._serialized_start=896
+  _globals['_CREATEUSERRESPONSE']._serialized_end=965
+  _globals['_LISTUSERSREQUEST']._serialized_start=968
+  _globals['_LISTUSERSREQUEST']._serialized_end=1144
+  _globals['_LISTUSERSRESPONSE']._serialized_start=1146
+  _globals['_LISTUSERSRESPONSE']._serialized_end=1240
+  _globals['_UPDATEUSERREQUEST']._serialized_start=1243
+  _globals['_UPDATEUSERREQUEST']._serialized_end=1374
+  _globals['_UPDATEUSERRESPONSE']._serialized_start=1376
+  _globals['_UPDATEUSERRESPONSE']._serialized_end=1445
+  _globals['_SETPASSWORDREQUEST']._serialized_start=1447
+  _globals['_SETPASSWORDREQUEST']._serialized_end=1502
+  _globals['_SETPASSWORDRESPONSE']._serialized_start=1504
+  _globals['_SETPASSWORDRESPONSE']._serialized_end=1574
+  _globals['_CREATETOKENREQUEST']._serialized_start=1577
+  _globals['_CREATETOKENREQUEST']._serialized_end=1712
+  _globals['_CREATETOKENRESPONSE']._serialized_start=1714
+  _globals['_CREATETOKENRESPONSE']._serialized_end=1808
+  _globals['_LISTTOKENSREQUEST']._serialized_start=1811
+  _globals['_LISTTOKENSREQUEST']._serialized_end=1939
+  _globals['_LISTTOKENSRESPONSE']._serialized_start=1941
+  _globals['_LISTTOKENSRESPONSE']._serialized_end=2038
+  _globals['_REVOKETOKENREQUEST']._serialized_start=2040
+  _globals['_REVOKETOKENREQUEST']._serialized_end=2078
+  _globals['_REVOKETOKENRESPONSE']._serialized_start=2080
+  _globals['_REVOKETOKENRESPONSE']._serialized_end=2152
+  _globals['_LISTAUDITROWSREQUEST']._serialized_start=2155
+  _globals['_LISTAUDITROWSREQUEST']._serialized_end=2398
+  _globals['_LISTAUDITROWSRESPONSE']._serialized_start=2400
+  _globals['_LISTAUDITROWSRESPONSE']._serialized_end=2501
+  _globals['_ACCESSSERVICE']._serialized_start=2504
+  _globals['_ACCESSSERVICE']._serialized_end=3805
 # @@protoc_insertion_point(module_scope)

@@ -6,85 +6,17 @@ isort:skip_file
 import builtins
 import collections.abc
 import google.protobuf.descriptor
+import google.protobuf.duration_pb2
+import google.protobuf.field_mask_pb2
 import google.protobuf.internal.containers
-import google.protobuf.internal.enum_type_wrapper
 import google.protobuf.message
 import google.protobuf.timestamp_pb2
-import resolute.api.common.v1.value_pb2
-import sys
+import resolute.api.experiments.v1.audit_row_pb2
+import resolute.api.experiments.v1.token_pb2
+import resolute.api.experiments.v1.user_pb2
 import typing
 
-if sys.version_info >= (3, 10):
-    import typing as typing_extensions
-else:
-    import typing_extensions
-
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
-
-class _UserRole:
-    ValueType = typing.NewType("ValueType", builtins.int)
-    V: typing_extensions.TypeAlias = ValueType
-
-class _UserRoleEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_UserRole.ValueType], builtins.type):
-    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
-    USER_ROLE_UNSPECIFIED: _UserRole.ValueType  # 0
-    """Not given."""
-    USER_ROLE_VIEWER: _UserRole.ValueType  # 1
-    """Looks."""
-    USER_ROLE_EDITOR: _UserRole.ValueType  # 2
-    """Runs experiments."""
-    USER_ROLE_ADMIN: _UserRole.ValueType  # 3
-    """Runs the cluster."""
-
-class UserRole(_UserRole, metaclass=_UserRoleEnumTypeWrapper):
-    """What a user may do; each may do what those before it may."""
-
-USER_ROLE_UNSPECIFIED: UserRole.ValueType  # 0
-"""Not given."""
-USER_ROLE_VIEWER: UserRole.ValueType  # 1
-"""Looks."""
-USER_ROLE_EDITOR: UserRole.ValueType  # 2
-"""Runs experiments."""
-USER_ROLE_ADMIN: UserRole.ValueType  # 3
-"""Runs the cluster."""
-global___UserRole = UserRole
-
-@typing.final
-class UserAccount(google.protobuf.message.Message):
-    """A person, or a program that acts for one."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    NAME_FIELD_NUMBER: builtins.int
-    ROLE_FIELD_NUMBER: builtins.int
-    ACTIVE_FIELD_NUMBER: builtins.int
-    HAS_PASSWORD_FIELD_NUMBER: builtins.int
-    CREATE_TIME_FIELD_NUMBER: builtins.int
-    name: builtins.str
-    """Name, which never changes."""
-    role: global___UserRole.ValueType
-    """What the user may do."""
-    active: builtins.bool
-    """Whether anybody may act as this user."""
-    has_password: builtins.bool
-    """Whether a password is set."""
-    @property
-    def create_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When the user was created."""
-
-    def __init__(
-        self,
-        *,
-        name: builtins.str = ...,
-        role: global___UserRole.ValueType = ...,
-        active: builtins.bool = ...,
-        has_password: builtins.bool = ...,
-        create_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
-    ) -> None: ...
-    def HasField(self, field_name: typing.Literal["create_time", b"create_time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["active", b"active", "create_time", b"create_time", "has_password", b"has_password", "name", b"name", "role", b"role"]) -> None: ...
-
-global___UserAccount = UserAccount
 
 @typing.final
 class GetVerificationKeysRequest(google.protobuf.message.Message):
@@ -112,7 +44,7 @@ class GetVerificationKeysResponse(google.protobuf.message.Message):
 
     @property
     def revoked_token_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Tokens that were ended before their time and have not expired yet."""
+        """Tokens that were revoked and have not expired yet."""
 
     def __init__(
         self,
@@ -135,7 +67,7 @@ class VerificationKey(google.protobuf.message.Message):
     key_id: builtins.str
     """Identifies the key in a token's header."""
     public_key: builtins.bytes
-    """The 32 bytes."""
+    """The key: 32 bytes."""
     def __init__(
         self,
         *,
@@ -152,19 +84,19 @@ class LoginRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    USERNAME_FIELD_NUMBER: builtins.int
+    USER_NAME_FIELD_NUMBER: builtins.int
     PASSWORD_FIELD_NUMBER: builtins.int
-    username: builtins.str
+    user_name: builtins.str
     """Name of the user."""
     password: builtins.str
     """The password."""
     def __init__(
         self,
         *,
-        username: builtins.str = ...,
+        user_name: builtins.str = ...,
         password: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["password", b"password", "username", b"username"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["password", b"password", "user_name", b"user_name"]) -> None: ...
 
 global___LoginRequest = LoginRequest
 
@@ -174,22 +106,22 @@ class LoginResponse(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
+    BEARER_TOKEN_FIELD_NUMBER: builtins.int
     TOKEN_FIELD_NUMBER: builtins.int
-    EXPIRE_TIME_FIELD_NUMBER: builtins.int
-    token: builtins.str
-    """A token of the user."""
+    bearer_token: builtins.str
+    """The token, to be sent as "authorization: Bearer TOKEN"."""
     @property
-    def expire_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it ends."""
+    def token(self) -> resolute.api.experiments.v1.token_pb2.Token:
+        """What it is."""
 
     def __init__(
         self,
         *,
-        token: builtins.str = ...,
-        expire_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        bearer_token: builtins.str = ...,
+        token: resolute.api.experiments.v1.token_pb2.Token | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["expire_time", b"expire_time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["expire_time", b"expire_time", "token", b"token"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["token", b"token"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["bearer_token", b"bearer_token", "token", b"token"]) -> None: ...
 
 global___LoginResponse = LoginResponse
 
@@ -211,19 +143,23 @@ class GetCurrentUserResponse(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    USERNAME_FIELD_NUMBER: builtins.int
-    ROLE_FIELD_NUMBER: builtins.int
-    username: builtins.str
-    """Name."""
-    role: builtins.str
-    """"admin", "editor" or "viewer"."""
+    USER_FIELD_NUMBER: builtins.int
+    SERVICE_NAME_FIELD_NUMBER: builtins.int
+    service_name: builtins.str
+    """A service of this cluster, by name."""
+    @property
+    def user(self) -> resolute.api.experiments.v1.user_pb2.User:
+        """A user. The id is 0 for a token from before users had ids."""
+
     def __init__(
         self,
         *,
-        username: builtins.str = ...,
-        role: builtins.str = ...,
+        user: resolute.api.experiments.v1.user_pb2.User | None = ...,
+        service_name: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["role", b"role", "username", b"username"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["caller", b"caller", "service_name", b"service_name", "user", b"user"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["caller", b"caller", "service_name", b"service_name", "user", b"user"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["caller", b"caller"]) -> typing.Literal["user", "service_name"] | None: ...
 
 global___GetCurrentUserResponse = GetCurrentUserResponse
 
@@ -233,19 +169,23 @@ class CreateUserRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
+    REQUEST_ID_FIELD_NUMBER: builtins.int
     NAME_FIELD_NUMBER: builtins.int
     ROLE_FIELD_NUMBER: builtins.int
+    request_id: builtins.str
+    """UUID that the client chooses for this creation and sends again when it repeats the call; empty if it never does."""
     name: builtins.str
-    """Name: letters, digits and . _ - @, at most 128."""
-    role: global___UserRole.ValueType
+    """Name: 1 to 128 letters, digits and . _ - @."""
+    role: resolute.api.experiments.v1.user_pb2.UserRole.ValueType
     """What the user may do."""
     def __init__(
         self,
         *,
+        request_id: builtins.str = ...,
         name: builtins.str = ...,
-        role: global___UserRole.ValueType = ...,
+        role: resolute.api.experiments.v1.user_pb2.UserRole.ValueType = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["name", b"name", "role", b"role"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["name", b"name", "request_id", b"request_id", "role", b"role"]) -> None: ...
 
 global___CreateUserRequest = CreateUserRequest
 
@@ -257,13 +197,13 @@ class CreateUserResponse(google.protobuf.message.Message):
 
     USER_FIELD_NUMBER: builtins.int
     @property
-    def user(self) -> global___UserAccount:
+    def user(self) -> resolute.api.experiments.v1.user_pb2.User:
         """The new user."""
 
     def __init__(
         self,
         *,
-        user: global___UserAccount | None = ...,
+        user: resolute.api.experiments.v1.user_pb2.User | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["user", b"user"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["user", b"user"]) -> None: ...
@@ -278,17 +218,39 @@ class ListUsersRequest(google.protobuf.message.Message):
 
     PAGE_SIZE_FIELD_NUMBER: builtins.int
     PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    ORDER_BY_FIELD_NUMBER: builtins.int
+    NAMES_FIELD_NUMBER: builtins.int
+    ROLES_FIELD_NUMBER: builtins.int
+    ACTIVE_FIELD_NUMBER: builtins.int
     page_size: builtins.int
-    """Users on a page; zero for 100."""
+    """Users on a page: 0 for 100, at most 1000."""
     page_token: builtins.str
-    """Where the page begins; empty for the first."""
+    """Where the page begins: next_page_token of the previous page; empty for the first."""
+    order_by: builtins.str
+    """Order by name (default) or create_time, such as "create_time desc"."""
+    active: builtins.bool
+    """Only users that are active, or are not; absent for both."""
+    @property
+    def names(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Only users with one of these names, at most 100; empty for all."""
+
+    @property
+    def roles(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[resolute.api.experiments.v1.user_pb2.UserRole.ValueType]:
+        """Only users with one of these roles; empty for all."""
+
     def __init__(
         self,
         *,
         page_size: builtins.int = ...,
         page_token: builtins.str = ...,
+        order_by: builtins.str = ...,
+        names: collections.abc.Iterable[builtins.str] | None = ...,
+        roles: collections.abc.Iterable[resolute.api.experiments.v1.user_pb2.UserRole.ValueType] | None = ...,
+        active: builtins.bool | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["page_size", b"page_size", "page_token", b"page_token"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_active", b"_active", "active", b"active"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_active", b"_active", "active", b"active", "names", b"names", "order_by", b"order_by", "page_size", b"page_size", "page_token", b"page_token", "roles", b"roles"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_active", b"_active"]) -> typing.Literal["active"] | None: ...
 
 global___ListUsersRequest = ListUsersRequest
 
@@ -303,13 +265,13 @@ class ListUsersResponse(google.protobuf.message.Message):
     next_page_token: builtins.str
     """Token of the next page; empty after the last."""
     @property
-    def users(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___UserAccount]:
+    def users(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.experiments.v1.user_pb2.User]:
         """One page."""
 
     def __init__(
         self,
         *,
-        users: collections.abc.Iterable[global___UserAccount] | None = ...,
+        users: collections.abc.Iterable[resolute.api.experiments.v1.user_pb2.User] | None = ...,
         next_page_token: builtins.str = ...,
     ) -> None: ...
     def ClearField(self, field_name: typing.Literal["next_page_token", b"next_page_token", "users", b"users"]) -> None: ...
@@ -322,25 +284,28 @@ class UpdateUserRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    NAME_FIELD_NUMBER: builtins.int
-    ROLE_FIELD_NUMBER: builtins.int
-    ACTIVE_FIELD_NUMBER: builtins.int
-    name: builtins.str
-    """Name of the user."""
-    role: global___UserRole.ValueType
-    """The new role; unspecified to leave it."""
-    active: builtins.bool
-    """Whether anybody may act as this user; absent to leave it."""
+    USER_FIELD_NUMBER: builtins.int
+    UPDATE_MASK_FIELD_NUMBER: builtins.int
+    ETAG_FIELD_NUMBER: builtins.int
+    etag: builtins.str
+    """The etag of the user that this update is based on: fails with ABORTED if it has changed since. Empty for no check."""
+    @property
+    def user(self) -> resolute.api.experiments.v1.user_pb2.User:
+        """The user by user_id, with the new values of the fields in update_mask."""
+
+    @property
+    def update_mask(self) -> google.protobuf.field_mask_pb2.FieldMask:
+        """The fields to update: name, role, active."""
+
     def __init__(
         self,
         *,
-        name: builtins.str = ...,
-        role: global___UserRole.ValueType = ...,
-        active: builtins.bool | None = ...,
+        user: resolute.api.experiments.v1.user_pb2.User | None = ...,
+        update_mask: google.protobuf.field_mask_pb2.FieldMask | None = ...,
+        etag: builtins.str = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_active", b"_active", "active", b"active"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_active", b"_active", "active", b"active", "name", b"name", "role", b"role"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["_active", b"_active"]) -> typing.Literal["active"] | None: ...
+    def HasField(self, field_name: typing.Literal["update_mask", b"update_mask", "user", b"user"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["etag", b"etag", "update_mask", b"update_mask", "user", b"user"]) -> None: ...
 
 global___UpdateUserRequest = UpdateUserRequest
 
@@ -352,13 +317,13 @@ class UpdateUserResponse(google.protobuf.message.Message):
 
     USER_FIELD_NUMBER: builtins.int
     @property
-    def user(self) -> global___UserAccount:
-        """The user as it is now."""
+    def user(self) -> resolute.api.experiments.v1.user_pb2.User:
+        """The user after the update."""
 
     def __init__(
         self,
         *,
-        user: global___UserAccount | None = ...,
+        user: resolute.api.experiments.v1.user_pb2.User | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["user", b"user"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["user", b"user"]) -> None: ...
@@ -371,19 +336,19 @@ class SetPasswordRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    USERNAME_FIELD_NUMBER: builtins.int
+    USER_ID_FIELD_NUMBER: builtins.int
     PASSWORD_FIELD_NUMBER: builtins.int
-    username: builtins.str
-    """Name of the user."""
+    user_id: builtins.int
+    """The user."""
     password: builtins.str
-    """The new password, of at least 8 characters."""
+    """The new password: 8 characters or more."""
     def __init__(
         self,
         *,
-        username: builtins.str = ...,
+        user_id: builtins.int = ...,
         password: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["password", b"password", "username", b"username"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["password", b"password", "user_id", b"user_id"]) -> None: ...
 
 global___SetPasswordRequest = SetPasswordRequest
 
@@ -393,9 +358,18 @@ class SetPasswordResponse(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
+    USER_FIELD_NUMBER: builtins.int
+    @property
+    def user(self) -> resolute.api.experiments.v1.user_pb2.User:
+        """The user after the change."""
+
     def __init__(
         self,
+        *,
+        user: resolute.api.experiments.v1.user_pb2.User | None = ...,
     ) -> None: ...
+    def HasField(self, field_name: typing.Literal["user", b"user"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["user", b"user"]) -> None: ...
 
 global___SetPasswordResponse = SetPasswordResponse
 
@@ -405,23 +379,33 @@ class CreateTokenRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    USERNAME_FIELD_NUMBER: builtins.int
-    TTL_SECONDS_FIELD_NUMBER: builtins.int
+    REQUEST_ID_FIELD_NUMBER: builtins.int
+    USER_ID_FIELD_NUMBER: builtins.int
+    TTL_FIELD_NUMBER: builtins.int
     DESCRIPTION_FIELD_NUMBER: builtins.int
-    username: builtins.str
-    """Name of the user; empty for the caller."""
-    ttl_seconds: builtins.int
-    """Seconds that it is valid; zero for 30 days, at most one year."""
+    request_id: builtins.str
+    """UUID that the client chooses for this creation and sends again when it repeats the call; empty if it never does.
+    A repeated call returns the same token, signed again.
+    """
+    user_id: builtins.int
+    """The user; absent for the caller."""
     description: builtins.str
-    """What it is for."""
+    """What it is for: at most 1000 characters."""
+    @property
+    def ttl(self) -> google.protobuf.duration_pb2.Duration:
+        """How long the token is valid: 1 second to 365 days; absent for 30 days."""
+
     def __init__(
         self,
         *,
-        username: builtins.str = ...,
-        ttl_seconds: builtins.int = ...,
+        request_id: builtins.str = ...,
+        user_id: builtins.int | None = ...,
+        ttl: google.protobuf.duration_pb2.Duration | None = ...,
         description: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["description", b"description", "ttl_seconds", b"ttl_seconds", "username", b"username"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_user_id", b"_user_id", "ttl", b"ttl", "user_id", b"user_id"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_user_id", b"_user_id", "description", b"description", "request_id", b"request_id", "ttl", b"ttl", "user_id", b"user_id"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_user_id", b"_user_id"]) -> typing.Literal["user_id"] | None: ...
 
 global___CreateTokenRequest = CreateTokenRequest
 
@@ -431,71 +415,24 @@ class CreateTokenResponse(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
+    BEARER_TOKEN_FIELD_NUMBER: builtins.int
     TOKEN_FIELD_NUMBER: builtins.int
-    EXPIRE_TIME_FIELD_NUMBER: builtins.int
-    TOKEN_ID_FIELD_NUMBER: builtins.int
-    token: builtins.str
-    """The token. It is not kept: nobody can be told it again."""
-    token_id: builtins.str
-    """Identifies it."""
+    bearer_token: builtins.str
+    """The token, to be sent as "authorization: Bearer TOKEN". It is not stored, so no other call returns it."""
     @property
-    def expire_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it ends."""
+    def token(self) -> resolute.api.experiments.v1.token_pb2.Token:
+        """What it is."""
 
     def __init__(
         self,
         *,
-        token: builtins.str = ...,
-        expire_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
-        token_id: builtins.str = ...,
+        bearer_token: builtins.str = ...,
+        token: resolute.api.experiments.v1.token_pb2.Token | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["expire_time", b"expire_time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["expire_time", b"expire_time", "token", b"token", "token_id", b"token_id"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["token", b"token"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["bearer_token", b"bearer_token", "token", b"token"]) -> None: ...
 
 global___CreateTokenResponse = CreateTokenResponse
-
-@typing.final
-class TokenRecord(google.protobuf.message.Message):
-    """A token that was issued."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    TOKEN_ID_FIELD_NUMBER: builtins.int
-    USERNAME_FIELD_NUMBER: builtins.int
-    DESCRIPTION_FIELD_NUMBER: builtins.int
-    CREATE_TIME_FIELD_NUMBER: builtins.int
-    EXPIRE_TIME_FIELD_NUMBER: builtins.int
-    REVOKED_FIELD_NUMBER: builtins.int
-    token_id: builtins.str
-    """Identifies it."""
-    username: builtins.str
-    """Whom it speaks for."""
-    description: builtins.str
-    """What it is for."""
-    revoked: builtins.bool
-    """Whether it was ended before its time."""
-    @property
-    def create_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it was issued."""
-
-    @property
-    def expire_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it ends."""
-
-    def __init__(
-        self,
-        *,
-        token_id: builtins.str = ...,
-        username: builtins.str = ...,
-        description: builtins.str = ...,
-        create_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
-        expire_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
-        revoked: builtins.bool = ...,
-    ) -> None: ...
-    def HasField(self, field_name: typing.Literal["create_time", b"create_time", "expire_time", b"expire_time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["create_time", b"create_time", "description", b"description", "expire_time", b"expire_time", "revoked", b"revoked", "token_id", b"token_id", "username", b"username"]) -> None: ...
-
-global___TokenRecord = TokenRecord
 
 @typing.final
 class ListTokensRequest(google.protobuf.message.Message):
@@ -503,23 +440,35 @@ class ListTokensRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    USERNAME_FIELD_NUMBER: builtins.int
     PAGE_SIZE_FIELD_NUMBER: builtins.int
     PAGE_TOKEN_FIELD_NUMBER: builtins.int
-    username: builtins.str
-    """Only tokens of this user; empty for all that the caller may see."""
+    ORDER_BY_FIELD_NUMBER: builtins.int
+    USER_IDS_FIELD_NUMBER: builtins.int
+    REVOKED_FIELD_NUMBER: builtins.int
     page_size: builtins.int
-    """Tokens on a page; zero for 100."""
+    """Tokens on a page: 0 for 100, at most 1000."""
     page_token: builtins.str
-    """Where the page begins; empty for the first."""
+    """Where the page begins: next_page_token of the previous page; empty for the first."""
+    order_by: builtins.str
+    """Order by create_time or expire_time; "create_time desc" if empty."""
+    revoked: builtins.bool
+    """Only tokens that are revoked, or are not; absent for both."""
+    @property
+    def user_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Only tokens of these users, at most 100; empty for all that the caller may see."""
+
     def __init__(
         self,
         *,
-        username: builtins.str = ...,
         page_size: builtins.int = ...,
         page_token: builtins.str = ...,
+        order_by: builtins.str = ...,
+        user_ids: collections.abc.Iterable[builtins.int] | None = ...,
+        revoked: builtins.bool | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["page_size", b"page_size", "page_token", b"page_token", "username", b"username"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_revoked", b"_revoked", "revoked", b"revoked"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_revoked", b"_revoked", "order_by", b"order_by", "page_size", b"page_size", "page_token", b"page_token", "revoked", b"revoked", "user_ids", b"user_ids"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_revoked", b"_revoked"]) -> typing.Literal["revoked"] | None: ...
 
 global___ListTokensRequest = ListTokensRequest
 
@@ -534,13 +483,13 @@ class ListTokensResponse(google.protobuf.message.Message):
     next_page_token: builtins.str
     """Token of the next page; empty after the last."""
     @property
-    def tokens(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___TokenRecord]:
+    def tokens(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.experiments.v1.token_pb2.Token]:
         """One page."""
 
     def __init__(
         self,
         *,
-        tokens: collections.abc.Iterable[global___TokenRecord] | None = ...,
+        tokens: collections.abc.Iterable[resolute.api.experiments.v1.token_pb2.Token] | None = ...,
         next_page_token: builtins.str = ...,
     ) -> None: ...
     def ClearField(self, field_name: typing.Literal["next_page_token", b"next_page_token", "tokens", b"tokens"]) -> None: ...
@@ -555,7 +504,7 @@ class RevokeTokenRequest(google.protobuf.message.Message):
 
     TOKEN_ID_FIELD_NUMBER: builtins.int
     token_id: builtins.str
-    """Identifies the token."""
+    """UUID of the token."""
     def __init__(
         self,
         *,
@@ -573,13 +522,13 @@ class RevokeTokenResponse(google.protobuf.message.Message):
 
     TOKEN_FIELD_NUMBER: builtins.int
     @property
-    def token(self) -> global___TokenRecord:
-        """The token as it is now."""
+    def token(self) -> resolute.api.experiments.v1.token_pb2.Token:
+        """The token after the change."""
 
     def __init__(
         self,
         *,
-        token: global___TokenRecord | None = ...,
+        token: resolute.api.experiments.v1.token_pb2.Token | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["token", b"token"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["token", b"token"]) -> None: ...
@@ -587,71 +536,65 @@ class RevokeTokenResponse(google.protobuf.message.Message):
 global___RevokeTokenResponse = RevokeTokenResponse
 
 @typing.final
-class AuditRow(google.protobuf.message.Message):
-    """A change that somebody made."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    TIME_FIELD_NUMBER: builtins.int
-    ACTOR_FIELD_NUMBER: builtins.int
-    ACTION_FIELD_NUMBER: builtins.int
-    RESOURCE_FIELD_NUMBER: builtins.int
-    DETAIL_FIELD_NUMBER: builtins.int
-    actor: builtins.str
-    """Who: a user's name, or "trial:ID.RUN", or "service:NAME"."""
-    action: builtins.str
-    """What was done, in one word."""
-    resource: builtins.str
-    """To what."""
-    @property
-    def time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When."""
-
-    @property
-    def detail(self) -> resolute.api.common.v1.value_pb2.Value:
-        """More of it, as an object."""
-
-    def __init__(
-        self,
-        *,
-        time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
-        actor: builtins.str = ...,
-        action: builtins.str = ...,
-        resource: builtins.str = ...,
-        detail: resolute.api.common.v1.value_pb2.Value | None = ...,
-    ) -> None: ...
-    def HasField(self, field_name: typing.Literal["detail", b"detail", "time", b"time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["action", b"action", "actor", b"actor", "detail", b"detail", "resource", b"resource", "time", b"time"]) -> None: ...
-
-global___AuditRow = AuditRow
-
-@typing.final
 class ListAuditRowsRequest(google.protobuf.message.Message):
     """Request of ListAuditRows."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    ACTOR_FIELD_NUMBER: builtins.int
-    RESOURCE_FIELD_NUMBER: builtins.int
     PAGE_SIZE_FIELD_NUMBER: builtins.int
     PAGE_TOKEN_FIELD_NUMBER: builtins.int
-    actor: builtins.str
-    """Only what this actor did; empty for all."""
-    resource: builtins.str
-    """Only what was done to this resource, as rows spell it; empty for all."""
+    ORDER_BY_FIELD_NUMBER: builtins.int
+    ACTORS_FIELD_NUMBER: builtins.int
+    USER_IDS_FIELD_NUMBER: builtins.int
+    ACTIONS_FIELD_NUMBER: builtins.int
+    RESOURCES_FIELD_NUMBER: builtins.int
+    START_TIME_FIELD_NUMBER: builtins.int
+    END_TIME_FIELD_NUMBER: builtins.int
     page_size: builtins.int
-    """Rows on a page; zero for 100."""
+    """Rows on a page: 0 for 100, at most 1000."""
     page_token: builtins.str
-    """Where the page begins; empty for the first."""
+    """Where the page begins: next_page_token of the previous page; empty for the first."""
+    order_by: builtins.str
+    """Order by time; "time desc" if empty."""
+    @property
+    def actors(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Only what one of these actors did, as rows name them, at most 100; empty for all."""
+
+    @property
+    def user_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Only what one of these users did, under whatever name, at most 100; empty for all."""
+
+    @property
+    def actions(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Only these actions, at most 100; empty for all."""
+
+    @property
+    def resources(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Only what was done to one of these resources, as rows name them, at most 100; empty for all."""
+
+    @property
+    def start_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """Only rows from this time on; absent for no bound."""
+
+    @property
+    def end_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """Only rows from before this time; absent for no bound."""
+
     def __init__(
         self,
         *,
-        actor: builtins.str = ...,
-        resource: builtins.str = ...,
         page_size: builtins.int = ...,
         page_token: builtins.str = ...,
+        order_by: builtins.str = ...,
+        actors: collections.abc.Iterable[builtins.str] | None = ...,
+        user_ids: collections.abc.Iterable[builtins.int] | None = ...,
+        actions: collections.abc.Iterable[builtins.str] | None = ...,
+        resources: collections.abc.Iterable[builtins.str] | None = ...,
+        start_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        end_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["actor", b"actor", "page_size", b"page_size", "page_token", b"page_token", "resource", b"resource"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["end_time", b"end_time", "start_time", b"start_time"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["actions", b"actions", "actors", b"actors", "end_time", b"end_time", "order_by", b"order_by", "page_size", b"page_size", "page_token", b"page_token", "resources", b"resources", "start_time", b"start_time", "user_ids", b"user_ids"]) -> None: ...
 
 global___ListAuditRowsRequest = ListAuditRowsRequest
 
@@ -666,13 +609,13 @@ class ListAuditRowsResponse(google.protobuf.message.Message):
     next_page_token: builtins.str
     """Token of the next page; empty after the last."""
     @property
-    def rows(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___AuditRow]:
+    def rows(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.experiments.v1.audit_row_pb2.AuditRow]:
         """One page."""
 
     def __init__(
         self,
         *,
-        rows: collections.abc.Iterable[global___AuditRow] | None = ...,
+        rows: collections.abc.Iterable[resolute.api.experiments.v1.audit_row_pb2.AuditRow] | None = ...,
         next_page_token: builtins.str = ...,
     ) -> None: ...
     def ClearField(self, field_name: typing.Literal["next_page_token", b"next_page_token", "rows", b"rows"]) -> None: ...

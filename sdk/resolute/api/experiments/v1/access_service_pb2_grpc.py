@@ -26,7 +26,8 @@ if _version_not_supported:
 
 
 class AccessServiceStub(object):
-    """Users, the tokens that speak for them, and the record of what they did.
+    """Users, their tokens, and the record of what they changed.
+    Verbs: Get returns one object, List returns pages, Create/Update/Set change one object.
     """
 
     def __init__(self, channel):
@@ -93,25 +94,26 @@ class AccessServiceStub(object):
 
 
 class AccessServiceServicer(object):
-    """Users, the tokens that speak for them, and the record of what they did.
+    """Users, their tokens, and the record of what they changed.
+    Verbs: Get returns one object, List returns pages, Create/Update/Set change one object.
     """
 
     def GetVerificationKeys(self, request, context):
-        """Gives the keys that verify this cluster's tokens. Open to all.
+        """Returns the keys that verify this cluster's tokens. Needs no token.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Login(self, request, context):
-        """Gives a token in return for a password. Open to all; after some failures a name has to wait.
+        """Returns a token for a name and a password. Needs no token. After several failures RESOURCE_EXHAUSTED for a while.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetCurrentUser(self, request, context):
-        """Tells who the caller is.
+        """Returns the caller.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -125,49 +127,49 @@ class AccessServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ListUsers(self, request, context):
-        """Lists users by name.
+        """Lists users.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def UpdateUser(self, request, context):
-        """Changes a user's role, or lets nobody act as the user any more. Either ends the user's tokens.
+        """Changes a user's name or role, or deactivates a user. Revokes the user's tokens if anything changes.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def SetPassword(self, request, context):
-        """Sets a password, which ends the user's tokens. Users may set their own, admins everybody's.
+        """Sets a password and revokes the user's tokens. Users may set their own, admins everybody's.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CreateToken(self, request, context):
-        """Issues a token. Users may have their own, admins anybody's.
+        """Issues a token. Users may issue their own, admins everybody's.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListTokens(self, request, context):
-        """Lists the tokens that were issued and have not expired, newest first. Users see their own, admins all.
+        """Lists tokens that have not expired. Users see their own, admins all.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RevokeToken(self, request, context):
-        """Ends a token before its time. Users may end their own, admins anybody's.
+        """Revokes a token. Users may revoke their own, admins everybody's. Services may accept it for half a minute more.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListAuditRows(self, request, context):
-        """Lists what was changed by whom, newest first.
+        """Lists the changes that were made.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -240,7 +242,8 @@ def add_AccessServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class AccessService(object):
-    """Users, the tokens that speak for them, and the record of what they did.
+    """Users, their tokens, and the record of what they changed.
+    Verbs: Get returns one object, List returns pages, Create/Update/Set change one object.
     """
 
     @staticmethod

@@ -18,26 +18,28 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class AccessServiceStub:
-    """Users, the tokens that speak for them, and the record of what they did."""
+    """Users, their tokens, and the record of what they changed.
+    Verbs: Get returns one object, List returns pages, Create/Update/Set change one object.
+    """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
     GetVerificationKeys: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.GetVerificationKeysRequest,
         resolute.api.experiments.v1.access_service_pb2.GetVerificationKeysResponse,
     ]
-    """Gives the keys that verify this cluster's tokens. Open to all."""
+    """Returns the keys that verify this cluster's tokens. Needs no token."""
 
     Login: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.LoginRequest,
         resolute.api.experiments.v1.access_service_pb2.LoginResponse,
     ]
-    """Gives a token in return for a password. Open to all; after some failures a name has to wait."""
+    """Returns a token for a name and a password. Needs no token. After several failures RESOURCE_EXHAUSTED for a while."""
 
     GetCurrentUser: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.GetCurrentUserRequest,
         resolute.api.experiments.v1.access_service_pb2.GetCurrentUserResponse,
     ]
-    """Tells who the caller is."""
+    """Returns the caller."""
 
     CreateUser: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.CreateUserRequest,
@@ -49,64 +51,66 @@ class AccessServiceStub:
         resolute.api.experiments.v1.access_service_pb2.ListUsersRequest,
         resolute.api.experiments.v1.access_service_pb2.ListUsersResponse,
     ]
-    """Lists users by name."""
+    """Lists users."""
 
     UpdateUser: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.UpdateUserRequest,
         resolute.api.experiments.v1.access_service_pb2.UpdateUserResponse,
     ]
-    """Changes a user's role, or lets nobody act as the user any more. Either ends the user's tokens."""
+    """Changes a user's name or role, or deactivates a user. Revokes the user's tokens if anything changes."""
 
     SetPassword: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.SetPasswordRequest,
         resolute.api.experiments.v1.access_service_pb2.SetPasswordResponse,
     ]
-    """Sets a password, which ends the user's tokens. Users may set their own, admins everybody's."""
+    """Sets a password and revokes the user's tokens. Users may set their own, admins everybody's."""
 
     CreateToken: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.CreateTokenRequest,
         resolute.api.experiments.v1.access_service_pb2.CreateTokenResponse,
     ]
-    """Issues a token. Users may have their own, admins anybody's."""
+    """Issues a token. Users may issue their own, admins everybody's."""
 
     ListTokens: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.ListTokensRequest,
         resolute.api.experiments.v1.access_service_pb2.ListTokensResponse,
     ]
-    """Lists the tokens that were issued and have not expired, newest first. Users see their own, admins all."""
+    """Lists tokens that have not expired. Users see their own, admins all."""
 
     RevokeToken: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.RevokeTokenRequest,
         resolute.api.experiments.v1.access_service_pb2.RevokeTokenResponse,
     ]
-    """Ends a token before its time. Users may end their own, admins anybody's."""
+    """Revokes a token. Users may revoke their own, admins everybody's. Services may accept it for half a minute more."""
 
     ListAuditRows: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.ListAuditRowsRequest,
         resolute.api.experiments.v1.access_service_pb2.ListAuditRowsResponse,
     ]
-    """Lists what was changed by whom, newest first."""
+    """Lists the changes that were made."""
 
 class AccessServiceAsyncStub:
-    """Users, the tokens that speak for them, and the record of what they did."""
+    """Users, their tokens, and the record of what they changed.
+    Verbs: Get returns one object, List returns pages, Create/Update/Set change one object.
+    """
 
     GetVerificationKeys: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.GetVerificationKeysRequest,
         resolute.api.experiments.v1.access_service_pb2.GetVerificationKeysResponse,
     ]
-    """Gives the keys that verify this cluster's tokens. Open to all."""
+    """Returns the keys that verify this cluster's tokens. Needs no token."""
 
     Login: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.LoginRequest,
         resolute.api.experiments.v1.access_service_pb2.LoginResponse,
     ]
-    """Gives a token in return for a password. Open to all; after some failures a name has to wait."""
+    """Returns a token for a name and a password. Needs no token. After several failures RESOURCE_EXHAUSTED for a while."""
 
     GetCurrentUser: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.GetCurrentUserRequest,
         resolute.api.experiments.v1.access_service_pb2.GetCurrentUserResponse,
     ]
-    """Tells who the caller is."""
+    """Returns the caller."""
 
     CreateUser: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.CreateUserRequest,
@@ -118,46 +122,48 @@ class AccessServiceAsyncStub:
         resolute.api.experiments.v1.access_service_pb2.ListUsersRequest,
         resolute.api.experiments.v1.access_service_pb2.ListUsersResponse,
     ]
-    """Lists users by name."""
+    """Lists users."""
 
     UpdateUser: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.UpdateUserRequest,
         resolute.api.experiments.v1.access_service_pb2.UpdateUserResponse,
     ]
-    """Changes a user's role, or lets nobody act as the user any more. Either ends the user's tokens."""
+    """Changes a user's name or role, or deactivates a user. Revokes the user's tokens if anything changes."""
 
     SetPassword: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.SetPasswordRequest,
         resolute.api.experiments.v1.access_service_pb2.SetPasswordResponse,
     ]
-    """Sets a password, which ends the user's tokens. Users may set their own, admins everybody's."""
+    """Sets a password and revokes the user's tokens. Users may set their own, admins everybody's."""
 
     CreateToken: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.CreateTokenRequest,
         resolute.api.experiments.v1.access_service_pb2.CreateTokenResponse,
     ]
-    """Issues a token. Users may have their own, admins anybody's."""
+    """Issues a token. Users may issue their own, admins everybody's."""
 
     ListTokens: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.ListTokensRequest,
         resolute.api.experiments.v1.access_service_pb2.ListTokensResponse,
     ]
-    """Lists the tokens that were issued and have not expired, newest first. Users see their own, admins all."""
+    """Lists tokens that have not expired. Users see their own, admins all."""
 
     RevokeToken: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.RevokeTokenRequest,
         resolute.api.experiments.v1.access_service_pb2.RevokeTokenResponse,
     ]
-    """Ends a token before its time. Users may end their own, admins anybody's."""
+    """Revokes a token. Users may revoke their own, admins everybody's. Services may accept it for half a minute more."""
 
     ListAuditRows: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.ListAuditRowsRequest,
         resolute.api.experiments.v1.access_service_pb2.ListAuditRowsResponse,
     ]
-    """Lists what was changed by whom, newest first."""
+    """Lists the changes that were made."""
 
 class AccessServiceServicer(metaclass=abc.ABCMeta):
-    """Users, the tokens that speak for them, and the record of what they did."""
+    """Users, their tokens, and the record of what they changed.
+    Verbs: Get returns one object, List returns pages, Create/Update/Set change one object.
+    """
 
     @abc.abstractmethod
     def GetVerificationKeys(
@@ -165,7 +171,7 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.access_service_pb2.GetVerificationKeysRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.GetVerificationKeysResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.GetVerificationKeysResponse]]:
-        """Gives the keys that verify this cluster's tokens. Open to all."""
+        """Returns the keys that verify this cluster's tokens. Needs no token."""
 
     @abc.abstractmethod
     def Login(
@@ -173,7 +179,7 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.access_service_pb2.LoginRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.LoginResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.LoginResponse]]:
-        """Gives a token in return for a password. Open to all; after some failures a name has to wait."""
+        """Returns a token for a name and a password. Needs no token. After several failures RESOURCE_EXHAUSTED for a while."""
 
     @abc.abstractmethod
     def GetCurrentUser(
@@ -181,7 +187,7 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.access_service_pb2.GetCurrentUserRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.GetCurrentUserResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.GetCurrentUserResponse]]:
-        """Tells who the caller is."""
+        """Returns the caller."""
 
     @abc.abstractmethod
     def CreateUser(
@@ -197,7 +203,7 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.access_service_pb2.ListUsersRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.ListUsersResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.ListUsersResponse]]:
-        """Lists users by name."""
+        """Lists users."""
 
     @abc.abstractmethod
     def UpdateUser(
@@ -205,7 +211,7 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.access_service_pb2.UpdateUserRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.UpdateUserResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.UpdateUserResponse]]:
-        """Changes a user's role, or lets nobody act as the user any more. Either ends the user's tokens."""
+        """Changes a user's name or role, or deactivates a user. Revokes the user's tokens if anything changes."""
 
     @abc.abstractmethod
     def SetPassword(
@@ -213,7 +219,7 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.access_service_pb2.SetPasswordRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.SetPasswordResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.SetPasswordResponse]]:
-        """Sets a password, which ends the user's tokens. Users may set their own, admins everybody's."""
+        """Sets a password and revokes the user's tokens. Users may set their own, admins everybody's."""
 
     @abc.abstractmethod
     def CreateToken(
@@ -221,7 +227,7 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.access_service_pb2.CreateTokenRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.CreateTokenResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.CreateTokenResponse]]:
-        """Issues a token. Users may have their own, admins anybody's."""
+        """Issues a token. Users may issue their own, admins everybody's."""
 
     @abc.abstractmethod
     def ListTokens(
@@ -229,7 +235,7 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.access_service_pb2.ListTokensRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.ListTokensResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.ListTokensResponse]]:
-        """Lists the tokens that were issued and have not expired, newest first. Users see their own, admins all."""
+        """Lists tokens that have not expired. Users see their own, admins all."""
 
     @abc.abstractmethod
     def RevokeToken(
@@ -237,7 +243,7 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.access_service_pb2.RevokeTokenRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.RevokeTokenResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.RevokeTokenResponse]]:
-        """Ends a token before its time. Users may end their own, admins anybody's."""
+        """Revokes a token. Users may revoke their own, admins everybody's. Services may accept it for half a minute more."""
 
     @abc.abstractmethod
     def ListAuditRows(
@@ -245,6 +251,6 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.access_service_pb2.ListAuditRowsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.ListAuditRowsResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.ListAuditRowsResponse]]:
-        """Lists what was changed by whom, newest first."""
+        """Lists the changes that were made."""
 
 def add_AccessServiceServicer_to_server(servicer: AccessServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -6,13 +6,13 @@ isort:skip_file
 import builtins
 import collections.abc
 import google.protobuf.descriptor
+import google.protobuf.duration_pb2
 import google.protobuf.internal.containers
 import google.protobuf.internal.enum_type_wrapper
 import google.protobuf.message
 import google.protobuf.timestamp_pb2
-import resolute.api.checkpoints.v1.checkpoint_pb2
-import resolute.api.common.v1.value_pb2
-import resolute.api.preemption.v1.preemption_service_pb2
+import resolute.api.experiments.v1.launch_spec_pb2
+import resolute.api.preemption.v1.signal_pb2
 import sys
 import typing
 
@@ -60,7 +60,7 @@ class GetLaunchSpecRequest(google.protobuf.message.Message):
     ALLOCATION_ID_FIELD_NUMBER: builtins.int
     CONTAINER_RANK_FIELD_NUMBER: builtins.int
     allocation_id: builtins.str
-    """Allocation."""
+    """The allocation."""
     container_rank: builtins.int
     """Container within the allocation, from 0."""
     def __init__(
@@ -81,140 +81,18 @@ class GetLaunchSpecResponse(google.protobuf.message.Message):
 
     SPEC_FIELD_NUMBER: builtins.int
     @property
-    def spec(self) -> global___LaunchSpec:
+    def spec(self) -> resolute.api.experiments.v1.launch_spec_pb2.LaunchSpec:
         """Everything that the container needs."""
 
     def __init__(
         self,
         *,
-        spec: global___LaunchSpec | None = ...,
+        spec: resolute.api.experiments.v1.launch_spec_pb2.LaunchSpec | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["spec", b"spec"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["spec", b"spec"]) -> None: ...
 
 global___GetLaunchSpecResponse = GetLaunchSpecResponse
-
-@typing.final
-class LaunchSpec(google.protobuf.message.Message):
-    """Everything that a container needs to run its part of an allocation."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    ALLOCATION_ID_FIELD_NUMBER: builtins.int
-    CONTAINER_RANK_FIELD_NUMBER: builtins.int
-    CONTAINER_COUNT_FIELD_NUMBER: builtins.int
-    SLOT_IDS_FIELD_NUMBER: builtins.int
-    EXPERIMENT_ID_FIELD_NUMBER: builtins.int
-    EXPERIMENT_NUMBER_FIELD_NUMBER: builtins.int
-    TRIAL_ID_FIELD_NUMBER: builtins.int
-    TRIAL_NUMBER_FIELD_NUMBER: builtins.int
-    RUN_FIELD_NUMBER: builtins.int
-    HPARAMS_FIELD_NUMBER: builtins.int
-    TRIAL_SEED_FIELD_NUMBER: builtins.int
-    CONFIG_FIELD_NUMBER: builtins.int
-    LATEST_CHECKPOINT_ID_FIELD_NUMBER: builtins.int
-    STEPS_COMPLETED_FIELD_NUMBER: builtins.int
-    STORAGE_FIELD_NUMBER: builtins.int
-    CLUSTER_ID_FIELD_NUMBER: builtins.int
-    LEASE_TTL_SECONDS_FIELD_NUMBER: builtins.int
-    PREEMPTION_TIMEOUT_SECONDS_FIELD_NUMBER: builtins.int
-    MODEL_DEFINITION_SHA256_FIELD_NUMBER: builtins.int
-    TRACE_ID_FIELD_NUMBER: builtins.int
-    TIME_DRIVEN_FIELD_NUMBER: builtins.int
-    WORKSPACE_FIELD_NUMBER: builtins.int
-    COLLECTIVE_KEY_FIELD_NUMBER: builtins.int
-    TERMINATION_GRACE_SECONDS_FIELD_NUMBER: builtins.int
-    allocation_id: builtins.str
-    """Allocation."""
-    container_rank: builtins.int
-    """Container within the allocation, from 0."""
-    container_count: builtins.int
-    """Containers of the allocation."""
-    experiment_id: builtins.str
-    """UUID of the experiment."""
-    experiment_number: builtins.int
-    """Its number."""
-    trial_id: builtins.str
-    """UUID of the trial."""
-    trial_number: builtins.int
-    """Its number."""
-    run: builtins.int
-    """Run, from 1."""
-    trial_seed: builtins.int
-    """Seed for the trial's random numbers."""
-    latest_checkpoint_id: builtins.str
-    """Checkpoint to start from; empty for none."""
-    steps_completed: builtins.int
-    """Steps completed there, when it is the trial's own; zero for a warm start."""
-    cluster_id: builtins.str
-    """UUID of the cluster."""
-    lease_ttl_seconds: builtins.float
-    """Seconds that a lease lasts without renewal."""
-    preemption_timeout_seconds: builtins.float
-    """Seconds between a signal and the hard end."""
-    model_definition_sha256: builtins.str
-    """SHA-256 of the model definition's archive, as hex."""
-    trace_id: builtins.str
-    """One id that follows the run through every service."""
-    time_driven: builtins.bool
-    """Whether the search is driven by validation reports."""
-    workspace: builtins.str
-    """Workspace, for scoping."""
-    collective_key: builtins.str
-    """Secret that the containers of this run share, with which their workers sign what they send each other. May be empty when
-    there is one container only, which then makes its own.
-    """
-    termination_grace_seconds: builtins.float
-    """Seconds between SIGTERM and SIGKILL once its processes must end; the machine's where it is absent."""
-    @property
-    def slot_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Slots of this container."""
-
-    @property
-    def hparams(self) -> resolute.api.common.v1.value_pb2.Value:
-        """The sampled hyperparameters: a map."""
-
-    @property
-    def config(self) -> resolute.api.common.v1.value_pb2.Value:
-        """The whole config of the experiment: a map."""
-
-    @property
-    def storage(self) -> resolute.api.checkpoints.v1.checkpoint_pb2.Storage:
-        """Where the experiment's checkpoints lie."""
-
-    def __init__(
-        self,
-        *,
-        allocation_id: builtins.str = ...,
-        container_rank: builtins.int = ...,
-        container_count: builtins.int = ...,
-        slot_ids: collections.abc.Iterable[builtins.int] | None = ...,
-        experiment_id: builtins.str = ...,
-        experiment_number: builtins.int = ...,
-        trial_id: builtins.str = ...,
-        trial_number: builtins.int = ...,
-        run: builtins.int = ...,
-        hparams: resolute.api.common.v1.value_pb2.Value | None = ...,
-        trial_seed: builtins.int = ...,
-        config: resolute.api.common.v1.value_pb2.Value | None = ...,
-        latest_checkpoint_id: builtins.str = ...,
-        steps_completed: builtins.int = ...,
-        storage: resolute.api.checkpoints.v1.checkpoint_pb2.Storage | None = ...,
-        cluster_id: builtins.str = ...,
-        lease_ttl_seconds: builtins.float = ...,
-        preemption_timeout_seconds: builtins.float = ...,
-        model_definition_sha256: builtins.str = ...,
-        trace_id: builtins.str = ...,
-        time_driven: builtins.bool = ...,
-        workspace: builtins.str = ...,
-        collective_key: builtins.str = ...,
-        termination_grace_seconds: builtins.float | None = ...,
-    ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_termination_grace_seconds", b"_termination_grace_seconds", "config", b"config", "hparams", b"hparams", "storage", b"storage", "termination_grace_seconds", b"termination_grace_seconds"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_termination_grace_seconds", b"_termination_grace_seconds", "allocation_id", b"allocation_id", "cluster_id", b"cluster_id", "collective_key", b"collective_key", "config", b"config", "container_count", b"container_count", "container_rank", b"container_rank", "experiment_id", b"experiment_id", "experiment_number", b"experiment_number", "hparams", b"hparams", "latest_checkpoint_id", b"latest_checkpoint_id", "lease_ttl_seconds", b"lease_ttl_seconds", "model_definition_sha256", b"model_definition_sha256", "preemption_timeout_seconds", b"preemption_timeout_seconds", "run", b"run", "slot_ids", b"slot_ids", "steps_completed", b"steps_completed", "storage", b"storage", "termination_grace_seconds", b"termination_grace_seconds", "time_driven", b"time_driven", "trace_id", b"trace_id", "trial_id", b"trial_id", "trial_number", b"trial_number", "trial_seed", b"trial_seed", "workspace", b"workspace"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["_termination_grace_seconds", b"_termination_grace_seconds"]) -> typing.Literal["termination_grace_seconds"] | None: ...
-
-global___LaunchSpec = LaunchSpec
 
 @typing.final
 class RendezvousRequest(google.protobuf.message.Message):
@@ -228,16 +106,16 @@ class RendezvousRequest(google.protobuf.message.Message):
     SLOT_COUNT_FIELD_NUMBER: builtins.int
     PORTS_FIELD_NUMBER: builtins.int
     allocation_id: builtins.str
-    """Allocation."""
+    """The allocation."""
     container_rank: builtins.int
-    """Container that announces itself."""
+    """The container that announces itself."""
     address: builtins.str
     """Address at which the others reach it."""
     slot_count: builtins.int
     """Slots of the container."""
     @property
     def ports(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Free ports that it has set aside, for whoever needs some."""
+        """Free ports that it has reserved for programs that need some, at most 100."""
 
     def __init__(
         self,
@@ -288,14 +166,14 @@ class RendezvousResponse(google.protobuf.message.Message):
     MISSING_RANKS_FIELD_NUMBER: builtins.int
     PEERS_FIELD_NUMBER: builtins.int
     complete: builtins.bool
-    """Whether everyone is there. If not, call again."""
+    """Whether all containers are present. If not, call again."""
     @property
     def missing_ranks(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Containers that have not announced themselves."""
 
     @property
     def peers(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___RendezvousResponse.Peer]:
-        """Everyone, by rank, when complete."""
+        """All containers, by rank, when complete."""
 
     def __init__(
         self,
@@ -318,19 +196,21 @@ class RenewLeaseRequest(google.protobuf.message.Message):
     CONTAINER_RANK_FIELD_NUMBER: builtins.int
     PID_FIELD_NUMBER: builtins.int
     allocation_id: builtins.str
-    """Allocation."""
+    """The allocation."""
     container_rank: builtins.int
-    """Container that renews."""
+    """The container that renews."""
     pid: builtins.int
-    """Process id of the entrypoint; zero before it runs."""
+    """Process id of the entrypoint; absent before it runs."""
     def __init__(
         self,
         *,
         allocation_id: builtins.str = ...,
         container_rank: builtins.int = ...,
-        pid: builtins.int = ...,
+        pid: builtins.int | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["allocation_id", b"allocation_id", "container_rank", b"container_rank", "pid", b"pid"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_pid", b"_pid", "pid", b"pid"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_pid", b"_pid", "allocation_id", b"allocation_id", "container_rank", b"container_rank", "pid", b"pid"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_pid", b"_pid"]) -> typing.Literal["pid"] | None: ...
 
 global___RenewLeaseRequest = RenewLeaseRequest
 
@@ -340,26 +220,28 @@ class RenewLeaseResponse(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    TTL_SECONDS_FIELD_NUMBER: builtins.int
-    TOKEN_FIELD_NUMBER: builtins.int
+    TTL_FIELD_NUMBER: builtins.int
+    BEARER_TOKEN_FIELD_NUMBER: builtins.int
     SIGNAL_FIELD_NUMBER: builtins.int
-    ttl_seconds: builtins.float
-    """Seconds until the lease ends without renewal."""
-    token: builtins.str
-    """A token for the next calls."""
+    bearer_token: builtins.str
+    """A token for the next calls, to be sent as "authorization: Bearer TOKEN"."""
     @property
-    def signal(self) -> resolute.api.preemption.v1.preemption_service_pb2.Signal:
+    def ttl(self) -> google.protobuf.duration_pb2.Duration:
+        """How long the lease lasts without another renewal."""
+
+    @property
+    def signal(self) -> resolute.api.preemption.v1.signal_pb2.Signal:
         """The signal as it stands."""
 
     def __init__(
         self,
         *,
-        ttl_seconds: builtins.float = ...,
-        token: builtins.str = ...,
-        signal: resolute.api.preemption.v1.preemption_service_pb2.Signal | None = ...,
+        ttl: google.protobuf.duration_pb2.Duration | None = ...,
+        bearer_token: builtins.str = ...,
+        signal: resolute.api.preemption.v1.signal_pb2.Signal | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["signal", b"signal"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["signal", b"signal", "token", b"token", "ttl_seconds", b"ttl_seconds"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["signal", b"signal", "ttl", b"ttl"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["bearer_token", b"bearer_token", "signal", b"signal", "ttl", b"ttl"]) -> None: ...
 
 global___RenewLeaseResponse = RenewLeaseResponse
 
@@ -372,7 +254,7 @@ class AcknowledgeSignalRequest(google.protobuf.message.Message):
     ALLOCATION_ID_FIELD_NUMBER: builtins.int
     REVISION_FIELD_NUMBER: builtins.int
     allocation_id: builtins.str
-    """Allocation."""
+    """The allocation."""
     revision: builtins.int
     """Revision of the signal that was seen."""
     def __init__(
@@ -406,14 +288,14 @@ class RequestPreemptionRequest(google.protobuf.message.Message):
     ALLOCATION_ID_FIELD_NUMBER: builtins.int
     REASON_FIELD_NUMBER: builtins.int
     allocation_id: builtins.str
-    """Allocation."""
-    reason: resolute.api.preemption.v1.preemption_service_pb2.SignalReason.ValueType
-    """Why."""
+    """The allocation."""
+    reason: resolute.api.preemption.v1.signal_pb2.SignalReason.ValueType
+    """Why it goes away; SIGNAL_REASON_MACHINE if not set."""
     def __init__(
         self,
         *,
         allocation_id: builtins.str = ...,
-        reason: resolute.api.preemption.v1.preemption_service_pb2.SignalReason.ValueType = ...,
+        reason: resolute.api.preemption.v1.signal_pb2.SignalReason.ValueType = ...,
     ) -> None: ...
     def ClearField(self, field_name: typing.Literal["allocation_id", b"allocation_id", "reason", b"reason"]) -> None: ...
 
@@ -427,13 +309,13 @@ class RequestPreemptionResponse(google.protobuf.message.Message):
 
     SIGNAL_FIELD_NUMBER: builtins.int
     @property
-    def signal(self) -> resolute.api.preemption.v1.preemption_service_pb2.Signal:
+    def signal(self) -> resolute.api.preemption.v1.signal_pb2.Signal:
         """The signal as it stands now."""
 
     def __init__(
         self,
         *,
-        signal: resolute.api.preemption.v1.preemption_service_pb2.Signal | None = ...,
+        signal: resolute.api.preemption.v1.signal_pb2.Signal | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["signal", b"signal"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["signal", b"signal"]) -> None: ...
@@ -455,17 +337,17 @@ class ReportExitRequest(google.protobuf.message.Message):
     FAILED_BEFORE_ENTRYPOINT_FIELD_NUMBER: builtins.int
     END_TIME_FIELD_NUMBER: builtins.int
     allocation_id: builtins.str
-    """Allocation."""
+    """The allocation."""
     container_rank: builtins.int
-    """Container that ended."""
+    """The container that ended."""
     exit_code: builtins.int
-    """Exit code of the entrypoint; 128 + n when signal n ended it."""
+    """Exit code of the entrypoint; 128 + n when signal n killed it."""
     acknowledged: builtins.bool
     """Whether the trial acknowledged the signal, or that it had no operation left."""
     early_exit_reason: global___EarlyExitReason.ValueType
     """Why its code ended early."""
     failure: builtins.str
-    """What failed, for people: the last words of the first failing rank; empty for an exit 0."""
+    """What failed, for people: the last lines of the first rank that failed; empty after exit code 0. Longer text than 65536 characters is cut."""
     failed_before_entrypoint: builtins.bool
     """Whether the entrypoint never started: fetching, the hook or the rendezvous failed."""
     @property
@@ -502,8 +384,8 @@ class ReportExitResponse(google.protobuf.message.Message):
 global___ReportExitResponse = ReportExitResponse
 
 @typing.final
-class WatchSignalsRequest(google.protobuf.message.Message):
-    """Request of WatchSignals."""
+class FollowSignalChangesRequest(google.protobuf.message.Message):
+    """Request of FollowSignalChanges."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -511,28 +393,28 @@ class WatchSignalsRequest(google.protobuf.message.Message):
         self,
     ) -> None: ...
 
-global___WatchSignalsRequest = WatchSignalsRequest
+global___FollowSignalChangesRequest = FollowSignalChangesRequest
 
 @typing.final
-class WatchSignalsResponse(google.protobuf.message.Message):
-    """Response of WatchSignals."""
+class FollowSignalChangesResponse(google.protobuf.message.Message):
+    """Response of FollowSignalChanges."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     SIGNALS_FIELD_NUMBER: builtins.int
     RESET_FIELD_NUMBER: builtins.int
     reset: builtins.bool
-    """Whether this begins anew: forget every allocation that is not in it."""
+    """Whether these are all signals there are: allocations that are not in it have none."""
     @property
-    def signals(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.preemption.v1.preemption_service_pb2.Signal]:
-        """Signals that changed; in the first message, those of all live allocations. Empty in a message that only shows that the stream lives."""
+    def signals(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.preemption.v1.signal_pb2.Signal]:
+        """Signals that changed; in a message with reset, those of all live allocations. Empty in a heartbeat."""
 
     def __init__(
         self,
         *,
-        signals: collections.abc.Iterable[resolute.api.preemption.v1.preemption_service_pb2.Signal] | None = ...,
+        signals: collections.abc.Iterable[resolute.api.preemption.v1.signal_pb2.Signal] | None = ...,
         reset: builtins.bool = ...,
     ) -> None: ...
     def ClearField(self, field_name: typing.Literal["reset", b"reset", "signals", b"signals"]) -> None: ...
 
-global___WatchSignalsResponse = WatchSignalsResponse
+global___FollowSignalChangesResponse = FollowSignalChangesResponse

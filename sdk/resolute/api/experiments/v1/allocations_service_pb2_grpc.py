@@ -27,6 +27,9 @@ if _version_not_supported:
 
 class AllocationsServiceStub(object):
     """What supervisors, and the preemption service, need of allocations.
+    Verbs: Get returns one object, Follow sends every change, Report stores what a run tells.
+    Calls that decide something (RenewLease, AcknowledgeSignal, RequestPreemption) fail with ABORTED / RUN_SUPERSEDED once a
+    later run of the trial has begun.
     """
 
     def __init__(self, channel):
@@ -65,61 +68,64 @@ class AllocationsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.ReportExitRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.ReportExitResponse.FromString,
                 _registered_method=True)
-        self.WatchSignals = channel.unary_stream(
-                '/resolute.api.experiments.v1.AllocationsService/WatchSignals',
-                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.WatchSignalsRequest.SerializeToString,
-                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.WatchSignalsResponse.FromString,
+        self.FollowSignalChanges = channel.unary_stream(
+                '/resolute.api.experiments.v1.AllocationsService/FollowSignalChanges',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.FollowSignalChangesRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.FollowSignalChangesResponse.FromString,
                 _registered_method=True)
 
 
 class AllocationsServiceServicer(object):
     """What supervisors, and the preemption service, need of allocations.
+    Verbs: Get returns one object, Follow sends every change, Report stores what a run tells.
+    Calls that decide something (RenewLease, AcknowledgeSignal, RequestPreemption) fail with ABORTED / RUN_SUPERSEDED once a
+    later run of the trial has begun.
     """
 
     def GetLaunchSpec(self, request, context):
-        """Gives everything that a container needs to run its part of an allocation.
+        """Returns everything that a container needs to run its part of an allocation.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Rendezvous(self, request, context):
-        """Announces a container's address and waits, for as long as the call may, for the others.
+        """Announces a container's address and waits for the others: until the deadline of the call, at most 30 s. Idempotent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RenewLease(self, request, context):
-        """Renews the lease. Authority: ABORTED when a later run has taken over. The answer carries a fresh token and the signal.
+        """Renews the lease; returns a fresh token and the signal. Idempotent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def AcknowledgeSignal(self, request, context):
-        """Says that the trial has seen the signal and will exit because of it. Authority.
+        """Tells that the trial has seen the signal and will exit because of it. Idempotent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RequestPreemption(self, request, context):
-        """Asks that the allocation be preempted from within: SIGTERM or a spot notice reached a container. Authority.
+        """Asks that the allocation be preempted: SIGTERM or a spot notice reached a container. Idempotent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReportExit(self, request, context):
-        """Reports that a container's part has ended and that its spools are drained. Idempotent.
+        """Reports that a container's part has ended and that its spools are drained. The first report of a container stands.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def WatchSignals(self, request, context):
-        """Sends the signals of all allocations: the state at once, then every change. For the preemption service.
+    def FollowSignalChanges(self, request, context):
+        """Sends the signals of all live allocations, then each that changes. For the preemption service; others use its WatchSignals.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -158,10 +164,10 @@ def add_AllocationsServiceServicer_to_server(servicer, server):
                     request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.ReportExitRequest.FromString,
                     response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.ReportExitResponse.SerializeToString,
             ),
-            'WatchSignals': grpc.unary_stream_rpc_method_handler(
-                    servicer.WatchSignals,
-                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.WatchSignalsRequest.FromString,
-                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.WatchSignalsResponse.SerializeToString,
+            'FollowSignalChanges': grpc.unary_stream_rpc_method_handler(
+                    servicer.FollowSignalChanges,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.FollowSignalChangesRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.FollowSignalChangesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -173,6 +179,9 @@ def add_AllocationsServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class AllocationsService(object):
     """What supervisors, and the preemption service, need of allocations.
+    Verbs: Get returns one object, Follow sends every change, Report stores what a run tells.
+    Calls that decide something (RenewLease, AcknowledgeSignal, RequestPreemption) fail with ABORTED / RUN_SUPERSEDED once a
+    later run of the trial has begun.
     """
 
     @staticmethod
@@ -338,7 +347,7 @@ class AllocationsService(object):
             _registered_method=True)
 
     @staticmethod
-    def WatchSignals(request,
+    def FollowSignalChanges(request,
             target,
             options=(),
             channel_credentials=None,
@@ -351,9 +360,9 @@ class AllocationsService(object):
         return grpc.experimental.unary_stream(
             request,
             target,
-            '/resolute.api.experiments.v1.AllocationsService/WatchSignals',
-            resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.WatchSignalsRequest.SerializeToString,
-            resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.WatchSignalsResponse.FromString,
+            '/resolute.api.experiments.v1.AllocationsService/FollowSignalChanges',
+            resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.FollowSignalChangesRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.FollowSignalChangesResponse.FromString,
             options,
             channel_credentials,
             insecure,

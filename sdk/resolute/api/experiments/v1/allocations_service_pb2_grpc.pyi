@@ -18,98 +18,110 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class AllocationsServiceStub:
-    """What supervisors, and the preemption service, need of allocations."""
+    """What supervisors, and the preemption service, need of allocations.
+    Verbs: Get returns one object, Follow sends every change, Report stores what a run tells.
+    Calls that decide something (RenewLease, AcknowledgeSignal, RequestPreemption) fail with ABORTED / RUN_SUPERSEDED once a
+    later run of the trial has begun.
+    """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
     GetLaunchSpec: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.allocations_service_pb2.GetLaunchSpecRequest,
         resolute.api.experiments.v1.allocations_service_pb2.GetLaunchSpecResponse,
     ]
-    """Gives everything that a container needs to run its part of an allocation."""
+    """Returns everything that a container needs to run its part of an allocation."""
 
     Rendezvous: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.allocations_service_pb2.RendezvousRequest,
         resolute.api.experiments.v1.allocations_service_pb2.RendezvousResponse,
     ]
-    """Announces a container's address and waits, for as long as the call may, for the others."""
+    """Announces a container's address and waits for the others: until the deadline of the call, at most 30 s. Idempotent."""
 
     RenewLease: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.allocations_service_pb2.RenewLeaseRequest,
         resolute.api.experiments.v1.allocations_service_pb2.RenewLeaseResponse,
     ]
-    """Renews the lease. Authority: ABORTED when a later run has taken over. The answer carries a fresh token and the signal."""
+    """Renews the lease; returns a fresh token and the signal. Idempotent."""
 
     AcknowledgeSignal: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.allocations_service_pb2.AcknowledgeSignalRequest,
         resolute.api.experiments.v1.allocations_service_pb2.AcknowledgeSignalResponse,
     ]
-    """Says that the trial has seen the signal and will exit because of it. Authority."""
+    """Tells that the trial has seen the signal and will exit because of it. Idempotent."""
 
     RequestPreemption: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.allocations_service_pb2.RequestPreemptionRequest,
         resolute.api.experiments.v1.allocations_service_pb2.RequestPreemptionResponse,
     ]
-    """Asks that the allocation be preempted from within: SIGTERM or a spot notice reached a container. Authority."""
+    """Asks that the allocation be preempted: SIGTERM or a spot notice reached a container. Idempotent."""
 
     ReportExit: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.allocations_service_pb2.ReportExitRequest,
         resolute.api.experiments.v1.allocations_service_pb2.ReportExitResponse,
     ]
-    """Reports that a container's part has ended and that its spools are drained. Idempotent."""
+    """Reports that a container's part has ended and that its spools are drained. The first report of a container stands."""
 
-    WatchSignals: grpc.UnaryStreamMultiCallable[
-        resolute.api.experiments.v1.allocations_service_pb2.WatchSignalsRequest,
-        resolute.api.experiments.v1.allocations_service_pb2.WatchSignalsResponse,
+    FollowSignalChanges: grpc.UnaryStreamMultiCallable[
+        resolute.api.experiments.v1.allocations_service_pb2.FollowSignalChangesRequest,
+        resolute.api.experiments.v1.allocations_service_pb2.FollowSignalChangesResponse,
     ]
-    """Sends the signals of all allocations: the state at once, then every change. For the preemption service."""
+    """Sends the signals of all live allocations, then each that changes. For the preemption service; others use its WatchSignals."""
 
 class AllocationsServiceAsyncStub:
-    """What supervisors, and the preemption service, need of allocations."""
+    """What supervisors, and the preemption service, need of allocations.
+    Verbs: Get returns one object, Follow sends every change, Report stores what a run tells.
+    Calls that decide something (RenewLease, AcknowledgeSignal, RequestPreemption) fail with ABORTED / RUN_SUPERSEDED once a
+    later run of the trial has begun.
+    """
 
     GetLaunchSpec: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.allocations_service_pb2.GetLaunchSpecRequest,
         resolute.api.experiments.v1.allocations_service_pb2.GetLaunchSpecResponse,
     ]
-    """Gives everything that a container needs to run its part of an allocation."""
+    """Returns everything that a container needs to run its part of an allocation."""
 
     Rendezvous: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.allocations_service_pb2.RendezvousRequest,
         resolute.api.experiments.v1.allocations_service_pb2.RendezvousResponse,
     ]
-    """Announces a container's address and waits, for as long as the call may, for the others."""
+    """Announces a container's address and waits for the others: until the deadline of the call, at most 30 s. Idempotent."""
 
     RenewLease: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.allocations_service_pb2.RenewLeaseRequest,
         resolute.api.experiments.v1.allocations_service_pb2.RenewLeaseResponse,
     ]
-    """Renews the lease. Authority: ABORTED when a later run has taken over. The answer carries a fresh token and the signal."""
+    """Renews the lease; returns a fresh token and the signal. Idempotent."""
 
     AcknowledgeSignal: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.allocations_service_pb2.AcknowledgeSignalRequest,
         resolute.api.experiments.v1.allocations_service_pb2.AcknowledgeSignalResponse,
     ]
-    """Says that the trial has seen the signal and will exit because of it. Authority."""
+    """Tells that the trial has seen the signal and will exit because of it. Idempotent."""
 
     RequestPreemption: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.allocations_service_pb2.RequestPreemptionRequest,
         resolute.api.experiments.v1.allocations_service_pb2.RequestPreemptionResponse,
     ]
-    """Asks that the allocation be preempted from within: SIGTERM or a spot notice reached a container. Authority."""
+    """Asks that the allocation be preempted: SIGTERM or a spot notice reached a container. Idempotent."""
 
     ReportExit: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.allocations_service_pb2.ReportExitRequest,
         resolute.api.experiments.v1.allocations_service_pb2.ReportExitResponse,
     ]
-    """Reports that a container's part has ended and that its spools are drained. Idempotent."""
+    """Reports that a container's part has ended and that its spools are drained. The first report of a container stands."""
 
-    WatchSignals: grpc.aio.UnaryStreamMultiCallable[
-        resolute.api.experiments.v1.allocations_service_pb2.WatchSignalsRequest,
-        resolute.api.experiments.v1.allocations_service_pb2.WatchSignalsResponse,
+    FollowSignalChanges: grpc.aio.UnaryStreamMultiCallable[
+        resolute.api.experiments.v1.allocations_service_pb2.FollowSignalChangesRequest,
+        resolute.api.experiments.v1.allocations_service_pb2.FollowSignalChangesResponse,
     ]
-    """Sends the signals of all allocations: the state at once, then every change. For the preemption service."""
+    """Sends the signals of all live allocations, then each that changes. For the preemption service; others use its WatchSignals."""
 
 class AllocationsServiceServicer(metaclass=abc.ABCMeta):
-    """What supervisors, and the preemption service, need of allocations."""
+    """What supervisors, and the preemption service, need of allocations.
+    Verbs: Get returns one object, Follow sends every change, Report stores what a run tells.
+    Calls that decide something (RenewLease, AcknowledgeSignal, RequestPreemption) fail with ABORTED / RUN_SUPERSEDED once a
+    later run of the trial has begun.
+    """
 
     @abc.abstractmethod
     def GetLaunchSpec(
@@ -117,7 +129,7 @@ class AllocationsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.allocations_service_pb2.GetLaunchSpecRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.allocations_service_pb2.GetLaunchSpecResponse, collections.abc.Awaitable[resolute.api.experiments.v1.allocations_service_pb2.GetLaunchSpecResponse]]:
-        """Gives everything that a container needs to run its part of an allocation."""
+        """Returns everything that a container needs to run its part of an allocation."""
 
     @abc.abstractmethod
     def Rendezvous(
@@ -125,7 +137,7 @@ class AllocationsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.allocations_service_pb2.RendezvousRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.allocations_service_pb2.RendezvousResponse, collections.abc.Awaitable[resolute.api.experiments.v1.allocations_service_pb2.RendezvousResponse]]:
-        """Announces a container's address and waits, for as long as the call may, for the others."""
+        """Announces a container's address and waits for the others: until the deadline of the call, at most 30 s. Idempotent."""
 
     @abc.abstractmethod
     def RenewLease(
@@ -133,7 +145,7 @@ class AllocationsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.allocations_service_pb2.RenewLeaseRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.allocations_service_pb2.RenewLeaseResponse, collections.abc.Awaitable[resolute.api.experiments.v1.allocations_service_pb2.RenewLeaseResponse]]:
-        """Renews the lease. Authority: ABORTED when a later run has taken over. The answer carries a fresh token and the signal."""
+        """Renews the lease; returns a fresh token and the signal. Idempotent."""
 
     @abc.abstractmethod
     def AcknowledgeSignal(
@@ -141,7 +153,7 @@ class AllocationsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.allocations_service_pb2.AcknowledgeSignalRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.allocations_service_pb2.AcknowledgeSignalResponse, collections.abc.Awaitable[resolute.api.experiments.v1.allocations_service_pb2.AcknowledgeSignalResponse]]:
-        """Says that the trial has seen the signal and will exit because of it. Authority."""
+        """Tells that the trial has seen the signal and will exit because of it. Idempotent."""
 
     @abc.abstractmethod
     def RequestPreemption(
@@ -149,7 +161,7 @@ class AllocationsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.allocations_service_pb2.RequestPreemptionRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.allocations_service_pb2.RequestPreemptionResponse, collections.abc.Awaitable[resolute.api.experiments.v1.allocations_service_pb2.RequestPreemptionResponse]]:
-        """Asks that the allocation be preempted from within: SIGTERM or a spot notice reached a container. Authority."""
+        """Asks that the allocation be preempted: SIGTERM or a spot notice reached a container. Idempotent."""
 
     @abc.abstractmethod
     def ReportExit(
@@ -157,14 +169,14 @@ class AllocationsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.allocations_service_pb2.ReportExitRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.allocations_service_pb2.ReportExitResponse, collections.abc.Awaitable[resolute.api.experiments.v1.allocations_service_pb2.ReportExitResponse]]:
-        """Reports that a container's part has ended and that its spools are drained. Idempotent."""
+        """Reports that a container's part has ended and that its spools are drained. The first report of a container stands."""
 
     @abc.abstractmethod
-    def WatchSignals(
+    def FollowSignalChanges(
         self,
-        request: resolute.api.experiments.v1.allocations_service_pb2.WatchSignalsRequest,
+        request: resolute.api.experiments.v1.allocations_service_pb2.FollowSignalChangesRequest,
         context: _ServicerContext,
-    ) -> typing.Union[collections.abc.Iterator[resolute.api.experiments.v1.allocations_service_pb2.WatchSignalsResponse], collections.abc.AsyncIterator[resolute.api.experiments.v1.allocations_service_pb2.WatchSignalsResponse]]:
-        """Sends the signals of all allocations: the state at once, then every change. For the preemption service."""
+    ) -> typing.Union[collections.abc.Iterator[resolute.api.experiments.v1.allocations_service_pb2.FollowSignalChangesResponse], collections.abc.AsyncIterator[resolute.api.experiments.v1.allocations_service_pb2.FollowSignalChangesResponse]]:
+        """Sends the signals of all live allocations, then each that changes. For the preemption service; others use its WatchSignals."""
 
 def add_AllocationsServiceServicer_to_server(servicer: AllocationsServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

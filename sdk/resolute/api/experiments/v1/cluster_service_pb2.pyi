@@ -7,11 +7,42 @@ import builtins
 import collections.abc
 import google.protobuf.descriptor
 import google.protobuf.internal.containers
+import google.protobuf.internal.enum_type_wrapper
 import google.protobuf.message
-import resolute.api.common.v1.value_pb2
+import resolute.api.experiments.v1.template_pb2
+import sys
 import typing
 
+if sys.version_info >= (3, 10):
+    import typing as typing_extensions
+else:
+    import typing_extensions
+
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
+
+class _SlotKind:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _SlotKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_SlotKind.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    SLOT_KIND_UNSPECIFIED: _SlotKind.ValueType  # 0
+    """Not set."""
+    SLOT_KIND_CPU: _SlotKind.ValueType  # 1
+    """A core of a CPU."""
+    SLOT_KIND_GPU: _SlotKind.ValueType  # 2
+    """A GPU."""
+
+class SlotKind(_SlotKind, metaclass=_SlotKindEnumTypeWrapper):
+    """What a slot is."""
+
+SLOT_KIND_UNSPECIFIED: SlotKind.ValueType  # 0
+"""Not set."""
+SLOT_KIND_CPU: SlotKind.ValueType  # 1
+"""A core of a CPU."""
+SLOT_KIND_GPU: SlotKind.ValueType  # 2
+"""A GPU."""
+global___SlotKind = SlotKind
 
 @typing.final
 class GetClusterRequest(google.protobuf.message.Message):
@@ -65,31 +96,56 @@ class Slot(google.protobuf.message.Message):
 
     SLOT_ID_FIELD_NUMBER: builtins.int
     KIND_FIELD_NUMBER: builtins.int
-    ALLOCATION_ID_FIELD_NUMBER: builtins.int
-    TRIAL_NUMBER_FIELD_NUMBER: builtins.int
     NODE_FIELD_NUMBER: builtins.int
+    HOLDER_FIELD_NUMBER: builtins.int
     slot_id: builtins.int
-    """Number on its machine."""
-    kind: builtins.str
-    """"cpu" or "gpu"."""
-    allocation_id: builtins.str
-    """Allocation that holds it; empty when free."""
-    trial_number: builtins.int
-    """Number of the trial that holds it; zero when free."""
+    """Number of the slot, from 0."""
+    kind: global___SlotKind.ValueType
+    """What it is."""
     node: builtins.int
-    """Its machine, from 0; a trial's containers are on one machine each."""
+    """Its machine, from 0; the slots of a container are on one machine."""
+    @property
+    def holder(self) -> global___SlotHolder:
+        """What holds it; absent when it is free."""
+
     def __init__(
         self,
         *,
         slot_id: builtins.int = ...,
-        kind: builtins.str = ...,
-        allocation_id: builtins.str = ...,
-        trial_number: builtins.int = ...,
+        kind: global___SlotKind.ValueType = ...,
         node: builtins.int = ...,
+        holder: global___SlotHolder | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["allocation_id", b"allocation_id", "kind", b"kind", "node", b"node", "slot_id", b"slot_id", "trial_number", b"trial_number"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["holder", b"holder"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["holder", b"holder", "kind", b"kind", "node", b"node", "slot_id", b"slot_id"]) -> None: ...
 
 global___Slot = Slot
+
+@typing.final
+class SlotHolder(google.protobuf.message.Message):
+    """What holds a slot."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    ALLOCATION_ID_FIELD_NUMBER: builtins.int
+    TRIAL_ID_FIELD_NUMBER: builtins.int
+    TRIAL_NUMBER_FIELD_NUMBER: builtins.int
+    allocation_id: builtins.str
+    """The allocation."""
+    trial_id: builtins.str
+    """UUID of its trial."""
+    trial_number: builtins.int
+    """Number of its trial."""
+    def __init__(
+        self,
+        *,
+        allocation_id: builtins.str = ...,
+        trial_id: builtins.str = ...,
+        trial_number: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["allocation_id", b"allocation_id", "trial_id", b"trial_id", "trial_number", b"trial_number"]) -> None: ...
+
+global___SlotHolder = SlotHolder
 
 @typing.final
 class SetTemplateRequest(google.protobuf.message.Message):
@@ -100,7 +156,7 @@ class SetTemplateRequest(google.protobuf.message.Message):
     NAME_FIELD_NUMBER: builtins.int
     CONFIG_YAML_FIELD_NUMBER: builtins.int
     name: builtins.str
-    """Name."""
+    """Name: 1 to 200 characters."""
     config_yaml: builtins.str
     """Part of a config: YAML."""
     def __init__(
@@ -119,9 +175,18 @@ class SetTemplateResponse(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
+    TEMPLATE_FIELD_NUMBER: builtins.int
+    @property
+    def template(self) -> resolute.api.experiments.v1.template_pb2.Template:
+        """The template."""
+
     def __init__(
         self,
+        *,
+        template: resolute.api.experiments.v1.template_pb2.Template | None = ...,
     ) -> None: ...
+    def HasField(self, field_name: typing.Literal["template", b"template"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["template", b"template"]) -> None: ...
 
 global___SetTemplateResponse = SetTemplateResponse
 
@@ -133,7 +198,7 @@ class GetTemplateRequest(google.protobuf.message.Message):
 
     NAME_FIELD_NUMBER: builtins.int
     name: builtins.str
-    """Name."""
+    """Name of the template."""
     def __init__(
         self,
         *,
@@ -151,43 +216,18 @@ class GetTemplateResponse(google.protobuf.message.Message):
 
     TEMPLATE_FIELD_NUMBER: builtins.int
     @property
-    def template(self) -> global___Template:
+    def template(self) -> resolute.api.experiments.v1.template_pb2.Template:
         """The template."""
 
     def __init__(
         self,
         *,
-        template: global___Template | None = ...,
+        template: resolute.api.experiments.v1.template_pb2.Template | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["template", b"template"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["template", b"template"]) -> None: ...
 
 global___GetTemplateResponse = GetTemplateResponse
-
-@typing.final
-class Template(google.protobuf.message.Message):
-    """A part of a config that can be merged under others."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    NAME_FIELD_NUMBER: builtins.int
-    CONFIG_FIELD_NUMBER: builtins.int
-    name: builtins.str
-    """Name."""
-    @property
-    def config(self) -> resolute.api.common.v1.value_pb2.Value:
-        """The part: a map."""
-
-    def __init__(
-        self,
-        *,
-        name: builtins.str = ...,
-        config: resolute.api.common.v1.value_pb2.Value | None = ...,
-    ) -> None: ...
-    def HasField(self, field_name: typing.Literal["config", b"config"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["config", b"config", "name", b"name"]) -> None: ...
-
-global___Template = Template
 
 @typing.final
 class ListTemplatesRequest(google.protobuf.message.Message):
@@ -197,17 +237,27 @@ class ListTemplatesRequest(google.protobuf.message.Message):
 
     PAGE_SIZE_FIELD_NUMBER: builtins.int
     PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    ORDER_BY_FIELD_NUMBER: builtins.int
+    NAMES_FIELD_NUMBER: builtins.int
     page_size: builtins.int
-    """Most templates; zero for 100, at most 1000."""
+    """Templates on a page: 0 for 100, at most 1000."""
     page_token: builtins.str
-    """From the previous response; empty for the first page."""
+    """Where the page begins: next_page_token of the previous page; empty for the first."""
+    order_by: builtins.str
+    """Order by name (default) or update_time, such as "update_time desc"."""
+    @property
+    def names(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Only templates with one of these names, at most 100; empty for all."""
+
     def __init__(
         self,
         *,
         page_size: builtins.int = ...,
         page_token: builtins.str = ...,
+        order_by: builtins.str = ...,
+        names: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["page_size", b"page_size", "page_token", b"page_token"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["names", b"names", "order_by", b"order_by", "page_size", b"page_size", "page_token", b"page_token"]) -> None: ...
 
 global___ListTemplatesRequest = ListTemplatesRequest
 
@@ -220,15 +270,15 @@ class ListTemplatesResponse(google.protobuf.message.Message):
     TEMPLATES_FIELD_NUMBER: builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
     next_page_token: builtins.str
-    """Empty on the last page."""
+    """Token of the next page; empty after the last."""
     @property
-    def templates(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Template]:
-        """The templates."""
+    def templates(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.experiments.v1.template_pb2.Template]:
+        """One page."""
 
     def __init__(
         self,
         *,
-        templates: collections.abc.Iterable[global___Template] | None = ...,
+        templates: collections.abc.Iterable[resolute.api.experiments.v1.template_pb2.Template] | None = ...,
         next_page_token: builtins.str = ...,
     ) -> None: ...
     def ClearField(self, field_name: typing.Literal["next_page_token", b"next_page_token", "templates", b"templates"]) -> None: ...
@@ -243,7 +293,7 @@ class DeleteTemplateRequest(google.protobuf.message.Message):
 
     NAME_FIELD_NUMBER: builtins.int
     name: builtins.str
-    """Name."""
+    """Name of the template."""
     def __init__(
         self,
         *,

@@ -27,6 +27,7 @@ if _version_not_supported:
 
 class ClusterServiceStub(object):
     """The cluster as a whole, and templates for configs.
+    Verbs: Get returns one object, List returns pages, Set writes one object whether it exists or not.
     """
 
     def __init__(self, channel):
@@ -64,10 +65,11 @@ class ClusterServiceStub(object):
 
 class ClusterServiceServicer(object):
     """The cluster as a whole, and templates for configs.
+    Verbs: Get returns one object, List returns pages, Set writes one object whether it exists or not.
     """
 
     def GetCluster(self, request, context):
-        """Gives identity, version, slots and what they do.
+        """Returns identity, version, and slots with what they do.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -81,21 +83,21 @@ class ClusterServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetTemplate(self, request, context):
-        """Gives a template.
+        """Returns a template.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListTemplates(self, request, context):
-        """Lists all templates by name.
+        """Lists templates.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteTemplate(self, request, context):
-        """Removes a template.
+        """Deletes a template.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -139,6 +141,7 @@ def add_ClusterServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class ClusterService(object):
     """The cluster as a whole, and templates for configs.
+    Verbs: Get returns one object, List returns pages, Set writes one object whether it exists or not.
     """
 
     @staticmethod

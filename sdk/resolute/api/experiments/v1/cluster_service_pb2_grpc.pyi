@@ -18,14 +18,16 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class ClusterServiceStub:
-    """The cluster as a whole, and templates for configs."""
+    """The cluster as a whole, and templates for configs.
+    Verbs: Get returns one object, List returns pages, Set writes one object whether it exists or not.
+    """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
     GetCluster: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.cluster_service_pb2.GetClusterRequest,
         resolute.api.experiments.v1.cluster_service_pb2.GetClusterResponse,
     ]
-    """Gives identity, version, slots and what they do."""
+    """Returns identity, version, and slots with what they do."""
 
     SetTemplate: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.cluster_service_pb2.SetTemplateRequest,
@@ -37,28 +39,30 @@ class ClusterServiceStub:
         resolute.api.experiments.v1.cluster_service_pb2.GetTemplateRequest,
         resolute.api.experiments.v1.cluster_service_pb2.GetTemplateResponse,
     ]
-    """Gives a template."""
+    """Returns a template."""
 
     ListTemplates: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.cluster_service_pb2.ListTemplatesRequest,
         resolute.api.experiments.v1.cluster_service_pb2.ListTemplatesResponse,
     ]
-    """Lists all templates by name."""
+    """Lists templates."""
 
     DeleteTemplate: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.cluster_service_pb2.DeleteTemplateRequest,
         resolute.api.experiments.v1.cluster_service_pb2.DeleteTemplateResponse,
     ]
-    """Removes a template."""
+    """Deletes a template."""
 
 class ClusterServiceAsyncStub:
-    """The cluster as a whole, and templates for configs."""
+    """The cluster as a whole, and templates for configs.
+    Verbs: Get returns one object, List returns pages, Set writes one object whether it exists or not.
+    """
 
     GetCluster: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.cluster_service_pb2.GetClusterRequest,
         resolute.api.experiments.v1.cluster_service_pb2.GetClusterResponse,
     ]
-    """Gives identity, version, slots and what they do."""
+    """Returns identity, version, and slots with what they do."""
 
     SetTemplate: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.cluster_service_pb2.SetTemplateRequest,
@@ -70,22 +74,24 @@ class ClusterServiceAsyncStub:
         resolute.api.experiments.v1.cluster_service_pb2.GetTemplateRequest,
         resolute.api.experiments.v1.cluster_service_pb2.GetTemplateResponse,
     ]
-    """Gives a template."""
+    """Returns a template."""
 
     ListTemplates: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.cluster_service_pb2.ListTemplatesRequest,
         resolute.api.experiments.v1.cluster_service_pb2.ListTemplatesResponse,
     ]
-    """Lists all templates by name."""
+    """Lists templates."""
 
     DeleteTemplate: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.cluster_service_pb2.DeleteTemplateRequest,
         resolute.api.experiments.v1.cluster_service_pb2.DeleteTemplateResponse,
     ]
-    """Removes a template."""
+    """Deletes a template."""
 
 class ClusterServiceServicer(metaclass=abc.ABCMeta):
-    """The cluster as a whole, and templates for configs."""
+    """The cluster as a whole, and templates for configs.
+    Verbs: Get returns one object, List returns pages, Set writes one object whether it exists or not.
+    """
 
     @abc.abstractmethod
     def GetCluster(
@@ -93,7 +99,7 @@ class ClusterServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.cluster_service_pb2.GetClusterRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.cluster_service_pb2.GetClusterResponse, collections.abc.Awaitable[resolute.api.experiments.v1.cluster_service_pb2.GetClusterResponse]]:
-        """Gives identity, version, slots and what they do."""
+        """Returns identity, version, and slots with what they do."""
 
     @abc.abstractmethod
     def SetTemplate(
@@ -109,7 +115,7 @@ class ClusterServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.cluster_service_pb2.GetTemplateRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.cluster_service_pb2.GetTemplateResponse, collections.abc.Awaitable[resolute.api.experiments.v1.cluster_service_pb2.GetTemplateResponse]]:
-        """Gives a template."""
+        """Returns a template."""
 
     @abc.abstractmethod
     def ListTemplates(
@@ -117,7 +123,7 @@ class ClusterServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.cluster_service_pb2.ListTemplatesRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.cluster_service_pb2.ListTemplatesResponse, collections.abc.Awaitable[resolute.api.experiments.v1.cluster_service_pb2.ListTemplatesResponse]]:
-        """Lists all templates by name."""
+        """Lists templates."""
 
     @abc.abstractmethod
     def DeleteTemplate(
@@ -125,6 +131,6 @@ class ClusterServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.cluster_service_pb2.DeleteTemplateRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.cluster_service_pb2.DeleteTemplateResponse, collections.abc.Awaitable[resolute.api.experiments.v1.cluster_service_pb2.DeleteTemplateResponse]]:
-        """Removes a template."""
+        """Deletes a template."""
 
 def add_ClusterServiceServicer_to_server(servicer: ClusterServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -22,77 +22,75 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
-from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from google.protobuf import field_mask_pb2 as google_dot_protobuf_dot_field__mask__pb2
 from resolute.api.experiments.v1 import experiments_service_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2
+from resolute.api.experiments.v1 import project_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_project__pb2
+from resolute.api.experiments.v1 import workspace_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_workspace__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n4resolute/api/experiments/v1/workspaces_service.proto\x12\x1bresolute.api.experiments.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x35resolute/api/experiments/v1/experiments_service.proto\"G\n\x05Quota\x12\x18\n\x10live_experiments\x18\x01 \x01(\x03\x12\r\n\x05slots\x18\x02 \x01(\x03\x12\x15\n\rstorage_bytes\x18\x03 \x01(\x03\"\x97\x02\n\tWorkspace\x12\x14\n\x0cworkspace_id\x18\x01 \x01(\x03\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\r\n\x05owner\x18\x03 \x01(\t\x12\x10\n\x08\x61rchived\x18\x04 \x01(\x08\x12\x31\n\x05quota\x18\x05 \x01(\x0b\x32\".resolute.api.experiments.v1.Quota\x12\x30\n\x04used\x18\x06 \x01(\x0b\x32\".resolute.api.experiments.v1.Quota\x12\x15\n\rproject_count\x18\x07 \x01(\x03\x12\x18\n\x10\x65xperiment_count\x18\x08 \x01(\x03\x12/\n\x0b\x63reate_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"=\n\x0cWorkspaceKey\x12\x16\n\x0cworkspace_id\x18\x01 \x01(\x03H\x00\x12\x0e\n\x04name\x18\x02 \x01(\tH\x00\x42\x05\n\x03key\"\xce\x01\n\x07Project\x12\x12\n\nproject_id\x18\x01 \x01(\x03\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x11\n\tworkspace\x18\x03 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x04 \x01(\t\x12\r\n\x05notes\x18\x05 \x01(\t\x12\r\n\x05owner\x18\x06 \x01(\t\x12\x10\n\x08\x61rchived\x18\x07 \x01(\x08\x12\x18\n\x10\x65xperiment_count\x18\x08 \x01(\x03\x12/\n\x0b\x63reate_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"c\n\nProjectKey\x12\x14\n\nproject_id\x18\x01 \x01(\x03H\x00\x12\x38\n\x04name\x18\x02 \x01(\x0b\x32(.resolute.api.experiments.v1.ProjectNameH\x00\x42\x05\n\x03key\"1\n\x0bProjectName\x12\x11\n\tworkspace\x18\x01 \x01(\t\x12\x0f\n\x07project\x18\x02 \x01(\t\"&\n\x16\x43reateWorkspaceRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"T\n\x17\x43reateWorkspaceResponse\x12\x39\n\tworkspace\x18\x01 \x01(\x0b\x32&.resolute.api.experiments.v1.Workspace\"S\n\x13GetWorkspaceRequest\x12<\n\tworkspace\x18\x01 \x01(\x0b\x32).resolute.api.experiments.v1.WorkspaceKey\"Q\n\x14GetWorkspaceResponse\x12\x39\n\tworkspace\x18\x01 \x01(\x0b\x32&.resolute.api.experiments.v1.Workspace\">\n\x15ListWorkspacesRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"m\n\x16ListWorkspacesResponse\x12:\n\nworkspaces\x18\x01 \x03(\x0b\x32&.resolute.api.experiments.v1.Workspace\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"i\n\x17\x41rchiveWorkspaceRequest\x12<\n\tworkspace\x18\x01 \x01(\x0b\x32).resolute.api.experiments.v1.WorkspaceKey\x12\x10\n\x08\x61rchived\x18\x02 \x01(\x08\"U\n\x18\x41rchiveWorkspaceResponse\x12\x39\n\tworkspace\x18\x01 \x01(\x0b\x32&.resolute.api.experiments.v1.Workspace\"\x82\x01\n\x0fSetQuotaRequest\x12<\n\tworkspace\x18\x01 \x01(\x0b\x32).resolute.api.experiments.v1.WorkspaceKey\x12\x31\n\x05quota\x18\x02 \x01(\x0b\x32\".resolute.api.experiments.v1.Quota\"M\n\x10SetQuotaResponse\x12\x39\n\tworkspace\x18\x01 \x01(\x0b\x32&.resolute.api.experiments.v1.Workspace\"V\n\x16\x44\x65leteWorkspaceRequest\x12<\n\tworkspace\x18\x01 \x01(\x0b\x32).resolute.api.experiments.v1.WorkspaceKey\"\x19\n\x17\x44\x65leteWorkspaceResponse\"c\n\x14\x43reateProjectRequest\x12\x36\n\x04name\x18\x01 \x01(\x0b\x32(.resolute.api.experiments.v1.ProjectName\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\"N\n\x15\x43reateProjectResponse\x12\x35\n\x07project\x18\x01 \x01(\x0b\x32$.resolute.api.experiments.v1.Project\"M\n\x11GetProjectRequest\x12\x38\n\x07project\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.ProjectKey\"K\n\x12GetProjectResponse\x12\x35\n\x07project\x18\x01 \x01(\x0b\x32$.resolute.api.experiments.v1.Project\"z\n\x13ListProjectsRequest\x12<\n\tworkspace\x18\x01 \x01(\x0b\x32).resolute.api.experiments.v1.WorkspaceKey\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"g\n\x14ListProjectsResponse\x12\x36\n\x08projects\x18\x01 \x03(\x0b\x32$.resolute.api.experiments.v1.Project\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xbc\x01\n\x14UpdateProjectRequest\x12\x38\n\x07project\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.ProjectKey\x12\x18\n\x0b\x64\x65scription\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\x12\n\x05notes\x18\x03 \x01(\tH\x01\x88\x01\x01\x12\x15\n\x08\x61rchived\x18\x04 \x01(\x08H\x02\x88\x01\x01\x42\x0e\n\x0c_descriptionB\x08\n\x06_notesB\x0b\n\t_archived\"N\n\x15UpdateProjectResponse\x12\x35\n\x07project\x18\x01 \x01(\x0b\x32$.resolute.api.experiments.v1.Project\"P\n\x14\x44\x65leteProjectRequest\x12\x38\n\x07project\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.ProjectKey\"\x17\n\x15\x44\x65leteProjectResponse\"\x91\x01\n\x15MoveExperimentRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12\x38\n\x07project\x18\x02 \x01(\x0b\x32\'.resolute.api.experiments.v1.ProjectKey\"O\n\x16MoveExperimentResponse\x12\x35\n\x07project\x18\x01 \x01(\x0b\x32$.resolute.api.experiments.v1.Project2\xb0\x0b\n\x11WorkspacesService\x12|\n\x0f\x43reateWorkspace\x12\x33.resolute.api.experiments.v1.CreateWorkspaceRequest\x1a\x34.resolute.api.experiments.v1.CreateWorkspaceResponse\x12s\n\x0cGetWorkspace\x12\x30.resolute.api.experiments.v1.GetWorkspaceRequest\x1a\x31.resolute.api.experiments.v1.GetWorkspaceResponse\x12y\n\x0eListWorkspaces\x12\x32.resolute.api.experiments.v1.ListWorkspacesRequest\x1a\x33.resolute.api.experiments.v1.ListWorkspacesResponse\x12\x7f\n\x10\x41rchiveWorkspace\x12\x34.resolute.api.experiments.v1.ArchiveWorkspaceRequest\x1a\x35.resolute.api.experiments.v1.ArchiveWorkspaceResponse\x12g\n\x08SetQuota\x12,.resolute.api.experiments.v1.SetQuotaRequest\x1a-.resolute.api.experiments.v1.SetQuotaResponse\x12|\n\x0f\x44\x65leteWorkspace\x12\x33.resolute.api.experiments.v1.DeleteWorkspaceRequest\x1a\x34.resolute.api.experiments.v1.DeleteWorkspaceResponse\x12v\n\rCreateProject\x12\x31.resolute.api.experiments.v1.CreateProjectRequest\x1a\x32.resolute.api.experiments.v1.CreateProjectResponse\x12m\n\nGetProject\x12..resolute.api.experiments.v1.GetProjectRequest\x1a/.resolute.api.experiments.v1.GetProjectResponse\x12s\n\x0cListProjects\x12\x30.resolute.api.experiments.v1.ListProjectsRequest\x1a\x31.resolute.api.experiments.v1.ListProjectsResponse\x12v\n\rUpdateProject\x12\x31.resolute.api.experiments.v1.UpdateProjectRequest\x1a\x32.resolute.api.experiments.v1.UpdateProjectResponse\x12v\n\rDeleteProject\x12\x31.resolute.api.experiments.v1.DeleteProjectRequest\x1a\x32.resolute.api.experiments.v1.DeleteProjectResponse\x12y\n\x0eMoveExperiment\x12\x32.resolute.api.experiments.v1.MoveExperimentRequest\x1a\x33.resolute.api.experiments.v1.MoveExperimentResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n4resolute/api/experiments/v1/workspaces_service.proto\x12\x1bresolute.api.experiments.v1\x1a google/protobuf/field_mask.proto\x1a\x35resolute/api/experiments/v1/experiments_service.proto\x1a)resolute/api/experiments/v1/project.proto\x1a+resolute/api/experiments/v1/workspace.proto\":\n\x16\x43reateWorkspaceRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"T\n\x17\x43reateWorkspaceResponse\x12\x39\n\tworkspace\x18\x01 \x01(\x0b\x32&.resolute.api.experiments.v1.Workspace\"+\n\x13GetWorkspaceRequest\x12\x14\n\x0cworkspace_id\x18\x01 \x01(\x03\"Q\n\x14GetWorkspaceResponse\x12\x39\n\tworkspace\x18\x01 \x01(\x0b\x32&.resolute.api.experiments.v1.Workspace\"\x96\x01\n\x15ListWorkspacesRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x10\n\x08order_by\x18\x03 \x01(\t\x12\r\n\x05names\x18\x04 \x03(\t\x12\x15\n\x08\x61rchived\x18\x05 \x01(\x08H\x00\x88\x01\x01\x12\x11\n\towner_ids\x18\x06 \x03(\x03\x42\x0b\n\t_archived\"m\n\x16ListWorkspacesResponse\x12:\n\nworkspaces\x18\x01 \x03(\x0b\x32&.resolute.api.experiments.v1.Workspace\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x92\x01\n\x16UpdateWorkspaceRequest\x12\x39\n\tworkspace\x18\x01 \x01(\x0b\x32&.resolute.api.experiments.v1.Workspace\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x12\x0c\n\x04\x65tag\x18\x03 \x01(\t\"T\n\x17UpdateWorkspaceResponse\x12\x39\n\tworkspace\x18\x01 \x01(\x0b\x32&.resolute.api.experiments.v1.Workspace\"h\n\x0fSetQuotaRequest\x12\x14\n\x0cworkspace_id\x18\x01 \x01(\x03\x12\x31\n\x05quota\x18\x02 \x01(\x0b\x32\".resolute.api.experiments.v1.Quota\x12\x0c\n\x04\x65tag\x18\x03 \x01(\t\"M\n\x10SetQuotaResponse\x12\x39\n\tworkspace\x18\x01 \x01(\x0b\x32&.resolute.api.experiments.v1.Workspace\".\n\x16\x44\x65leteWorkspaceRequest\x12\x14\n\x0cworkspace_id\x18\x01 \x01(\x03\"\x19\n\x17\x44\x65leteWorkspaceResponse\"c\n\x14\x43reateProjectRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x14\n\x0cworkspace_id\x18\x02 \x01(\x03\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x04 \x01(\t\"N\n\x15\x43reateProjectResponse\x12\x35\n\x07project\x18\x01 \x01(\x0b\x32$.resolute.api.experiments.v1.Project\"\'\n\x11GetProjectRequest\x12\x12\n\nproject_id\x18\x01 \x01(\x03\"K\n\x12GetProjectResponse\x12\x35\n\x07project\x18\x01 \x01(\x0b\x32$.resolute.api.experiments.v1.Project\"\xab\x01\n\x13ListProjectsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x10\n\x08order_by\x18\x03 \x01(\t\x12\r\n\x05names\x18\x04 \x03(\t\x12\x15\n\x08\x61rchived\x18\x05 \x01(\x08H\x00\x88\x01\x01\x12\x11\n\towner_ids\x18\x06 \x03(\x03\x12\x15\n\rworkspace_ids\x18\x07 \x03(\x03\x42\x0b\n\t_archived\"g\n\x14ListProjectsResponse\x12\x36\n\x08projects\x18\x01 \x03(\x0b\x32$.resolute.api.experiments.v1.Project\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x8c\x01\n\x14UpdateProjectRequest\x12\x35\n\x07project\x18\x01 \x01(\x0b\x32$.resolute.api.experiments.v1.Project\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x12\x0c\n\x04\x65tag\x18\x03 \x01(\t\"N\n\x15UpdateProjectResponse\x12\x35\n\x07project\x18\x01 \x01(\x0b\x32$.resolute.api.experiments.v1.Project\"*\n\x14\x44\x65leteProjectRequest\x12\x12\n\nproject_id\x18\x01 \x01(\x03\"\x17\n\x15\x44\x65leteProjectResponse\"k\n\x15MoveExperimentRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12\x12\n\nproject_id\x18\x02 \x01(\x03\"O\n\x16MoveExperimentResponse\x12\x35\n\x07project\x18\x01 \x01(\x0b\x32$.resolute.api.experiments.v1.Project2\xc1\x0b\n\x11WorkspacesService\x12|\n\x0f\x43reateWorkspace\x12\x33.resolute.api.experiments.v1.CreateWorkspaceRequest\x1a\x34.resolute.api.experiments.v1.CreateWorkspaceResponse\x12x\n\x0cGetWorkspace\x12\x30.resolute.api.experiments.v1.GetWorkspaceRequest\x1a\x31.resolute.api.experiments.v1.GetWorkspaceResponse\"\x03\x90\x02\x01\x12~\n\x0eListWorkspaces\x12\x32.resolute.api.experiments.v1.ListWorkspacesRequest\x1a\x33.resolute.api.experiments.v1.ListWorkspacesResponse\"\x03\x90\x02\x01\x12|\n\x0fUpdateWorkspace\x12\x33.resolute.api.experiments.v1.UpdateWorkspaceRequest\x1a\x34.resolute.api.experiments.v1.UpdateWorkspaceResponse\x12g\n\x08SetQuota\x12,.resolute.api.experiments.v1.SetQuotaRequest\x1a-.resolute.api.experiments.v1.SetQuotaResponse\x12|\n\x0f\x44\x65leteWorkspace\x12\x33.resolute.api.experiments.v1.DeleteWorkspaceRequest\x1a\x34.resolute.api.experiments.v1.DeleteWorkspaceResponse\x12v\n\rCreateProject\x12\x31.resolute.api.experiments.v1.CreateProjectRequest\x1a\x32.resolute.api.experiments.v1.CreateProjectResponse\x12r\n\nGetProject\x12..resolute.api.experiments.v1.GetProjectRequest\x1a/.resolute.api.experiments.v1.GetProjectResponse\"\x03\x90\x02\x01\x12x\n\x0cListProjects\x12\x30.resolute.api.experiments.v1.ListProjectsRequest\x1a\x31.resolute.api.experiments.v1.ListProjectsResponse\"\x03\x90\x02\x01\x12v\n\rUpdateProject\x12\x31.resolute.api.experiments.v1.UpdateProjectRequest\x1a\x32.resolute.api.experiments.v1.UpdateProjectResponse\x12v\n\rDeleteProject\x12\x31.resolute.api.experiments.v1.DeleteProjectRequest\x1a\x32.resolute.api.experiments.v1.DeleteProjectResponse\x12y\n\x0eMoveExperiment\x12\x32.resolute.api.experiments.v1.MoveExperimentRequest\x1a\x33.resolute.api.experiments.v1.MoveExperimentResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'resolute.api.experiments.v1.workspaces_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_QUOTA']._serialized_start=173
-  _globals['_QUOTA']._serialized_end=244
-  _globals['_WORKSPACE']._serialized_start=247
-  _globals['_WORKSPACE']._serialized_end=526
-  _globals['_WORKSPACEKEY']._serialized_start=528
-  _globals['_WORKSPACEKEY']._serialized_end=589
-  _globals['_PROJECT']._serialized_start=592
-  _globals['_PROJECT']._serialized_end=798
-  _globals['_PROJECTKEY']._serialized_start=800
-  _globals['_PROJECTKEY']._serialized_end=899
-  _globals['_PROJECTNAME']._serialized_start=901
-  _globals['_PROJECTNAME']._serialized_end=950
-  _globals['_CREATEWORKSPACEREQUEST']._serialized_start=952
-  _globals['_CREATEWORKSPACEREQUEST']._serialized_end=990
-  _globals['_CREATEWORKSPACERESPONSE']._serialized_start=992
-  _globals['_CREATEWORKSPACERESPONSE']._serialized_end=1076
-  _globals['_GETWORKSPACEREQUEST']._serialized_start=1078
-  _globals['_GETWORKSPACEREQUEST']._serialized_end=1161
-  _globals['_GETWORKSPACERESPONSE']._serialized_start=1163
-  _globals['_GETWORKSPACERESPONSE']._serialized_end=1244
-  _globals['_LISTWORKSPACESREQUEST']._serialized_start=1246
-  _globals['_LISTWORKSPACESREQUEST']._serialized_end=1308
-  _globals['_LISTWORKSPACESRESPONSE']._serialized_start=1310
-  _globals['_LISTWORKSPACESRESPONSE']._serialized_end=1419
-  _globals['_ARCHIVEWORKSPACEREQUEST']._serialized_start=1421
-  _globals['_ARCHIVEWORKSPACEREQUEST']._serialized_end=1526
-  _globals['_ARCHIVEWORKSPACERESPONSE']._serialized_start=1528
-  _globals['_ARCHIVEWORKSPACERESPONSE']._serialized_end=1613
-  _globals['_SETQUOTAREQUEST']._serialized_start=1616
-  _globals['_SETQUOTAREQUEST']._serialized_end=1746
-  _globals['_SETQUOTARESPONSE']._serialized_start=1748
-  _globals['_SETQUOTARESPONSE']._serialized_end=1825
-  _globals['_DELETEWORKSPACEREQUEST']._serialized_start=1827
-  _globals['_DELETEWORKSPACEREQUEST']._serialized_end=1913
-  _globals['_DELETEWORKSPACERESPONSE']._serialized_start=1915
-  _globals['_DELETEWORKSPACERESPONSE']._serialized_end=1940
-  _globals['_CREATEPROJECTREQUEST']._serialized_start=1942
-  _globals['_CREATEPROJECTREQUEST']._serialized_end=2041
-  _globals['_CREATEPROJECTRESPONSE']._serialized_start=2043
-  _globals['_CREATEPROJECTRESPONSE']._serialized_end=2121
-  _globals['_GETPROJECTREQUEST']._serialized_start=2123
-  _globals['_GETPROJECTREQUEST']._serialized_end=2200
-  _globals['_GETPROJECTRESPONSE']._serialized_start=2202
-  _globals['_GETPROJECTRESPONSE']._serialized_end=2277
-  _globals['_LISTPROJECTSREQUEST']._serialized_start=2279
-  _globals['_LISTPROJECTSREQUEST']._serialized_end=2401
-  _globals['_LISTPROJECTSRESPONSE']._serialized_start=2403
-  _globals['_LISTPROJECTSRESPONSE']._serialized_end=2506
-  _globals['_UPDATEPROJECTREQUEST']._serialized_start=2509
-  _globals['_UPDATEPROJECTREQUEST']._serialized_end=2697
-  _globals['_UPDATEPROJECTRESPONSE']._serialized_start=2699
-  _globals['_UPDATEPROJECTRESPONSE']._serialized_end=2777
-  _globals['_DELETEPROJECTREQUEST']._serialized_start=2779
-  _globals['_DELETEPROJECTREQUEST']._serialized_end=2859
-  _globals['_DELETEPROJECTRESPONSE']._serialized_start=2861
-  _globals['_DELETEPROJECTRESPONSE']._serialized_end=2884
-  _globals['_MOVEEXPERIMENTREQUEST']._serialized_start=2887
-  _globals['_MOVEEXPERIMENTREQUEST']._serialized_end=3032
-  _globals['_MOVEEXPERIMENTRESPONSE']._serialized_start=3034
-  _globals['_MOVEEXPERIMENTRESPONSE']._serialized_end=3113
-  _globals['_WORKSPACESSERVICE']._serialized_start=3116
-  _globals['_WORKSPACESSERVICE']._serialized_end=4572
+  _globals['_WORKSPACESSERVICE'].methods_by_name['GetWorkspace']._loaded_options = None
+  _globals['_WORKSPACESSERVICE'].methods_by_name['GetWorkspace']._serialized_options = b'\220\002\001'
+  _globals['_WORKSPACESSERVICE'].methods_by_name['ListWorkspaces']._loaded_options = None
+  _globals['_WORKSPACESSERVICE'].methods_by_name['ListWorkspaces']._serialized_options = b'\220\002\001'
+  _globals['_WORKSPACESSERVICE'].methods_by_name['GetProject']._loaded_options = None
+  _globals['_WORKSPACESSERVICE'].methods_by_name['GetProject']._serialized_options = b'\220\002\001'
+  _globals['_WORKSPACESSERVICE'].methods_by_name['ListProjects']._loaded_options = None
+  _globals['_WORKSPACESSERVICE'].methods_by_name['ListProjects']._serialized_options = b'\220\002\001'
+  _globals['_CREATEWORKSPACEREQUEST']._serialized_start=262
+  _globals['_CREATEWORKSPACEREQUEST']._serialized_end=320
+  _globals['_CREATEWORKSPACERESPONSE']._serialized_start=322
+  _globals['_CREATEWORKSPACERESPONSE']._serialized_end=406
+  _globals['_GETWORKSPACEREQUEST']._serialized_start=408
+  _globals['_GETWORKSPACEREQUEST']._serialized_end=451
+  _globals['_GETWORKSPACERESPONSE']._serialized_start=453
+  _globals['_GETWORKSPACERESPONSE']._serialized_end=534
+  _globals['_LISTWORKSPACESREQUEST']._serialized_start=537
+  _globals['_LISTWORKSPACESREQUEST']._serialized_end=687
+  _globals['_LISTWORKSPACESRESPONSE']._serialized_start=689
+  _globals['_LISTWORKSPACESRESPONSE']._serialized_end=798
+  _globals['_UPDATEWORKSPACEREQUEST']._serialized_start=801
+  _globals['_UPDATEWORKSPACEREQUEST']._serialized_end=947
+  _globals['_UPDATEWORKSPACERESPONSE']._serialized_start=949
+  _globals['_UPDATEWORKSPACERESPONSE']._serialized_end=1033
+  _globals['_SETQUOTAREQUEST']._serialized_start=1035
+  _globals['_SETQUOTAREQUEST']._serialized_end=1139
+  _globals['_SETQUOTARESPONSE']._serialized_start=1141
+  _globals['_SETQUOTARESPONSE']._serialized_end=1218
+  _globals['_DELETEWORKSPACEREQUEST']._serialized_start=1220
+  _globals['_DELETEWORKSPACEREQUEST']._serialized_end=1266
+  _globals['_DELETEWORKSPACERESPONSE']._serialized_start=1268
+  _globals['_DELETEWORKSPACERESPONSE']._serialized_end=1293
+  _globals['_CREATEPROJECTREQUEST']._serialized_start=1295
+  _globals['_CREATEPROJECTREQUEST']._serialized_end=1394
+  _globals['_CREATEPROJECTRESPONSE']._serialized_start=1396
+  _globals['_CREATEPROJECTRESPONSE']._serialized_end=1474
+  _globals['_GETPROJECTREQUEST']._serialized_start=1476
+  _globals['_GETPROJECTREQUEST']._serialized_end=1515
+  _globals['_GETPROJECTRESPONSE']._serialized_start=1517
+  _globals['_GETPROJECTRESPONSE']._serialized_end=1592
+  _globals['_LISTPROJECTSREQUEST']._serialized_start=1595
+  _globals['_LISTPROJECTSREQUEST']._serialized_end=1766
+  _globals['_LISTPROJECTSRESPONSE']._serialized_start=1768
+  _globals['_LISTPROJECTSRESPONSE']._serialized_end=1871
+  _globals['_UPDATEPROJECTREQUEST']._serialized_start=1874
+  _globals['_UPDATEPROJECTREQUEST']._serialized_end=2014
+  _globals['_UPDATEPROJECTRESPONSE']._serialized_start=2016
+  _globals['_UPDATEPROJECTRESPONSE']._serialized_end=2094
+  _globals['_DELETEPROJECTREQUEST']._serialized_start=2096
+  _globals['_DELETEPROJECTREQUEST']._serialized_end=2138
+  _globals['_DELETEPROJECTRESPONSE']._serialized_start=2140
+  _globals['_DELETEPROJECTRESPONSE']._serialized_end=2163
+  _globals['_MOVEEXPERIMENTREQUEST']._serialized_start=2165
+  _globals['_MOVEEXPERIMENTREQUEST']._serialized_end=2272
+  _globals['_MOVEEXPERIMENTRESPONSE']._serialized_start=2274
+  _globals['_MOVEEXPERIMENTRESPONSE']._serialized_end=2353
+  _globals['_WORKSPACESSERVICE']._serialized_start=2356
+  _globals['_WORKSPACESSERVICE']._serialized_end=3829
 # @@protoc_insertion_point(module_scope)

@@ -6,221 +6,15 @@ isort:skip_file
 import builtins
 import collections.abc
 import google.protobuf.descriptor
+import google.protobuf.field_mask_pb2
 import google.protobuf.internal.containers
 import google.protobuf.message
-import google.protobuf.timestamp_pb2
 import resolute.api.experiments.v1.experiments_service_pb2
+import resolute.api.experiments.v1.project_pb2
+import resolute.api.experiments.v1.workspace_pb2
 import typing
 
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
-
-@typing.final
-class Quota(google.protobuf.message.Message):
-    """What the experiments of a workspace may use together; zero for no bound."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    LIVE_EXPERIMENTS_FIELD_NUMBER: builtins.int
-    SLOTS_FIELD_NUMBER: builtins.int
-    STORAGE_BYTES_FIELD_NUMBER: builtins.int
-    live_experiments: builtins.int
-    """Experiments that have not ended."""
-    slots: builtins.int
-    """Slots in use at the same time."""
-    storage_bytes: builtins.int
-    """Bytes of checkpoints. What is used is told only of a workspace that is asked for by itself."""
-    def __init__(
-        self,
-        *,
-        live_experiments: builtins.int = ...,
-        slots: builtins.int = ...,
-        storage_bytes: builtins.int = ...,
-    ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["live_experiments", b"live_experiments", "slots", b"slots", "storage_bytes", b"storage_bytes"]) -> None: ...
-
-global___Quota = Quota
-
-@typing.final
-class Workspace(google.protobuf.message.Message):
-    """A workspace."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    WORKSPACE_ID_FIELD_NUMBER: builtins.int
-    NAME_FIELD_NUMBER: builtins.int
-    OWNER_FIELD_NUMBER: builtins.int
-    ARCHIVED_FIELD_NUMBER: builtins.int
-    QUOTA_FIELD_NUMBER: builtins.int
-    USED_FIELD_NUMBER: builtins.int
-    PROJECT_COUNT_FIELD_NUMBER: builtins.int
-    EXPERIMENT_COUNT_FIELD_NUMBER: builtins.int
-    CREATE_TIME_FIELD_NUMBER: builtins.int
-    workspace_id: builtins.int
-    """The small number that people use."""
-    name: builtins.str
-    """Name, which never changes."""
-    owner: builtins.str
-    """Who created it."""
-    archived: builtins.bool
-    """Whether it takes no more experiments."""
-    project_count: builtins.int
-    """Projects in it."""
-    experiment_count: builtins.int
-    """Experiments in it, ended ones too."""
-    @property
-    def quota(self) -> global___Quota:
-        """What it may use."""
-
-    @property
-    def used(self) -> global___Quota:
-        """What it uses now."""
-
-    @property
-    def create_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it was created."""
-
-    def __init__(
-        self,
-        *,
-        workspace_id: builtins.int = ...,
-        name: builtins.str = ...,
-        owner: builtins.str = ...,
-        archived: builtins.bool = ...,
-        quota: global___Quota | None = ...,
-        used: global___Quota | None = ...,
-        project_count: builtins.int = ...,
-        experiment_count: builtins.int = ...,
-        create_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
-    ) -> None: ...
-    def HasField(self, field_name: typing.Literal["create_time", b"create_time", "quota", b"quota", "used", b"used"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["archived", b"archived", "create_time", b"create_time", "experiment_count", b"experiment_count", "name", b"name", "owner", b"owner", "project_count", b"project_count", "quota", b"quota", "used", b"used", "workspace_id", b"workspace_id"]) -> None: ...
-
-global___Workspace = Workspace
-
-@typing.final
-class WorkspaceKey(google.protobuf.message.Message):
-    """Names a workspace."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    WORKSPACE_ID_FIELD_NUMBER: builtins.int
-    NAME_FIELD_NUMBER: builtins.int
-    workspace_id: builtins.int
-    """Its number."""
-    name: builtins.str
-    """Its name."""
-    def __init__(
-        self,
-        *,
-        workspace_id: builtins.int = ...,
-        name: builtins.str = ...,
-    ) -> None: ...
-    def HasField(self, field_name: typing.Literal["key", b"key", "name", b"name", "workspace_id", b"workspace_id"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["key", b"key", "name", b"name", "workspace_id", b"workspace_id"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["key", b"key"]) -> typing.Literal["workspace_id", "name"] | None: ...
-
-global___WorkspaceKey = WorkspaceKey
-
-@typing.final
-class Project(google.protobuf.message.Message):
-    """A project."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    PROJECT_ID_FIELD_NUMBER: builtins.int
-    NAME_FIELD_NUMBER: builtins.int
-    WORKSPACE_FIELD_NUMBER: builtins.int
-    DESCRIPTION_FIELD_NUMBER: builtins.int
-    NOTES_FIELD_NUMBER: builtins.int
-    OWNER_FIELD_NUMBER: builtins.int
-    ARCHIVED_FIELD_NUMBER: builtins.int
-    EXPERIMENT_COUNT_FIELD_NUMBER: builtins.int
-    CREATE_TIME_FIELD_NUMBER: builtins.int
-    project_id: builtins.int
-    """The small number that people use."""
-    name: builtins.str
-    """Name, which never changes."""
-    workspace: builtins.str
-    """Name of its workspace."""
-    description: builtins.str
-    """What it is about."""
-    notes: builtins.str
-    """Notes of the people who work on it."""
-    owner: builtins.str
-    """Who created it."""
-    archived: builtins.bool
-    """Whether it takes no more experiments."""
-    experiment_count: builtins.int
-    """Experiments in it, ended ones too."""
-    @property
-    def create_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it was created."""
-
-    def __init__(
-        self,
-        *,
-        project_id: builtins.int = ...,
-        name: builtins.str = ...,
-        workspace: builtins.str = ...,
-        description: builtins.str = ...,
-        notes: builtins.str = ...,
-        owner: builtins.str = ...,
-        archived: builtins.bool = ...,
-        experiment_count: builtins.int = ...,
-        create_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
-    ) -> None: ...
-    def HasField(self, field_name: typing.Literal["create_time", b"create_time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["archived", b"archived", "create_time", b"create_time", "description", b"description", "experiment_count", b"experiment_count", "name", b"name", "notes", b"notes", "owner", b"owner", "project_id", b"project_id", "workspace", b"workspace"]) -> None: ...
-
-global___Project = Project
-
-@typing.final
-class ProjectKey(google.protobuf.message.Message):
-    """Names a project."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    PROJECT_ID_FIELD_NUMBER: builtins.int
-    NAME_FIELD_NUMBER: builtins.int
-    project_id: builtins.int
-    """Its number."""
-    @property
-    def name(self) -> global___ProjectName:
-        """Its names."""
-
-    def __init__(
-        self,
-        *,
-        project_id: builtins.int = ...,
-        name: global___ProjectName | None = ...,
-    ) -> None: ...
-    def HasField(self, field_name: typing.Literal["key", b"key", "name", b"name", "project_id", b"project_id"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["key", b"key", "name", b"name", "project_id", b"project_id"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["key", b"key"]) -> typing.Literal["project_id", "name"] | None: ...
-
-global___ProjectKey = ProjectKey
-
-@typing.final
-class ProjectName(google.protobuf.message.Message):
-    """A project by name."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    WORKSPACE_FIELD_NUMBER: builtins.int
-    PROJECT_FIELD_NUMBER: builtins.int
-    workspace: builtins.str
-    """Name of its workspace."""
-    project: builtins.str
-    """Its name there."""
-    def __init__(
-        self,
-        *,
-        workspace: builtins.str = ...,
-        project: builtins.str = ...,
-    ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["project", b"project", "workspace", b"workspace"]) -> None: ...
-
-global___ProjectName = ProjectName
 
 @typing.final
 class CreateWorkspaceRequest(google.protobuf.message.Message):
@@ -228,15 +22,19 @@ class CreateWorkspaceRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
+    REQUEST_ID_FIELD_NUMBER: builtins.int
     NAME_FIELD_NUMBER: builtins.int
+    request_id: builtins.str
+    """UUID that the client chooses for this creation and sends again when it repeats the call; empty if it never does."""
     name: builtins.str
-    """Name: 1 to 80 characters."""
+    """Name: 1 to 80 printable characters, not only spaces."""
     def __init__(
         self,
         *,
+        request_id: builtins.str = ...,
         name: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["name", b"name"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["name", b"name", "request_id", b"request_id"]) -> None: ...
 
 global___CreateWorkspaceRequest = CreateWorkspaceRequest
 
@@ -248,13 +46,13 @@ class CreateWorkspaceResponse(google.protobuf.message.Message):
 
     WORKSPACE_FIELD_NUMBER: builtins.int
     @property
-    def workspace(self) -> global___Workspace:
+    def workspace(self) -> resolute.api.experiments.v1.workspace_pb2.Workspace:
         """The new workspace."""
 
     def __init__(
         self,
         *,
-        workspace: global___Workspace | None = ...,
+        workspace: resolute.api.experiments.v1.workspace_pb2.Workspace | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["workspace", b"workspace"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["workspace", b"workspace"]) -> None: ...
@@ -267,18 +65,15 @@ class GetWorkspaceRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    WORKSPACE_FIELD_NUMBER: builtins.int
-    @property
-    def workspace(self) -> global___WorkspaceKey:
-        """Which."""
-
+    WORKSPACE_ID_FIELD_NUMBER: builtins.int
+    workspace_id: builtins.int
+    """The workspace."""
     def __init__(
         self,
         *,
-        workspace: global___WorkspaceKey | None = ...,
+        workspace_id: builtins.int = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["workspace", b"workspace"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["workspace", b"workspace"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["workspace_id", b"workspace_id"]) -> None: ...
 
 global___GetWorkspaceRequest = GetWorkspaceRequest
 
@@ -290,13 +85,13 @@ class GetWorkspaceResponse(google.protobuf.message.Message):
 
     WORKSPACE_FIELD_NUMBER: builtins.int
     @property
-    def workspace(self) -> global___Workspace:
+    def workspace(self) -> resolute.api.experiments.v1.workspace_pb2.Workspace:
         """The workspace."""
 
     def __init__(
         self,
         *,
-        workspace: global___Workspace | None = ...,
+        workspace: resolute.api.experiments.v1.workspace_pb2.Workspace | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["workspace", b"workspace"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["workspace", b"workspace"]) -> None: ...
@@ -311,17 +106,39 @@ class ListWorkspacesRequest(google.protobuf.message.Message):
 
     PAGE_SIZE_FIELD_NUMBER: builtins.int
     PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    ORDER_BY_FIELD_NUMBER: builtins.int
+    NAMES_FIELD_NUMBER: builtins.int
+    ARCHIVED_FIELD_NUMBER: builtins.int
+    OWNER_IDS_FIELD_NUMBER: builtins.int
     page_size: builtins.int
-    """Workspaces on a page; zero for 100."""
+    """Workspaces on a page: 0 for 100, at most 1000."""
     page_token: builtins.str
-    """Where the page begins; empty for the first."""
+    """Where the page begins: next_page_token of the previous page; empty for the first."""
+    order_by: builtins.str
+    """Order by name (default) or create_time, such as "create_time desc"."""
+    archived: builtins.bool
+    """Only those that are archived, or are not; absent for both."""
+    @property
+    def names(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Only those with one of these names, at most 100; empty for all."""
+
+    @property
+    def owner_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Only those that one of these users created, at most 100; empty for all."""
+
     def __init__(
         self,
         *,
         page_size: builtins.int = ...,
         page_token: builtins.str = ...,
+        order_by: builtins.str = ...,
+        names: collections.abc.Iterable[builtins.str] | None = ...,
+        archived: builtins.bool | None = ...,
+        owner_ids: collections.abc.Iterable[builtins.int] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["page_size", b"page_size", "page_token", b"page_token"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_archived", b"_archived", "archived", b"archived"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_archived", b"_archived", "archived", b"archived", "names", b"names", "order_by", b"order_by", "owner_ids", b"owner_ids", "page_size", b"page_size", "page_token", b"page_token"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_archived", b"_archived"]) -> typing.Literal["archived"] | None: ...
 
 global___ListWorkspacesRequest = ListWorkspacesRequest
 
@@ -336,13 +153,13 @@ class ListWorkspacesResponse(google.protobuf.message.Message):
     next_page_token: builtins.str
     """Token of the next page; empty after the last."""
     @property
-    def workspaces(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Workspace]:
+    def workspaces(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.experiments.v1.workspace_pb2.Workspace]:
         """One page."""
 
     def __init__(
         self,
         *,
-        workspaces: collections.abc.Iterable[global___Workspace] | None = ...,
+        workspaces: collections.abc.Iterable[resolute.api.experiments.v1.workspace_pb2.Workspace] | None = ...,
         next_page_token: builtins.str = ...,
     ) -> None: ...
     def ClearField(self, field_name: typing.Literal["next_page_token", b"next_page_token", "workspaces", b"workspaces"]) -> None: ...
@@ -350,50 +167,56 @@ class ListWorkspacesResponse(google.protobuf.message.Message):
 global___ListWorkspacesResponse = ListWorkspacesResponse
 
 @typing.final
-class ArchiveWorkspaceRequest(google.protobuf.message.Message):
-    """Request of ArchiveWorkspace."""
+class UpdateWorkspaceRequest(google.protobuf.message.Message):
+    """Request of UpdateWorkspace."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     WORKSPACE_FIELD_NUMBER: builtins.int
-    ARCHIVED_FIELD_NUMBER: builtins.int
-    archived: builtins.bool
-    """Whether it is to take no more experiments."""
+    UPDATE_MASK_FIELD_NUMBER: builtins.int
+    ETAG_FIELD_NUMBER: builtins.int
+    etag: builtins.str
+    """The etag of the workspace that this update is based on: fails with ABORTED if it has changed since. Empty for no check."""
     @property
-    def workspace(self) -> global___WorkspaceKey:
-        """Which."""
+    def workspace(self) -> resolute.api.experiments.v1.workspace_pb2.Workspace:
+        """The workspace by workspace_id, with the new values of the fields in update_mask."""
+
+    @property
+    def update_mask(self) -> google.protobuf.field_mask_pb2.FieldMask:
+        """The fields to update: name, archived."""
 
     def __init__(
         self,
         *,
-        workspace: global___WorkspaceKey | None = ...,
-        archived: builtins.bool = ...,
+        workspace: resolute.api.experiments.v1.workspace_pb2.Workspace | None = ...,
+        update_mask: google.protobuf.field_mask_pb2.FieldMask | None = ...,
+        etag: builtins.str = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["workspace", b"workspace"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["archived", b"archived", "workspace", b"workspace"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["update_mask", b"update_mask", "workspace", b"workspace"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["etag", b"etag", "update_mask", b"update_mask", "workspace", b"workspace"]) -> None: ...
 
-global___ArchiveWorkspaceRequest = ArchiveWorkspaceRequest
+global___UpdateWorkspaceRequest = UpdateWorkspaceRequest
 
 @typing.final
-class ArchiveWorkspaceResponse(google.protobuf.message.Message):
-    """Response of ArchiveWorkspace."""
+class UpdateWorkspaceResponse(google.protobuf.message.Message):
+    """Response of UpdateWorkspace."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     WORKSPACE_FIELD_NUMBER: builtins.int
     @property
-    def workspace(self) -> global___Workspace:
-        """The workspace as it is now."""
+    def workspace(self) -> resolute.api.experiments.v1.workspace_pb2.Workspace:
+        """The workspace after the update."""
 
     def __init__(
         self,
         *,
-        workspace: global___Workspace | None = ...,
+        workspace: resolute.api.experiments.v1.workspace_pb2.Workspace | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["workspace", b"workspace"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["workspace", b"workspace"]) -> None: ...
 
-global___ArchiveWorkspaceResponse = ArchiveWorkspaceResponse
+global___UpdateWorkspaceResponse = UpdateWorkspaceResponse
 
 @typing.final
 class SetQuotaRequest(google.protobuf.message.Message):
@@ -401,24 +224,26 @@ class SetQuotaRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    WORKSPACE_FIELD_NUMBER: builtins.int
+    WORKSPACE_ID_FIELD_NUMBER: builtins.int
     QUOTA_FIELD_NUMBER: builtins.int
+    ETAG_FIELD_NUMBER: builtins.int
+    workspace_id: builtins.int
+    """The workspace."""
+    etag: builtins.str
+    """The etag of the workspace that this update is based on: fails with ABORTED if it has changed since. Empty for no check."""
     @property
-    def workspace(self) -> global___WorkspaceKey:
-        """Which."""
-
-    @property
-    def quota(self) -> global___Quota:
-        """All bounds; zero for none."""
+    def quota(self) -> resolute.api.experiments.v1.workspace_pb2.Quota:
+        """All bounds; those that are absent are lifted."""
 
     def __init__(
         self,
         *,
-        workspace: global___WorkspaceKey | None = ...,
-        quota: global___Quota | None = ...,
+        workspace_id: builtins.int = ...,
+        quota: resolute.api.experiments.v1.workspace_pb2.Quota | None = ...,
+        etag: builtins.str = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["quota", b"quota", "workspace", b"workspace"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["quota", b"quota", "workspace", b"workspace"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["quota", b"quota"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["etag", b"etag", "quota", b"quota", "workspace_id", b"workspace_id"]) -> None: ...
 
 global___SetQuotaRequest = SetQuotaRequest
 
@@ -430,13 +255,13 @@ class SetQuotaResponse(google.protobuf.message.Message):
 
     WORKSPACE_FIELD_NUMBER: builtins.int
     @property
-    def workspace(self) -> global___Workspace:
-        """The workspace as it is now."""
+    def workspace(self) -> resolute.api.experiments.v1.workspace_pb2.Workspace:
+        """The workspace after the change."""
 
     def __init__(
         self,
         *,
-        workspace: global___Workspace | None = ...,
+        workspace: resolute.api.experiments.v1.workspace_pb2.Workspace | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["workspace", b"workspace"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["workspace", b"workspace"]) -> None: ...
@@ -449,18 +274,15 @@ class DeleteWorkspaceRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    WORKSPACE_FIELD_NUMBER: builtins.int
-    @property
-    def workspace(self) -> global___WorkspaceKey:
-        """Which."""
-
+    WORKSPACE_ID_FIELD_NUMBER: builtins.int
+    workspace_id: builtins.int
+    """The workspace."""
     def __init__(
         self,
         *,
-        workspace: global___WorkspaceKey | None = ...,
+        workspace_id: builtins.int = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["workspace", b"workspace"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["workspace", b"workspace"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["workspace_id", b"workspace_id"]) -> None: ...
 
 global___DeleteWorkspaceRequest = DeleteWorkspaceRequest
 
@@ -482,22 +304,27 @@ class CreateProjectRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
+    REQUEST_ID_FIELD_NUMBER: builtins.int
+    WORKSPACE_ID_FIELD_NUMBER: builtins.int
     NAME_FIELD_NUMBER: builtins.int
     DESCRIPTION_FIELD_NUMBER: builtins.int
+    request_id: builtins.str
+    """UUID that the client chooses for this creation and sends again when it repeats the call; empty if it never does."""
+    workspace_id: builtins.int
+    """The workspace."""
+    name: builtins.str
+    """Name: 1 to 80 printable characters, not only spaces."""
     description: builtins.str
     """What it is about."""
-    @property
-    def name(self) -> global___ProjectName:
-        """Its names."""
-
     def __init__(
         self,
         *,
-        name: global___ProjectName | None = ...,
+        request_id: builtins.str = ...,
+        workspace_id: builtins.int = ...,
+        name: builtins.str = ...,
         description: builtins.str = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["name", b"name"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["description", b"description", "name", b"name"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["description", b"description", "name", b"name", "request_id", b"request_id", "workspace_id", b"workspace_id"]) -> None: ...
 
 global___CreateProjectRequest = CreateProjectRequest
 
@@ -509,13 +336,13 @@ class CreateProjectResponse(google.protobuf.message.Message):
 
     PROJECT_FIELD_NUMBER: builtins.int
     @property
-    def project(self) -> global___Project:
+    def project(self) -> resolute.api.experiments.v1.project_pb2.Project:
         """The new project."""
 
     def __init__(
         self,
         *,
-        project: global___Project | None = ...,
+        project: resolute.api.experiments.v1.project_pb2.Project | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["project", b"project"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["project", b"project"]) -> None: ...
@@ -528,18 +355,15 @@ class GetProjectRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    PROJECT_FIELD_NUMBER: builtins.int
-    @property
-    def project(self) -> global___ProjectKey:
-        """Which."""
-
+    PROJECT_ID_FIELD_NUMBER: builtins.int
+    project_id: builtins.int
+    """The project."""
     def __init__(
         self,
         *,
-        project: global___ProjectKey | None = ...,
+        project_id: builtins.int = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["project", b"project"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["project", b"project"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["project_id", b"project_id"]) -> None: ...
 
 global___GetProjectRequest = GetProjectRequest
 
@@ -551,13 +375,13 @@ class GetProjectResponse(google.protobuf.message.Message):
 
     PROJECT_FIELD_NUMBER: builtins.int
     @property
-    def project(self) -> global___Project:
+    def project(self) -> resolute.api.experiments.v1.project_pb2.Project:
         """The project."""
 
     def __init__(
         self,
         *,
-        project: global___Project | None = ...,
+        project: resolute.api.experiments.v1.project_pb2.Project | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["project", b"project"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["project", b"project"]) -> None: ...
@@ -570,26 +394,47 @@ class ListProjectsRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    WORKSPACE_FIELD_NUMBER: builtins.int
     PAGE_SIZE_FIELD_NUMBER: builtins.int
     PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    ORDER_BY_FIELD_NUMBER: builtins.int
+    NAMES_FIELD_NUMBER: builtins.int
+    ARCHIVED_FIELD_NUMBER: builtins.int
+    OWNER_IDS_FIELD_NUMBER: builtins.int
+    WORKSPACE_IDS_FIELD_NUMBER: builtins.int
     page_size: builtins.int
-    """Projects on a page; zero for 100."""
+    """Projects on a page: 0 for 100, at most 1000."""
     page_token: builtins.str
-    """Where the page begins; empty for the first."""
+    """Where the page begins: next_page_token of the previous page; empty for the first."""
+    order_by: builtins.str
+    """Order by name (default) or create_time, such as "create_time desc"."""
+    archived: builtins.bool
+    """Only those that are archived, or are not; absent for both."""
     @property
-    def workspace(self) -> global___WorkspaceKey:
-        """Which workspace."""
+    def names(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Only those with one of these names, at most 100; empty for all."""
+
+    @property
+    def owner_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Only those that one of these users created, at most 100; empty for all."""
+
+    @property
+    def workspace_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Only projects of one of these workspaces, at most 100; empty for all."""
 
     def __init__(
         self,
         *,
-        workspace: global___WorkspaceKey | None = ...,
         page_size: builtins.int = ...,
         page_token: builtins.str = ...,
+        order_by: builtins.str = ...,
+        names: collections.abc.Iterable[builtins.str] | None = ...,
+        archived: builtins.bool | None = ...,
+        owner_ids: collections.abc.Iterable[builtins.int] | None = ...,
+        workspace_ids: collections.abc.Iterable[builtins.int] | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["workspace", b"workspace"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["page_size", b"page_size", "page_token", b"page_token", "workspace", b"workspace"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_archived", b"_archived", "archived", b"archived"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_archived", b"_archived", "archived", b"archived", "names", b"names", "order_by", b"order_by", "owner_ids", b"owner_ids", "page_size", b"page_size", "page_token", b"page_token", "workspace_ids", b"workspace_ids"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_archived", b"_archived"]) -> typing.Literal["archived"] | None: ...
 
 global___ListProjectsRequest = ListProjectsRequest
 
@@ -604,13 +449,13 @@ class ListProjectsResponse(google.protobuf.message.Message):
     next_page_token: builtins.str
     """Token of the next page; empty after the last."""
     @property
-    def projects(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Project]:
+    def projects(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.experiments.v1.project_pb2.Project]:
         """One page."""
 
     def __init__(
         self,
         *,
-        projects: collections.abc.Iterable[global___Project] | None = ...,
+        projects: collections.abc.Iterable[resolute.api.experiments.v1.project_pb2.Project] | None = ...,
         next_page_token: builtins.str = ...,
     ) -> None: ...
     def ClearField(self, field_name: typing.Literal["next_page_token", b"next_page_token", "projects", b"projects"]) -> None: ...
@@ -624,35 +469,27 @@ class UpdateProjectRequest(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     PROJECT_FIELD_NUMBER: builtins.int
-    DESCRIPTION_FIELD_NUMBER: builtins.int
-    NOTES_FIELD_NUMBER: builtins.int
-    ARCHIVED_FIELD_NUMBER: builtins.int
-    description: builtins.str
-    """What it is about; absent to leave it."""
-    notes: builtins.str
-    """Notes; absent to leave them."""
-    archived: builtins.bool
-    """Whether it is to take no more experiments; absent to leave it."""
+    UPDATE_MASK_FIELD_NUMBER: builtins.int
+    ETAG_FIELD_NUMBER: builtins.int
+    etag: builtins.str
+    """The etag of the project that this update is based on: fails with ABORTED if it has changed since. Empty for no check."""
     @property
-    def project(self) -> global___ProjectKey:
-        """Which."""
+    def project(self) -> resolute.api.experiments.v1.project_pb2.Project:
+        """The project by project_id, with the new values of the fields in update_mask."""
+
+    @property
+    def update_mask(self) -> google.protobuf.field_mask_pb2.FieldMask:
+        """The fields to update: name, description, notes, archived."""
 
     def __init__(
         self,
         *,
-        project: global___ProjectKey | None = ...,
-        description: builtins.str | None = ...,
-        notes: builtins.str | None = ...,
-        archived: builtins.bool | None = ...,
+        project: resolute.api.experiments.v1.project_pb2.Project | None = ...,
+        update_mask: google.protobuf.field_mask_pb2.FieldMask | None = ...,
+        etag: builtins.str = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_archived", b"_archived", "_description", b"_description", "_notes", b"_notes", "archived", b"archived", "description", b"description", "notes", b"notes", "project", b"project"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_archived", b"_archived", "_description", b"_description", "_notes", b"_notes", "archived", b"archived", "description", b"description", "notes", b"notes", "project", b"project"]) -> None: ...
-    @typing.overload
-    def WhichOneof(self, oneof_group: typing.Literal["_archived", b"_archived"]) -> typing.Literal["archived"] | None: ...
-    @typing.overload
-    def WhichOneof(self, oneof_group: typing.Literal["_description", b"_description"]) -> typing.Literal["description"] | None: ...
-    @typing.overload
-    def WhichOneof(self, oneof_group: typing.Literal["_notes", b"_notes"]) -> typing.Literal["notes"] | None: ...
+    def HasField(self, field_name: typing.Literal["project", b"project", "update_mask", b"update_mask"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["etag", b"etag", "project", b"project", "update_mask", b"update_mask"]) -> None: ...
 
 global___UpdateProjectRequest = UpdateProjectRequest
 
@@ -664,13 +501,13 @@ class UpdateProjectResponse(google.protobuf.message.Message):
 
     PROJECT_FIELD_NUMBER: builtins.int
     @property
-    def project(self) -> global___Project:
-        """The project as it is now."""
+    def project(self) -> resolute.api.experiments.v1.project_pb2.Project:
+        """The project after the update."""
 
     def __init__(
         self,
         *,
-        project: global___Project | None = ...,
+        project: resolute.api.experiments.v1.project_pb2.Project | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["project", b"project"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["project", b"project"]) -> None: ...
@@ -683,18 +520,15 @@ class DeleteProjectRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    PROJECT_FIELD_NUMBER: builtins.int
-    @property
-    def project(self) -> global___ProjectKey:
-        """Which."""
-
+    PROJECT_ID_FIELD_NUMBER: builtins.int
+    project_id: builtins.int
+    """The project."""
     def __init__(
         self,
         *,
-        project: global___ProjectKey | None = ...,
+        project_id: builtins.int = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["project", b"project"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["project", b"project"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["project_id", b"project_id"]) -> None: ...
 
 global___DeleteProjectRequest = DeleteProjectRequest
 
@@ -717,23 +551,21 @@ class MoveExperimentRequest(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     EXPERIMENT_FIELD_NUMBER: builtins.int
-    PROJECT_FIELD_NUMBER: builtins.int
+    PROJECT_ID_FIELD_NUMBER: builtins.int
+    project_id: builtins.int
+    """The project that is to hold it."""
     @property
     def experiment(self) -> resolute.api.experiments.v1.experiments_service_pb2.ExperimentKey:
-        """Which experiment."""
-
-    @property
-    def project(self) -> global___ProjectKey:
-        """Where to."""
+        """The experiment."""
 
     def __init__(
         self,
         *,
         experiment: resolute.api.experiments.v1.experiments_service_pb2.ExperimentKey | None = ...,
-        project: global___ProjectKey | None = ...,
+        project_id: builtins.int = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["experiment", b"experiment", "project", b"project"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["experiment", b"experiment", "project", b"project"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["experiment", b"experiment"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["experiment", b"experiment", "project_id", b"project_id"]) -> None: ...
 
 global___MoveExperimentRequest = MoveExperimentRequest
 
@@ -745,13 +577,13 @@ class MoveExperimentResponse(google.protobuf.message.Message):
 
     PROJECT_FIELD_NUMBER: builtins.int
     @property
-    def project(self) -> global___Project:
+    def project(self) -> resolute.api.experiments.v1.project_pb2.Project:
         """The project that holds it now."""
 
     def __init__(
         self,
         *,
-        project: global___Project | None = ...,
+        project: resolute.api.experiments.v1.project_pb2.Project | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["project", b"project"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["project", b"project"]) -> None: ...

@@ -27,6 +27,7 @@ if _version_not_supported:
 
 class WorkspacesServiceStub(object):
     """Where experiments belong: workspaces, which have quotas, and the projects in them.
+    Verbs: Get returns one object, List returns pages, Create/Update/Set/Delete/Move change one object.
     """
 
     def __init__(self, channel):
@@ -50,10 +51,10 @@ class WorkspacesServiceStub(object):
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_workspaces__service__pb2.ListWorkspacesRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_workspaces__service__pb2.ListWorkspacesResponse.FromString,
                 _registered_method=True)
-        self.ArchiveWorkspace = channel.unary_unary(
-                '/resolute.api.experiments.v1.WorkspacesService/ArchiveWorkspace',
-                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_workspaces__service__pb2.ArchiveWorkspaceRequest.SerializeToString,
-                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_workspaces__service__pb2.ArchiveWorkspaceResponse.FromString,
+        self.UpdateWorkspace = channel.unary_unary(
+                '/resolute.api.experiments.v1.WorkspacesService/UpdateWorkspace',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_workspaces__service__pb2.UpdateWorkspaceRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_workspaces__service__pb2.UpdateWorkspaceResponse.FromString,
                 _registered_method=True)
         self.SetQuota = channel.unary_unary(
                 '/resolute.api.experiments.v1.WorkspacesService/SetQuota',
@@ -99,31 +100,32 @@ class WorkspacesServiceStub(object):
 
 class WorkspacesServiceServicer(object):
     """Where experiments belong: workspaces, which have quotas, and the projects in them.
+    Verbs: Get returns one object, List returns pages, Create/Update/Set/Delete/Move change one object.
     """
 
     def CreateWorkspace(self, request, context):
-        """Creates a workspace.
+        """Creates a workspace without a quota.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetWorkspace(self, request, context):
-        """Gives a workspace with what it uses.
+        """Returns a workspace with everything that it uses.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListWorkspaces(self, request, context):
-        """Lists workspaces by name.
+        """Lists workspaces.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def ArchiveWorkspace(self, request, context):
-        """Archives a workspace, which then takes no experiments, or opens it again.
+    def UpdateWorkspace(self, request, context):
+        """Renames a workspace, archives it or opens it again. "Uncategorized" can be neither renamed nor archived.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -137,7 +139,7 @@ class WorkspacesServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def DeleteWorkspace(self, request, context):
-        """Removes a workspace that holds no experiments.
+        """Deletes a workspace that holds no experiments, with its projects.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -151,35 +153,35 @@ class WorkspacesServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetProject(self, request, context):
-        """Gives a project.
+        """Returns a project.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListProjects(self, request, context):
-        """Lists the projects of a workspace by name.
+        """Lists projects.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def UpdateProject(self, request, context):
-        """Changes a project's texts, archives it or opens it again.
+        """Changes a project's name or texts, archives it or opens it again. "Uncategorized" can be neither renamed nor archived.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteProject(self, request, context):
-        """Removes a project that holds no experiments.
+        """Deletes a project that holds no experiments.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def MoveExperiment(self, request, context):
-        """Moves an ended experiment to another project.
+        """Moves an experiment to another project; to another workspace only when it has ended.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -203,10 +205,10 @@ def add_WorkspacesServiceServicer_to_server(servicer, server):
                     request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_workspaces__service__pb2.ListWorkspacesRequest.FromString,
                     response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_workspaces__service__pb2.ListWorkspacesResponse.SerializeToString,
             ),
-            'ArchiveWorkspace': grpc.unary_unary_rpc_method_handler(
-                    servicer.ArchiveWorkspace,
-                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_workspaces__service__pb2.ArchiveWorkspaceRequest.FromString,
-                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_workspaces__service__pb2.ArchiveWorkspaceResponse.SerializeToString,
+            'UpdateWorkspace': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateWorkspace,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_workspaces__service__pb2.UpdateWorkspaceRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_workspaces__service__pb2.UpdateWorkspaceResponse.SerializeToString,
             ),
             'SetQuota': grpc.unary_unary_rpc_method_handler(
                     servicer.SetQuota,
@@ -258,6 +260,7 @@ def add_WorkspacesServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class WorkspacesService(object):
     """Where experiments belong: workspaces, which have quotas, and the projects in them.
+    Verbs: Get returns one object, List returns pages, Create/Update/Set/Delete/Move change one object.
     """
 
     @staticmethod
@@ -342,7 +345,7 @@ class WorkspacesService(object):
             _registered_method=True)
 
     @staticmethod
-    def ArchiveWorkspace(request,
+    def UpdateWorkspace(request,
             target,
             options=(),
             channel_credentials=None,
@@ -355,9 +358,9 @@ class WorkspacesService(object):
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/resolute.api.experiments.v1.WorkspacesService/ArchiveWorkspace',
-            resolute_dot_api_dot_experiments_dot_v1_dot_workspaces__service__pb2.ArchiveWorkspaceRequest.SerializeToString,
-            resolute_dot_api_dot_experiments_dot_v1_dot_workspaces__service__pb2.ArchiveWorkspaceResponse.FromString,
+            '/resolute.api.experiments.v1.WorkspacesService/UpdateWorkspace',
+            resolute_dot_api_dot_experiments_dot_v1_dot_workspaces__service__pb2.UpdateWorkspaceRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_workspaces__service__pb2.UpdateWorkspaceResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -18,32 +18,34 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class WorkspacesServiceStub:
-    """Where experiments belong: workspaces, which have quotas, and the projects in them."""
+    """Where experiments belong: workspaces, which have quotas, and the projects in them.
+    Verbs: Get returns one object, List returns pages, Create/Update/Set/Delete/Move change one object.
+    """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
     CreateWorkspace: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.workspaces_service_pb2.CreateWorkspaceRequest,
         resolute.api.experiments.v1.workspaces_service_pb2.CreateWorkspaceResponse,
     ]
-    """Creates a workspace."""
+    """Creates a workspace without a quota."""
 
     GetWorkspace: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.workspaces_service_pb2.GetWorkspaceRequest,
         resolute.api.experiments.v1.workspaces_service_pb2.GetWorkspaceResponse,
     ]
-    """Gives a workspace with what it uses."""
+    """Returns a workspace with everything that it uses."""
 
     ListWorkspaces: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.workspaces_service_pb2.ListWorkspacesRequest,
         resolute.api.experiments.v1.workspaces_service_pb2.ListWorkspacesResponse,
     ]
-    """Lists workspaces by name."""
+    """Lists workspaces."""
 
-    ArchiveWorkspace: grpc.UnaryUnaryMultiCallable[
-        resolute.api.experiments.v1.workspaces_service_pb2.ArchiveWorkspaceRequest,
-        resolute.api.experiments.v1.workspaces_service_pb2.ArchiveWorkspaceResponse,
+    UpdateWorkspace: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.workspaces_service_pb2.UpdateWorkspaceRequest,
+        resolute.api.experiments.v1.workspaces_service_pb2.UpdateWorkspaceResponse,
     ]
-    """Archives a workspace, which then takes no experiments, or opens it again."""
+    """Renames a workspace, archives it or opens it again. "Uncategorized" can be neither renamed nor archived."""
 
     SetQuota: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.workspaces_service_pb2.SetQuotaRequest,
@@ -55,7 +57,7 @@ class WorkspacesServiceStub:
         resolute.api.experiments.v1.workspaces_service_pb2.DeleteWorkspaceRequest,
         resolute.api.experiments.v1.workspaces_service_pb2.DeleteWorkspaceResponse,
     ]
-    """Removes a workspace that holds no experiments."""
+    """Deletes a workspace that holds no experiments, with its projects."""
 
     CreateProject: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.workspaces_service_pb2.CreateProjectRequest,
@@ -67,58 +69,60 @@ class WorkspacesServiceStub:
         resolute.api.experiments.v1.workspaces_service_pb2.GetProjectRequest,
         resolute.api.experiments.v1.workspaces_service_pb2.GetProjectResponse,
     ]
-    """Gives a project."""
+    """Returns a project."""
 
     ListProjects: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.workspaces_service_pb2.ListProjectsRequest,
         resolute.api.experiments.v1.workspaces_service_pb2.ListProjectsResponse,
     ]
-    """Lists the projects of a workspace by name."""
+    """Lists projects."""
 
     UpdateProject: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.workspaces_service_pb2.UpdateProjectRequest,
         resolute.api.experiments.v1.workspaces_service_pb2.UpdateProjectResponse,
     ]
-    """Changes a project's texts, archives it or opens it again."""
+    """Changes a project's name or texts, archives it or opens it again. "Uncategorized" can be neither renamed nor archived."""
 
     DeleteProject: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.workspaces_service_pb2.DeleteProjectRequest,
         resolute.api.experiments.v1.workspaces_service_pb2.DeleteProjectResponse,
     ]
-    """Removes a project that holds no experiments."""
+    """Deletes a project that holds no experiments."""
 
     MoveExperiment: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.workspaces_service_pb2.MoveExperimentRequest,
         resolute.api.experiments.v1.workspaces_service_pb2.MoveExperimentResponse,
     ]
-    """Moves an ended experiment to another project."""
+    """Moves an experiment to another project; to another workspace only when it has ended."""
 
 class WorkspacesServiceAsyncStub:
-    """Where experiments belong: workspaces, which have quotas, and the projects in them."""
+    """Where experiments belong: workspaces, which have quotas, and the projects in them.
+    Verbs: Get returns one object, List returns pages, Create/Update/Set/Delete/Move change one object.
+    """
 
     CreateWorkspace: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.workspaces_service_pb2.CreateWorkspaceRequest,
         resolute.api.experiments.v1.workspaces_service_pb2.CreateWorkspaceResponse,
     ]
-    """Creates a workspace."""
+    """Creates a workspace without a quota."""
 
     GetWorkspace: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.workspaces_service_pb2.GetWorkspaceRequest,
         resolute.api.experiments.v1.workspaces_service_pb2.GetWorkspaceResponse,
     ]
-    """Gives a workspace with what it uses."""
+    """Returns a workspace with everything that it uses."""
 
     ListWorkspaces: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.workspaces_service_pb2.ListWorkspacesRequest,
         resolute.api.experiments.v1.workspaces_service_pb2.ListWorkspacesResponse,
     ]
-    """Lists workspaces by name."""
+    """Lists workspaces."""
 
-    ArchiveWorkspace: grpc.aio.UnaryUnaryMultiCallable[
-        resolute.api.experiments.v1.workspaces_service_pb2.ArchiveWorkspaceRequest,
-        resolute.api.experiments.v1.workspaces_service_pb2.ArchiveWorkspaceResponse,
+    UpdateWorkspace: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.workspaces_service_pb2.UpdateWorkspaceRequest,
+        resolute.api.experiments.v1.workspaces_service_pb2.UpdateWorkspaceResponse,
     ]
-    """Archives a workspace, which then takes no experiments, or opens it again."""
+    """Renames a workspace, archives it or opens it again. "Uncategorized" can be neither renamed nor archived."""
 
     SetQuota: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.workspaces_service_pb2.SetQuotaRequest,
@@ -130,7 +134,7 @@ class WorkspacesServiceAsyncStub:
         resolute.api.experiments.v1.workspaces_service_pb2.DeleteWorkspaceRequest,
         resolute.api.experiments.v1.workspaces_service_pb2.DeleteWorkspaceResponse,
     ]
-    """Removes a workspace that holds no experiments."""
+    """Deletes a workspace that holds no experiments, with its projects."""
 
     CreateProject: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.workspaces_service_pb2.CreateProjectRequest,
@@ -142,34 +146,36 @@ class WorkspacesServiceAsyncStub:
         resolute.api.experiments.v1.workspaces_service_pb2.GetProjectRequest,
         resolute.api.experiments.v1.workspaces_service_pb2.GetProjectResponse,
     ]
-    """Gives a project."""
+    """Returns a project."""
 
     ListProjects: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.workspaces_service_pb2.ListProjectsRequest,
         resolute.api.experiments.v1.workspaces_service_pb2.ListProjectsResponse,
     ]
-    """Lists the projects of a workspace by name."""
+    """Lists projects."""
 
     UpdateProject: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.workspaces_service_pb2.UpdateProjectRequest,
         resolute.api.experiments.v1.workspaces_service_pb2.UpdateProjectResponse,
     ]
-    """Changes a project's texts, archives it or opens it again."""
+    """Changes a project's name or texts, archives it or opens it again. "Uncategorized" can be neither renamed nor archived."""
 
     DeleteProject: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.workspaces_service_pb2.DeleteProjectRequest,
         resolute.api.experiments.v1.workspaces_service_pb2.DeleteProjectResponse,
     ]
-    """Removes a project that holds no experiments."""
+    """Deletes a project that holds no experiments."""
 
     MoveExperiment: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.workspaces_service_pb2.MoveExperimentRequest,
         resolute.api.experiments.v1.workspaces_service_pb2.MoveExperimentResponse,
     ]
-    """Moves an ended experiment to another project."""
+    """Moves an experiment to another project; to another workspace only when it has ended."""
 
 class WorkspacesServiceServicer(metaclass=abc.ABCMeta):
-    """Where experiments belong: workspaces, which have quotas, and the projects in them."""
+    """Where experiments belong: workspaces, which have quotas, and the projects in them.
+    Verbs: Get returns one object, List returns pages, Create/Update/Set/Delete/Move change one object.
+    """
 
     @abc.abstractmethod
     def CreateWorkspace(
@@ -177,7 +183,7 @@ class WorkspacesServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.workspaces_service_pb2.CreateWorkspaceRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.workspaces_service_pb2.CreateWorkspaceResponse, collections.abc.Awaitable[resolute.api.experiments.v1.workspaces_service_pb2.CreateWorkspaceResponse]]:
-        """Creates a workspace."""
+        """Creates a workspace without a quota."""
 
     @abc.abstractmethod
     def GetWorkspace(
@@ -185,7 +191,7 @@ class WorkspacesServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.workspaces_service_pb2.GetWorkspaceRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.workspaces_service_pb2.GetWorkspaceResponse, collections.abc.Awaitable[resolute.api.experiments.v1.workspaces_service_pb2.GetWorkspaceResponse]]:
-        """Gives a workspace with what it uses."""
+        """Returns a workspace with everything that it uses."""
 
     @abc.abstractmethod
     def ListWorkspaces(
@@ -193,15 +199,15 @@ class WorkspacesServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.workspaces_service_pb2.ListWorkspacesRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.workspaces_service_pb2.ListWorkspacesResponse, collections.abc.Awaitable[resolute.api.experiments.v1.workspaces_service_pb2.ListWorkspacesResponse]]:
-        """Lists workspaces by name."""
+        """Lists workspaces."""
 
     @abc.abstractmethod
-    def ArchiveWorkspace(
+    def UpdateWorkspace(
         self,
-        request: resolute.api.experiments.v1.workspaces_service_pb2.ArchiveWorkspaceRequest,
+        request: resolute.api.experiments.v1.workspaces_service_pb2.UpdateWorkspaceRequest,
         context: _ServicerContext,
-    ) -> typing.Union[resolute.api.experiments.v1.workspaces_service_pb2.ArchiveWorkspaceResponse, collections.abc.Awaitable[resolute.api.experiments.v1.workspaces_service_pb2.ArchiveWorkspaceResponse]]:
-        """Archives a workspace, which then takes no experiments, or opens it again."""
+    ) -> typing.Union[resolute.api.experiments.v1.workspaces_service_pb2.UpdateWorkspaceResponse, collections.abc.Awaitable[resolute.api.experiments.v1.workspaces_service_pb2.UpdateWorkspaceResponse]]:
+        """Renames a workspace, archives it or opens it again. "Uncategorized" can be neither renamed nor archived."""
 
     @abc.abstractmethod
     def SetQuota(
@@ -217,7 +223,7 @@ class WorkspacesServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.workspaces_service_pb2.DeleteWorkspaceRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.workspaces_service_pb2.DeleteWorkspaceResponse, collections.abc.Awaitable[resolute.api.experiments.v1.workspaces_service_pb2.DeleteWorkspaceResponse]]:
-        """Removes a workspace that holds no experiments."""
+        """Deletes a workspace that holds no experiments, with its projects."""
 
     @abc.abstractmethod
     def CreateProject(
@@ -233,7 +239,7 @@ class WorkspacesServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.workspaces_service_pb2.GetProjectRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.workspaces_service_pb2.GetProjectResponse, collections.abc.Awaitable[resolute.api.experiments.v1.workspaces_service_pb2.GetProjectResponse]]:
-        """Gives a project."""
+        """Returns a project."""
 
     @abc.abstractmethod
     def ListProjects(
@@ -241,7 +247,7 @@ class WorkspacesServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.workspaces_service_pb2.ListProjectsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.workspaces_service_pb2.ListProjectsResponse, collections.abc.Awaitable[resolute.api.experiments.v1.workspaces_service_pb2.ListProjectsResponse]]:
-        """Lists the projects of a workspace by name."""
+        """Lists projects."""
 
     @abc.abstractmethod
     def UpdateProject(
@@ -249,7 +255,7 @@ class WorkspacesServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.workspaces_service_pb2.UpdateProjectRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.workspaces_service_pb2.UpdateProjectResponse, collections.abc.Awaitable[resolute.api.experiments.v1.workspaces_service_pb2.UpdateProjectResponse]]:
-        """Changes a project's texts, archives it or opens it again."""
+        """Changes a project's name or texts, archives it or opens it again. "Uncategorized" can be neither renamed nor archived."""
 
     @abc.abstractmethod
     def DeleteProject(
@@ -257,7 +263,7 @@ class WorkspacesServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.workspaces_service_pb2.DeleteProjectRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.workspaces_service_pb2.DeleteProjectResponse, collections.abc.Awaitable[resolute.api.experiments.v1.workspaces_service_pb2.DeleteProjectResponse]]:
-        """Removes a project that holds no experiments."""
+        """Deletes a project that holds no experiments."""
 
     @abc.abstractmethod
     def MoveExperiment(
@@ -265,6 +271,6 @@ class WorkspacesServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.workspaces_service_pb2.MoveExperimentRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.workspaces_service_pb2.MoveExperimentResponse, collections.abc.Awaitable[resolute.api.experiments.v1.workspaces_service_pb2.MoveExperimentResponse]]:
-        """Moves an ended experiment to another project."""
+        """Moves an experiment to another project; to another workspace only when it has ended."""
 
 def add_WorkspacesServiceServicer_to_server(servicer: WorkspacesServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -22,24 +22,24 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
-from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from resolute.api.preemption.v1 import signal_pb2 as resolute_dot_api_dot_preemption_dot_v1_dot_signal__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n3resolute/api/preemption/v1/preemption_service.proto\x12\x1aresolute.api.preemption.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb8\x01\n\x06Signal\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x03\x12\x0f\n\x07preempt\x18\x03 \x01(\x08\x12\x0c\n\x04kill\x18\x04 \x01(\x08\x12\x38\n\x06reason\x18\x05 \x01(\x0e\x32(.resolute.api.preemption.v1.SignalReason\x12,\n\x08\x64\x65\x61\x64line\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"C\n\x12WatchSignalRequest\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12\x16\n\x0e\x61\x66ter_revision\x18\x02 \x01(\x03\"Y\n\x13WatchSignalResponse\x12\x37\n\x06signal\x18\x01 \x01(\x0b\x32\".resolute.api.preemption.v1.SignalH\x00\x88\x01\x01\x42\t\n\x07_signal*\xb2\x01\n\x0cSignalReason\x12\x1d\n\x19SIGNAL_REASON_UNSPECIFIED\x10\x00\x12\x16\n\x12SIGNAL_REASON_USER\x10\x01\x12\x1b\n\x17SIGNAL_REASON_SCHEDULER\x10\x02\x12\x19\n\x15SIGNAL_REASON_MACHINE\x10\x03\x12\x19\n\x15SIGNAL_REASON_TIMEOUT\x10\x04\x12\x18\n\x14SIGNAL_REASON_SEARCH\x10\x05\x32\x85\x01\n\x11PreemptionService\x12p\n\x0bWatchSignal\x12..resolute.api.preemption.v1.WatchSignalRequest\x1a/.resolute.api.preemption.v1.WatchSignalResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n3resolute/api/preemption/v1/preemption_service.proto\x12\x1aresolute.api.preemption.v1\x1a\'resolute/api/preemption/v1/signal.proto\"\\\n\x13WatchSignalsRequest\x12\x45\n\rsubscriptions\x18\x01 \x03(\x0b\x32..resolute.api.preemption.v1.SignalSubscription\"P\n\x12SignalSubscription\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x15\n\rallocation_id\x18\x02 \x01(\t\x12\x16\n\x0e\x61\x66ter_revision\x18\x03 \x01(\x03\"W\n\x14WatchSignalsResponse\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x32\n\x06signal\x18\x02 \x01(\x0b\x32\".resolute.api.preemption.v1.Signal2\x8d\x01\n\x11PreemptionService\x12x\n\x0cWatchSignals\x12/.resolute.api.preemption.v1.WatchSignalsRequest\x1a\x30.resolute.api.preemption.v1.WatchSignalsResponse\"\x03\x90\x02\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'resolute.api.preemption.v1.preemption_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SIGNALREASON']._serialized_start=464
-  _globals['_SIGNALREASON']._serialized_end=642
-  _globals['_SIGNAL']._serialized_start=117
-  _globals['_SIGNAL']._serialized_end=301
-  _globals['_WATCHSIGNALREQUEST']._serialized_start=303
-  _globals['_WATCHSIGNALREQUEST']._serialized_end=370
-  _globals['_WATCHSIGNALRESPONSE']._serialized_start=372
-  _globals['_WATCHSIGNALRESPONSE']._serialized_end=461
-  _globals['_PREEMPTIONSERVICE']._serialized_start=645
-  _globals['_PREEMPTIONSERVICE']._serialized_end=778
+  _globals['_PREEMPTIONSERVICE'].methods_by_name['WatchSignals']._loaded_options = None
+  _globals['_PREEMPTIONSERVICE'].methods_by_name['WatchSignals']._serialized_options = b'\220\002\001'
+  _globals['_WATCHSIGNALSREQUEST']._serialized_start=124
+  _globals['_WATCHSIGNALSREQUEST']._serialized_end=216
+  _globals['_SIGNALSUBSCRIPTION']._serialized_start=218
+  _globals['_SIGNALSUBSCRIPTION']._serialized_end=298
+  _globals['_WATCHSIGNALSRESPONSE']._serialized_start=300
+  _globals['_WATCHSIGNALSRESPONSE']._serialized_end=387
+  _globals['_PREEMPTIONSERVICE']._serialized_start=390
+  _globals['_PREEMPTIONSERVICE']._serialized_end=531
 # @@protoc_insertion_point(module_scope)

@@ -4,137 +4,84 @@ isort:skip_file
 """
 
 import builtins
+import collections.abc
 import google.protobuf.descriptor
-import google.protobuf.internal.enum_type_wrapper
+import google.protobuf.internal.containers
 import google.protobuf.message
-import google.protobuf.timestamp_pb2
-import sys
+import resolute.api.preemption.v1.signal_pb2
 import typing
-
-if sys.version_info >= (3, 10):
-    import typing as typing_extensions
-else:
-    import typing_extensions
 
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
-class _SignalReason:
-    ValueType = typing.NewType("ValueType", builtins.int)
-    V: typing_extensions.TypeAlias = ValueType
-
-class _SignalReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_SignalReason.ValueType], builtins.type):
-    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
-    SIGNAL_REASON_UNSPECIFIED: _SignalReason.ValueType  # 0
-    """No signal."""
-    SIGNAL_REASON_USER: _SignalReason.ValueType  # 1
-    """A person paused or cancelled."""
-    SIGNAL_REASON_SCHEDULER: _SignalReason.ValueType  # 2
-    """The scheduler needs the slots."""
-    SIGNAL_REASON_MACHINE: _SignalReason.ValueType  # 3
-    """The machine goes away: SIGTERM or a spot notice."""
-    SIGNAL_REASON_TIMEOUT: _SignalReason.ValueType  # 4
-    """A deadline passed."""
-    SIGNAL_REASON_SEARCH: _SignalReason.ValueType  # 5
-    """The search stopped the trial."""
-
-class SignalReason(_SignalReason, metaclass=_SignalReasonEnumTypeWrapper):
-    """Why an allocation is asked to exit."""
-
-SIGNAL_REASON_UNSPECIFIED: SignalReason.ValueType  # 0
-"""No signal."""
-SIGNAL_REASON_USER: SignalReason.ValueType  # 1
-"""A person paused or cancelled."""
-SIGNAL_REASON_SCHEDULER: SignalReason.ValueType  # 2
-"""The scheduler needs the slots."""
-SIGNAL_REASON_MACHINE: SignalReason.ValueType  # 3
-"""The machine goes away: SIGTERM or a spot notice."""
-SIGNAL_REASON_TIMEOUT: SignalReason.ValueType  # 4
-"""A deadline passed."""
-SIGNAL_REASON_SEARCH: SignalReason.ValueType  # 5
-"""The search stopped the trial."""
-global___SignalReason = SignalReason
-
 @typing.final
-class Signal(google.protobuf.message.Message):
-    """The request to an allocation to checkpoint and exit."""
+class WatchSignalsRequest(google.protobuf.message.Message):
+    """Request of WatchSignals."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    ALLOCATION_ID_FIELD_NUMBER: builtins.int
-    REVISION_FIELD_NUMBER: builtins.int
-    PREEMPT_FIELD_NUMBER: builtins.int
-    KILL_FIELD_NUMBER: builtins.int
-    REASON_FIELD_NUMBER: builtins.int
-    DEADLINE_FIELD_NUMBER: builtins.int
-    allocation_id: builtins.str
-    """Allocation."""
-    revision: builtins.int
-    """Grows with every change of this allocation's signal."""
-    preempt: builtins.bool
-    """Whether it must checkpoint and exit."""
-    kill: builtins.bool
-    """Whether it must end at once, without a checkpoint."""
-    reason: global___SignalReason.ValueType
-    """Why."""
+    SUBSCRIPTIONS_FIELD_NUMBER: builtins.int
     @property
-    def deadline(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When the processes will be ended if they have not exited; absent without a signal."""
+    def subscriptions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___SignalSubscription]:
+        """What to watch: 1 to 1000."""
 
     def __init__(
         self,
         *,
-        allocation_id: builtins.str = ...,
-        revision: builtins.int = ...,
-        preempt: builtins.bool = ...,
-        kill: builtins.bool = ...,
-        reason: global___SignalReason.ValueType = ...,
-        deadline: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        subscriptions: collections.abc.Iterable[global___SignalSubscription] | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["deadline", b"deadline"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["allocation_id", b"allocation_id", "deadline", b"deadline", "kill", b"kill", "preempt", b"preempt", "reason", b"reason", "revision", b"revision"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["subscriptions", b"subscriptions"]) -> None: ...
 
-global___Signal = Signal
+global___WatchSignalsRequest = WatchSignalsRequest
 
 @typing.final
-class WatchSignalRequest(google.protobuf.message.Message):
-    """Request of WatchSignal."""
+class SignalSubscription(google.protobuf.message.Message):
+    """One allocation to watch."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
+    KEY_FIELD_NUMBER: builtins.int
     ALLOCATION_ID_FIELD_NUMBER: builtins.int
     AFTER_REVISION_FIELD_NUMBER: builtins.int
+    key: builtins.str
+    """Chosen by the client, unique in the request: responses name it. At most 200 characters; may be empty."""
     allocation_id: builtins.str
-    """Allocation."""
+    """The allocation."""
     after_revision: builtins.int
-    """Revision already seen: the state is sent at once only if it is newer."""
+    """Revision that the client has seen; 0 for none. A signal is sent only if it is newer."""
     def __init__(
         self,
         *,
+        key: builtins.str = ...,
         allocation_id: builtins.str = ...,
         after_revision: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["after_revision", b"after_revision", "allocation_id", b"allocation_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["after_revision", b"after_revision", "allocation_id", b"allocation_id", "key", b"key"]) -> None: ...
 
-global___WatchSignalRequest = WatchSignalRequest
+global___SignalSubscription = SignalSubscription
 
 @typing.final
-class WatchSignalResponse(google.protobuf.message.Message):
-    """Response of WatchSignal."""
+class WatchSignalsResponse(google.protobuf.message.Message):
+    """Response of WatchSignals."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
+    KEY_FIELD_NUMBER: builtins.int
     SIGNAL_FIELD_NUMBER: builtins.int
+    key: builtins.str
+    """Key of the subscription; empty in a heartbeat."""
     @property
-    def signal(self) -> global___Signal:
-        """The signal; absent in a message that only shows that the stream lives."""
+    def signal(self) -> resolute.api.preemption.v1.signal_pb2.Signal:
+        """The signal. Absent in a heartbeat, which is sent when there is nothing to send at the start, and when nothing was sent for
+        15 s (or as the service is configured).
+        """
 
     def __init__(
         self,
         *,
-        signal: global___Signal | None = ...,
+        key: builtins.str = ...,
+        signal: resolute.api.preemption.v1.signal_pb2.Signal | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_signal", b"_signal", "signal", b"signal"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_signal", b"_signal", "signal", b"signal"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["_signal", b"_signal"]) -> typing.Literal["signal"] | None: ...
+    def HasField(self, field_name: typing.Literal["signal", b"signal"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["key", b"key", "signal", b"signal"]) -> None: ...
 
-global___WatchSignalResponse = WatchSignalResponse
+global___WatchSignalsResponse = WatchSignalsResponse

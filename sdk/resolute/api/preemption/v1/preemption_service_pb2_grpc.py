@@ -26,7 +26,8 @@ if _version_not_supported:
 
 
 class PreemptionServiceStub(object):
-    """Tells allocations that they must checkpoint and exit. Holds no state of its own: it follows the experiments service and fans out.
+    """Tells allocations that they must write a checkpoint and exit. It follows the experiments service and stores nothing.
+    Verbs: Watch sends the current state, then each change; states between two messages may be skipped.
     """
 
     def __init__(self, channel):
@@ -35,19 +36,20 @@ class PreemptionServiceStub(object):
         Args:
             channel: A grpc.Channel.
         """
-        self.WatchSignal = channel.unary_stream(
-                '/resolute.api.preemption.v1.PreemptionService/WatchSignal',
-                request_serializer=resolute_dot_api_dot_preemption_dot_v1_dot_preemption__service__pb2.WatchSignalRequest.SerializeToString,
-                response_deserializer=resolute_dot_api_dot_preemption_dot_v1_dot_preemption__service__pb2.WatchSignalResponse.FromString,
+        self.WatchSignals = channel.unary_stream(
+                '/resolute.api.preemption.v1.PreemptionService/WatchSignals',
+                request_serializer=resolute_dot_api_dot_preemption_dot_v1_dot_preemption__service__pb2.WatchSignalsRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_preemption_dot_v1_dot_preemption__service__pb2.WatchSignalsResponse.FromString,
                 _registered_method=True)
 
 
 class PreemptionServiceServicer(object):
-    """Tells allocations that they must checkpoint and exit. Holds no state of its own: it follows the experiments service and fans out.
+    """Tells allocations that they must write a checkpoint and exit. It follows the experiments service and stores nothing.
+    Verbs: Watch sends the current state, then each change; states between two messages may be skipped.
     """
 
-    def WatchSignal(self, request, context):
-        """Sends the signal of an allocation: its state at once, then every change. Level-triggered: what counts is the last one.
+    def WatchSignals(self, request, context):
+        """Watches the signals of some allocations. An allocation that is not known yet, or no more, is waited for.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -56,10 +58,10 @@ class PreemptionServiceServicer(object):
 
 def add_PreemptionServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
-            'WatchSignal': grpc.unary_stream_rpc_method_handler(
-                    servicer.WatchSignal,
-                    request_deserializer=resolute_dot_api_dot_preemption_dot_v1_dot_preemption__service__pb2.WatchSignalRequest.FromString,
-                    response_serializer=resolute_dot_api_dot_preemption_dot_v1_dot_preemption__service__pb2.WatchSignalResponse.SerializeToString,
+            'WatchSignals': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchSignals,
+                    request_deserializer=resolute_dot_api_dot_preemption_dot_v1_dot_preemption__service__pb2.WatchSignalsRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_preemption_dot_v1_dot_preemption__service__pb2.WatchSignalsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -70,11 +72,12 @@ def add_PreemptionServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class PreemptionService(object):
-    """Tells allocations that they must checkpoint and exit. Holds no state of its own: it follows the experiments service and fans out.
+    """Tells allocations that they must write a checkpoint and exit. It follows the experiments service and stores nothing.
+    Verbs: Watch sends the current state, then each change; states between two messages may be skipped.
     """
 
     @staticmethod
-    def WatchSignal(request,
+    def WatchSignals(request,
             target,
             options=(),
             channel_credentials=None,
@@ -87,9 +90,9 @@ class PreemptionService(object):
         return grpc.experimental.unary_stream(
             request,
             target,
-            '/resolute.api.preemption.v1.PreemptionService/WatchSignal',
-            resolute_dot_api_dot_preemption_dot_v1_dot_preemption__service__pb2.WatchSignalRequest.SerializeToString,
-            resolute_dot_api_dot_preemption_dot_v1_dot_preemption__service__pb2.WatchSignalResponse.FromString,
+            '/resolute.api.preemption.v1.PreemptionService/WatchSignals',
+            resolute_dot_api_dot_preemption_dot_v1_dot_preemption__service__pb2.WatchSignalsRequest.SerializeToString,
+            resolute_dot_api_dot_preemption_dot_v1_dot_preemption__service__pb2.WatchSignalsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -18,33 +18,39 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class PreemptionServiceStub:
-    """Tells allocations that they must checkpoint and exit. Holds no state of its own: it follows the experiments service and fans out."""
+    """Tells allocations that they must write a checkpoint and exit. It follows the experiments service and stores nothing.
+    Verbs: Watch sends the current state, then each change; states between two messages may be skipped.
+    """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
-    WatchSignal: grpc.UnaryStreamMultiCallable[
-        resolute.api.preemption.v1.preemption_service_pb2.WatchSignalRequest,
-        resolute.api.preemption.v1.preemption_service_pb2.WatchSignalResponse,
+    WatchSignals: grpc.UnaryStreamMultiCallable[
+        resolute.api.preemption.v1.preemption_service_pb2.WatchSignalsRequest,
+        resolute.api.preemption.v1.preemption_service_pb2.WatchSignalsResponse,
     ]
-    """Sends the signal of an allocation: its state at once, then every change. Level-triggered: what counts is the last one."""
+    """Watches the signals of some allocations. An allocation that is not known yet, or no more, is waited for."""
 
 class PreemptionServiceAsyncStub:
-    """Tells allocations that they must checkpoint and exit. Holds no state of its own: it follows the experiments service and fans out."""
+    """Tells allocations that they must write a checkpoint and exit. It follows the experiments service and stores nothing.
+    Verbs: Watch sends the current state, then each change; states between two messages may be skipped.
+    """
 
-    WatchSignal: grpc.aio.UnaryStreamMultiCallable[
-        resolute.api.preemption.v1.preemption_service_pb2.WatchSignalRequest,
-        resolute.api.preemption.v1.preemption_service_pb2.WatchSignalResponse,
+    WatchSignals: grpc.aio.UnaryStreamMultiCallable[
+        resolute.api.preemption.v1.preemption_service_pb2.WatchSignalsRequest,
+        resolute.api.preemption.v1.preemption_service_pb2.WatchSignalsResponse,
     ]
-    """Sends the signal of an allocation: its state at once, then every change. Level-triggered: what counts is the last one."""
+    """Watches the signals of some allocations. An allocation that is not known yet, or no more, is waited for."""
 
 class PreemptionServiceServicer(metaclass=abc.ABCMeta):
-    """Tells allocations that they must checkpoint and exit. Holds no state of its own: it follows the experiments service and fans out."""
+    """Tells allocations that they must write a checkpoint and exit. It follows the experiments service and stores nothing.
+    Verbs: Watch sends the current state, then each change; states between two messages may be skipped.
+    """
 
     @abc.abstractmethod
-    def WatchSignal(
+    def WatchSignals(
         self,
-        request: resolute.api.preemption.v1.preemption_service_pb2.WatchSignalRequest,
+        request: resolute.api.preemption.v1.preemption_service_pb2.WatchSignalsRequest,
         context: _ServicerContext,
-    ) -> typing.Union[collections.abc.Iterator[resolute.api.preemption.v1.preemption_service_pb2.WatchSignalResponse], collections.abc.AsyncIterator[resolute.api.preemption.v1.preemption_service_pb2.WatchSignalResponse]]:
-        """Sends the signal of an allocation: its state at once, then every change. Level-triggered: what counts is the last one."""
+    ) -> typing.Union[collections.abc.Iterator[resolute.api.preemption.v1.preemption_service_pb2.WatchSignalsResponse], collections.abc.AsyncIterator[resolute.api.preemption.v1.preemption_service_pb2.WatchSignalsResponse]]:
+        """Watches the signals of some allocations. An allocation that is not known yet, or no more, is waited for."""
 
 def add_PreemptionServiceServicer_to_server(servicer: PreemptionServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -1,0 +1,26 @@
+"""Finds users by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from resolute.api.experiments.v1 import access_service_pb2
+from resolute.errors import NotFoundError
+
+
+def user_id(access: Any, name: str) -> int:
+    """The id of the user of this name.
+
+    Args:
+        access: Stub of the access service.
+        name: The name.
+
+    Raises:
+        NotFoundError: There is none.
+    """
+    found = access.ListUsers(access_service_pb2.ListUsersRequest(names=[name])).users
+    if not found:
+        raise NotFoundError(
+            f"user {name!r} does not exist; `resolute user list` lists all users", resource=f"user {name}"
+        )
+    return int(found[0].user_id)

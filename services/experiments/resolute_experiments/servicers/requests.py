@@ -1,0 +1,62 @@
+"""Reads the filters that lists of this service have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from resolute_serving.validation import invalid
+
+MAX_FILTER_VALUES = 100
+MAX_LABEL_LENGTH = 80
+
+
+def any_of(request: Any, columns: Mapping[str, sa.ColumnElement[Any]]) -> list[sa.ColumnElement[bool]]:
+    """The conditions of repeated filter fields: each that is not empty allows any of its values.
+
+    Args:
+        request: The request.
+        columns: The column that each field filters by.
+
+    Raises:
+        InvalidArgumentError: A field has too many values.
+    """
+    conditions: list[sa.ColumnElement[bool]] = []
+    for field, column in columns.items():
+        values: Sequence[Any] = getattr(request, field)
+        if len(values) > MAX_FILTER_VALUES:
+            raise invalid(field, f"{field} has {len(values)} values; {MAX_FILTER_VALUES} are allowed")
+        if values:
+            conditions.append(column.in_(list(values)))
+    return conditions
+
+
+def equals(request: Any, columns: Mapping[str, sa.ColumnElement[Any]]) -> list[sa.ColumnElement[bool]]:
+    """The conditions of optional filter fields: each that is set must match."""
+    return [column == getattr(request, field) for field, column in columns.items() if request.HasField(field)]
+
+
+def required_id(number: int, *, field: str) -> int:
+    """Reads the id of a user, workspace or project.
+
+    Raises:
+        InvalidArgumentError: It is missing.
+    """
+    if number <= 0:
+        raise invalid(field, f"{field} is {number}; it must be above 0")
+    return number
+
+
+def check_label(name: str, *, field: str) -> None:
+    """Checks the name of a workspace or a project.
+
+    Raises:
+        InvalidArgumentError: It is not one.
+    """
+    if not name.strip() or len(name) > MAX_LABEL_LENGTH or not name.isprintable():
+        raise invalid(
+            field,
+            f"{name[:200]!r} is not a valid name: 1 to {MAX_LABEL_LENGTH} printable characters, not blank",
+        )
