@@ -9,10 +9,8 @@ from typing import Any
 from resolute.api.preemption.v1.preemption_service_pb2 import WatchSignalsRequest, WatchSignalsResponse
 from resolute.api.preemption.v1.preemption_service_pb2_grpc import PreemptionServiceServicer
 from resolute_preemption.broadcaster import SignalBroadcaster, Subscription
+from resolute_serving.subscriptions import check_keys
 from resolute_serving.validation import invalid
-
-_MAX_SUBSCRIPTIONS = 500
-_MAX_KEY_LENGTH = 200
 
 
 class PreemptionServicer(PreemptionServiceServicer):
@@ -39,19 +37,9 @@ class PreemptionServicer(PreemptionServiceServicer):
 
 
 def _subscriptions(request: WatchSignalsRequest) -> list[Subscription]:
-    if not 0 < len(request.subscriptions) <= _MAX_SUBSCRIPTIONS:
-        raise invalid(
-            "subscriptions",
-            f"there are {len(request.subscriptions)} subscriptions; send 1 to {_MAX_SUBSCRIPTIONS}",
-        )
-    found: dict[str, Subscription] = {}
+    check_keys(request.subscriptions)
     for position, each in enumerate(request.subscriptions):
-        field = f"subscriptions[{position}]"
         if not each.allocation_id:
-            raise invalid(f"{field}.allocation_id", "allocation_id is empty; name the allocation to watch")
-        if not 0 < len(each.key) <= _MAX_KEY_LENGTH:
-            raise invalid(f"{field}.key", f"key must have 1 to {_MAX_KEY_LENGTH} characters")
-        if each.key in found:
-            raise invalid(f"{field}.key", f"key {each.key!r} is used twice; give each subscription its own")
-        found[each.key] = Subscription(each.key, each.allocation_id, each.after_revision)
-    return list(found.values())
+            field = f"subscriptions[{position}].allocation_id"
+            raise invalid(field, "allocation_id is empty; name the allocation to watch")
+    return [Subscription(each.key, each.allocation_id, each.after_revision) for each in request.subscriptions]

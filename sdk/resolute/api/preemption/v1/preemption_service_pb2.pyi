@@ -22,7 +22,7 @@ class WatchSignalsRequest(google.protobuf.message.Message):
     SUBSCRIPTIONS_FIELD_NUMBER: builtins.int
     @property
     def subscriptions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___SignalSubscription]:
-        """What to watch: 1 to 1000."""
+        """What to watch: 1 to 500."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class SignalSubscription(google.protobuf.message.Message):
     ALLOCATION_ID_FIELD_NUMBER: builtins.int
     AFTER_REVISION_FIELD_NUMBER: builtins.int
     key: builtins.str
-    """Chosen by the client, unique in the request: responses name it. At most 200 characters; may be empty."""
+    """Chosen by the client, unique in the request: responses name it. 1 to 200 characters."""
     allocation_id: builtins.str
     """The allocation."""
     after_revision: builtins.int
