@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from resolute.errors import InvalidArgumentError
-from resolute_checkpoints.blobs.buckets.base import BucketSettings
+from resolute_checkpoints.blobs.buckets.settings import BucketSettings
 
 _PREFIX = "RESOLUTE_CHECKPOINTS_"
 _MAX_URL_SECONDS = 7 * 86400

@@ -14,10 +14,10 @@ from support.object_stores.proxy import FINE, Disturbance, StoreProxy, store_pro
 from support.object_stores.s3 import REGION, S3Server, parts_in, s3_server
 from support.services.checkpoints import EXPERIMENT, SERVICE, TRIAL, RegistryHarness, new_id, registry_harness
 
+from resolute.contracts.object_stores import s3
 from resolute.errors import IllegalTransitionError
 from resolute_checkpoints.blobs.base import FinishedUpload
-from resolute_checkpoints.blobs.buckets import s3
-from resolute_checkpoints.blobs.buckets.base import BucketSettings
+from resolute_checkpoints.blobs.buckets.settings import BucketSettings
 from resolute_checkpoints.blobs.factory import StoreFactory
 from resolute_checkpoints.domain.checkpoint import BucketStorage, File, Owner, State
 from resolute_checkpoints.domain.manifest import Manifest

@@ -12,10 +12,10 @@ import urllib3
 from support.clocks import ManualClock
 from support.object_stores.azure import AzureServer, azure_server
 
+from resolute.contracts.object_stores.multipart import MULTIPART_BYTES
 from resolute.errors import FailedPreconditionError, InvalidArgumentError
 from resolute_checkpoints.blobs.base import FinishedUpload, OpenUpload
-from resolute_checkpoints.blobs.buckets.base import BucketSettings
-from resolute_checkpoints.blobs.buckets.multipart import MULTIPART_BYTES
+from resolute_checkpoints.blobs.buckets.settings import BucketSettings
 from resolute_checkpoints.blobs.factory import StoreFactory
 from resolute_checkpoints.domain.checkpoint import BucketStorage, File, Provider
 
@@ -56,7 +56,10 @@ def test_address_and_key_do_as_well_as_a_connection_string(server: AzureServer, 
     ("settings", "problem"),
     [
         (BucketSettings(), "has no credentials for Azure; set RESOLUTE_CHECKPOINTS_AZURE_CONNECTION_STRING"),
-        (BucketSettings(azure_connection_string="AccountName"), "credentials for Azure are wrong"),
+        (
+            BucketSettings(azure_connection_string="AccountName"),
+            "service for Azure are malformed",
+        ),
         (
             BucketSettings(
                 azure_connection_string="BlobEndpoint=https://a.blob.core.windows.net;SharedAccessSignature=sv=1&sig=s"
@@ -139,5 +142,5 @@ def test_a_name_that_no_container_has_is_explained_and_not_tried_again(
     server: AzureServer, checkpoint_id: str, name: str
 ) -> None:
     store = StoreFactory(buckets=server.settings()).open(server.storage(name))
-    with pytest.raises(FailedPreconditionError, match="has a name that the store takes for none"):
+    with pytest.raises(FailedPreconditionError, match="has a name that the store does not accept"):
         store.upload_urls(checkpoint_id, [File("a", 1)])

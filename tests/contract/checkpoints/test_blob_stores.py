@@ -16,6 +16,7 @@ import urllib3
 from support.object_stores.s3 import REGION, S3Server, parts_in, s3_server
 from support.object_stores.servers import KINDS, ObjectServer, object_server
 
+from resolute.contracts.object_stores.multipart import MULTIPART_BYTES
 from resolute.errors import (
     DataLossError,
     FailedPreconditionError,
@@ -25,8 +26,7 @@ from resolute.errors import (
 )
 from resolute_checkpoints.blobs.base import BlobStore, FinishedUpload, OpenUpload
 from resolute_checkpoints.blobs.buckets import egress
-from resolute_checkpoints.blobs.buckets.base import BucketSettings
-from resolute_checkpoints.blobs.buckets.multipart import MULTIPART_BYTES
+from resolute_checkpoints.blobs.buckets.settings import BucketSettings
 from resolute_checkpoints.blobs.factory import StoreFactory
 from resolute_checkpoints.domain.checkpoint import BucketStorage, DirectoryStorage, File
 

@@ -14,6 +14,7 @@ import pytest
 from support.object_stores.direct_urls import DirectUrls
 from support.object_stores.servers import KINDS, ObjectServer, object_server
 
+from resolute.contracts.object_stores.multipart import MULTIPART_BYTES
 from resolute.core.checkpoint.files.manifest import FileEntry, list_directory
 from resolute.core.checkpoint.stores.presigned import PresignedStore, UploadTarget
 from resolute.errors import DataLossError, FailedPreconditionError, UnavailableError
@@ -21,7 +22,6 @@ from resolute.transfer import ranges
 from resolute.transfer.digests import new_hash, written
 from resolute.transfer.transport import Sink, Transport
 from resolute.trial_errors import CheckpointNotFound
-from resolute_checkpoints.blobs.buckets.multipart import MULTIPART_BYTES
 
 CONTENT = {"model.pt": b"weights" * 1000, "d/e/模型 +&%?#": b"x", "empty": b"", "metadata.json": b"{}"}
 

@@ -22,7 +22,7 @@ from support.object_stores.s3 import REGION, S3Server, s3_server
 from support.object_stores.servers import KINDS, object_server
 
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
-from resolute_checkpoints.blobs.buckets.base import BucketSettings
+from resolute_checkpoints.blobs.buckets.settings import BucketSettings
 from resolute_checkpoints.blobs.examination import Finding, examine
 from resolute_checkpoints.blobs.factory import StoreFactory
 from resolute_checkpoints.domain.checkpoint import BucketStorage, DirectoryStorage, Storage

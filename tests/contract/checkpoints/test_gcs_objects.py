@@ -14,8 +14,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from support.object_stores.gcs import EMULATOR_VARIABLE, GcsServer, gcs_server
 
+from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.errors import FailedPreconditionError, InvalidArgumentError, UnavailableError
-from resolute_checkpoints.blobs.buckets.base import BucketSettings
+from resolute_checkpoints.blobs.buckets.settings import BucketSettings
 from resolute_checkpoints.blobs.factory import StoreFactory
 from resolute_checkpoints.domain.checkpoint import BucketStorage, File, Provider
 
@@ -58,13 +59,14 @@ def signed_text(method: str, url: str) -> tuple[bytes, bytes]:
 def test_urls_are_signed_by_the_service_account_for_one_object_and_one_method(
     server: GcsServer, checkpoint_id: str, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from resolute_checkpoints.blobs.buckets.gcs import GcsClient
+    from resolute.contracts.object_stores.gcs import open_store
 
     with monkeypatch.context() as environment:
         environment.delenv(EMULATOR_VARIABLE)
-        bucket = GcsClient(server.settings(), endpoint_url="").bucket("weights")
+        access = server.settings().access(Provider.GCS, endpoint_url="", clock=SYSTEM_CLOCK)
+        bucket = open_store(access).bucket("weights")
         name = f"team/{checkpoint_id}/{path}"
-        (upload,), download = bucket.upload(name, File(path, 1)).urls, bucket.read_url(name)
+        (upload,), download = bucket.sign_upload(name, size=1).urls, bucket.read_url(name)
     key = serialization.load_pem_private_key(
         json.loads(server.credentials.read_text())["private_key"].encode(), password=None
     )

@@ -21,7 +21,7 @@ from support.training.rank_threads import rank_results
 
 import resolute
 from resolute import core
-from resolute.contracts.object_stores.client import ObjectStoreClient
+from resolute.contracts.object_stores.bucket import Bucket as StoreBucket
 from resolute.core.checkpoint.files.manifest import list_directory
 from resolute.core.checkpoint.storage import open_store, parse_storage
 from resolute.core.checkpoint.stores.object_store import ObjectStore
@@ -373,7 +373,7 @@ def test_a_store_that_stays_down_fails_in_the_end(distant: tuple[Place, Server],
         server.start()
 
 
-def objects_of(place: Place) -> ObjectStoreClient:
+def objects_of(place: Place) -> StoreBucket:
     opened = open_store(parse_storage(place.storage))
     assert isinstance(opened, ObjectStore)
     return opened._objects

@@ -23,10 +23,10 @@ from support.object_stores.s3 import REGION, S3Server, parts_in
 from support.sampling import Sample
 from support.services.checkpoints import EXPERIMENT, SERVICE, TRIAL
 
+from resolute.contracts.object_stores import s3
 from resolute_checkpoints.blobs.base import FinishedUpload
-from resolute_checkpoints.blobs.buckets import s3
-from resolute_checkpoints.blobs.buckets.base import BucketSettings
 from resolute_checkpoints.blobs.buckets.object_store import ObjectStore
+from resolute_checkpoints.blobs.buckets.settings import BucketSettings
 from resolute_checkpoints.blobs.factory import StoreFactory
 from resolute_checkpoints.blobs.workers import BlobWorkers
 from resolute_checkpoints.domain.checkpoint import READABLE, BucketStorage, File, Owner, State

@@ -14,7 +14,7 @@ from support.file_systems import small_file_system
 from support.object_stores.proxy import FINE, Disturbance, ProxyRequest, StoreProxy
 from support.training.rank_threads import rank_outcomes
 
-from resolute.contracts.object_stores.factory import open_client
+from resolute.contracts.object_stores.factory import open_bucket
 from resolute.contracts.object_stores.location import BucketStorage
 from resolute.core import DistributedContext, DummyCheckpointContext
 from resolute.core.checkpoint.stores.base import RecordKeepingStore
@@ -52,7 +52,7 @@ def bucket(proxy: StoreProxy) -> ObjectStore:
         access_key=proxy.server.access_key,
         secret_key=proxy.server.secret_key,
     )
-    return ObjectStore(open_client(storage), outage_timeout=0.0)
+    return ObjectStore(open_bucket(storage), outage_timeout=0.0)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from support.object_stores.s3 import S3Server
 from support.sampling import Sample
 
 from resolute.contracts.object_stores.location import BucketStorage
-from resolute.contracts.object_stores.s3 import S3Client
+from resolute.contracts.object_stores.s3 import S3Bucket
 from resolute.core import DistributedContext, DummyCheckpointContext
 from resolute.core.checkpoint.storage import Storage, open_store, parse_storage
 from resolute.trial_errors import CheckpointNotFound
@@ -97,7 +97,7 @@ def examine(scene: Scenario) -> None:
 def live(scene: Scenario, steps: Steps) -> None:
     """Goes through the life; its requests and system calls are steps."""
     for name in REQUESTS:
-        steps.around(S3Client, name)
+        steps.around(S3Bucket, name)
     for name in SYSTEM_CALLS:
         steps.around(os, name)
     life(scene)

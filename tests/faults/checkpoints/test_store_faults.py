@@ -23,11 +23,11 @@ from support.waiting import wait_until
 from resolute import core
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as api
 from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import CheckpointsServiceStub
+from resolute.contracts.object_stores.multipart import MULTIPART_BYTES
 from resolute.core import DistributedContext
 from resolute.core.checkpoint.stores.presigned import PresignedStore
 from resolute.errors import DataLossError, FailedPreconditionError, QuotaError, UnavailableError
 from resolute.rpc.channel import open_channel
-from resolute_checkpoints.blobs.buckets.multipart import MULTIPART_BYTES
 
 DEADLINE = 30.0
 CONTENT = {"small": b"s" * 1000, "d/large": b"large" * 200_000}

@@ -19,7 +19,7 @@ from typing import Any
 from support.backends import missing
 from support.ports import free_port
 
-from resolute_checkpoints.blobs.buckets.base import BucketSettings
+from resolute_checkpoints.blobs.buckets.settings import BucketSettings
 from resolute_checkpoints.domain.checkpoint import BucketStorage, Provider
 
 ACCOUNT = "resolute"

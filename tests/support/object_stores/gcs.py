@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from support.backends import missing
 from support.ports import free_port
 
-from resolute_checkpoints.blobs.buckets.base import BucketSettings
+from resolute_checkpoints.blobs.buckets.settings import BucketSettings
 from resolute_checkpoints.domain.checkpoint import BucketStorage, Provider
 
 EMULATOR_VARIABLE = "STORAGE_EMULATOR_HOST"

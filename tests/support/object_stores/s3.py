@@ -27,7 +27,7 @@ from minio.signer import presign_v4
 from support.backends import missing
 from support.ports import free_port
 
-from resolute_checkpoints.blobs.buckets.base import BucketSettings
+from resolute_checkpoints.blobs.buckets.settings import BucketSettings
 from resolute_checkpoints.domain.checkpoint import BucketStorage
 
 ENDPOINT_VARIABLE = "RESOLUTE_TEST_MINIO_ENDPOINT"

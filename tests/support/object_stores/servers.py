@@ -11,7 +11,7 @@ from support.object_stores.azure import azure_server
 from support.object_stores.gcs import gcs_server
 from support.object_stores.s3 import s3_server
 
-from resolute_checkpoints.blobs.buckets.base import BucketSettings
+from resolute_checkpoints.blobs.buckets.settings import BucketSettings
 from resolute_checkpoints.domain.checkpoint import BucketStorage
 
 KINDS = ("s3", "gcs", "azure")

@@ -17,7 +17,7 @@ from resolute_checkpoints.domain.checkpoint import BucketStorage, Provider
 def test_a_library_that_is_missing_is_named_with_its_extra(
     provider: Provider, library: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(sys.modules, f"resolute_checkpoints.blobs.buckets.{provider.value}", raising=False)
+    monkeypatch.delitem(sys.modules, f"resolute.contracts.object_stores.{provider.value}", raising=False)
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(
         FailedPreconditionError, match=rf"pip install 'resolute-train\[server,{provider.value}\]'"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from resolute.errors import InvalidArgumentError
-from resolute_checkpoints.blobs.buckets.base import BucketSettings
+from resolute_checkpoints.blobs.buckets.settings import BucketSettings
 from resolute_checkpoints.settings import CheckpointSettings
 
 

@@ -13,9 +13,9 @@ from support.object_stores.s3 import S3Server
 from support.object_stores.servers import KINDS, ObjectServer, object_server
 
 from resolute import core
+from resolute.contracts.object_stores.multipart import MULTIPART_BYTES
 from resolute.errors import FailedPreconditionError
 from resolute.trial_errors import CheckpointNotFound
-from resolute_checkpoints.blobs.buckets.multipart import MULTIPART_BYTES
 
 
 def storage(server: S3Server, bucket: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
 
-from resolute.contracts.object_stores.factory import open_client
+from resolute.contracts.object_stores.factory import open_bucket
 from resolute.contracts.object_stores.location import BucketStorage
 from resolute.core.checkpoint.stores.base import RecordKeepingStore
 from resolute.core.checkpoint.stores.directory import DirectoryStore
@@ -146,4 +146,4 @@ def open_store(storage: Storage) -> RecordKeepingStore:
     """
     if isinstance(storage, DirectoryStorage):
         return DirectoryStore(storage.path)
-    return ObjectStore(open_client(storage), prefix=storage.prefix)
+    return ObjectStore(open_bucket(storage), prefix=storage.prefix)

@@ -14,9 +14,9 @@ from pathlib import Path
 import urllib3
 
 from resolute.contracts.clock import Clock
+from resolute.contracts.object_stores.multipart import MULTIPART_BYTES
 from resolute.errors import FailedPreconditionError, ResoluteError, UnavailableError
 from resolute_checkpoints.blobs.base import BlobStore, FinishedUpload, OpenUpload, Upload
-from resolute_checkpoints.blobs.buckets.multipart import MULTIPART_BYTES
 from resolute_checkpoints.blobs.factory import StoreFactory
 from resolute_checkpoints.blobs.os_errors import file_system_errors
 from resolute_checkpoints.blobs.workers import BlobWorkers

@@ -8,13 +8,23 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
-from resolute.errors import InvalidArgumentError, PermissionDeniedError, Violation
+from resolute.contracts.object_stores.bucket import Store
+from resolute.contracts.object_stores.factory import open_store
+from resolute.contracts.object_stores.s3 import parse_address
+from resolute.errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    PermissionDeniedError,
+    Violation,
+)
 from resolute_checkpoints.blobs.base import BlobStore
-from resolute_checkpoints.blobs.buckets.base import BucketSettings, Client
-from resolute_checkpoints.blobs.buckets.object_store import ObjectStore
-from resolute_checkpoints.blobs.buckets.s3 import S3Client
+from resolute_checkpoints.blobs.buckets.egress import require_reachable
+from resolute_checkpoints.blobs.buckets.object_store import KnownBuckets, ObjectStore
+from resolute_checkpoints.blobs.buckets.settings import BucketSettings
 from resolute_checkpoints.blobs.directory import DirectoryStore
 from resolute_checkpoints.domain.checkpoint import BucketStorage, DirectoryStorage, Provider, Storage
+
+_ENDPOINT = "storage.bucket.endpoint_url"
 
 
 class StoreFactory:
@@ -23,7 +33,7 @@ class StoreFactory:
     Args:
         roots: Directories below which directory stores may lie; empty allows every directory.
         buckets: How buckets are used.
-        clock: Tells when URLs run out.
+        clock: Tells when URLs expire.
     """
 
     def __init__(
@@ -36,7 +46,7 @@ class StoreFactory:
         self._roots = tuple(roots)
         self._buckets = buckets or BucketSettings()
         self._clock = clock
-        self._clients: dict[tuple[Provider, str], Client] = {}
+        self._stores: dict[tuple[Provider, str], tuple[Store, KnownBuckets]] = {}
         self._lock = threading.Lock()
 
     def open(self, storage: Storage) -> BlobStore:
@@ -52,9 +62,9 @@ class StoreFactory:
         return self._directory(storage)
 
     def _bucket(self, storage: BucketStorage) -> ObjectStore:
-        client = self._client(storage)
+        store, known = self._store(storage)
         allowed = self._buckets.allowed
-        full_name = f"{client.address}/{storage.bucket}"
+        full_name = f"{store.address}/{storage.bucket}"
         if allowed and storage.bucket not in allowed and full_name not in allowed:
             raise PermissionDeniedError(
                 f"checkpoints may not lie in bucket {full_name}; this service allows {', '.join(allowed)}"
@@ -64,27 +74,36 @@ class StoreFactory:
                 f"storage.bucket.prefix is {storage.prefix!r}; write it without '..' and slashes around it"
             )
             raise InvalidArgumentError(message, violations=[Violation("storage.bucket.prefix", message)])
-        return ObjectStore(client, storage, settings=self._buckets)
+        bucket = store.bucket(storage.bucket)
+        return ObjectStore(
+            bucket, prefix=storage.prefix, known=known, create=self._buckets.create, name=storage.bucket
+        )
 
-    def _client(self, storage: BucketStorage) -> Client:
-        # Clients hold connections: one for each store, for as long as the service lives.
+    def _store(self, storage: BucketStorage) -> tuple[Store, KnownBuckets]:
+        # Stores hold connections: one for each address, for as long as the service lives.
         key = (storage.provider, storage.endpoint_url)
         with self._lock:
-            if key not in self._clients:
-                self._clients[key] = self._new_client(storage)
-            return self._clients[key]
+            if key not in self._stores:
+                self._stores[key] = self._open(storage), set()
+            return self._stores[key]
 
-    def _new_client(self, storage: BucketStorage) -> Client:
-        # The libraries of Google and Azure are optional, and slow to import.
-        if storage.provider is Provider.GCS:
-            from resolute_checkpoints.blobs.buckets.gcs import GcsClient
-
-            return GcsClient(self._buckets, endpoint_url=storage.endpoint_url)
-        if storage.provider is Provider.AZURE:
-            from resolute_checkpoints.blobs.buckets.azure import AzureClient
-
-            return AzureClient(self._buckets, endpoint_url=storage.endpoint_url, clock=self._clock)
-        return S3Client(self._buckets, endpoint_url=storage.endpoint_url)
+    def _open(self, storage: BucketStorage) -> Store:
+        """Opens a store, once the address that a trial named is found to be harmless."""
+        provider, endpoint_url = storage.provider, storage.endpoint_url
+        if provider is Provider.GCS and endpoint_url:
+            message = f"{_ENDPOINT} is {endpoint_url!r}; leave it out for Google Cloud Storage"
+            raise InvalidArgumentError(message, violations=[Violation(_ENDPOINT, message)])
+        if provider is Provider.S3 and endpoint_url:
+            require_reachable(parse_address(endpoint_url, field=_ENDPOINT).hostname or "")
+        access = self._buckets.access(provider, endpoint_url=endpoint_url, clock=self._clock)
+        store = open_store(provider.value, access, extras=f"server,{provider.value}")
+        if provider is Provider.AZURE and endpoint_url.rstrip("/") not in {"", store.address}:
+            # A signature must not be sent to an address that somebody else named.
+            raise FailedPreconditionError(
+                f"{access.caller} has the key of {store.address}, not of {endpoint_url}; name that account, "
+                f"or {access.credentials_help}"
+            )
+        return store
 
     def _directory(self, storage: DirectoryStorage) -> DirectoryStore:
         path = Path(storage.path)

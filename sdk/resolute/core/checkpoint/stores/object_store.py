@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, TypeVar, cast
 
-from resolute.contracts.object_stores.client import ObjectStoreClient
+from resolute.contracts.object_stores.bucket import Bucket
 from resolute.core.checkpoint.files.hashing_file import HashingFile
 from resolute.core.checkpoint.files.manifest import FileEntry, compare
 from resolute.core.checkpoint.files.progress_log import ProgressFactory, log_progress
@@ -49,7 +49,7 @@ class ObjectStore:
 
     def __init__(
         self,
-        objects: ObjectStoreClient,
+        objects: Bucket,
         *,
         prefix: str = "",
         outage_timeout: float = _OUTAGE_TIMEOUT,

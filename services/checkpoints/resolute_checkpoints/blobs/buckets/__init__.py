@@ -1,5 +1,4 @@
-"""Object stores.
+"""Checkpoints in buckets: the store of checkpoints, the service's settings, and where connections may lead.
 
-Clients of S3, Google Cloud Storage and Azure behind one protocol, the store of checkpoints on top of them,
-their errors, multipart uploads, and the addresses to which connections may lead.
+The clients of S3, Google Cloud Storage and Azure are the SDK's: `resolute.contracts.object_stores`.
 """

@@ -3,52 +3,49 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Collection, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Generator, Sequence
 from functools import partial
-from typing import BinaryIO, TypeVar, cast
+from typing import Any, BinaryIO, cast
 
-from urllib3 import BaseHTTPResponse
-
-from resolute.errors import DataLossError, InvalidArgumentError, NotFoundError, Violation
+from resolute.contracts.object_stores.bucket import Bucket, map_concurrently
+from resolute.errors import (
+    DataLossError,
+    InvalidArgumentError,
+    NotFoundError,
+    Violation,
+)
 from resolute_checkpoints.blobs.base import Fault, FinishedUpload, OpenUpload, Upload
-from resolute_checkpoints.blobs.buckets.base import Bucket, BucketSettings, Client
-from resolute_checkpoints.blobs.buckets.errors import NO_BUCKET, from_answer, from_code, transport_errors
-from resolute_checkpoints.domain.checkpoint import BucketStorage, File
+from resolute_checkpoints.domain.checkpoint import File
 
-_CONCURRENCY = 8
-_OUT_OF_RANGE = 416
-T = TypeVar("T")
+KnownBuckets = set[str]
+"""Names of buckets that were seen in a store."""
 
 
 class ObjectStore:
     """Keeps each file as the object ``[prefix/]checkpoint_id/path``; directories are in the manifest only.
 
     Args:
-        client: Talks to the store.
-        storage: Bucket and prefix.
-        settings: How the service uses buckets.
+        bucket: The bucket.
+        name: Its name.
+        prefix: Begins all names; without slashes around it.
+        known: Buckets of the store that were seen; this one is added.
+        create: Whether the bucket is made if it does not exist.
     """
 
-    def __init__(self, client: Client, storage: BucketStorage, *, settings: BucketSettings) -> None:
-        self._client = client
-        self._name = storage.bucket
-        self._bucket: Bucket = client.bucket(storage.bucket)
-        self._prefix = f"{storage.prefix}/" if storage.prefix else ""
-        self._settings = settings
+    def __init__(self, bucket: Bucket, *, name: str, prefix: str, known: KnownBuckets, create: bool) -> None:
+        self._bucket = bucket
+        self._name = name
+        self._prefix = f"{prefix}/" if prefix else ""
+        self._known = known
+        self._create = create
 
     def upload_urls(self, checkpoint_id: str, files: Sequence[File]) -> Sequence[Upload]:
         """Presigns a URL for each file, or for each part of a large one where the store takes parts."""
-        with self._bucket.errors():
-            self._require_bucket()
-            return [
-                self._bucket.upload(self._key(checkpoint_id, file.path), file)
-                for file in files
-                if not file.is_directory
-            ]
+        self._require_bucket()
+        return [self._upload(checkpoint_id, file) for file in files if not file.is_directory]
 
     def finish_uploads(self, checkpoint_id: str, uploads: Sequence[FinishedUpload]) -> None:
-        """Puts parts together. What was put together before is left to the look at the sizes."""
+        """Puts parts together. For what was put together before, the sizes are compared."""
         map_concurrently(partial(self._finish, checkpoint_id), uploads)
 
     def drop_uploads(self, checkpoint_id: str, uploads: Sequence[OpenUpload]) -> None:
@@ -57,13 +54,11 @@ class ObjectStore:
 
     def download_urls(self, checkpoint_id: str, paths: Sequence[str]) -> Sequence[str]:
         """Presigns a URL for each file."""
-        with self._bucket.errors():
-            return [self._bucket.read_url(self._key(checkpoint_id, path)) for path in paths]
+        return [self._bucket.read_url(self._key(checkpoint_id, path)) for path in paths]
 
     def faults(self, checkpoint_id: str, files: Sequence[File]) -> Sequence[Fault]:
         """Compares the files with a listing of the bucket."""
-        with self._bucket.errors():
-            sizes = dict(self._bucket.list(self._directory(checkpoint_id)))
+        sizes = dict(self._bucket.sizes(self._directory(checkpoint_id)))
         found = (
             _compare(file, sizes.get(self._key(checkpoint_id, file.path)))
             for file in files
@@ -73,59 +68,51 @@ class ObjectStore:
 
     def open(self, checkpoint_id: str, path: str, *, offset: int) -> BinaryIO:
         """Opens one object at an offset."""
-        key = self._key(checkpoint_id, path)
-        headers = {"Range": f"bytes={offset}-"} if offset else {}
-        place = self._bucket.place
-        with self._bucket.errors():
-            response = self._client.http.request(
-                "GET", self._bucket.read_url(key), headers=headers, preload_content=False
-            )
-            if response.status == _OUT_OF_RANGE:
-                response.close()
-                return io.BytesIO()
-            if response.status not in {200, 206}:
-                answer = response.read()[:2000].decode(errors="replace")
-                response.close()
-                try:
-                    raise from_answer(place, f"Response code: {response.status} {answer}")
-                except NotFoundError as error:
-                    raise _damaged(checkpoint_id, path, "is not there") from error
-            # Some stores send the range that was asked for, and still say 200.
-            if offset and response.status == 200 and "Content-Range" not in response.headers:
-                _skip(response, offset)
-            return cast("BinaryIO", _ObjectStream(response, place=place))
+        pieces = self._bucket.read(self._key(checkpoint_id, path), start=offset)
+        try:
+            first = next(pieces, b"")
+        except NotFoundError as error:
+            raise _damaged(checkpoint_id, path, "is not there") from error
+        return cast("BinaryIO", io.BufferedReader(_ObjectStream(first, pieces)))
 
     def remove(self, checkpoint_id: str, *, committed: bool, kept: Collection[str] = ()) -> None:
         """Removes every object below the checkpoint's name, but for those that are to be kept."""
         stay = {self._key(checkpoint_id, path) for path in kept}
-        with self._bucket.errors():
-            if not committed and not self._bucket.exists():
-                return
-            found = self._bucket.list(self._directory(checkpoint_id))
-            self._bucket.remove(key for key, _ in found if key not in stay)
+        if not committed and not self._bucket.exists():
+            return
+        found = self._bucket.sizes(self._directory(checkpoint_id))
+        self._bucket.delete(key for key, _ in found if key not in stay)
 
     def remove_files(self, checkpoint_id: str, paths: Sequence[str]) -> None:
         """Removes some objects; directories have none."""
-        with self._bucket.errors():
-            self._bucket.remove(self._key(checkpoint_id, path) for path in paths if not path.endswith("/"))
+        self._bucket.delete(self._key(checkpoint_id, path) for path in paths if not path.endswith("/"))
 
     def _require_bucket(self) -> None:
-        """Makes sure that the bucket is there, once: a trial would learn it from the first refused file."""
-        if self._name in self._client.known_buckets:
+        """Makes sure that the bucket exists, once: a trial would learn it from the first refused file."""
+        if self._name in self._known:
             return
         if not self._bucket.exists():
-            if not self._settings.create:
-                raise from_code(self._bucket.place, NO_BUCKET, "")
+            if not self._create:
+                raise self._bucket.missing()
             self._bucket.make()
-        self._client.known_buckets.add(self._name)
+        self._known.add(self._name)
+
+    def _upload(self, checkpoint_id: str, file: File) -> Upload:
+        signed = self._bucket.sign_upload(self._key(checkpoint_id, file.path), size=file.size)
+        return Upload(
+            file.path,
+            signed.urls,
+            part_size=signed.part_size,
+            upload_id=signed.upload_id,
+            headers=signed.headers,
+        )
 
     def _finish(self, checkpoint_id: str, upload: FinishedUpload) -> None:
-        with self._bucket.errors():
-            self._bucket.finish(self._key(checkpoint_id, upload.path), upload)
+        key = self._key(checkpoint_id, upload.path)
+        self._bucket.finish_upload(key, upload_id=upload.upload_id, tags=upload.etags)
 
     def _drop(self, checkpoint_id: str, upload: OpenUpload) -> None:
-        with self._bucket.errors():
-            self._bucket.drop(self._key(checkpoint_id, upload.path), upload.upload_id)
+        self._bucket.abort_upload(self._key(checkpoint_id, upload.path), upload_id=upload.upload_id)
 
     def _directory(self, checkpoint_id: str) -> str:
         return f"{self._prefix}{checkpoint_id}/"
@@ -140,39 +127,34 @@ class ObjectStore:
         return key
 
 
-def map_concurrently(work: Callable[[T], None], items: Iterable[T]) -> None:
-    """Does some work on each of many things, a few of them at a time; the first failure comes out."""
-    with ThreadPoolExecutor(_CONCURRENCY, thread_name_prefix="checkpoints-bucket") as pool:
-        # The loop makes failures come out.
-        for _ in pool.map(work, items):
-            pass
+class _ObjectStream(io.RawIOBase):
+    """The bytes of an object as a file.
 
+    Args:
+        first: Its first bytes.
+        rest: Those that follow.
+    """
 
-class _ObjectStream(io.BufferedIOBase):
-    """The body of an answer, with failures in the platform's errors."""
-
-    def __init__(self, response: BaseHTTPResponse, *, place: str) -> None:
+    def __init__(self, first: bytes, rest: Generator[bytes, None, None]) -> None:
         super().__init__()
-        self._response = response
-        self._place = place
+        self._piece = memoryview(first)
+        self._rest = rest
 
     def readable(self) -> bool:
         return True
 
-    def read(self, size: int | None = -1, /) -> bytes:
-        with transport_errors(self._place):
-            return self._response.read(None if size is None or size < 0 else size)
+    def readinto(self, buffer: Any, /) -> int:
+        if not self._piece:
+            self._piece = memoryview(next(self._rest, b""))
+        count = min(len(buffer), len(self._piece))
+        buffer[:count] = self._piece[:count]
+        self._piece = self._piece[count:]
+        return count
 
     def close(self) -> None:
         if not self.closed:
-            self._response.close()
+            self._rest.close()
         super().close()
-
-
-def _skip(response: BaseHTTPResponse, count: int) -> None:
-    """Passes over what a store without ranges sends first."""
-    while count and (data := response.read(min(count, 1 << 20))):
-        count -= len(data)
 
 
 def _compare(file: File, size: int | None) -> Fault | None:
