@@ -6,6 +6,8 @@ STAMP := $(VENV)/.installed
 # The contract of the latest release: a file, since a tag may not travel with a clone.
 RELEASED := $(shell ls protos/releases/*.binpb 2>/dev/null | sort --version-sort | tail -n 1)
 SEEDS ?= 5
+# Tests start hundreds of processes: they shall find modules compiled.
+unexport PYTHONDONTWRITEBYTECODE
 # In CI a backend that is missing is a failure; elsewhere its tests are skipped by name.
 PYTEST := $(BIN)/python -m pytest --durations 20 $(if $(CI),--require-backends)
 # Long tests come first, so that no core is idle at the end.

@@ -1,4 +1,4 @@
-"""Every end-to-end test drives whole clusters, in homes of their own."""
+"""End-to-end tests drive whole clusters: one that all of a worker's tests share, or one of their own."""
 
 from __future__ import annotations
 
@@ -16,8 +16,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(300))
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
-    """A cluster that the tests of a module share."""
-    with embedded(tmp_path_factory.mktemp("home") / "h") as running:
+@pytest.fixture(scope="session")
+def shared_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
+    """A cluster of two slots that this process's tests use one after the other."""
+    with embedded(tmp_path_factory.mktemp("home") / "h", slots=2) as running:
         yield running
+
+
+@pytest.fixture
+def cluster(shared_cluster: EmbeddedCluster) -> Iterator[EmbeddedCluster]:
+    """The shared cluster; what a test leaves unfinished on it is killed after the test."""
+    yield shared_cluster
+    with shared_cluster.client() as client:
+        unfinished = [each for each in client.list_experiments() if not each.state.is_terminal]
+        for experiment in unfinished:
+            experiment.kill()
+        for experiment in unfinished:
+            experiment.wait()

@@ -67,9 +67,9 @@ def expected(method: MethodDescriptor, caller: Principal) -> bool:
 
 
 @pytest.fixture(scope="module")
-def tokens(cluster: EmbeddedCluster) -> dict[str, str]:
+def tokens(shared_cluster: EmbeddedCluster) -> dict[str, str]:
     """A token of every kind of caller; none for nobody."""
-    state = StateDirectory(Home(cluster.home))
+    state = StateDirectory(Home(shared_cluster.home))
     key = load_or_create_key(state.data / "signing-key.pem")
     signer = TokenSigner(key, cluster_id=state.cluster_id(), clock=SYSTEM_CLOCK)
 
@@ -84,8 +84,8 @@ def tokens(cluster: EmbeddedCluster) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def channel(cluster: EmbeddedCluster) -> Iterator[grpc.Channel]:
-    local = Home(cluster.home).read_endpoint()
+def channel(shared_cluster: EmbeddedCluster) -> Iterator[grpc.Channel]:
+    local = Home(shared_cluster.home).read_endpoint()
     assert local is not None
     with grpc.insecure_channel(local.address, options=[("grpc.enable_http_proxy", 0)]) as opened:
         yield opened

@@ -90,10 +90,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def finished(cluster: EmbeddedCluster, project: Path) -> str:
+def finished(shared_cluster: EmbeddedCluster, project: Path) -> str:
     """An adaptive search that was completed."""
-    asha = submit(cluster, project, "asha.yaml")
-    assert wait(cluster, asha) == "COMPLETED"
+    asha = submit(shared_cluster, project, "asha.yaml")
+    assert wait(shared_cluster, asha) == "COMPLETED"
     return asha
 
 

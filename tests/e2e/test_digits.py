@@ -8,23 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.clusters.embedded import EmbeddedCluster, embedded
+from support.clusters.embedded import EmbeddedCluster
 from support.waiting import wait_until
 
 import resolute
 from resolute.client import Determined, ExperimentState, Trial
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-digits"), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.timeout(180)]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DIGITS = EXAMPLES / "digits"
 BATCHES_PER_EPOCH = 23
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
-    with embedded(tmp_path_factory.mktemp("home"), slots=2) as started:
-        yield started
 
 
 @pytest.fixture

@@ -12,8 +12,6 @@ from support.waiting import wait_until
 
 from resolute.client import Determined, ExperimentState, Trial
 
-pytestmark = pytest.mark.xdist_group("e2e-integrations")
-
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.clusters.embedded import EmbeddedCluster, embedded
+from support.clusters.embedded import EmbeddedCluster
 
 CONFIG = """
 name: starts
@@ -46,10 +45,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def cluster(folder: Path) -> Iterator[EmbeddedCluster]:
-    with embedded(folder.parent / "home", slots=2) as started:
-        submit(started, folder, "  name: single\n")
-        yield started
+def first(shared_cluster: EmbeddedCluster, folder: Path) -> str:
+    """An experiment whose trial has two checkpoints."""
+    return submit(shared_cluster, folder, "  name: single\n")
 
 
 def submit(cluster: EmbeddedCluster, folder: Path, searcher: str, *options: str) -> str:
@@ -76,9 +74,9 @@ def start(cluster: EmbeddedCluster, trial: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.timeout(300)
 def test_every_trial_of_a_search_starts_from_the_trial_that_its_config_names(
-    cluster: EmbeddedCluster, folder: Path
+    cluster: EmbeddedCluster, folder: Path, first: str
 ) -> None:
-    (source,) = trials(cluster, "1")
+    (source,) = trials(cluster, first)
     assert start(cluster, source)["from"] is None
     latest = source["latest_checkpoint"]
     search = f"  name: random\n  max_trials: 2\n  source_trial_id: {source['id']}\n"
@@ -88,8 +86,8 @@ def test_every_trial_of_a_search_starts_from_the_trial_that_its_config_names(
 
 
 @pytest.mark.timeout(300)
-def test_a_checkpoint_can_be_named_itself(cluster: EmbeddedCluster, folder: Path) -> None:
-    (source,) = trials(cluster, "1")
+def test_a_checkpoint_can_be_named_itself(cluster: EmbeddedCluster, folder: Path, first: str) -> None:
+    (source,) = trials(cluster, first)
     listed = cluster.json("checkpoint", "list", "--trial", str(source["id"]))
     kept = {entry["checkpoint"]["uuid"] for entry in listed}
     (older,) = kept - {source["latest_checkpoint"]}

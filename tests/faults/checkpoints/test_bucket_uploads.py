@@ -14,6 +14,7 @@ import pytest
 from faults.checkpoints.upload_process import SIZES, content
 from support.clusters.trial_cluster import Trial
 from support.object_stores.s3 import S3Server, parts_in
+from support.sampling import Sample
 
 from resolute import core
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as api
@@ -44,12 +45,14 @@ def write_until_killed(trial: Trial, storage: str, *, start: int, seconds: float
 
 
 @pytest.mark.integration
-def test_killed_writers_leave_whole_checkpoints_or_none(trial: Trial, server: S3Server) -> None:
-    chance = random.Random(7)
+def test_killed_writers_leave_whole_checkpoints_or_none(
+    trial: Trial, server: S3Server, sample: Sample
+) -> None:
+    chance = random.Random(sample.number)
     bucket = server.new_bucket()
     storage = {"type": "s3", "bucket": bucket, "endpoint_url": server.endpoint_url}
     told: list[int] = []
-    for kill in range(KILLS):
+    for kill in range(sample.size(whole=KILLS, part=3)):
         # The instant is the subject of the test: any is as good as another.
         told += write_until_killed(
             trial, json.dumps(storage), start=100 * kill, seconds=chance.uniform(0.0, 0.8)

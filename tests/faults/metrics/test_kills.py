@@ -14,14 +14,13 @@ from pathlib import Path
 
 import pytest
 from faults.metrics.evidence import check, drain
+from support.sampling import Sample
 from support.services.killable_process import ServiceProcess, some_run
 
 from resolute.spool.reader import SpoolReader
 from resolute_serving.context import TrialRun
 
 _PROGRAM = str(Path(__file__).with_name("programs.py"))
-_LIVES = 4
-"""Times that each of the three is killed."""
 _DEADLINE = 60.0
 
 
@@ -63,13 +62,16 @@ class Trainer:
 
 
 @pytest.mark.integration
-def test_kills_of_trainer_supervisor_and_service_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
-    generator, run, spool = random.Random(11), some_run(), tmp_path / "spool"
+def test_kills_of_trainer_supervisor_and_service_lose_nothing_and_double_nothing(
+    tmp_path: Path, sample: Sample
+) -> None:
+    generator, run, spool = random.Random(sample.number), some_run(), tmp_path / "spool"
     spool.mkdir()
     with ServiceProcess("metrics", tmp_path) as service:
         variables = environment(service, run)
         expected = 0
-        for _ in range(_LIVES):
+        # Each of the three is killed as often.
+        for _ in range(sample.size(whole=4, part=2)):
             trainer = Trainer(spool, expected)
             supervisor = subprocess.Popen([sys.executable, _PROGRAM, "send", str(spool)], env=variables)
             trainer.await_steps(generator.randrange(300, 1500))

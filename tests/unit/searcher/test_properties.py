@@ -300,6 +300,7 @@ class Chaos:
         self.resting.discard(request_id)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("part", range(PARTS))
 @settings(max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(methods, st.booleans(), st.integers(0, 2**32 - 1), st.integers(0, 10**9))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.clusters.trial_cluster import Trial
+from support.sampling import Sample
 
 SCRIPT = Path(__file__).with_name("trainer_that_forks.py")
 
@@ -26,8 +27,8 @@ def load(count: int) -> Iterator[None]:
 
 
 @pytest.mark.integration
-def test_forked_workers_neither_hang_nor_report(trial: Trial) -> None:
-    epochs, forks = 25, 150
+def test_forked_workers_neither_hang_nor_report(trial: Trial, sample: Sample) -> None:
+    epochs, forks = sample.size(whole=25, part=5), sample.size(whole=150, part=40)
     with load(2):
         result = subprocess.run(
             [sys.executable, "-W", "error::UserWarning", str(SCRIPT), str(epochs), str(forks)],

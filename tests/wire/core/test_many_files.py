@@ -48,6 +48,7 @@ def fill(root: Path) -> list[types.File]:
     return files
 
 
+@pytest.mark.sampled(1, group="many files")
 def test_a_hundred_thousand_files_are_committed_listed_and_found_again(trial: Trial, tmp_path: Path) -> None:
     checkpoint_id = str(uuid.uuid4())
     files = fill(tmp_path / checkpoint_id)
@@ -109,6 +110,7 @@ def test_a_list_of_long_names_that_takes_several_messages_goes_to_a_bucket_and_c
     assert list(server.client().list_objects(storage["bucket"], recursive=True)) == []
 
 
+@pytest.mark.sampled(1, group="many files")
 @pytest.mark.timeout(300)
 def test_ten_thousand_files_go_to_a_bucket_are_downloaded_by_a_person_and_deleted(
     bucket_trial: Trial, server: S3Server, tmp_path: Path
