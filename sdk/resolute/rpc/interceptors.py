@@ -10,14 +10,13 @@ import grpc
 from grpc_status import rpc_status
 
 from resolute import errors
+from resolute.contracts.client_version import CLIENT_HEADER, own_header
 from resolute.contracts.error_status import from_status
 
 DEFAULT_DEADLINE = 10.0
 """Seconds that a call may take when its caller names no other limit."""
 TRACE_HEADER = "x-resolute-trace"
 """Metadata key of the id that follows one run through every service."""
-CLIENT_HEADER = "x-resolute-client"
-"""Metadata key that tells the server who calls, such as ``sdk/0.1.0``."""
 
 
 class CallDetails(NamedTuple):
@@ -73,7 +72,8 @@ class CallInterceptor(
         self._guard()
         metadata = list(details.metadata or [])
         metadata.append((TRACE_HEADER, self._trace_id or uuid.uuid4().hex))
-        metadata.append((CLIENT_HEADER, "sdk/1"))
+        if own_header():
+            metadata.append((CLIENT_HEADER, own_header()))
         token = self._token() if self._token else ""
         if token:
             metadata.append(("authorization", f"Bearer {token}"))

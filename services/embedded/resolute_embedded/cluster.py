@@ -25,6 +25,7 @@ from resolute_serving.auth.tokens import (
 )
 from resolute_serving.context import Role, ServiceAccount, User
 from resolute_serving.server.bootstrap import upgrade
+from resolute_serving.server.client_versions import oldest_client
 from resolute_serving.server.grpc_server import Server, ServerSettings
 from resolute_serving.server.peers import Peers
 from resolute_serving.server.service import Blueprint, Environment, Service
@@ -84,7 +85,9 @@ async def serve(state: StateDirectory, options: Options, *, ready: Callable[[str
     server = Server(
         [*others, experiments],
         verifier=verifier,
-        settings=ServerSettings(port=port, metrics_port=options.metrics_port),
+        settings=ServerSettings(
+            port=port, metrics_port=options.metrics_port, oldest_client=oldest_client(os.environ)
+        ),
     )
     await server.start()
     token = signer.user(_OPERATOR, ttl=_OPERATOR_TOKEN_SECONDS)

@@ -17,6 +17,7 @@ from resolute_serving.auth.tokens import StaticKeys, TokenSigner, TokenVerifier
 from resolute_serving.context import Role, ServiceAccount, TrialRun, User
 from resolute_serving.database import migrations
 from resolute_serving.database.engine import create_engine
+from resolute_serving.server.client_versions import OLDEST_SDK
 from resolute_serving.server.grpc_server import Server, ServerSettings
 from resolute_serving.server.peers import Peers
 from resolute_serving.server.service import Blueprint, Environment, Service
@@ -62,6 +63,7 @@ async def serving(
     database_url: str = "",
     key: Ed25519PrivateKey | None = None,
     port: int = 0,
+    oldest_client: str = OLDEST_SDK,
 ) -> AsyncIterator[Running]:
     """Serves blueprints on one port of loopback until the block ends.
 
@@ -73,6 +75,7 @@ async def serving(
         database_url: Database of a single blueprint; an SQLite file each by default.
         key: Signs tokens; a fresh one by default.
         port: Port to listen on, for servers that come back; zero for a free one.
+        oldest_client: Oldest version of the SDK whose calls are accepted.
     """
     cluster_id = str(uuid.uuid5(uuid.NAMESPACE_URL, "resolute:test"))
     signer = TokenSigner(key or Ed25519PrivateKey.generate(), cluster_id=cluster_id, clock=SYSTEM_CLOCK)
@@ -96,7 +99,8 @@ async def serving(
     verifier = TokenVerifier(
         StaticKeys({signer.key_id: signer.public_key}), cluster_id=cluster_id, clock=SYSTEM_CLOCK
     )
-    server = Server(services, verifier=verifier, settings=ServerSettings(port=port, grace=0.5))
+    settings = ServerSettings(port=port, grace=0.5, oldest_client=oldest_client)
+    server = Server(services, verifier=verifier, settings=settings)
     await server.start()
     try:
         yield Running(address=address, signer=signer, services=services)

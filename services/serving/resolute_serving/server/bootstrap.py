@@ -86,6 +86,7 @@ async def serve(blueprint: Blueprint, settings: Settings) -> None:
             port=settings.port,
             reflection=settings.reflection,
             metrics_port=settings.metrics_port,
+            oldest_client=settings.oldest_client,
         ),
     )
     ended = shutdown_requested()

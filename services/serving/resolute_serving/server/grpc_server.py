@@ -17,6 +17,7 @@ from resolute.errors import UnavailableError
 from resolute_serving.auth.tokens import TokenVerifier
 from resolute_serving.observability.gauges import CallCounts
 from resolute_serving.observability.metrics_endpoint import MetricsEndpoint
+from resolute_serving.server.client_versions import OLDEST_SDK, ClientVersions
 from resolute_serving.server.health import HealthMonitor
 from resolute_serving.server.interceptors import CallInterceptor
 from resolute_serving.server.service import Service
@@ -53,6 +54,8 @@ class ServerSettings:
     """Whether tools may ask the server for its contract."""
     grace: float = 5.0
     """Seconds that calls in progress get when the server stops."""
+    oldest_client: str = OLDEST_SDK
+    """Oldest version of the SDK whose calls are accepted."""
     metrics_port: int | None = None
     """Port that serves numbers for Prometheus, on the same address; None for none."""
 
@@ -73,7 +76,8 @@ class Server:
         self._settings = settings
         calls = CallCounts()
         self._server = grpc.aio.server(
-            interceptors=[CallInterceptor(verifier, calls)], options=SERVER_OPTIONS
+            interceptors=[CallInterceptor(verifier, calls, ClientVersions(settings.oldest_client))],
+            options=SERVER_OPTIONS,
         )
         self._health = HealthServicer()
         self.health_monitor = HealthMonitor(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -14,12 +15,15 @@ from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
 from resolute import errors
+from resolute.contracts.client_version import CLIENT_HEADER
 from resolute_serving.auth.permissions import PERMISSIONS, authorize
 from resolute_serving.auth.tokens import TokenVerifier
 from resolute_serving.context import Anonymous, Principal, actor, current_principal, current_trace
 from resolute_serving.observability.gauges import CallCounts
+from resolute_serving.server.client_versions import ClientVersions
 
 TRACE_HEADER = "x-resolute-trace"
+_TRACE = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _log = structlog.get_logger("rpc")
 
 
@@ -29,11 +33,13 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
     Args:
         verifier: Tells who a token speaks for.
         calls: Counts the calls.
+        clients: Knows which clients are too old.
     """
 
-    def __init__(self, verifier: TokenVerifier, calls: CallCounts) -> None:
+    def __init__(self, verifier: TokenVerifier, calls: CallCounts, clients: ClientVersions) -> None:
         self._verifier = verifier
         self._calls = calls
+        self._clients = clients
 
     async def intercept_service(
         self,
@@ -44,7 +50,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         handler = await continuation(handler_call_details)
         if handler is None:
             return handler
-        call = _Call(self._verifier, self._calls, handler_call_details.method)
+        call = _Call(self._verifier, self._calls, self._clients, handler_call_details.method)
         codecs = {
             "request_deserializer": handler.request_deserializer,
             "response_serializer": handler.response_serializer,
@@ -63,9 +69,12 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
 
 
 class _Call:
-    def __init__(self, verifier: TokenVerifier, calls: CallCounts, method: str) -> None:
+    def __init__(
+        self, verifier: TokenVerifier, calls: CallCounts, clients: ClientVersions, method: str
+    ) -> None:
         self._verifier = verifier
         self._calls = calls
+        self._clients = clients
         self._method = method
 
     def single(self, handler: Any, *, streams_requests: bool = False) -> Any:
@@ -102,7 +111,9 @@ class _Call:
 
     async def _enter(self, request: Any, context: Any) -> None:
         metadata = dict(context.invocation_metadata() or ())
-        current_trace.set(str(metadata.get(TRACE_HEADER, "")) or uuid.uuid4().hex)
+        trace = str(metadata.get(TRACE_HEADER, ""))
+        current_trace.set(trace if _TRACE.fullmatch(trace) else uuid.uuid4().hex)
+        self._clients.check(str(metadata.get(CLIENT_HEADER, "")))
         principal = await self._authenticate(str(metadata.get("authorization", "")))
         current_principal.set(principal)
         if isinstance(principal, Anonymous) and not _is_public(self._method):

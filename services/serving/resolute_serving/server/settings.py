@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from resolute.errors import InvalidArgumentError
+from resolute_serving.server.client_versions import oldest_client
 
 SERVICE_NAMES = ("experiments", "searcher", "metrics", "logs", "checkpoints", "preemption")
 """The services whose addresses may be set."""
@@ -36,6 +37,8 @@ class Settings:
     """RESOLUTE_REFLECTION: 1 lets tools ask for the contract (0)."""
     log_level: str
     """RESOLUTE_LOG_LEVEL: least severity that is logged (INFO)."""
+    oldest_client: str
+    """RESOLUTE_OLDEST_CLIENT: oldest version of the SDK whose calls are accepted (0.1.0)."""
     metrics_port: int | None
     """RESOLUTE_METRICS_PORT: port that serves numbers for Prometheus (none)."""
 
@@ -68,6 +71,7 @@ class Settings:
             },
             reflection=variables.get("RESOLUTE_REFLECTION", "0") == "1",
             log_level=variables.get("RESOLUTE_LOG_LEVEL", "INFO"),
+            oldest_client=oldest_client(variables),
             metrics_port=_port(metrics_port, "RESOLUTE_METRICS_PORT") if metrics_port else None,
         )
 
