@@ -160,8 +160,11 @@ def watch_many(address: str, token: str, count: int, ready: Pipe) -> None:
     """A process with the watches of many other supervisors; ends with the pipe."""
 
     async def one(stub: Any) -> None:
-        request = preemption_service_pb2.WatchSignalRequest(allocation_id=f"other-{uuid.uuid4()}")
-        watch = stub.WatchSignal(request, metadata=(("authorization", f"Bearer {token}"),))
+        subscription = preemption_service_pb2.SignalSubscription(
+            key="other", allocation_id=f"other-{uuid.uuid4()}"
+        )
+        request = preemption_service_pb2.WatchSignalsRequest(subscriptions=[subscription])
+        watch = stub.WatchSignals(request, metadata=(("authorization", f"Bearer {token}"),))
         await watch.read()
         ready.send(1)
         async for _ in watch:
