@@ -21,6 +21,10 @@ class FileSource(Protocol):
     def parallel(self) -> bool:
         """Whether several ranges of one file arrive faster than one stream."""
 
+    @property
+    def is_local(self) -> bool:
+        """Whether the files are on this machine, where keeping copies gains nothing."""
+
     def read(self, path: str, take: Sink, *, start: int = 0, size: int | None = None) -> None:
         """Hands over the bytes of one file.
 
@@ -47,6 +51,7 @@ class ResumingSource:
     """
 
     parallel = True
+    is_local = False
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from resolute.client.downloads.paths import DownloadPaths
 from resolute.client.downloads.single_file import FileFetcher, is_intact
-from resolute.client.downloads.sources import DownloadMode, Source, open_source
+from resolute.client.downloads.sources import DownloadMode, open_source
 from resolute.client.remote.checkpoints import Checkpoints
 from resolute.client.schema.records import CheckpointRecord, FileRecord
 from resolute.client.schema.states import CheckpointState
@@ -23,6 +23,7 @@ from resolute.errors import FailedPreconditionError
 from resolute.transfer.cache import FileCache
 from resolute.transfer.progress import NO_PROGRESS, Progress
 from resolute.transfer.receiver import FileReceiver
+from resolute.transfer.sources import FileSource
 from resolute.transfer.workers import Cancellation, map_in_threads
 
 METADATA_FILE = "metadata.json"
@@ -148,7 +149,7 @@ def _complete(
         write_metadata(checkpoint, destination / METADATA_FILE)
 
 
-def _cache_for(checkpoint: CheckpointRecord, source: Source) -> FileCache | None:
+def _cache_for(checkpoint: CheckpointRecord, source: FileSource) -> FileCache | None:
     """Gives the cache of this machine, if it has one that is of use for a checkpoint."""
     cache = None if source.is_local else FileCache.from_environment()
     return cache if cache is not None and checkpoint.total_size <= cache.limit else None

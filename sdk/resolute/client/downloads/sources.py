@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import Protocol
 from urllib.parse import urlsplit
 
 from resolute.client.remote.checkpoints import Checkpoints
@@ -34,14 +33,6 @@ class DownloadMode(Enum):
     """From the store if it can be reached, else through the service."""
 
 
-class Source(FileSource, Protocol):
-    """Gives the bytes of a checkpoint's files, to several threads at once."""
-
-    @property
-    def is_local(self) -> bool:
-        """Whether they lie on this machine, where keeping copies gains nothing."""
-
-
 @contextlib.contextmanager
 def open_source(
     checkpoint: CheckpointRecord,
@@ -49,7 +40,7 @@ def open_source(
     mode: DownloadMode,
     *,
     sleep: Callable[[float], None] = time.sleep,
-) -> Iterator[Source]:
+) -> Iterator[FileSource]:
     """Finds the way to the bytes of a checkpoint.
 
     Args:
@@ -81,7 +72,7 @@ def _direct(
     registry: Checkpoints,
     transport: Transport,
     sleep: Callable[[float], None],
-) -> Source | None:
+) -> FileSource | None:
     if isinstance(checkpoint.storage, DirectoryStorage):
         directory = Path(checkpoint.storage.path) / checkpoint.uuid
         with contextlib.suppress(OSError):
@@ -97,7 +88,7 @@ def _direct(
     first = urls.first()
     if not first or not _reachable(first):
         return None
-    return _BucketSource(url_source(urls, transport, outage_timeout=OUTAGE_TIMEOUT, sleep=sleep))
+    return url_source(urls, transport, outage_timeout=OUTAGE_TIMEOUT, sleep=sleep)
 
 
 def _reachable(url: str) -> bool:
@@ -147,11 +138,3 @@ class _DirectorySource:
             while piece := content.read(min(BLOCK_BYTES, left)):
                 take(piece)
                 left -= len(piece)
-
-
-class _BucketSource:
-    is_local = False
-    parallel = True
-
-    def __init__(self, source: FileSource) -> None:
-        self.read = source.read

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from resolute.client.downloads.sources import DownloadMode, Source, open_source
+from resolute.client.downloads.sources import DownloadMode, open_source
 from resolute.client.remote.checkpoints import Checkpoints
 from resolute.client.schema.records import CheckpointRecord, FileRecord
 from resolute.client.schema.states import CheckpointState
 from resolute.errors import DataLossError, FailedPreconditionError, NotFoundError
 from resolute.transfer.digests import hasher_for
+from resolute.transfer.sources import FileSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ def verify(
                 yield _checked(file, source)
 
 
-def _checked(file: FileRecord, source: Source) -> CheckedFile:
+def _checked(file: FileRecord, source: FileSource) -> CheckedFile:
     summed = hasher_for(file.digest)
     size = 0
 
