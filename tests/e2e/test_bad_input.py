@@ -178,7 +178,7 @@ with det.core.init() as core:
     created = cluster.det("e", "create", "good.yaml", "code", cwd=project).stdout.split()[-1]
     cluster.det("e", "wait", created, timeout=90)
     said = cluster.det("e", "logs", created).stdout
-    assert said.count("ERROR: a report is not kept: ") == 1
+    assert said.count("ERROR: a report was refused: ") == 1
     assert "loss" in said
 
 

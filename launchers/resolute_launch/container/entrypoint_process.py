@@ -1,7 +1,7 @@
-"""A trial's processes: one shell that sources the startup hook, waits at a gate, and becomes the entrypoint.
+"""A trial's processes: a shell that runs the startup hook, waits to be released, and becomes the entrypoint.
 
-The shell stands at the gate until its identity is on disk and the rendezvous is complete. If the supervisor
-dies before, the gate's pipe closes and the shell ends: no entrypoint runs that could not be found again.
+The shell waits at the start barrier until its identity is on disk and the rendezvous is complete. If the
+supervisor dies before, the pipe of the shell closes and the shell ends: no entrypoint runs unrecorded.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from resolute.contracts.run.external_resources import SCRATCH_PREFIX
 HOOK = "startup-hook.sh"
 """File of a model definition that is sourced before the entrypoint."""
 END_SECONDS = 30.0
-"""How long the kernel may take to end processes that were killed."""
+"""How long killed processes may take to end."""
 
 
 def find_shell() -> str:
@@ -33,15 +33,15 @@ def find_shell() -> str:
 
 
 def barrier_file(run: RunDirectory) -> Path:
-    """A named pipe that tells when the hook is done."""
+    """A named pipe that is written to when the startup hook has finished."""
     return run.path / "gate"
 
 
 def create_scratch_directory(run: RunDirectory) -> Path:
-    """Makes the directory for temporary files of a run's processes; it goes with them.
+    """Creates the directory for temporary files of a run's processes; it is removed with them.
 
-    It lies where this machine has its temporary files, under a short name: what programs put there may be
-    sockets, whose paths hold a hundred letters, of which a run directory alone may take all.
+    It is in this machine's directory for temporary files and has a short name: programs create sockets there,
+    whose paths are limited to about a hundred characters, and that of the run directory may be as long.
     """
     scratch = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX))
     run.record_external_resource(scratch)
@@ -49,7 +49,7 @@ def create_scratch_directory(run: RunDirectory) -> Path:
 
 
 def process_tree_of(run: RunDirectory, leader: ProcessIdentity | None) -> ProcessTree:
-    """All processes that came of a run."""
+    """All processes of a run."""
     return ProcessTree(leader=leader, variable=f"{ENVIRONMENT_VARIABLE}={run.path}".encode())
 
 
@@ -70,7 +70,7 @@ class EntrypointProcess:
     def start(
         cls, run: RunDirectory, *, environment: Mapping[str, str], stdout: int, stderr: int
     ) -> EntrypointProcess:
-        """Starts the shell, which runs the hook at once, and puts its identity on disk.
+        """Starts the shell, which runs the hook at once, and writes its identity to disk.
 
         Args:
             run: Its run directory.
@@ -98,36 +98,36 @@ class EntrypointProcess:
         return self._process.pid
 
     def release(self, argv: Sequence[str], environment: Mapping[str, str]) -> None:
-        """Lets the shell become the entrypoint.
+        """Releases the shell, which becomes the entrypoint.
 
         Args:
-            argv: What to run.
+            argv: Command line of the entrypoint.
             environment: Variables that were not known when the shell was started.
         """
         exports = [f"export {name}={shlex.quote(value)}" for name, value in environment.items()]
         lines = [*exports, f"exec {shlex.join(argv)} </dev/null", ""]
         write_atomically(_release_file(self._run), "\n".join(lines))
         assert self._process.stdin is not None
-        # If it ended at the gate, whoever waits for it sees how.
+        # If it has ended already, the wait for it tells how.
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(b"go\n")
             self._process.stdin.close()
 
     def wait_without_reaping(self) -> None:
-        """Waits until the shell has ended, and leaves its process id taken."""
+        """Waits until the shell has ended, without freeing its process id."""
         os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
 
     def signal_group(self, number: signal.Signals) -> None:
-        """Sends a signal to the process group. Only before ``reap``: later its id may mean another."""
+        """Sends a signal to the process group. Only before ``reap``: later another group may have its id."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)
 
     def kill_process_tree(self) -> None:
-        """Kills everything that came of the shell and is still there."""
+        """Kills all processes that descend from the shell."""
         process_tree_of(self._run, self._identity).end(timeout=END_SECONDS)
 
     def reap(self) -> int:
-        """Takes the exit status of the shell, which has ended.
+        """Collects the exit status of the shell, which has ended.
 
         Returns:
             Its exit code; 128 + n when signal n ended it.
@@ -144,7 +144,7 @@ def _release_file(run: RunDirectory) -> Path:
 
 def _script(run: RunDirectory) -> str:
     gate, release = (shlex.quote(str(path)) for path in (barrier_file(run), _release_file(run)))
-    # Opened for both directions, the gate's pipe does not wait for a supervisor that may be dead.
+    # Opened for both directions, the pipe does not wait for a supervisor that may be dead.
     return f"""set -e
 if [ -f ./{HOOK} ]; then . ./{HOOK} </dev/null; fi
 echo open 1<>{gate}

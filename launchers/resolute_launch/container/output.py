@@ -84,8 +84,8 @@ class OutputCollector:
         writer: Takes the lines.
         clock: Tells when a line was read.
         barrier: Named pipe that is written to when the startup hook is done.
-        secrets: What is not to be read in the log.
-        opened: Called in the pump's thread when that happens.
+        secrets: Redacted in the log.
+        hook_finished: Called in the thread of the collector when that happens.
     """
 
     def __init__(
@@ -96,11 +96,11 @@ class OutputCollector:
         clock: Clock,
         barrier: Path,
         secrets: Secrets,
-        opened: Callable[[], None],
+        hook_finished: Callable[[], None],
     ) -> None:
         self._writer = writer
         self._clock = clock
-        self._opened = opened
+        self._hook_finished = hook_finished
         self.output_tail = OutputTail()
         self.stdout = Stream(stdout_pipe(run), Stdtype.STDOUT, secrets)
         self.stderr = Stream(stderr_pipe(run), Stdtype.STDERR, secrets)
@@ -118,7 +118,7 @@ class OutputCollector:
         self.stderr.close_writer()
         self._thread.start()
 
-    def say(self, text: str) -> None:
+    def log_line(self, text: str) -> None:
         """Adds a line of the platform's own to the log."""
         _log.info("%s", text)
         self._append([Line(self._clock.time(), Stdtype.PLATFORM, text.encode())])
@@ -154,7 +154,7 @@ class OutputCollector:
                 for key, _ in events:
                     if key.data is None:
                         selector.unregister(self._barrier)
-                        self._opened()
+                        self._hook_finished()
                     elif not self._read(key.data):
                         selector.unregister(key.fd)
                         waiting.discard(key.fd)

@@ -1,4 +1,4 @@
-"""A container's part of a run, as everything that works on it needs it."""
+"""What one container of a run executes: the launch spec, the launch order and the run directory."""
 
 from __future__ import annotations
 
@@ -7,25 +7,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import grpc
-
 from resolute.api.experiments.v1.launch_spec_pb2 import LaunchSpec
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.contracts.times import seconds_of
 from resolute.contracts.values import to_mapping
-from resolute_launch.control_plane.client import ControlPlane
-from resolute_launch.control_plane.outage_timeout import OutageTimeout
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be run, on which slots, in which directory."""
+    """What to run, on which slots, in which directory."""
 
     spec: LaunchSpec
-    """What the control plane wants to be run."""
+    """What to run, from the control plane."""
     order: LaunchOrder
-    """What the resource manager said of this machine."""
+    """What the resource manager specified for this machine."""
     run: RunDirectory
     """The run directory."""
 
@@ -42,23 +38,11 @@ class Task:
         return self.order.term_grace_seconds
 
     @property
-    def alone(self) -> bool:
-        """Whether the run has this one container only."""
+    def single_container(self) -> bool:
+        """Whether the run has only this container."""
         return self.spec.container_count <= 1
 
     @property
     def distributed(self) -> bool:
         """Whether the run has several workers: several containers, or several slots in its only one."""
-        return not self.alone or len(self.order.slot_ids) > 1
-
-
-@dataclass(frozen=True)
-class ControlPlaneConnection:
-    """The way to the control plane."""
-
-    channel: grpc.Channel
-    """Stays open for as long as the supervisor lives."""
-    control: ControlPlane
-    """Its calls."""
-    outage_timeout: OutageTimeout
-    """How long it may be away."""
+        return not self.single_container or len(self.order.slot_ids) > 1

@@ -50,12 +50,12 @@ def run_identity(task: Task) -> RunIdentity:
         searcher_metric=str(searcher.get("metric") or ""),
         smaller_is_better=bool(searcher.get("smaller_is_better", True)),
         time_metric=str(searcher.get("time_metric") or "") if spec.time_driven else "",
-        container="" if task.alone else str(task.order.container_rank),
+        container="" if task.single_container else str(task.order.container_rank),
         agent=task.order.agent_id,
     )
 
 
-def rendezvous_alone(order: LaunchOrder) -> RendezvousInfo:
+def single_container_rendezvous(order: LaunchOrder) -> RendezvousInfo:
     """The rendezvous of a container that has no peers."""
     return RendezvousInfo([order.bind_address], 0, [len(order.slot_ids)])
 

@@ -1,4 +1,4 @@
-"""The control plane as a supervisor needs it."""
+"""The calls of a supervisor to the control plane."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from resolute.contracts.times import to_timestamp
 CONTROL_DEADLINE = 10.0
 FETCH_DEADLINE = 600.0
 RENDEZVOUS_DEADLINE = 5.0
-"""Short, because a run that is killed at the gate waits for it; the call is made again and again."""
+"""Short, because a run that is killed at the start barrier waits for it; the call is repeated."""
 
 
 class SignalStream(Protocol):
-    """A watch that can be ended."""
+    """A stream of signals that can be cancelled."""
 
     def __iter__(self) -> Iterator[WatchSignalsResponse]: ...
 
     def cancel(self) -> None:
-        """Ends it; whoever iterates it gets an error."""
+        """Cancels it; its iteration raises an error."""
 
 
 class ControlPlane:
@@ -43,7 +43,7 @@ class ControlPlane:
 
     Args:
         channel: A channel of ``resolute.rpc``.
-        order: Whose calls they are.
+        order: Names the allocation and the container.
     """
 
     def __init__(self, channel: grpc.Channel, order: LaunchOrder) -> None:
@@ -54,12 +54,12 @@ class ControlPlane:
         self._preemption = PreemptionServiceStub(channel)
 
     def launch_spec(self) -> LaunchSpec:
-        """Asks what is to be run."""
+        """Fetches what to run."""
         request = pb2.GetLaunchSpecRequest(allocation_id=self._allocation, container_rank=self._rank)
         return self._allocations.GetLaunchSpec(request, timeout=CONTROL_DEADLINE).spec
 
     def model_definition(self, experiment_id: str) -> Iterator[bytes]:
-        """Asks for the archive of the code, in pieces."""
+        """Fetches the archive of the model definition, in chunks."""
         request = GetModelDefinitionRequest(experiment=ExperimentKey(experiment_id=experiment_id))
         for response in self._experiments.GetModelDefinition(request, timeout=FETCH_DEADLINE):
             yield response.chunk
@@ -76,24 +76,24 @@ class ControlPlane:
         return self._allocations.Rendezvous(request, timeout=RENDEZVOUS_DEADLINE)
 
     def renew_lease(self, *, pid: int) -> pb2.RenewLeaseResponse:
-        """Says that the run lives."""
+        """Renews the lease of the run."""
         request = pb2.RenewLeaseRequest(
             allocation_id=self._allocation, container_rank=self._rank, pid=pid or None
         )
         return self._allocations.RenewLease(request, timeout=CONTROL_DEADLINE)
 
     def acknowledge_signal(self, revision: int) -> None:
-        """Says that the trial will exit because of the signal."""
+        """Reports that the trial will exit because of the signal."""
         request = pb2.AcknowledgeSignalRequest(allocation_id=self._allocation, revision=revision)
         self._allocations.AcknowledgeSignal(request, timeout=CONTROL_DEADLINE)
 
     def request_preemption(self, reason: SignalReason.ValueType) -> Signal:
-        """Asks that the whole allocation be preempted."""
+        """Asks for the preemption of the whole allocation."""
         request = pb2.RequestPreemptionRequest(allocation_id=self._allocation, reason=reason)
         return self._allocations.RequestPreemption(request, timeout=CONTROL_DEADLINE).signal
 
     def report_exit(self, record: ExitRecord) -> None:
-        """Says how this container's part ended."""
+        """Reports how this container ended."""
         request = pb2.ReportExitRequest(
             allocation_id=self._allocation,
             container_rank=self._rank,

@@ -12,7 +12,7 @@ from resolute.contracts.clock import Clock
 from resolute.errors import InternalError, ResoluteError, UnauthenticatedError, UnavailableError
 
 _DEFECTS = 5
-"""How often a call is repeated that a defect of the server answered."""
+"""How often a call is repeated when the server answers with an internal error."""
 _log = logging.getLogger("resolute.supervisor")
 _T = TypeVar("_T")
 
@@ -48,8 +48,8 @@ def retry_during_outage(
     Args:
         call: Makes the call once.
         outage_timeout: How long to go on; renewed by an answer.
-        stop: Ends the attempts.
-        purpose: What it is for, in the log.
+        stop: Ends the attempts when it is set.
+        purpose: What the call is for, in the log.
 
     Raises:
         ResoluteError: What the call raised: at once if that cannot change, else when the outage lasted too
@@ -71,5 +71,5 @@ def retry_during_outage(
         else:
             outage_timeout.renew()
             return result
-        # A set event only cuts the pause short: one last attempt follows.
+        # When the event is set the pause ends early, and one last attempt follows.
         stop.wait(backoff.failed())

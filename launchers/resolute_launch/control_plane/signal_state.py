@@ -1,4 +1,4 @@
-"""The signal as the trial sees it: what the server says, or what this machine decided by itself."""
+"""The preemption signal that the trial sees: the server's, merged with this machine's own decisions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from resolute.contracts.run.flags import Flags
 
 @dataclass(frozen=True, slots=True)
 class Directive:
-    """What the run has been told."""
+    """What the run must do."""
 
     preempt: bool = False
     """Whether it must checkpoint and exit."""
@@ -23,20 +23,20 @@ class Directive:
 
     @property
     def reason_name(self) -> str:
-        """Why, in a word."""
+        """The name of the reason."""
         return SignalReason.Name(self.reason).removeprefix("SIGNAL_REASON_").lower()
 
 
 class SignalState:
     """Merges the signals and shows the result to the trial. Safe to use from several threads.
 
-    The time at which processes are ended is counted from when the signal was first seen here, so that neither
-    a late delivery nor a wrong clock takes the trial's time to checkpoint away.
+    The deadline of the processes is counted from when the signal was first received here, so that neither
+    a late delivery nor a wrong clock shortens the trial's time to checkpoint.
 
     Args:
         flags: Memory shared with the trial.
-        clock: Tells when a signal was seen.
-        preemption_timeout: Seconds between a signal and the end of the processes.
+        clock: Tells when a signal was received.
+        preemption_timeout: Seconds between a signal and SIGTERM to the processes.
     """
 
     def __init__(self, flags: Flags, *, clock: Clock, preemption_timeout: float) -> None:
@@ -55,17 +55,17 @@ class SignalState:
 
     @property
     def acknowledged_revision(self) -> int | None:
-        """Revision that the trial acknowledged; None when it has not, or has said it without any signal."""
+        """Revision that the trial acknowledged; None if it has acknowledged nothing."""
         return self._flags.acknowledged_revision if self._flags.acknowledged else None
 
     @property
     def directive(self) -> Directive:
-        """What the run has been told so far."""
+        """What the run must do now."""
         with self._lock:
             return self._merged()
 
     def update(self, signal: Signal) -> bool:
-        """Takes a signal from the server; one that is older than the last changes nothing.
+        """Takes a signal from the server; one older than the last changes nothing.
 
         Returns:
             Whether the directive changed.
@@ -78,7 +78,7 @@ class SignalState:
             return self._show(before)
 
     def preempt_locally(self, reason: SignalReason.ValueType) -> bool:
-        """Preempts without having been told to: the machine goes away, or nobody is there to tell.
+        """Preempts by a decision of this machine: it is going away, or the control plane is.
 
         Returns:
             Whether the directive changed.

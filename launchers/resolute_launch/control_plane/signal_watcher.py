@@ -1,4 +1,4 @@
-"""Follows the signal of an allocation, so that it arrives at once rather than with the next renewal."""
+"""Watches the signal of an allocation, so that it arrives at once instead of with the next renewal."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _log = logging.getLogger("resolute.supervisor")
 
 
 class SignalWatcher:
-    """A thread around one stream, which is opened again from the last revision whenever it breaks.
+    """A thread that watches one stream, which is reopened from the last revision when it breaks.
 
     Args:
         control: The control plane.
         signal_state: Takes the signals.
-        notify: Called in the thread when the directive changed.
+        notify: Called in the thread when the directive has changed.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class SignalWatcher:
         self._thread = threading.Thread(target=self._watch, name="signal-watch", daemon=True)
 
     def start(self) -> None:
-        """Begins to follow."""
+        """Starts to watch."""
         self._thread.start()
 
     def stop(self) -> None:

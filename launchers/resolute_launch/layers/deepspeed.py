@@ -35,7 +35,7 @@ def plan(request: Request, topology: Topology) -> LaunchPlan:
     """Plans the part of this container."""
     hostfile = topology.folder / "deepspeed-hostfile"
     environment = {"USE_DEEPSPEED": "1", "DET_CHIEF_IP": topology.chief}
-    if not topology.alone:
+    if not topology.single_container:
         environment[HOSTFILE_VARIABLE] = str(hostfile)
     return LaunchPlan(
         argv=(
@@ -56,8 +56,8 @@ def plan(request: Request, topology: Topology) -> LaunchPlan:
             **network_defaults(topology),
             **({} if topology.gpu else {"DS_ACCELERATOR": "cpu"}),
         },
-        files={} if topology.alone else {hostfile: _hosts(topology)},
-        remains=_buffers(request, topology),
+        files={} if topology.single_container else {hostfile: _hosts(topology)},
+        external_resources=_buffers(request, topology),
         # Its runner and its launcher stand between this layer and the ranks.
         grace_seconds=layer_grace_period(layer_grace_period(topology.grace_seconds)),
         signals_process_group=True,
@@ -66,7 +66,7 @@ def plan(request: Request, topology: Topology) -> LaunchPlan:
 
 
 def _place(request: Request, topology: Topology, hostfile: Path) -> tuple[str, ...]:
-    if topology.alone:
+    if topology.single_container:
         # It takes a count or a choice of devices, never both.
         chosen = any(word.partition("=")[0] in _CHOICES for word in request.overrides)
         count = () if chosen else ("--num_gpus", str(topology.workers_here))
@@ -85,7 +85,7 @@ def _hosts(topology: Topology) -> str:
 
 def _buffers(request: Request, topology: Topology) -> tuple[Path, ...]:
     """Memory by which ranks of one machine exchange tensors: 67 MB each, and DeepSpeed leaves it behind."""
-    if not topology.alone:
+    if not topology.single_container:
         return ()
     port = last_value(request, "--master_port") or str(topology.port)
     # On one machine its runner takes this address, whatever it was told.

@@ -74,19 +74,19 @@ def plan(request: Request, topology: Topology) -> LaunchPlan:
         grace_seconds=layer_grace_period(topology.grace_seconds),
         # horovodrun takes a job of Slurm for its own.
         dropped=frozenset({"SLURM_JOBID"}),
-        environment_by_file=topology.alone,
+        environment_by_file=topology.single_container,
         restarts_ranks=restarts_ranks(request),
     )
 
 
 def _launcher(topology: Topology) -> tuple[str, ...]:
-    if topology.alone:
+    if topology.single_container:
         return (topology.python, "-m", "horovod.runner.launch")
     return (topology.python, "-m", NODE_MODULE, str(topology.node_rank), topology.chief, str(topology.port))
 
 
 def _hosts(topology: Topology) -> str:
-    if topology.alone:
+    if topology.single_container:
         return f"localhost:{topology.workers_here}"
     return ",".join(f"{host_name(node)}:{slots}" for node, slots in enumerate(topology.slots))
 

@@ -34,7 +34,7 @@ class LaunchPlan:
     """Variables that would mislead the launcher."""
     files: Mapping[Path, str] = field(default_factory=dict)
     """Files that it reads."""
-    remains: tuple[Path, ...] = ()
+    external_resources: tuple[Path, ...] = ()
     """Files that its workers may leave behind, and that are nobody else's."""
     grace_seconds: float = layer_grace_period(TERM_GRACE_SECONDS)
     """Seconds between SIGTERM and SIGKILL; less than the supervisor of a run gives to all of it."""

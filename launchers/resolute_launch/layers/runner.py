@@ -163,11 +163,11 @@ class _Launch:
     def _record_external_resources(self) -> None:
         """If this process is killed, whoever ends the run clears away."""
         if self._run_directory is not None:
-            for path in self._plan.remains:
+            for path in self._plan.external_resources:
                 self._run_directory.record_external_resource(path)
 
     def _remove_external_resources(self) -> None:
-        for path in self._plan.remains:
+        for path in self._plan.external_resources:
             remove(path)
 
     def _clear_failures(self) -> None:

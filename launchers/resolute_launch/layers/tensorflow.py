@@ -75,7 +75,7 @@ PARSER = TensorFlowArgumentParser()
 def plan(request: TensorFlowRequest, topology: Topology) -> LaunchPlan:
     """Plans the part of this container."""
     environment = {"DET_CHIEF_IP": topology.chief}
-    if topology.alone:
+    if topology.single_container:
         return LaunchPlan(argv=request.script, environment=environment, replaces_process=True)
     ports = _ports(request, topology)
     cluster = {"worker": [_endpoint(*place) for place in zip(topology.addresses, ports, strict=True)]}

@@ -56,7 +56,7 @@ class Topology:
         return len(self.addresses)
 
     @property
-    def alone(self) -> bool:
+    def single_container(self) -> bool:
         """Whether this is the only container."""
         return self.nodes == 1
 
@@ -73,7 +73,7 @@ class Topology:
     @property
     def chief(self) -> str:
         """Address of the first container; of an only one the loopback, which every machine has."""
-        return _LOOPBACK if self.alone else self.addresses[0]
+        return _LOOPBACK if self.single_container else self.addresses[0]
 
 
 def read_topology(info: ClusterInfo | None, environ: Mapping[str, str]) -> Topology:

@@ -33,18 +33,18 @@ _END_SECONDS = 30.0
 _POLL_SECONDS = 0.1
 
 
-def action(text: str) -> signal.Signals | None:
+def parse_signal(text: str) -> signal.Signals | None:
     """Reads ``SIGTERM``, ``TERM`` or another name of a signal; None stands for ``WAIT``.
 
     Raises:
-        ValueError: There is no such signal.
+        ArgumentTypeError: There is no such signal.
     """
     if text == "WAIT":
         return None
     try:
         return signal.Signals[text if text.startswith("SIG") else f"SIG{text}"]
     except KeyError:
-        raise ValueError(f"{text!r} is neither WAIT nor the name of a signal") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is neither WAIT nor the name of a signal") from None
 
 
 class Workers:
@@ -180,10 +180,10 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="determined.exec.pid_server", description=__doc__)
     on = "what the command gets when {}: the name of a signal, or WAIT"
     parser.add_argument(
-        *("-x", "--on-fail"), type=action, default="SIGTERM", help=on.format("a worker has failed")
+        *("-x", "--on-fail"), type=parse_signal, default="SIGTERM", help=on.format("a worker has failed")
     )
     parser.add_argument(
-        *("-e", "--on-exit"), type=action, default="WAIT", help=on.format("all workers have ended well")
+        *("-e", "--on-exit"), type=parse_signal, default="WAIT", help=on.format("all workers have ended well")
     )
     parser.add_argument(
         "--grace-period", type=float, default=3.0, metavar="SECONDS", help="then it is killed (3)"

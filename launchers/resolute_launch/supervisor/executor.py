@@ -24,8 +24,9 @@ from resolute_launch.container.entrypoint_process import (
 )
 from resolute_launch.container.environment import task_environment
 from resolute_launch.container.output import OutputCollector
-from resolute_launch.container.task import ControlPlaneConnection, Task
-from resolute_launch.container.task_info import cluster_info, rendezvous_alone, run_identity
+from resolute_launch.container.task import Task
+from resolute_launch.container.task_info import cluster_info, run_identity, single_container_rendezvous
+from resolute_launch.control_plane.connection import ControlPlaneConnection
 from resolute_launch.control_plane.outage_timeout import retry_during_outage
 from resolute_launch.control_plane.signal_state import SignalState
 from resolute_launch.control_plane.signal_watcher import SignalWatcher
@@ -48,13 +49,13 @@ _log = logging.getLogger("resolute.supervisor")
 
 
 class RunExecutor:
-    """The supervisor's work for one run, once it knows what the run is.
+    """Executes one run, once its launch spec is known.
 
     Args:
         task: The run's task.
-        connection: The way to the control plane.
-        signal_handlers: Requests to leave, from the machine.
-        environ: What the supervisor was started with.
+        connection: The connection to the control plane.
+        signal_handlers: Termination requests from the machine.
+        environ: The environment of the supervisor.
         clock: Tells the time.
     """
 
@@ -71,7 +72,7 @@ class RunExecutor:
         self._signal_handlers, self._environ, self._clock = signal_handlers, environ, clock
         self._wake = threading.Event()
         self._ended = threading.Event()
-        self._seen = Observations()
+        self._observations = Observations()
         self._flags = Flags.create(task.run.flags_file)
         notify = self._wake.set
         signal_state = SignalState(
@@ -79,7 +80,12 @@ class RunExecutor:
         )
         secrets = Secrets(task.order.token, task.run.read_token())
         self._start_barrier = StartBarrier(
-            task, control=connection.control, seen=self._seen, notify=notify, secrets=secrets, clock=clock
+            task,
+            control=connection.control,
+            observations=self._observations,
+            notify=notify,
+            secrets=secrets,
+            clock=clock,
         )
         self._writer = LineWriter(task.run.spool, clock=clock)
         self._output = OutputCollector(
@@ -88,7 +94,7 @@ class RunExecutor:
             clock=clock,
             barrier=barrier_file(task.run),
             secrets=secrets,
-            opened=self._start_barrier.open,
+            hook_finished=self._start_barrier.mark_hook_finished,
         )
         self._shipping = SpoolShipper(connection.channel, task.run.spool, run_identity(task), clock=clock)
         self._lease = LeaseRenewer(
@@ -97,21 +103,21 @@ class RunExecutor:
         self._signal_watcher = SignalWatcher(connection.control, signal_state, notify=notify)
         self._termination_policy = TerminationPolicy(
             task=task,
-            seen=self._seen,
+            observations=self._observations,
             signal_state=signal_state,
             lease=self._lease,
             outage_timeout=connection.outage_timeout,
             signal_handlers=signal_handlers,
-            say=self._output.say,
+            log_line=self._output.log_line,
             clock=clock,
         )
         self._shutdown_sequence = self._termination_policy.shutdown_sequence
 
     def execute(self) -> ExitRecord:
-        """Brings the run up, stands by it to its end, and ships what it left.
+        """Starts the entrypoint, watches it to its end, and sends the remaining reports and lines.
 
         Returns:
-            How it ended; on disk already, if the disk took it.
+            How the run ended; it is on disk already, unless the disk is full.
         """
         self._signal_handlers.subscribe(self._wake.set)
         self._lease.start()
@@ -128,7 +134,7 @@ class RunExecutor:
             self._signal_watcher.stop()
 
     def close(self) -> None:
-        """Ends what was kept until the exit was reported."""
+        """Stops what must run until the exit is reported."""
         self._lease.stop()
         self._shipping.stop()
 
@@ -144,13 +150,13 @@ class RunExecutor:
         except InterruptedError:
             pass
         except (ResoluteError, OSError) as failure:
-            self._seen.start_failure = str(failure)
-            self._output.say(f"ERROR: {failure}")
+            self._observations.start_failure = str(failure)
+            self._output.log_line(f"ERROR: {failure}")
         else:
             self._wait_for_end(child, command.argv)
             return self._clean_up(child)
         self._output.stop()
-        return exit_summary.never_started(self._seen, clock=self._clock)
+        return exit_summary.before_start(self._observations, clock=self._clock)
 
     def _fetch(self) -> None:
         spec = self._task.spec
@@ -173,11 +179,11 @@ class RunExecutor:
             raise InterruptedError
 
     def _interrupted(self) -> bool:
-        self._termination_policy.look()
-        return self._seen.start_cancelled
+        self._termination_policy.check()
+        return self._observations.start_cancelled
 
     def _start_child(self) -> EntrypointProcess:
-        rendezvous = rendezvous_alone(self._task.order) if self._task.alone else None
+        rendezvous = single_container_rendezvous(self._task.order) if self._task.single_container else None
         info = cluster_info(self._task, rendezvous=rendezvous)
         info.write(self._run.info)
         environment = task_environment(
@@ -196,7 +202,7 @@ class RunExecutor:
         waiter = threading.Thread(target=self._wait_for, args=(child,), name="child-wait", daemon=True)
         waiter.start()
         while not self._ended.is_set():
-            self._termination_policy.look()
+            self._termination_policy.check()
             if self._start_barrier.try_release(child, argv):
                 self._lease.entrypoint_runs(child.pid)
             self._shut_down(child)
@@ -210,24 +216,26 @@ class RunExecutor:
         self._wake.set()
 
     def _shut_down(self, child: EntrypointProcess) -> None:
-        if self._seen.start_failure:
+        if self._observations.start_failure:
             self._shutdown_sequence.kill_in(0)
         step = self._shutdown_sequence.due()
         if step is ShutdownStep.NONE or self._ended.is_set():
             return
-        if self._seen.released:
-            self._seen.force("it did not exit in time after it was asked to, and was ended")
+        if self._observations.released:
+            self._observations.force(
+                "its processes missed the deadline after they were asked to exit, and were terminated"
+            )
         child.signal_group(signal.SIGTERM if step is ShutdownStep.TERMINATE else signal.SIGKILL)
 
     def _clean_up(self, child: EntrypointProcess) -> ExitRecord:
-        # What was started with `>(...)` gets a moment to write its last lines.
+        # Processes started with `>(...)` get a moment to write their last lines.
         self._output.finish(_LINGER_SECONDS)
         child.kill_process_tree()
         self._output.finish(_PIPE_SECONDS)
         self._output.stop()
-        return exit_summary.ended(
+        return exit_summary.after_start(
             child.reap(),
-            self._seen,
+            self._observations,
             run=self._run,
             flags=self._flags,
             words=self._output.output_tail,
@@ -235,15 +243,15 @@ class RunExecutor:
         )
 
     def _write_exit_record(self, record: ExitRecord) -> None:
-        """Puts the end on disk before anyone is told. A full disk must not keep it from being told at all."""
+        """Writes the exit record before the exit is reported; a full disk must not prevent the report."""
         try:
             record.write(self._run.exit_file)
             self._writer.close()
         except (ResoluteError, OSError) as failure:
-            _log.error("what the run ends with could not be written: %s", failure)
+            _log.error("the exit record could not be written: %s", failure)
 
     def _drain(self) -> None:
-        """Waits until what the run left has arrived, and then says what of it is not kept."""
+        """Waits until all reports and lines have arrived, and then logs which reports were refused."""
         limit = DRAIN_SECONDS if self._signal_handlers.count else self._connection.outage_timeout.seconds
         deadline = self._clock.monotonic() + limit
 
@@ -254,12 +262,12 @@ class RunExecutor:
             self._shipping.drain(give_up=give_up)
 
     def _log_refused_reports(self) -> bool:
-        """Adds to the log which reports were refused: a script that has ended cannot be told any more."""
+        """Logs which reports were refused: the script has ended, so no exception can be raised there."""
         refusals = list(refusals_of(self._run.spool))
         if not refusals:
             return False
         now = self._clock.time()
-        texts = (f"ERROR: a report is not kept: {refusal}" for refusal in refusals)
+        texts = (f"ERROR: a report was refused: {refusal}" for refusal in refusals)
         writer = LineWriter(self._run.spool, clock=self._clock)
         writer.append_lines([Line(now, Stdtype.PLATFORM, text.encode()) for text in texts])
         writer.close()

@@ -1,4 +1,4 @@
-"""How a run ended, put together from what was seen."""
+"""How a run ended, as it is reported: derived from what the supervisor observed."""
 
 from __future__ import annotations
 
@@ -16,80 +16,83 @@ from resolute_launch.ranks.failures import OutputTail, describe, first_rank_fail
 KILLED = 137
 _PREFIX = "EARLY_EXIT_REASON_"
 _PREFIXES = ("EXITED_REASON_", _PREFIX)
-"""What scripts of different ages write before the name."""
+"""What scripts of different releases write before the name."""
 
 
 @dataclass(slots=True)
 class Observations:
-    """What the supervisor has seen and done."""
+    """What the supervisor observed and did."""
 
     preempted: bool = False
     """Whether the run was asked to checkpoint and exit."""
     hook_finished: bool = False
-    """Whether the shell came to the gate: the hook is done."""
+    """Whether the shell has reached the start barrier: the startup hook has finished."""
     released: bool = False
-    """Whether it was let through, to become the entrypoint."""
+    """Whether the shell was released, to become the entrypoint."""
     forced: str = ""
-    """Why the processes were made to end; empty if they were not."""
+    """Why the processes were terminated; empty if they were not."""
     start_failure: str = ""
-    """What kept the entrypoint from running; empty if nothing did."""
+    """Why the entrypoint could not be started; empty if it could."""
 
     def force(self, why: str) -> None:
-        """Notes why processes are made to end; the first reason stays."""
+        """Records why processes are terminated; the first reason stays."""
         self.forced = self.forced or why
 
     @property
     def start_cancelled(self) -> bool:
-        """Whether nothing is to be started any more."""
+        """Whether nothing may be started any more."""
         return self.preempted or bool(self.forced or self.start_failure)
 
 
-def never_started(seen: Observations, *, clock: Clock) -> ExitRecord:
-    """The end of a run whose entrypoint never ran."""
+def before_start(observations: Observations, *, clock: Clock) -> ExitRecord:
+    """Returns the exit record of a run whose entrypoint never ran."""
     now = clock.time()
-    if seen.start_failure:
+    if observations.start_failure:
         return ExitRecord(
-            exit_code=1, failure=seen.start_failure, failed_before_entrypoint=True, end_time=now
+            exit_code=1, failure=observations.start_failure, failed_before_entrypoint=True, end_time=now
         )
-    if seen.preempted and not seen.forced:
-        # Nothing ran, so nothing was lost: it has done what it was asked for.
+    if observations.preempted and not observations.forced:
+        # Nothing ran, so nothing was lost: the run did what the signal asked for.
         return ExitRecord(exit_code=0, acknowledged=True, end_time=now)
-    return ExitRecord(exit_code=KILLED, failure=seen.forced, failed_before_entrypoint=True, end_time=now)
+    return ExitRecord(
+        exit_code=KILLED, failure=observations.forced, failed_before_entrypoint=True, end_time=now
+    )
 
 
-def ended(
+def after_start(
     exit_code: int,
-    seen: Observations,
+    observations: Observations,
     *,
     run: RunDirectory,
     flags: Flags,
     words: OutputTail,
     clock: Clock,
 ) -> ExitRecord:
-    """The end of a run whose shell was started.
+    """Returns the exit record of a run whose shell was started.
 
     Args:
         exit_code: Exit code of the shell, or of the entrypoint that it became.
-        seen: What was seen on the way.
+        observations: Records what happened.
         run: The run directory.
-        flags: What the trial said by them.
-        words: The last of its output.
-        clock: Tells when.
+        flags: The flags shared with the trial.
+        words: The last lines of its output.
+        clock: Tells the time of the end.
     """
-    if not seen.released:
-        if not seen.start_cancelled:
-            seen.start_failure = _hook_failure(exit_code, seen, words)
-        return never_started(seen, clock=clock)
+    if not observations.released:
+        if not observations.start_cancelled:
+            observations.start_failure = _hook_failure(exit_code, observations, words)
+        return before_start(observations, clock=clock)
     failure, end_time = "", clock.time()
     if exit_code:
         first = first_rank_failure(run)
-        failure = seen.forced or describe(exit_code, words, first)
-        # Ending its other ranks may take longer than it takes other containers to notice and fail too.
+        failure = observations.forced or describe(exit_code, words, first)
+        # Terminating the other ranks may take longer than other containers take to notice and fail too.
         end_time = first.time if first else end_time
     return ExitRecord(
         exit_code=exit_code,
-        # One that left only at SIGTERM, and well, left because of the signal.
-        acknowledged=flags.acknowledged or (not exit_code and seen.preempted and bool(seen.forced)),
+        # An entrypoint that exits with 0 after SIGTERM exits because of the signal.
+        acknowledged=flags.acknowledged
+        or (not exit_code and observations.preempted and bool(observations.forced)),
         early_exit_reason=early_exit(run),
         failure=failure,
         end_time=end_time,
@@ -108,9 +111,9 @@ def early_exit(run: RunDirectory) -> str:
     return name if f"{_PREFIX}{name}" in EarlyExitReason.keys() else ""  # noqa: SIM118  # an enum is no dict
 
 
-def _hook_failure(exit_code: int, seen: Observations, words: OutputTail) -> str:
-    if seen.hook_finished:
-        return f"the shell ended at the gate with exit code {exit_code}, before it could run the entrypoint"
+def _hook_failure(exit_code: int, observations: Observations, words: OutputTail) -> str:
+    if observations.hook_finished:
+        return f"the shell ended with exit code {exit_code} before it could run the entrypoint"
     if not exit_code:
         return f"{HOOK} ended its shell with 'exit', so the entrypoint could not run; use 'return' instead"
     said = words.of(None)

@@ -1,4 +1,4 @@
-"""Keeps the lease of a run, and makes the small calls that go with it."""
+"""Renews the lease of a run, and makes the small calls that go with it."""
 
 from __future__ import annotations
 
@@ -13,41 +13,51 @@ from resolute.contracts.times import seconds_of
 from resolute.errors import (
     AbortedError,
     FailedPreconditionError,
+    InvalidArgumentError,
     NotFoundError,
-    ResoluteError,
-    UnauthenticatedError,
-    UnavailableError,
+    PermissionDeniedError,
+    UnimplementedError,
 )
-from resolute_launch.container.task import ControlPlaneConnection, Task
+from resolute_launch.container.task import Task
+from resolute_launch.control_plane.connection import ControlPlaneConnection
 from resolute_launch.control_plane.signal_state import SignalState
 from resolute_launch.redaction import Secrets
 
 _LONGEST_PAUSE = 5.0
+_FINAL = (
+    AbortedError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    PermissionDeniedError,
+    UnimplementedError,
+)
+"""Answers to a request that would be the same the next time."""
 _log = logging.getLogger("resolute.supervisor")
 
 
 class LeaseRenewer:
-    """A thread that renews the lease, rewrites the token, and passes requests on in between.
+    """A thread that renews the lease and its token, and sends requests in between.
 
     Args:
-        task: The run's task; the token lies in its directory.
-        link: The way to the control plane; its outage timeout is renewed by each answer.
+        task: The run's task; the token is a file of its directory.
+        connection: The connection to the control plane; each answer renews its outage timeout.
         signal_state: Takes the signal that each answer carries.
-        secrets: Takes every token, so that none gets into the log.
-        notify: Called in the thread when something is to be looked at.
+        secrets: Takes every token, so that none appears in the log.
+        notify: Called in the thread when the signal, the lease or an outage must be checked.
     """
 
     def __init__(
         self,
         task: Task,
-        link: ControlPlaneConnection,
+        connection: ControlPlaneConnection,
         *,
         signal_state: SignalState,
         secrets: Secrets,
         notify: Callable[[], None],
     ) -> None:
-        self._control = link.control
-        self._outage_timeout = link.outage_timeout
+        self._control = connection.control
+        self._outage_timeout = connection.outage_timeout
         self._token_file = task.run.token_file
         self._signal_state = signal_state
         self._secrets = secrets
@@ -62,29 +72,29 @@ class LeaseRenewer:
         self.pid = 0
         """Process id of the entrypoint; zero before it runs."""
         self.lost = ""
-        """Why the run has no authority any more; empty while it has."""
+        """Why the allocation was lost; empty while the run holds it."""
 
     def start(self) -> None:
-        """Begins to renew: the first time at once."""
+        """Starts to renew; the first time at once."""
         self._thread.start()
 
     def entrypoint_runs(self, pid: int) -> None:
-        """Tells the control plane at once which process is the entrypoint."""
+        """Reports at once which process is the entrypoint."""
         self.pid = pid
         self._wake.set()
 
     def acknowledge(self, revision: int) -> None:
-        """Passes on that the trial will exit because of the signal."""
+        """Reports that the trial will exit because of the signal."""
         self._acknowledged = revision
         self._wake.set()
 
     def request_preemption(self, reason: SignalReason.ValueType) -> None:
-        """Passes on that this machine, or this process, must go away."""
+        """Asks for the preemption of the allocation: this machine or this process must stop."""
         self._preemption = reason
         self._wake.set()
 
     def stop(self) -> None:
-        """Ends the thread; the lease runs out by itself."""
+        """Ends the thread; the lease expires by itself."""
         self._stop.set()
         self._wake.set()
         self._thread.join()
@@ -98,16 +108,18 @@ class LeaseRenewer:
         """Makes the calls that are due, and returns the seconds until the next ones."""
         try:
             self._renew()
-            self._send_requests()
+            sent = self._send_requests()
         except (AbortedError, NotFoundError, FailedPreconditionError) as failure:
             self.lost = str(failure)
             self._notify()
             return 0.0
-        except Exception as failure:  # noqa: BLE001  # the lease is kept whatever goes wrong with one renewal
+        except Exception as failure:  # noqa: BLE001  # no failure of one renewal may end the renewals
             _log.warning("the lease could not be renewed, it will be tried again: %s", failure)
             if self._outage_timeout.exhausted:
                 self._notify()
             return self._backoff.failed()
+        if not sent:
+            return min(self._backoff.failed(), self._ttl / 3)
         self._backoff.succeeded()
         return self._ttl / 3
 
@@ -127,30 +139,35 @@ class LeaseRenewer:
         try:
             write_atomically(self._token_file, token, mode=0o600)
         except OSError as failure:
-            # The one before is good for a while yet, and the disk may have room again by then.
-            _log.error("the renewed token could not be kept: %s", failure)
+            # The previous token is valid for a while, and the disk may have space again by then.
+            _log.error("the renewed token could not be stored: %s", failure)
 
-    def _send_requests(self) -> None:
-        if self._preemption:
-            reason, self._preemption = self._preemption, SignalReason.SIGNAL_REASON_UNSPECIFIED
+    def _send_requests(self) -> bool:
+        """Sends what is to be reported; False if something of it must be sent again."""
+        sent = True
+        if reason := self._preemption:
+            self._preemption = SignalReason.SIGNAL_REASON_UNSPECIFIED
             if not self._try_call(lambda: self._request_preemption(reason)):
-                self._preemption = reason
-        if self._acknowledged is not None:
-            revision, self._acknowledged = self._acknowledged, None
+                self._preemption = self._preemption or reason
+                sent = False
+        if (revision := self._acknowledged) is not None:
+            self._acknowledged = None
             if not self._try_call(lambda: self._control.acknowledge_signal(revision)):
-                self._acknowledged = revision
+                self._acknowledged = revision if self._acknowledged is None else self._acknowledged
+                sent = False
+        return sent
 
     def _request_preemption(self, reason: SignalReason.ValueType) -> None:
         if self._signal_state.update(self._control.request_preemption(reason)):
             self._notify()
 
     def _try_call(self, call: Callable[[], None]) -> bool:
-        """Makes a call; False when it must be made again. Only a renewal tells whether the lease is lost."""
+        """Makes a call; False if it must be repeated. Only a renewal decides whether the lease is lost."""
         try:
             call()
-        except (UnavailableError, UnauthenticatedError) as failure:
-            _log.warning("the control plane could not be told, it will be tried again: %s", failure)
+        except _FINAL as failure:
+            _log.warning("the control plane refused a request: %s", failure)
+        except Exception as failure:  # noqa: BLE001  # a spot notice must arrive whatever fails at first
+            _log.warning("the control plane could not be reached, it will be tried again: %s", failure)
             return False
-        except ResoluteError as failure:
-            _log.warning("the control plane did not want to know: %s", failure)
         return True

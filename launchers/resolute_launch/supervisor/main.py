@@ -1,7 +1,7 @@
-"""The process beside a trial: brings it up, keeps its lease, ships what it leaves, and reports how it ended.
+"""The process beside a trial: starts it, renews its lease, sends its reports and lines, and reports its exit.
 
 Run as ``python -m resolute_launch.supervisor RUN_DIR``. It holds the lock of the run directory for as long as
-it lives, and outlives the control plane: while that is away the trial goes on until the outage timeout.
+it lives. While the control plane is away the trial goes on, until the outage timeout.
 """
 
 from __future__ import annotations
@@ -25,19 +25,20 @@ from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.contracts.run.lock import RunLock
 from resolute.errors import AbortedError, ConflictError, NotFoundError, ResoluteError
 from resolute.rpc.channel import open_channel
-from resolute_launch import compat_path
 from resolute_launch.container.entrypoint_process import END_SECONDS, process_tree_of
-from resolute_launch.container.task import ControlPlaneConnection, Task
+from resolute_launch.container.task import Task
 from resolute_launch.control_plane.client import ControlPlane
+from resolute_launch.control_plane.connection import ControlPlaneConnection
 from resolute_launch.control_plane.outage_timeout import OutageTimeout, retry_during_outage
+from resolute_launch.installation import compat_path
 from resolute_launch.processes.signal_handlers import SignalHandlers
 from resolute_launch.supervisor.executor import RunExecutor
-from resolute_launch.supervisor.exit_summary import Observations, never_started
+from resolute_launch.supervisor.exit_summary import Observations, before_start
 
 EXIT_REFUSED = 75
 """Exit code when the run has a supervisor already, or has ended."""
 SPEC_FILE = "launch_spec.pb"
-"""File of the run directory that keeps the spec, for whoever has to ship what is left."""
+"""File of the run directory with the launch spec, for the upload of what a lost supervisor left."""
 _log = logging.getLogger("resolute.supervisor")
 
 
@@ -46,8 +47,8 @@ class Supervisor:
 
     Args:
         run: The run directory; its lock is held.
-        order: What the resource manager wants.
-        environ: What this process was started with.
+        order: The launch order of the resource manager.
+        environ: The environment of this process.
         clock: Tells the time.
     """
 
@@ -62,7 +63,7 @@ class Supervisor:
         self._outage_timeout = OutageTimeout(order.lease_patience_seconds, clock=clock)
 
     def supervise(self) -> None:
-        """Leads the run to its end and reports that."""
+        """Executes the run to its end and reports its exit."""
         signal_handlers = SignalHandlers()
         signal_handlers.subscribe(self._stop.set)
         try:
@@ -85,7 +86,7 @@ class Supervisor:
     def _ask_for_spec(
         self, connection: ControlPlaneConnection, signal_handlers: SignalHandlers
     ) -> LaunchSpec | None:
-        """Returns what is to be run; None when the run ended for want of it."""
+        """Returns the launch spec; None if there is none, and the run has ended therefore."""
         try:
             spec = retry_during_outage(
                 connection.control.launch_spec,
@@ -94,11 +95,11 @@ class Supervisor:
                 purpose="asking for work",
             )
         except ResoluteError as failure:
-            _log.error("there is nothing to run: %s", failure)
-            seen = Observations(preempted=signal_handlers.count > 0)
-            if not seen.preempted:
-                seen.start_failure = f"the run could not be started: {failure}"
-            record = never_started(seen, clock=self._clock)
+            _log.error("the launch spec could not be fetched: %s", failure)
+            observations = Observations(preempted=signal_handlers.count > 0)
+            if not observations.preempted:
+                observations.start_failure = f"the run could not be started: {failure}"
+            record = before_start(observations, clock=self._clock)
             record.write(self._run.exit_file)
             self._report(connection, record)
             return None
@@ -130,9 +131,11 @@ class Supervisor:
                 purpose="reporting the exit",
             )
         except (AbortedError, NotFoundError) as failure:
-            _log.info("nobody wants to know how the run ended: %s", failure)
+            _log.info("the exit was not reported, the allocation is gone: %s", failure)
         except ResoluteError as failure:
-            _log.warning("the exit could not be reported, %s tells of it: %s", self._run.exit_file, failure)
+            _log.warning(
+                "the exit could not be reported, it is recorded in %s: %s", self._run.exit_file, failure
+            )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

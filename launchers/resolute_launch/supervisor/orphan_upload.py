@@ -1,7 +1,8 @@
-"""Ships what a supervisor left in the spools of its run: it was killed, or nobody answered it for too long.
+"""Uploads what a lost supervisor left in the spools of its run.
 
-Run as ``python -m resolute_launch.supervisor.orphan_upload RUN_DIR``. Only for runs that are over; exits with
-0 once all of it has arrived, and with 1 when something still waits.
+Run as ``python -m resolute_launch.supervisor.orphan_upload RUN_DIR``, only for runs that have ended: their
+supervisor was killed, or the control plane was away for too long. Exits with 0 once everything has arrived,
+and with 1 if something has not.
 """
 
 from __future__ import annotations
@@ -20,30 +21,31 @@ from resolute.contracts.run.lock import RunLock, is_locked
 from resolute.errors import ConflictError, InvalidArgumentError
 from resolute.rpc.channel import open_channel
 from resolute.spool.delivery.shipping import SpoolShipper
-from resolute_launch.container.task import ControlPlaneConnection, Task
+from resolute_launch.container.task import Task
 from resolute_launch.container.task_info import run_identity
 from resolute_launch.control_plane.client import ControlPlane
+from resolute_launch.control_plane.connection import ControlPlaneConnection
 from resolute_launch.control_plane.outage_timeout import OutageTimeout
 from resolute_launch.supervisor.main import EXIT_REFUSED, SPEC_FILE, start_log
 
-_log = logging.getLogger("resolute.salvage")
+_log = logging.getLogger("resolute.orphan_upload")
 
 
-def salvage(
+def upload_orphans(
     run: RunDirectory, *, clock: Clock = SYSTEM_CLOCK, outage_timeout_seconds: float | None = None
 ) -> bool:
-    """Sends everything that waits in the spools of a run that is over.
+    """Sends everything that is left in the spools of a run that has ended.
 
     Args:
         run: The run directory.
         clock: Measures the outage.
-        outage_timeout_seconds: How long to go on; None takes the timeout of the run.
+        outage_timeout_seconds: How long an outage may last; None takes the timeout of the run.
 
     Returns:
         Whether everything has arrived.
 
     Raises:
-        InvalidArgumentError: The run never learned what it was, so it left nothing that could be sent.
+        InvalidArgumentError: The run has no launch spec, so it left nothing that could be sent.
     """
     order = LaunchOrder.read(run.launch_file)
     try:
@@ -65,34 +67,36 @@ def salvage(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Salvages one run.
+    """Uploads what one run left.
 
     Returns:
-        0 when everything has arrived, 1 when something still waits, ``EXIT_REFUSED`` when the run is not over
-        or is being salvaged by someone else.
+        0 if everything has arrived, 1 if something has not, ``EXIT_REFUSED`` if the run has not ended or is
+        being uploaded by another process.
     """
     parser = argparse.ArgumentParser(prog="resolute_launch.supervisor.orphan_upload", description=__doc__)
-    parser.add_argument("run_dir", help="directory of a run that is over")
-    parser.add_argument("--patience", type=float, help="seconds to go on; by default as the run would have")
+    parser.add_argument("run_dir", help="directory of a run that has ended")
+    parser.add_argument(
+        "--patience", type=float, help="seconds that an outage may last; default: the timeout of the run"
+    )
     options = parser.parse_args(arguments)
     run = RunDirectory(os.path.abspath(options.run_dir))  # noqa: PTH100  # resolves no links, unlike pathlib
     if is_locked(run.lock_file):
-        sys.stderr.write(f"{run.path} still has a supervisor, which ships everything itself\n")
+        sys.stderr.write(f"{run.path} still has a supervisor, which sends everything itself\n")
         return EXIT_REFUSED
     try:
         lock = RunLock.acquire(run.path / "salvage.lock")
     except ConflictError:
-        sys.stderr.write(f"{run.path} is being salvaged already\n")
+        sys.stderr.write(f"{run.path} is being uploaded already\n")
         return EXIT_REFUSED
     start_log("INFO")
     try:
-        done = salvage(run, outage_timeout_seconds=options.patience)
+        done = upload_orphans(run, outage_timeout_seconds=options.patience)
     except InvalidArgumentError as nothing:
         _log.info("%s", nothing)
         return 0
     finally:
         lock.release()
-    _log.info("everything has arrived" if done else "something still waits")
+    _log.info("everything has arrived" if done else "something has not arrived")
     return 0 if done else 1
 
 

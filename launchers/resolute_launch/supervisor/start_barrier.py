@@ -1,4 +1,4 @@
-"""Where the shell of a run waits for the other containers, and is let through to become the entrypoint."""
+"""Holds the shell of a run back until all containers are ready, then lets it become the entrypoint."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from resolute_launch.supervisor.rendezvous import Rendezvous
 
 
 class StartBarrier:
-    """Lets the shell through once the hook is done and all containers are there.
+    """Releases the shell when the startup hook has finished and all containers have joined the rendezvous.
 
     Args:
         task: The run's task.
         control: The control plane.
-        seen: Takes what was seen.
-        notify: Called, from any thread, when ``try_release`` should be tried.
+        observations: Records what happened.
+        notify: Called, from any thread, when ``try_release`` may succeed.
         secrets: Takes the key of the collectives.
         clock: Measures the rendezvous.
     """
@@ -36,14 +36,14 @@ class StartBarrier:
         task: Task,
         *,
         control: ControlPlane,
-        seen: Observations,
+        observations: Observations,
         notify: Callable[[], None],
         secrets: Secrets,
         clock: Clock,
     ) -> None:
-        self._task, self._control, self._seen, self._notify = task, control, seen, notify
+        self._task, self._control, self._observations, self._notify = task, control, observations, notify
         self._secrets = secrets
-        self._opened = threading.Event()
+        self._hook_finished = threading.Event()
         self._ports = ReservedPorts(task.order.bind_address)
         self._rendezvous = Rendezvous(
             self._announce,
@@ -53,27 +53,31 @@ class StartBarrier:
             done=notify,
         )
 
-    def open(self) -> None:
-        """Notes that the hook is done."""
-        self._opened.set()
+    def mark_hook_finished(self) -> None:
+        """Records that the startup hook has finished."""
+        self._hook_finished.set()
         self._notify()
 
     def try_release(self, child: EntrypointProcess, argv: Sequence[str]) -> bool:
-        """Lets the shell through if nothing is in the way any more.
+        """Releases the shell if all conditions hold.
 
         Returns:
-            Whether it went through just now.
+            Whether this call released it.
         """
-        if self._opened.is_set():
-            self._seen.hook_finished = True
-        if not self._seen.hook_finished or self._seen.released or self._seen.start_cancelled:
+        if self._hook_finished.is_set():
+            self._observations.hook_finished = True
+        if (
+            not self._observations.hook_finished
+            or self._observations.released
+            or self._observations.start_cancelled
+        ):
             return False
-        if self._task.alone:
+        if self._task.single_container:
             self._release(child, argv, [self._ports.numbers], key=token_hex(16))
             return True
         self._rendezvous.start()
         if self._rendezvous.failure:
-            self._seen.start_failure = self._rendezvous.failure
+            self._observations.start_failure = self._rendezvous.failure
         result = self._rendezvous.result
         if result is None:
             return False
@@ -82,7 +86,7 @@ class StartBarrier:
         return True
 
     def close(self) -> None:
-        """Ends the rendezvous and gives the ports back."""
+        """Ends the rendezvous and frees the ports."""
         self._rendezvous.stop()
         self._ports.close()
 
@@ -96,7 +100,7 @@ class StartBarrier:
     def _release(
         self, child: EntrypointProcess, argv: Sequence[str], ports: Sequence[Sequence[int]], *, key: str
     ) -> None:
-        self._seen.released = True
+        self._observations.released = True
         self._ports.release()
         self._secrets.add(key)
         child.release(argv, rendezvous_environment(ports, key=key))

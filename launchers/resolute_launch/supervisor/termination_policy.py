@@ -1,4 +1,4 @@
-"""What others want of a run: the server, the machine, the trial itself. All of it becomes deadlines."""
+"""When the processes of a run must end: at the request of the server, the machine, or the trial itself."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from resolute_launch.supervisor.exit_summary import Observations
 from resolute_launch.supervisor.lease import LeaseRenewer
 
 EARLY_EXIT_SECONDS = 10.0
-"""How long code may go on that said that it ends early."""
+"""How long a trial may run after it announced an early exit."""
 
 
 class TerminationPolicy:
-    """Looks at everyone who may ask for the end of a run. Looking twice at the same changes nothing.
+    """Turns every request to end a run into deadlines of its shutdown sequence. Checks are idempotent.
 
     Args:
         task: The run's task.
-        seen: Takes what was seen.
+        observations: Records what happened.
         signal_state: The signal.
-        lease: The lease; passes on what this machine decides.
-        outage_timeout: With the control plane.
-        signal_handlers: Requests to leave, from the machine.
-        say: Tells people, in the log of the trial.
+        lease: Reports this machine's decisions to the control plane.
+        outage_timeout: Measures how long the control plane has been away.
+        signal_handlers: Termination requests from the machine.
+        log_line: Adds a line to the log of the trial.
         clock: Measures deadlines.
     """
 
@@ -37,29 +37,29 @@ class TerminationPolicy:
         self,
         *,
         task: Task,
-        seen: Observations,
+        observations: Observations,
         signal_state: SignalState,
         lease: LeaseRenewer,
         outage_timeout: OutageTimeout,
         signal_handlers: SignalHandlers,
-        say: Callable[[str], None],
+        log_line: Callable[[str], None],
         clock: Clock,
     ) -> None:
-        self._task, self._seen, self._log_line = task, seen, say
+        self._task, self._observations, self._log_line = task, observations, log_line
         self._signal_state, self._lease = signal_state, lease
         self._outage_timeout, self._signal_handlers = outage_timeout, signal_handlers
         self.shutdown_sequence = ShutdownSequence(clock, grace=task.term_grace_seconds)
-        """When the processes are made to end."""
+        """When the processes get SIGTERM and SIGKILL."""
         self._directive = Directive()
         self._termination_requests_seen = 0
         self._acknowledged = False
         self._left_early = False
 
-    def look(self) -> None:
-        """Notes what has changed."""
+    def check(self) -> None:
+        """Reacts to everything that has changed since the last call."""
         self._check_lease()
         self._check_machine()
-        if self._outage_timeout.exhausted and not self._seen.preempted:
+        if self._outage_timeout.exhausted and not self._observations.preempted:
             self._log_line(f"WARNING: the control plane has been away for {self._outage_timeout.seconds:g} s")
             self._preempt(SignalReason.SIGNAL_REASON_TIMEOUT)
         directive = self._signal_state.directive
@@ -70,7 +70,7 @@ class TerminationPolicy:
 
     def _check_lease(self) -> None:
         if self._lease.lost:
-            self._seen.force(f"the run lost its allocation: {self._lease.lost}")
+            self._observations.force(f"the run lost its allocation: {self._lease.lost}")
             self.shutdown_sequence.terminate_in(0)
 
     def _check_machine(self) -> None:
@@ -79,12 +79,12 @@ class TerminationPolicy:
             self._termination_requests_seen = count
             self._preempt(SignalReason.SIGNAL_REASON_MACHINE)
         if count > 1:
-            self._seen.force("the machine asked more than once for its end")
+            self._observations.force("the machine requested its termination more than once")
             self.shutdown_sequence.terminate_in(0)
 
     def _check_trial(self) -> None:
         revision = self._signal_state.acknowledged_revision
-        if revision is not None and self._seen.preempted and not self._acknowledged:
+        if revision is not None and self._observations.preempted and not self._acknowledged:
             self._acknowledged = True
             self._lease.acknowledge(revision)
         if not self._left_early and self._task.run.early_exit_file.exists():
@@ -97,15 +97,15 @@ class TerminationPolicy:
 
     def _apply(self, directive: Directive) -> None:
         if directive.kill:
-            self._seen.force("it was killed on request")
+            self._observations.force("it was killed on request")
             self._log_line("the run is killed on request")
             self.shutdown_sequence.kill_in(0)
-        elif directive.preempt and not self._seen.preempted:
-            self._seen.preempted = True
-            # At the gate there is nothing to save.
-            seconds = seconds_of(self._task.spec.preemption_timeout) if self._seen.released else 0.0
+        elif directive.preempt and not self._observations.preempted:
+            self._observations.preempted = True
+            # Before the start barrier there is nothing to save.
+            seconds = seconds_of(self._task.spec.preemption_timeout) if self._observations.released else 0.0
             self._log_line(
                 f"the run is asked to checkpoint and exit (reason: {directive.reason_name}); "
-                f"its processes are ended if they have not exited after {seconds:g} s"
+                f"its processes are terminated if they have not exited after {seconds:g} s"
             )
             self.shutdown_sequence.terminate_in(seconds)

@@ -9,7 +9,6 @@ from support.clusters.control_plane import make_spec
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.info import ClusterInfo
-from resolute_launch import compat_path
 from resolute_launch.container.environment import (
     cleaned,
     configured_variables,
@@ -17,7 +16,8 @@ from resolute_launch.container.environment import (
     task_environment,
 )
 from resolute_launch.container.task import Task
-from resolute_launch.container.task_info import cluster_info, rendezvous_alone, run_identity
+from resolute_launch.container.task_info import cluster_info, run_identity, single_container_rendezvous
+from resolute_launch.installation import compat_path
 
 
 def make_task(path: Path, *, config: dict[str, Any] | None = None, **changes: Any) -> Task:
@@ -38,7 +38,7 @@ def make_task(path: Path, *, config: dict[str, Any] | None = None, **changes: An
 
 
 def environment_of(task: Task, base: dict[str, str] | None = None) -> dict[str, str]:
-    info = cluster_info(task, rendezvous=rendezvous_alone(task.order))
+    info = cluster_info(task, rendezvous=single_container_rendezvous(task.order))
     return task_environment(base or {}, task=task, info=info, scratch=Path("/scratch"))
 
 
@@ -127,7 +127,7 @@ def test_temporary_files_have_a_place_of_their_own_unless_the_config_names_one(t
 
 def test_the_info_files_read_back_as_what_was_written(tmp_path: Path) -> None:
     task = make_task(tmp_path, time_driven=True, config={"data": {"x": 1}, "debug": True})
-    cluster_info(task, rendezvous=rendezvous_alone(task.order)).write(task.run.info)
+    cluster_info(task, rendezvous=single_container_rendezvous(task.order)).write(task.run.info)
     info = ClusterInfo._from_file(task.run.info)
     assert info is not None
     assert info.user_data == {"x": 1}

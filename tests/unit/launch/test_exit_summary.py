@@ -35,10 +35,12 @@ def words(*lines: str, stdtype: Stdtype = Stdtype.STDERR) -> OutputTail:
     return said
 
 
-def ended(run: RunDirectory, code: int, seen: Observations, said: OutputTail | None = None) -> ExitRecord:
-    return exit_summary.ended(
+def ended(
+    run: RunDirectory, code: int, observations: Observations, said: OutputTail | None = None
+) -> ExitRecord:
+    return exit_summary.after_start(
         code,
-        seen,
+        observations,
         run=run,
         flags=Flags(run.flags_file),
         words=said or OutputTail(),
@@ -54,12 +56,12 @@ def test_a_run_that_did_its_work_has_nothing_to_explain(run: RunDirectory) -> No
 def test_a_run_failed_when_its_first_rank_did_though_its_processes_ended_later(
     run: RunDirectory,
 ) -> None:
-    seen = Observations(hook_finished=True, released=True)
-    assert ended(run, 1, seen).end_time == 5.0
+    observations = Observations(hook_finished=True, released=True)
+    assert ended(run, 1, observations).end_time == 5.0
     for rank, time in ((0, 4.0), (1, 3.0)):
         record_rank_failure(run, RankFailure(rank=rank, exit_code=1, time=time))
-    assert ended(run, 1, seen).end_time == 3.0
-    assert ended(run, 0, seen).end_time == 5.0
+    assert ended(run, 1, observations).end_time == 3.0
+    assert ended(run, 0, observations).end_time == 5.0
 
 
 def test_an_acknowledgement_counts_with_and_without_a_signal(run: RunDirectory) -> None:
@@ -68,8 +70,8 @@ def test_an_acknowledgement_counts_with_and_without_a_signal(run: RunDirectory) 
 
 
 def test_a_failure_after_force_is_explained_by_the_force(run: RunDirectory) -> None:
-    seen = Observations(released=True, preempted=True, forced="it took too long")
-    record = ended(run, 143, seen, words("Traceback"))
+    observations = Observations(released=True, preempted=True, forced="it took too long")
+    record = ended(run, 143, observations, words("Traceback"))
     assert (record.failure, record.acknowledged) == ("it took too long", False)
 
 
@@ -80,18 +82,18 @@ def test_leaving_well_only_at_sigterm_is_leaving_because_of_the_signal(run: RunD
 
 
 def test_an_obstacle_keeps_a_run_from_starting() -> None:
-    record = exit_summary.never_started(Observations(start_failure="no disk"), clock=ManualClock(5.0))
+    record = exit_summary.before_start(Observations(start_failure="no disk"), clock=ManualClock(5.0))
     assert record == ExitRecord(exit_code=1, failure="no disk", failed_before_entrypoint=True, end_time=5.0)
 
 
 def test_a_run_that_was_preempted_before_it_began_has_obeyed() -> None:
-    record = exit_summary.never_started(Observations(preempted=True), clock=ManualClock(5.0))
+    record = exit_summary.before_start(Observations(preempted=True), clock=ManualClock(5.0))
     assert record == ExitRecord(exit_code=0, acknowledged=True, end_time=5.0)
 
 
 def test_a_run_that_was_killed_before_it_began_has_not() -> None:
-    seen = Observations(preempted=True, forced="killed")
-    assert exit_summary.never_started(seen, clock=ManualClock()).exit_code == 137
+    observations = Observations(preempted=True, forced="killed")
+    assert exit_summary.before_start(observations, clock=ManualClock()).exit_code == 137
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def test_signals_are_passed_on(address: str) -> None:
         (["nowhere", "1", "true"], "argument ADDR: invalid PidAddress value: 'nowhere'", 2),
         (
             ["-x", "SIGNOTHING", "1", "1", "true"],
-            "argument -x/--on-fail: invalid action value: 'SIGNOTHING'",
+            "argument -x/--on-fail: 'SIGNOTHING' is neither WAIT nor the name of a signal",
             2,
         ),
         (["1", "1"], "empty command is not allowed", 2),

@@ -175,9 +175,9 @@ def test_memory_that_deepspeeds_ranks_leave_behind_is_known_by_address_and_port(
 ) -> None:
     plan = deepspeed.plan(Request(script=SCRIPT, overrides=words(overrides)), TWO)
     name = f"deepspeed_allreduce_buffer_{os.getuid()}_{where}"
-    assert plan.remains == (Path(f"/dev/shm/{name}_0"), Path(f"/dev/shm/{name}_1"))
+    assert plan.external_resources == (Path(f"/dev/shm/{name}_0"), Path(f"/dev/shm/{name}_1"))
     # Ranks of several machines share no memory.
-    assert deepspeed.plan(REQUEST, NODES).remains == ()
+    assert deepspeed.plan(REQUEST, NODES).external_resources == ()
 
 
 def test_deepspeed_on_several_containers_needs_no_ssh() -> None:

@@ -28,7 +28,7 @@ from pathlib import Path
 from resolute_launch.layers.plan import LaunchPlan
 from resolute_launch.layers.runner import run
 fields = json.loads(sys.argv[1])
-fields["remains"] = tuple(map(Path, fields.get("remains", ())))
+fields["external_resources"] = tuple(map(Path, fields.get("external_resources", ())))
 sys.exit(run(LaunchPlan(**fields), environ=os.environ))
 """
 WRAP = [sys.executable, "-m", "resolute_launch.wrap_rank"]
@@ -186,7 +186,7 @@ def test_what_a_launcher_leaves_behind_is_ended(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", ["exit 0", "exit 3", "kill -KILL $$"])
 def test_what_workers_leave_in_memory_is_removed_however_they_end(tmp_path: Path, ending: str) -> None:
     left, others = tmp_path / "left", tmp_path / "others"
-    finish(start(["sh", "-c", f"touch {left} {others}; {ending}"], tmp_path, remains=[str(left)]))
+    finish(start(["sh", "-c", f"touch {left} {others}; {ending}"], tmp_path, external_resources=[str(left)]))
     assert not left.exists()
     assert others.exists()
 
@@ -196,7 +196,7 @@ def test_what_the_workers_of_a_killed_layer_leave_is_known_to_whoever_ends_the_r
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     left = tmp_path / "resolute-left"
-    process = start(["sh", "-c", f"touch {left}; exec sleep 60"], tmp_path, remains=[str(left)])
+    process = start(["sh", "-c", f"touch {left}; exec sleep 60"], tmp_path, external_resources=[str(left)])
     wait_until(left.exists)
     process.kill()
     finish(process)

@@ -19,7 +19,7 @@ from resolute.spool.report_writer import ReportWriter
 COUNT = "for i in $(seq 200); do echo line $i; sleep 0.01; done"
 
 
-def salvage(run: RunDirectory, *arguments: str) -> int:
+def upload_orphans(run: RunDirectory, *arguments: str) -> int:
     command = [sys.executable, "-m", "resolute_launch.supervisor.orphan_upload", str(run.path), *arguments]
     return subprocess.run(command, capture_output=True, check=False).returncode
 
@@ -93,9 +93,9 @@ flags.acknowledge()
         assert (record.exit_code, record.acknowledged) == (0, True)
         assert plane.exits == []
         assert plane.text() == ["training"]
-        assert salvage(run.run, "--patience", "0.2") == 1
+        assert upload_orphans(run.run, "--patience", "0.2") == 1
         plane.start()
-        assert salvage(run.run) == 0
+        assert upload_orphans(run.run) == 0
         assert f"saved because {SIGNAL_REASON_TIMEOUT}" in plane.text()
 
 
@@ -128,10 +128,10 @@ os.kill(os.getpid(), signal.SIGKILL)
         assert plane.exits[0].exit_code == 137
 
 
-def test_nothing_is_salvaged_from_a_run_that_lives(tmp_path: Path) -> None:
+def test_nothing_is_uploaded_from_a_run_that_lives(tmp_path: Path) -> None:
     with control_plane("sleep 100") as plane, supervised(tmp_path, plane) as run:
         plane.wait_for(lambda: any(plane.pids))
-        assert salvage(run.run) == 75
+        assert upload_orphans(run.run) == 75
 
 
 def test_a_run_that_never_learned_what_it_was_has_nothing_to_salvage(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_run_that_never_learned_what_it_was_has_nothing_to_salvage(tmp_path: P
         run.wait()
         (run.run.path / "launch_spec.pb").unlink(missing_ok=True)
         run.run.prepare()
-        assert salvage(run.run) == 0
+        assert upload_orphans(run.run) == 0
 
 
 def test_salvage_sends_reports_too(tmp_path: Path) -> None:
@@ -148,5 +148,5 @@ def test_salvage_sends_reports_too(tmp_path: Path) -> None:
         assert run.wait() == 0
         writer = ReportWriter(run.run.spool)
         writer.report("validation", 1, {"loss": 0.5})
-        assert salvage(run.run) == 0
+        assert upload_orphans(run.run) == 0
         assert list(plane.reports.values()) == [1]

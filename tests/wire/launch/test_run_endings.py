@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -172,7 +173,7 @@ def test_who_does_not_leave_in_time_is_terminated_then_killed(tmp_path: Path) ->
         (exit_,) = plane.exits
         assert exit_.exit_code == 137
         assert not exit_.acknowledged
-        assert "did not exit in time" in exit_.failure
+        assert "missed the deadline" in exit_.failure
         assert "no" in plane.text()
 
 
@@ -257,6 +258,33 @@ def test_a_preemption_during_the_hook_needs_no_checkpoint(tmp_path: Path) -> Non
         assert run.wait() == 0
         (exit_,) = plane.exits
         assert (exit_.exit_code, exit_.acknowledged, exit_.failure) == (0, True, "")
+
+
+@pytest.mark.parametrize("status", [grpc.StatusCode.INTERNAL, grpc.StatusCode.RESOURCE_EXHAUSTED])
+def test_a_request_to_preempt_is_repeated_after_an_error_of_the_server(
+    tmp_path: Path, status: grpc.StatusCode
+) -> None:
+    script = "echo training; while true; do sleep 0.05; done"
+    with control_plane(script, lease_ttl=60.0, preemption_timeout=60.0) as plane:
+        refused: list[int] = []
+        accept = plane.RequestPreemption
+
+        def fail_twice(request: Any, context: grpc.ServicerContext) -> Any:
+            if len(refused) < 2:
+                refused.append(request.reason)
+                context.abort(status, "a moment of weakness")
+            return accept(request, context)
+
+        plane.RequestPreemption = fail_twice  # type: ignore[method-assign]
+        plane.stop()
+        plane.start()
+        with supervised(tmp_path, plane) as run:
+            plane.wait_for(lambda: "training" in plane.text())
+            run.process.send_signal(signal.SIGTERM)
+            plane.wait_for(lambda: plane.preemptions)
+            assert refused == plane.preemptions * 2 == [SIGNAL_REASON_MACHINE] * 2
+            plane.send_signal(preempt=True, kill=True)
+            assert run.wait() == 0
 
 
 def test_sigterm_asks_the_control_plane_to_preempt_the_run(tmp_path: Path) -> None:

@@ -1,0 +1,23 @@
+"""Where the installed distribution keeps the package that `import determined` reaches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_HERE = Path(__file__).resolve().parent
+
+
+def compat_path() -> Path:
+    """Returns the directory that, first on the path, makes ``import determined`` reach this platform.
+
+    Raises:
+        FileNotFoundError: The distribution is damaged.
+    """
+    # A wheel carries the package inside the launcher; a checkout keeps it beside.
+    candidates = (_HERE / "compat", _HERE.parents[1] / "compat")
+    for candidate in candidates:
+        if (candidate / "determined").is_dir():
+            return candidate
+    raise FileNotFoundError(
+        f"there is no package 'determined' in {candidates[0]} or {candidates[1]}; install resolute again"
+    )
