@@ -24,7 +24,7 @@ from typing import BinaryIO, final
 
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.errors import InvalidArgumentError
-from resolute.transfer.digests import new_hash, written
+from resolute.transfer.digests import format_digest, new_hash
 
 DIRECTORY_VARIABLE = "RESOLUTE_CHECKPOINT_CACHE_DIR"
 """Names the directory; without it nothing is kept."""
@@ -226,7 +226,7 @@ def _copied(reader: FileIO, output: BinaryIO, *, algorithm: str) -> str:
         except OSError as failure:
             raise _UnreadableError from failure
         if not count:
-            return written(summed, algorithm)
+            return format_digest(summed, algorithm)
         summed.update(buffer[:count])
         output.write(buffer[:count])
 

@@ -49,7 +49,7 @@ def hasher_for(digest: str) -> Hash | None:
     return new_hash(algorithm) if algorithm else None
 
 
-def written(hasher: Hash, algorithm: str = PREFERRED) -> str:
+def format_digest(hasher: Hash, algorithm: str = PREFERRED) -> str:
     """Writes what a hash has summed up as ``algorithm:hex``."""
     return f"{algorithm}:{hasher.hexdigest()}"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
-from resolute.transfer.digests import Hash, new_hash, written
+from resolute.transfer.digests import Hash, format_digest, new_hash
 from resolute.transfer.progress import Progress, count_attempt
 from resolute.transfer.ranges import ParallelRanges, is_large
 from resolute.transfer.sources import FileSource
@@ -102,4 +102,4 @@ class FileReceiver:
 
 
 def _digest(summed: Hash | None, algorithm: str) -> str:
-    return "" if summed is None else written(summed, algorithm)
+    return "" if summed is None else format_digest(summed, algorithm)

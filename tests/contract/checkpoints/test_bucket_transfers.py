@@ -19,7 +19,7 @@ from resolute.core.checkpoint.files.manifest import FileEntry, list_directory
 from resolute.core.checkpoint.stores.presigned import PresignedStore, UploadTarget
 from resolute.errors import DataLossError, FailedPreconditionError, UnavailableError
 from resolute.transfer import ranges
-from resolute.transfer.digests import new_hash, written
+from resolute.transfer.digests import format_digest, new_hash
 from resolute.transfer.transport import Sink, Transport
 from resolute.trial_errors import CheckpointNotFound
 
@@ -57,7 +57,7 @@ def checkpoint_id() -> str:
 def digest_of(data: bytes) -> str:
     summed = new_hash()
     summed.update(data)
-    return written(summed)
+    return format_digest(summed)
 
 
 def fill(directory: Path, content: Mapping[str, bytes]) -> Path:

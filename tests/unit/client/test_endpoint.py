@@ -119,12 +119,12 @@ def test_the_home_is_below_the_users_own_by_default() -> None:
 def test_the_token_of_a_login_is_for_its_own_cluster_and_before_the_homes(tmp_path: Path) -> None:
     home = Home(tmp_path)
     home.token_file.write_text("operator")
-    credentials.keep(home.credential_file("here:1"), "logged in")
+    credentials.save(home.credential_file("here:1"), "logged in")
     environment = {"RESOLUTE_HOME": str(tmp_path)}
     assert find_endpoint("here:1", environment=environment).token() == "logged in"
     assert find_endpoint("there:1", environment=environment).token() == "operator"
     chosen = {**environment, "RESOLUTE_TOKEN": "given"}
     assert find_endpoint("here:1", environment=chosen).token() == "given"
-    assert credentials.forget(home.credential_file("here:1"))
-    assert not credentials.forget(home.credential_file("here:1"))
+    assert credentials.delete(home.credential_file("here:1"))
+    assert not credentials.delete(home.credential_file("here:1"))
     assert find_endpoint("here:1", environment=environment).token() == "operator"

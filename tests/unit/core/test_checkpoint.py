@@ -14,7 +14,7 @@ from resolute.core.checkpoint.registry import RegisteredCheckpoint
 from resolute.core.checkpoint.stores.base import CheckpointStore
 from resolute.core.checkpoint.stores.directory import DirectoryStore
 from resolute.errors import DataLossError, InvalidArgumentError
-from resolute.transfer.digests import new_hash, written
+from resolute.transfer.digests import format_digest, new_hash
 from resolute.trial_errors import CheckpointNotFound
 
 
@@ -122,7 +122,7 @@ def test_the_manifest_has_sizes_and_digests(world: World, model: Path) -> None:
     assert files["layers/first.bin"].size == 5
     summed = new_hash()
     summed.update((model / "layers/first.bin").read_bytes())
-    assert files["layers/first.bin"].digest == written(summed)
+    assert files["layers/first.bin"].digest == format_digest(summed)
     assert files["layers/empty/"] == FileEntry("layers/empty/", 0, "")
 
 

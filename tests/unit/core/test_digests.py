@@ -5,14 +5,14 @@ import hashlib
 import pytest
 
 from resolute.errors import FailedPreconditionError
-from resolute.transfer.digests import PREFERRED, hasher_for, new_hash, written
+from resolute.transfer.digests import PREFERRED, format_digest, hasher_for, new_hash
 
 
 def test_older_digests_are_computed_as_they_were() -> None:
     summed = hasher_for("sha256:00")
     assert summed is not None
     summed.update(b"weights")
-    assert written(summed, "sha256") == f"sha256:{hashlib.sha256(b'weights').hexdigest()}"
+    assert format_digest(summed, "sha256") == f"sha256:{hashlib.sha256(b'weights').hexdigest()}"
 
 
 def test_new_digests_name_their_algorithm() -> None:
@@ -20,8 +20,8 @@ def test_new_digests_name_their_algorithm() -> None:
     whole.update(b"weights")
     pieces.update(b"wei")
     pieces.update(memoryview(b"ghts"))
-    assert written(whole) == written(pieces)
-    assert written(whole).startswith(f"{PREFERRED}:")
+    assert format_digest(whole) == format_digest(pieces)
+    assert format_digest(whole).startswith(f"{PREFERRED}:")
 
 
 def test_blake3_is_the_published_function() -> None:

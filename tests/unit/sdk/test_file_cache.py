@@ -14,7 +14,7 @@ from support.clocks import ManualClock
 
 from resolute.errors import InvalidArgumentError
 from resolute.transfer.cache import DIRECTORY_VARIABLE, LIMIT_VARIABLE, FileCache
-from resolute.transfer.digests import new_hash, written
+from resolute.transfer.digests import format_digest, new_hash
 
 
 class Kept:
@@ -59,7 +59,7 @@ def kept(tmp_path: Path) -> Kept:
 def digest_of(content: bytes) -> str:
     summed = new_hash()
     summed.update(content)
-    return written(summed)
+    return format_digest(summed)
 
 
 def test_what_is_kept_is_there_again(kept: Kept) -> None:

@@ -25,7 +25,7 @@ def login(settings: Settings, name: str, piped: bool) -> None:
     # Without the token that is at hand: one that has ended must not be in the way of the next.
     with Session(replace(endpoint, token=lambda: "")) as session:
         token = Access(session).login(name, password)
-    credentials.keep(endpoint.credential_file, token.text)
+    credentials.save(endpoint.credential_file, token.text)
     click.echo(f"logged in at {endpoint.address} as {name}")
 
 
@@ -34,7 +34,7 @@ def login(settings: Settings, name: str, piped: bool) -> None:
 def logout(settings: Settings) -> None:
     """Forget the token that a login got."""
     endpoint = settings.services().session.endpoint
-    if credentials.forget(endpoint.credential_file):
+    if credentials.delete(endpoint.credential_file):
         click.echo(f"logged out at {endpoint.address}")
     else:
         click.echo(f"nobody is logged in at {endpoint.address}")

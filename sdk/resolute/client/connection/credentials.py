@@ -7,13 +7,13 @@ from pathlib import Path
 from resolute.contracts.atomic_files import write_atomically
 
 
-def keep(path: Path, token: str) -> None:
+def save(path: Path, token: str) -> None:
     """Writes a token, in place of an earlier one."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     write_atomically(path, token)
 
 
-def forget(path: Path) -> bool:
+def delete(path: Path) -> bool:
     """Removes a token; tells whether there was one."""
     try:
         path.unlink()

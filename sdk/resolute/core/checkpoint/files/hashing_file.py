@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import BinaryIO
 
 from resolute.errors import FailedPreconditionError
-from resolute.transfer.digests import new_hash, written
+from resolute.transfer.digests import format_digest, new_hash
 
 
 class HashingFile(io.RawIOBase):
@@ -79,7 +79,7 @@ class HashingFile(io.RawIOBase):
         self._content.seek(self._summed)
         if self._summed != self._size or self._content.read(1):
             raise self._changed()
-        return written(self._hash)
+        return format_digest(self._hash)
 
     @property
     def _name(self) -> str:

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, BinaryIO
 
 from resolute.errors import DataLossError, FailedPreconditionError
-from resolute.transfer.digests import PREFERRED, new_hash, written
+from resolute.transfer.digests import PREFERRED, format_digest, new_hash
 from resolute.transfer.progress import NO_PROGRESS, Progress
 
 METADATA_FILE = "metadata.json"
@@ -205,7 +205,7 @@ def _digest(
         if writer is not None:
             writer.write(piece)
         progress.advance(count)
-    return FileEntry(path, size, written(summed, algorithm))
+    return FileEntry(path, size, format_digest(summed, algorithm))
 
 
 def _in_parallel(work: Callable[[str], FileEntry], paths: Iterable[str]) -> list[FileEntry]:
