@@ -36,6 +36,7 @@ from resolute_launch.processes.signal_handlers import SignalHandlers
 from resolute_launch.redaction import Secrets
 from resolute_launch.supervisor import exit_summary
 from resolute_launch.supervisor.exit_summary import Observations
+from resolute_launch.supervisor.late_lines import LateLines
 from resolute_launch.supervisor.lease import LeaseRenewer
 from resolute_launch.supervisor.start_barrier import StartBarrier
 from resolute_launch.supervisor.termination_policy import TerminationPolicy
@@ -97,6 +98,9 @@ class RunExecutor:
             hook_finished=self._start_barrier.mark_hook_finished,
         )
         self._shipping = SpoolShipper(connection.channel, task.run.spool, run_identity(task), clock=clock)
+        self._late_lines = LateLines(
+            self._shipping, task.run.spool, seconds=task.order.log_wait_seconds, clock=clock
+        )
         self._lease = LeaseRenewer(
             task, connection, signal_state=signal_state, secrets=secrets, notify=notify
         )
@@ -132,6 +136,10 @@ class RunExecutor:
         finally:
             self._start_barrier.close()
             self._signal_watcher.stop()
+
+    def wait_for_lines(self) -> None:
+        """Waits, for a bounded time, until all lines of the run have arrived."""
+        self._late_lines.wait(give_up=lambda: self._connection.outage_timeout.exhausted)
 
     def close(self) -> None:
         """Stops what must run until the exit is reported."""
@@ -251,24 +259,24 @@ class RunExecutor:
             _log.error("the exit record could not be written: %s", failure)
 
     def _drain(self) -> None:
-        """Waits until all reports and lines have arrived, and then logs which reports were refused."""
+        """Waits until what the run left has arrived: long for reports, for a short time for lines."""
         limit = DRAIN_SECONDS if self._signal_handlers.count else self._connection.outage_timeout.seconds
         deadline = self._clock.monotonic() + limit
 
         def give_up() -> bool:
             return self._connection.outage_timeout.exhausted or self._clock.monotonic() >= deadline
 
-        if self._shipping.drain(give_up=give_up) and self._log_refused_reports():
-            self._shipping.drain(give_up=give_up)
+        self._shipping.drain_reports(give_up=give_up)
+        self._log_refused_reports()
+        self._late_lines.wait(give_up=give_up)
 
-    def _log_refused_reports(self) -> bool:
+    def _log_refused_reports(self) -> None:
         """Logs which reports were refused: the script has ended, so no exception can be raised there."""
         refusals = list(refusals_of(self._run.spool))
         if not refusals:
-            return False
+            return
         now = self._clock.time()
         texts = (f"ERROR: a report was refused: {refusal}" for refusal in refusals)
         writer = LineWriter(self._run.spool, clock=self._clock)
         writer.append_lines([Line(now, Stdtype.PLATFORM, text.encode()) for text in texts])
         writer.close()
-        return True

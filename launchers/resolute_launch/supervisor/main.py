@@ -7,11 +7,12 @@ it lives. While the control plane is away the trial goes on, until the outage ti
 from __future__ import annotations
 
 import argparse
+import itertools
 import logging
 import os
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -117,15 +118,29 @@ class Supervisor:
             clock=self._clock,
         )
         try:
-            self._report(connection, live.execute())
+            # After an outage the control plane must not hear of the end before the last lines.
+            self._report(connection, live.execute(), before_retry=live.wait_for_lines)
         finally:
             live.close()
 
-    def _report(self, connection: ControlPlaneConnection, record: ExitRecord) -> None:
+    def _report(
+        self,
+        connection: ControlPlaneConnection,
+        record: ExitRecord,
+        *,
+        before_retry: Callable[[], None] = lambda: None,
+    ) -> None:
         _log.info("the run ended: %s", record)
+        attempts = itertools.count()
+
+        def report() -> None:
+            if next(attempts):
+                before_retry()
+            connection.control.report_exit(record)
+
         try:
             retry_during_outage(
-                lambda: connection.control.report_exit(record),
+                report,
                 outage_timeout=connection.outage_timeout,
                 stop=self._stop,
                 purpose="reporting the exit",

@@ -26,13 +26,18 @@ from resolute_launch.container.task_info import run_identity
 from resolute_launch.control_plane.client import ControlPlane
 from resolute_launch.control_plane.connection import ControlPlaneConnection
 from resolute_launch.control_plane.outage_timeout import OutageTimeout
+from resolute_launch.supervisor.late_lines import LateLines
 from resolute_launch.supervisor.main import EXIT_REFUSED, SPEC_FILE, start_log
 
 _log = logging.getLogger("resolute.orphan_upload")
 
 
 def upload_orphans(
-    run: RunDirectory, *, clock: Clock = SYSTEM_CLOCK, outage_timeout_seconds: float | None = None
+    run: RunDirectory,
+    *,
+    clock: Clock = SYSTEM_CLOCK,
+    outage_timeout_seconds: float | None = None,
+    note_late_lines: bool = False,
 ) -> bool:
     """Sends everything that is left in the spools of a run that has ended.
 
@@ -40,6 +45,7 @@ def upload_orphans(
         run: The run directory.
         clock: Measures the outage.
         outage_timeout_seconds: How long an outage may last; None takes the timeout of the run.
+        note_late_lines: Whether the log says so when lines have not arrived after the run's wait for them.
 
     Returns:
         Whether everything has arrived.
@@ -59,7 +65,10 @@ def upload_orphans(
     connection = ControlPlaneConnection(channel, ControlPlane(channel, order), outage_timeout)
     shipping = SpoolShipper(connection.channel, run.spool, run_identity(task), clock=clock)
     shipping.start()
+    late_lines = LateLines(shipping, run.spool, seconds=order.log_wait_seconds, clock=clock)
     try:
+        if note_late_lines:
+            late_lines.wait(give_up=lambda: outage_timeout.exhausted)
         return shipping.drain(give_up=lambda: outage_timeout.exhausted)
     finally:
         shipping.stop()
@@ -78,6 +87,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--patience", type=float, help="seconds that an outage may last; default: the timeout of the run"
     )
+    parser.add_argument(
+        "--note-late-lines",
+        action="store_true",
+        help="let the log say so when lines do not arrive before the end of the run is told",
+    )
     options = parser.parse_args(arguments)
     run = RunDirectory(os.path.abspath(options.run_dir))  # noqa: PTH100  # resolves no links, unlike pathlib
     if is_locked(run.lock_file):
@@ -90,7 +104,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_REFUSED
     start_log("INFO")
     try:
-        done = upload_orphans(run, outage_timeout_seconds=options.patience)
+        done = upload_orphans(
+            run, outage_timeout_seconds=options.patience, note_late_lines=options.note_late_lines
+        )
     except InvalidArgumentError as nothing:
         _log.info("%s", nothing)
         return 0

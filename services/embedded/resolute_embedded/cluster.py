@@ -151,6 +151,7 @@ def _experiments(
         runs_directory=state.runs,
         slots=options.slots,
         nodes=int(os.environ.get("RESOLUTE_LOCAL_NODES") or 1),
+        log_wait=float(os.environ.get("RESOLUTE_LOG_WAIT") or 10),
         cluster_defaults={"checkpoint_storage": {"type": "shared_fs", "host_path": str(state.checkpoints)}},
     )
     environment = _environment(state, EXPERIMENTS, peers=peers, cluster_id=cluster_id)

@@ -77,6 +77,8 @@ class ExperimentsSettings:
     """Seconds that a lease lasts without renewal."""
     outage_timeout: float = 3600.0
     """Seconds that trials go on while no service answers."""
+    log_wait: float = 10.0
+    """Seconds that the end of a run waits for the logs service to take the run's last lines."""
     preemption_timeout: float = 3600.0
     """Seconds that trials get to checkpoint after a signal."""
 
@@ -125,6 +127,7 @@ class ExperimentsService:
             settings.runs_directory,
             slots=settings.slots,
             outage_timeout=settings.outage_timeout,
+            log_wait=settings.log_wait,
             nodes=settings.nodes,
         )
         self._fleet = Fleet(
@@ -306,7 +309,8 @@ def create(environment: Environment) -> ExperimentsService:
 
     RESOLUTE_ADVERTISED_ADDRESS is where supervisors reach the services (127.0.0.1:8080), RESOLUTE_RUNS_DIR
     where run directories lie (``runs`` in the data directory), RESOLUTE_SLOTS how many slots there are,
-    RESOLUTE_LOCAL_NODES as how many machines they appear (1).
+    RESOLUTE_LOCAL_NODES as how many machines they appear (1), RESOLUTE_LOG_WAIT how many seconds the end of a
+    run waits for the logs service to take the run's last lines (10).
     """
     slots = os.environ.get("RESOLUTE_SLOTS", "")
     settings = ExperimentsSettings(
@@ -314,6 +318,7 @@ def create(environment: Environment) -> ExperimentsService:
         runs_directory=Path(os.environ.get("RESOLUTE_RUNS_DIR") or environment.data_directory / "runs"),
         slots=int(slots) if slots else None,
         nodes=int(os.environ.get("RESOLUTE_LOCAL_NODES") or 1),
+        log_wait=float(os.environ.get("RESOLUTE_LOG_WAIT") or 10),
         cluster_defaults={
             "checkpoint_storage": {
                 "type": "shared_fs",

@@ -60,7 +60,18 @@ class Checkpoints:
 
 
 class NoMachines:
-    """Where nothing is left."""
+    """Where nothing is left.
+
+    Args:
+        deliver: Called when lines are to be delivered.
+    """
+
+    def __init__(self, deliver: Callable[[], None] = lambda: None) -> None:
+        self._deliver = deliver
+
+    async def deliver_lines(self, ended: Sequence[runs.Run]) -> None:
+        assert ended
+        self._deliver()
 
     async def release(self, run: runs.Run) -> None: ...
 
@@ -68,7 +79,9 @@ class NoMachines:
         return ()
 
 
-def process_ended_runs(database: Database, store: Store, clients: Any) -> None:
+def process_ended_runs(
+    database: Database, store: Store, clients: Any, *, machines: NoMachines | None = None
+) -> None:
     async def body() -> None:
         controller = ExperimentController(
             store.experiment_id,
@@ -78,7 +91,7 @@ def process_ended_runs(database: Database, store: Store, clients: Any) -> None:
             clock=ManualClock(),
             preemption_timeout=60.0,
             lease_ttl=30.0,
-            machines=NoMachines(),
+            machines=machines or NoMachines(),
         )
         await controller._process_ended_runs(store.experiment())
 
@@ -107,3 +120,21 @@ def test_work_that_comes_while_an_end_is_judged_is_not_lost(database: Database, 
         assert (trial.state, ended.outcome) == (TrialState.QUEUED, RunOutcome.PREEMPTED)
     else:
         assert (trial.state, ended.outcome) == (TrialState.WAITING, RunOutcome.COMPLETED)
+
+
+@pytest.mark.parametrize("exit_code", [0, 3])
+def test_the_end_of_a_run_is_told_after_its_lines_were_delivered(database: Database, exit_code: int) -> None:
+    store = Store(database.engine)
+    store.run(lambda c: experiments.update(c, store.experiment_id, config=CONFIG))
+    trial_id = store.create_trial()
+    run = store.start(trial_id, TrialState.STOPPING)
+    store.run(lambda c: runs.update_container(c, run.allocation_id, 0, exited=True, exit_code=exit_code))
+    shown: list[tuple[TrialState, RunOutcome]] = []
+
+    def note() -> None:
+        shown.append((store.trial(trial_id).state, store.signal(trial_id).outcome))
+
+    clients = SimpleNamespace(searcher=Searcher((4, True)), checkpoints=Checkpoints())
+    process_ended_runs(database, store, clients, machines=NoMachines(note))
+    assert shown == [(TrialState.STOPPING, RunOutcome.UNSPECIFIED)]
+    assert store.trial(trial_id).state is not TrialState.STOPPING

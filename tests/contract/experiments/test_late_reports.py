@@ -74,6 +74,8 @@ class Machines:
 
     waiting: list[str] = field(default_factory=list)
 
+    async def deliver_lines(self, ended: Sequence[runs.Run]) -> None: ...
+
     async def release(self, run: runs.Run) -> None: ...
 
     async def unreported(self) -> Sequence[str]:

@@ -94,6 +94,8 @@ class ControlPlane(
         self.refusal: tuple[grpc.StatusCode, str] | None = None
         """Answers every renewal, once set."""
         self.watches_answer = True
+        self.takes_lines = True
+        """Whether the logs service answers."""
         self.pids: list[int] = []
         self.tokens: list[str] = []
         self.acknowledged: list[int] = []
@@ -227,6 +229,8 @@ class ControlPlane(
             yield preemption.WatchSignalsResponse(key=subscription.key, signal=self.signal)
 
     def IngestLines(self, request: Any, context: Any) -> logs.IngestLinesResponse:  # noqa: N802
+        if not self.takes_lines:
+            context.abort(grpc.StatusCode.UNAVAILABLE, "the logs service is away")
         with self.changed:
             known = self.lines.setdefault(request.source, [])
             known.extend(lines_of(request.lines)[max(0, len(known) - request.first_sequence) :])

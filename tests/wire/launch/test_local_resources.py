@@ -40,9 +40,11 @@ def spec(plane: ControlPlane, *, placements: tuple[tuple[int, ...], ...] = ((0,)
 
 
 @asynccontextmanager
-async def managing(path: Path) -> AsyncIterator[tuple[LocalResourceManager, asyncio.Queue[ContainerReport]]]:
+async def managing(
+    path: Path, **options: Any
+) -> AsyncIterator[tuple[LocalResourceManager, asyncio.Queue[ContainerReport]]]:
     """A manager whose reports go into a queue."""
-    manager = LocalResourceManager(path / "runs", slots=2)
+    manager = LocalResourceManager(path / "runs", slots=2, **options)
     reports: asyncio.Queue[ContainerReport] = asyncio.Queue()
 
     async def collect() -> None:
@@ -336,6 +338,49 @@ def test_what_a_lost_run_left_undelivered_is_sent_before_it_is_removed(tmp_path:
                 async with managing(tmp_path):
                     await seen(plane, lambda: "written in its last moment" in plane.text())
                     await wait_until_async(lambda: not list((tmp_path / "runs").iterdir()))
+
+    scenario(body)
+
+
+async def _lose_with_a_line_unsent(
+    tmp_path: Path, plane: ControlPlane, manager: LocalResourceManager, reports: Any
+) -> None:
+    await manager.launch(spec(plane))
+    await seen(plane, lambda: "training" in plane.text())
+    await manager.kill(ALLOCATION)
+    await reports.get()
+    writer = LineWriter(run_of(tmp_path).spool, name="late")
+    writer.append_lines([Line(1.0, Stdtype.STDOUT, b"written in its last moment")])
+    writer.close()
+
+
+def test_lines_of_a_lost_run_are_delivered_before_its_end_is_told(tmp_path: Path) -> None:
+    async def body() -> None:
+        with control_plane(TRAIN) as plane:
+            async with cleared(tmp_path), managing(tmp_path) as (manager, reports):
+                await _lose_with_a_line_unsent(tmp_path, plane, manager, reports)
+                assert await manager.deliver_lines({ALLOCATION: "token-fresh"})
+                assert "written in its last moment" in plane.text()
+                # There is nothing left to wait for.
+                assert await manager.deliver_lines({ALLOCATION: "token-fresh", "unknown": ""})
+
+    scenario(body)
+
+
+def test_lines_that_cannot_be_delivered_in_time_are_named_in_the_log_and_follow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resolute_experiments.resources.local.manager._START_SECONDS", 3.0)
+
+    async def body() -> None:
+        with control_plane(TRAIN) as plane:
+            async with cleared(tmp_path), managing(tmp_path, log_wait=0.2) as (manager, reports):
+                await _lose_with_a_line_unsent(tmp_path, plane, manager, reports)
+                plane.takes_lines = False
+                assert not await manager.deliver_lines({ALLOCATION: "token-fresh"})
+                plane.takes_lines = True
+                await seen(plane, lambda: "written in its last moment" in plane.text())
+                await seen(plane, lambda: any("had not all arrived" in text for text in plane.text()))
 
     scenario(body)
 

@@ -150,3 +150,49 @@ def test_salvage_sends_reports_too(tmp_path: Path) -> None:
         writer.report("validation", 1, {"loss": 0.5})
         assert upload_orphans(run.run) == 0
         assert list(plane.reports.values()) == [1]
+
+
+LATE = "lines of this run had not all arrived"
+
+
+def test_the_exit_is_reported_when_the_lines_have_arrived(tmp_path: Path) -> None:
+    seen: list[list[str]] = []
+    with control_plane("echo last words") as plane, supervised(tmp_path, plane) as run:
+        plane.takes_lines = False
+        plane.on_exit = lambda: seen.append(plane.text())
+        wait_until(lambda: run.run.exit_file.exists() and "cannot send logs" in run.log())
+        assert plane.exits == []
+        plane.takes_lines = True
+        assert run.wait() == 0
+        assert seen == [["last words"]]
+
+
+def test_lines_that_stay_away_delay_the_exit_for_a_bounded_time_and_the_log_says_so(tmp_path: Path) -> None:
+    with (
+        control_plane("echo last words") as plane,
+        supervised(tmp_path, plane, log_wait_seconds=0.2) as run,
+    ):
+        plane.takes_lines = False
+        assert run.wait() == 0
+        assert plane.exits[0].exit_code == 0
+        assert plane.text() == []
+        plane.takes_lines = True
+        assert salvage(run.run) == 0
+        first, *others = sorted(plane.text())
+        assert LATE in first
+        assert others == ["last words"]
+
+
+def test_after_an_outage_the_lines_come_before_the_exit_however_short_the_wait(tmp_path: Path) -> None:
+    seen: list[list[str]] = []
+    script = "echo started; while ! test -e $RESOLUTE_RUN_DIR/go; do sleep 0.02; done; echo last"
+    with control_plane(script) as plane, supervised(tmp_path, plane, log_wait_seconds=4.0) as run:
+        plane.wait_for(lambda: "started" in plane.text())
+        plane.on_exit = lambda: seen.append([text for text in plane.text() if LATE not in text])
+        plane.stop()
+        (run.run.path / "go").touch()
+        # The wait is over and the report of the exit is tried again before the control plane comes back.
+        wait_until(lambda: "reporting the exit will be tried again" in run.log())
+        plane.start()
+        assert run.wait() == 0
+        assert seen == [["started", "last"]]

@@ -29,18 +29,22 @@ class SpoolShipper:
     def __init__(self, channel: grpc.Channel, spool: Path, identity: RunIdentity, *, clock: Clock) -> None:
         reports = SpoolSender(spool, ReportDelivery.over(channel, identity), clock=clock)
         lines = SpoolSender(spool, LineDelivery.over(channel, identity), clock=clock)
-        self._threads = (
-            SenderThread(reports, name="send-reports", clock=clock),
-            SenderThread(lines, name="send-lines", clock=clock),
-        )
+        self._reports = SenderThread(reports, name="send-reports", clock=clock)
+        self._lines = SenderThread(lines, name="send-lines", clock=clock)
 
     def start(self) -> None:
         """Begins to send."""
-        for thread in self._threads:
+        for thread in (self._reports, self._lines):
             thread.start()
 
     def drain(self, *, give_up: Callable[[], bool]) -> bool:
-        """Waits until everything has arrived. Call it once nobody writes any more.
+        """Waits until everything has arrived, reports first; see ``drain_reports``."""
+        # Both are waited for, also when one of them cannot be sent.
+        reports = self.drain_reports(give_up=give_up)
+        return self.drain_lines(give_up=give_up) and reports
+
+    def drain_reports(self, *, give_up: Callable[[], bool]) -> bool:
+        """Waits until all reports have arrived. Call it once nobody writes any more.
 
         What meets only defects is not waited for: it stays on disk, to be sent again before it is removed.
 
@@ -48,19 +52,22 @@ class SpoolShipper:
             give_up: Asked now and then whether to leave the rest on disk.
 
         Returns:
-            Whether everything has arrived.
+            Whether they have arrived.
         """
-        arrived = True
-        for thread in self._threads:
-            while not thread.drain(_SLICE_SECONDS):
-                if give_up():
-                    return False
-                if thread.stuck:
-                    arrived = False
-                    break
-        return arrived
+        return _drain(self._reports, give_up)
+
+    def drain_lines(self, *, give_up: Callable[[], bool]) -> bool:
+        """Waits until all lines have arrived, as ``drain_reports`` does."""
+        return _drain(self._lines, give_up)
 
     def stop(self) -> None:
         """Ends the threads. What has not arrived stays on disk."""
-        for thread in self._threads:
+        for thread in (self._reports, self._lines):
             thread.stop()
+
+
+def _drain(thread: SenderThread, give_up: Callable[[], bool]) -> bool:
+    while not thread.drain(_SLICE_SECONDS):
+        if give_up() or thread.stuck:
+            return False
+    return True

@@ -54,6 +54,9 @@ _log = structlog.get_logger("controller")
 class FleetProtocol(Protocol):
     """What a controller needs of the machines."""
 
+    async def deliver_lines(self, ended: Sequence[Run]) -> None:
+        """Sends, for a bounded time, the lines that runs left whose containers have ended."""
+
     async def release(self, run: Run) -> None:
         """Frees what a run holds there; called after it was settled."""
 
@@ -191,9 +194,12 @@ class ExperimentController:
     async def _process_ended_runs(self, experiment: Experiment) -> None:
         under_way = await self._database.read(self._runs_under_way)
         self._running = bool(under_way)
-        for run, containers in under_way:
-            if all(container.over for container in containers):
-                await self._process_exit(experiment, run, containers)
+        ended = [one for one in under_way if all(container.over for container in one[1])]
+        if ended:
+            # Before any end is told, so that whoever reads the log then has it whole.
+            await self._machines.deliver_lines([run for run, _ in ended])
+        for run, containers in ended:
+            await self._process_exit(experiment, run, containers)
 
     def _runs_under_way(self, connection: Connection) -> list[tuple[Run, list[Container]]]:
         return [

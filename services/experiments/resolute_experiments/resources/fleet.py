@@ -304,6 +304,12 @@ class Fleet:
         """Ends every process of an allocation at once."""
         await self._manager.kill(allocation_id)
 
+    async def deliver_lines(self, ended: Sequence[runs.Run]) -> None:
+        """Sends, for a bounded time, the lines that ended runs left."""
+        tokens = {run.allocation_id: await self._token(run) for run in ended}
+        if not await self._manager.deliver_lines(tokens):
+            _log.warning("runs end before all of their lines have arrived", allocations=sorted(tokens))
+
     async def release(self, run: runs.Run) -> None:
         """Lets the machines forget a run that was settled, once what it left was sent."""
         await self._manager.release(run.allocation_id, token=await self._token(run))

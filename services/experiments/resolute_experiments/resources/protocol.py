@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
@@ -97,6 +97,18 @@ class ResourceManager(Protocol):
 
     async def kill(self, allocation_id: str) -> None:
         """Ends every process of an allocation at once, its supervisors included."""
+
+    async def deliver_lines(self, tokens: Mapping[str, str]) -> bool:
+        """Sends the lines that allocations left whose containers have ended, for a bounded time.
+
+        What does not arrive in time is sent after it. The log names lines that are late.
+
+        Args:
+            tokens: A fresh token of each run, by allocation.
+
+        Returns:
+            Whether all lines have arrived.
+        """
 
     async def release(self, allocation_id: str, *, token: str = "") -> None:
         """Forgets an allocation that was settled.

@@ -102,11 +102,16 @@ class LocalContainer:
         with contextlib.suppress(OSError):
             write_json(self._started_file, identity.to_json() if identity else {})
 
-    def upload_orphans(self, token: str = "") -> subprocess.Popen[bytes]:
-        """Starts a process that sends what the run left undelivered; with a fresh token if there is one."""
+    def upload_orphans(self, token: str = "", *, note_late_lines: bool = False) -> subprocess.Popen[bytes]:
+        """Starts a process that sends what the run left undelivered.
+
+        Args:
+            token: A fresh token, if there is one.
+            note_late_lines: Whether it writes into the log when lines do not arrive in time.
+        """
         if token:
             write_atomically(self.run.token_file, token, mode=0o600)
-        return self._spawn(_ORPHAN_UPLOAD)
+        return self._spawn(_ORPHAN_UPLOAD, *(["--note-late-lines"] if note_late_lines else []))
 
     def _spawn(self, module: str, *arguments: str, keep: tuple[int, ...] = ()) -> subprocess.Popen[bytes]:
         with (self.run.path / "supervisor.log").open("ab") as log:
@@ -176,12 +181,19 @@ class LocalContainer:
         """Whether reports of it wait that have not arrived."""
         return any(waits(spool) for spool in self._reports())
 
+    def lines_wait(self) -> bool:
+        """Whether lines of it wait that have not arrived."""
+        return any(waits(spool) for spool in self._lines())
+
     def spools(self) -> list[Path]:
         """The files of its reports and lines."""
-        return [*self._reports(), *self.run.spool.glob(f"*{LOGS_SUFFIX}")]
+        return [*self._reports(), *self._lines()]
 
     def _reports(self) -> list[Path]:
         return list(self.run.spool.glob(f"*{METRICS_SUFFIX}"))
+
+    def _lines(self) -> list[Path]:
+        return list(self.run.spool.glob(f"*{LOGS_SUFFIX}"))
 
     def remove(self) -> None:
         """Removes everything that it left on disk."""

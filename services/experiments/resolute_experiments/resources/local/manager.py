@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from pathlib import Path
 
 import structlog
@@ -27,6 +27,10 @@ _RELEASED = "released"
 _FIRST_PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 300.0
 """Between two attempts to send what a run left: the first pause, and the longest."""
+_UPLOADS_AT_ONCE = 4
+_START_SECONDS = 5.0
+"""What a process that sends lines may take to start."""
+_LINES_POLL_SECONDS = 0.05
 _log = structlog.get_logger("local")
 
 
@@ -37,16 +41,24 @@ class LocalResourceManager:
         runs: Where run directories lie: ``<allocation>/<container rank>``.
         slots: Number of slots; None to count GPUs, or else cores.
         outage_timeout: Seconds that a run goes on while no service answers.
+        log_wait: Seconds that the end of a run waits for the logs service to take the run's last lines.
         nodes: As how many machines this one appears, each with a share of the slots and a loopback address of
             its own: trials across several machines can be tried on one.
     """
 
     def __init__(
-        self, runs: Path, *, slots: int | None = None, outage_timeout: float = 3600.0, nodes: int = 1
+        self,
+        runs: Path,
+        *,
+        slots: int | None = None,
+        outage_timeout: float = 3600.0,
+        log_wait: float = 10.0,
+        nodes: int = 1,
     ) -> None:
         self._runs = runs
         self._slots = assign_to_nodes(detect_slots(slots), nodes)
         self._outage_timeout = outage_timeout
+        self._log_wait = log_wait
         self._reports: asyncio.Queue[ContainerReport | None] = asyncio.Queue()
         self._watchers: dict[str, asyncio.Task[None]] = {}
         self._cleaners: dict[str, asyncio.Task[None]] = {}
@@ -85,6 +97,7 @@ class LocalResourceManager:
             bind_address=f"127.0.0.{1 + node}",
             python=sys.executable,
             lease_patience_seconds=self._outage_timeout,
+            log_wait_seconds=self._log_wait,
         )
 
     async def inspect(self, allocation_id: str) -> Sequence[ContainerReport]:
@@ -101,6 +114,39 @@ class LocalResourceManager:
         """Ends every process of an allocation at once, its supervisors included."""
         for container in containers_in(self._runs, allocation_id):
             await asyncio.to_thread(container.kill)
+
+    async def deliver_lines(self, tokens: Mapping[str, str]) -> bool:
+        """Sends the lines that allocations left whose supervisors are gone, for a bounded time."""
+        waiting = await asyncio.to_thread(self._containers_with_lines, tokens)
+        if not waiting:
+            return True
+        places = asyncio.Semaphore(_UPLOADS_AT_ONCE)
+        uploads = [
+            asyncio.create_task(self._deliver_lines(container, token, places)) for container, token in waiting
+        ]
+        _, late = await asyncio.wait(uploads, timeout=self._log_wait + _START_SECONDS)
+        for upload in late:
+            # Its process goes on.
+            upload.cancel()
+        await asyncio.gather(*uploads, return_exceptions=True)
+        return not late
+
+    def _containers_with_lines(self, tokens: Mapping[str, str]) -> list[tuple[LocalContainer, str]]:
+        # A supervisor that lives sends its lines itself, and has waited for them before it reported its end.
+        return [
+            (container, token)
+            for allocation_id, token in tokens.items()
+            for container in containers_in(self._runs, allocation_id)
+            if not container.locked and container.lines_wait()
+        ]
+
+    async def _deliver_lines(self, container: LocalContainer, token: str, places: asyncio.Semaphore) -> None:
+        async with places:
+            process = await asyncio.to_thread(container.upload_orphans, token, note_late_lines=True)
+            self._register_child(process)
+            # The process also sends reports, which may take longer.
+            while process.poll() is None and await asyncio.to_thread(container.lines_wait):  # noqa: ASYNC110
+                await asyncio.sleep(_LINES_POLL_SECONDS)
 
     async def release(self, allocation_id: str, *, token: str = "") -> None:
         """Forgets an allocation that was settled, and cleans up behind it in the background."""
