@@ -13,7 +13,7 @@ from typing import Any
 from support.clusters.embedded import EmbeddedCluster
 from support.waiting import wait_until
 
-from resolute.client import Determined, Experiment, ExperimentState, Trial
+from resolute.client import Determined, Experiment, ExperimentState, Trial, TrialState
 from resolute.contracts.atomic_files import read_json
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.directory import RunDirectory
@@ -91,13 +91,17 @@ class DistributedTrial:
         return {report.steps_completed: report.metrics for report in self.trial.iter_metrics(group)}
 
     def wait_for(self, state: ExperimentState, *, timeout: float = 120) -> None:
-        """Waits until the experiment is in a state; an end in another fails with the log."""
+        """Waits until the experiment is in a state; an end in another fails with the log.
+
+        An experiment is PAUSED from the request on: of that state the end of the run is waited for as well.
+        """
 
         def there() -> bool:
             self.experiment.reload()
             now = self.experiment.state
             assert now is state or not now.is_terminal, f"the experiment ended as {now}\n{self.log()}"
-            return now is state
+            running = state is ExperimentState.PAUSED and self.trial.state is not TrialState.PAUSED
+            return now is state and not running
 
         wait_until(there, what=f"experiment {self.number} to be {state}", seconds=timeout)
 
