@@ -177,7 +177,7 @@ def test_lines_that_stay_away_delay_the_exit_for_a_bounded_time_and_the_log_says
         assert plane.exits[0].exit_code == 0
         assert plane.text() == []
         plane.takes_lines = True
-        assert salvage(run.run) == 0
+        assert upload_orphans(run.run) == 0
         first, *others = sorted(plane.text())
         assert LATE in first
         assert others == ["last words"]
