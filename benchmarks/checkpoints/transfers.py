@@ -40,7 +40,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from support.object_stores.s3 import REGION, S3Server, own_s3_server, rclone
 
 from benchmarks.standalone import Standalone, say, seconds, standalone
-from resolute.api.checkpoints.v1 import checkpoint_pb2
+from resolute.api.checkpoints.v1 import checkpoint_pb2, storage_pb2
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as api
 from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import CheckpointsServiceStub
 from resolute.client.connection.session import Session
@@ -82,7 +82,7 @@ class Ours:
     name = "ours"
 
     def __init__(
-        self, service: Standalone, stub: CheckpointsServiceStub, storage: checkpoint_pb2.Storage
+        self, service: Standalone, stub: CheckpointsServiceStub, storage: storage_pb2.Storage
     ) -> None:
         self._run = service.run
         self._person = {"RESOLUTE_MASTER": service.address, "RESOLUTE_TOKEN": service.user_token()}
@@ -135,7 +135,7 @@ class Ours:
     def commit(self, checkpoint_id: str, entries: Sequence[FileEntry]) -> None:
         multiparts = [
             api.CommitCheckpointRequest.MultipartUpload(
-                path=each.path, upload_id=each.upload_id, etags=each.etags
+                path=each.path, upload_id=each.upload_id, part_etags=each.etags
             )
             for each in entries
             if each.upload_id
@@ -149,7 +149,7 @@ class Ours:
                     for each in entries
                 ],
                 metadata=to_value({"steps_completed": 1}),
-                multiparts=multiparts,
+                multipart_uploads=multiparts,
             ),
             timeout=120,
         )
@@ -256,8 +256,12 @@ def world(folder: Path) -> Iterator[tuple[S3Server, Ours, str]]:
     with own_s3_server(folder / "s3", _KEEPING_NO_TAGS) as server:
         os.environ |= server.variables()
         bucket = server.new_bucket()
-        storage = checkpoint_pb2.Storage(
-            bucket=checkpoint_pb2.Storage.Bucket(bucket=bucket, endpoint_url=server.endpoint_url)
+        storage = storage_pb2.Storage(
+            bucket=storage_pb2.Storage.Bucket(
+                bucket=bucket,
+                endpoint_url=server.endpoint_url,
+                provider=storage_pb2.Storage.PROVIDER_S3,
+            )
         )
         with standalone("checkpoints") as service, service.trial_channel() as channel:
             yield server, Ours(service, CheckpointsServiceStub(channel), storage), bucket

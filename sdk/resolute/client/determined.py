@@ -27,7 +27,7 @@ from resolute.client.schema.states import ExperimentState
 from resolute.client.services import Services
 from resolute.client.submission.config import config_text, read_config, with_project
 from resolute.client.submission.packing import configured_limit, pack
-from resolute.errors import NotFoundError, UnimplementedError
+from resolute.errors import NotFoundError
 
 _EPOCH = datetime.fromtimestamp(0, tz=timezone.utc)
 
@@ -300,13 +300,14 @@ class Determined:
             name: Only models whose name contains this text, in any case.
             description: Only models whose description contains this text, in any case.
             model_id: Only the model of this number.
-            workspace_names: Only models of one of these workspaces.
-            workspace_ids: Not supported; workspaces have names.
+            workspace_names: Only models of one of these workspaces, by name.
+            workspace_ids: Only models of one of these workspaces, by number.
         """
-        if workspace_ids is not None:
-            raise UnimplementedError("workspaces have no numbers here; give workspace_names")
         wanted = ModelFilter(
-            name=name or "", description=description or "", workspaces=tuple(workspace_names or ())
+            name=name or "",
+            description=description or "",
+            workspaces=tuple(workspace_names or ()),
+            workspace_ids=tuple(workspace_ids or ()),
         )
         found = [record for record in self._services.models.list(wanted) if model_id in {None, record.id}]
         found.sort(key=_MODEL_KEYS[sort_by], reverse=order_by is OrderBy.DESCENDING)

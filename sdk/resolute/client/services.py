@@ -62,7 +62,7 @@ class Services:
     @cached_property
     def models(self) -> Models:
         """Checkpoints under names."""
-        return Models(self.session)
+        return Models(self.session, self.workspaces)
 
     @cached_property
     def searches(self) -> Searches:

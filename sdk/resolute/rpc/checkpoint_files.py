@@ -1,4 +1,4 @@
-"""Lists of files that may not fit one message: sent and read in pieces."""
+"""Lists of files that may not fit one message: sent in chunks, read in pages."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from resolute.api.checkpoints.v1 import checkpoint_pb2 as checkpoint
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints
 from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import CheckpointsServiceStub
 
-_PIECE_BYTES = 1 << 20
+_CHUNK_BYTES = 1 << 20
+_PAGE_FILES = 10_000
 
 
 def files_of(stub: CheckpointsServiceStub, found: checkpoint.Checkpoint) -> Sequence[checkpoint.File]:
-    """Gives all files of a checkpoint, also where they did not fit the message that it came in."""
+    """Returns all files of a checkpoint, also where they did not fit the message that it came in."""
     if found.files or not found.file_count:
         return found.files
     files: list[checkpoint.File] = []
-    request = checkpoints.ListFilesRequest(checkpoint_id=found.checkpoint_id)
+    request = checkpoints.ListFilesRequest(checkpoint_id=found.checkpoint_id, page_size=_PAGE_FILES)
     while True:
         page = stub.ListFiles(request)
         files += page.files
@@ -35,24 +36,26 @@ def commit(
         request: What is committed.
         deadline: Seconds for the service to look at every file.
     """
-    if request.ByteSize() <= _PIECE_BYTES:
+    if request.ByteSize() <= _CHUNK_BYTES:
         stub.CommitCheckpoint(request, timeout=deadline)
     else:
-        stub.CommitCheckpointInPieces(_pieces(request), timeout=deadline)
+        stub.CommitCheckpointInChunks(_chunks(request), timeout=deadline)
 
 
-def _pieces(
+def _chunks(
     request: checkpoints.CommitCheckpointRequest,
-) -> Iterator[checkpoints.CommitCheckpointInPiecesRequest]:
-    piece = checkpoints.CommitCheckpointRequest(
-        checkpoint_id=request.checkpoint_id, run=request.run, metadata=request.metadata
+) -> Iterator[checkpoints.CommitCheckpointInChunksRequest]:
+    chunk = checkpoints.CommitCheckpointRequest(
+        checkpoint_id=request.checkpoint_id,
+        run=request.run if request.HasField("run") else None,
+        metadata=request.metadata,
     )
-    size = piece.ByteSize()
-    for field in ("files", "multiparts"):
+    size = chunk.ByteSize()
+    for field in ("files", "multipart_uploads"):
         for entry in getattr(request, field):
-            if size > _PIECE_BYTES:
-                yield checkpoints.CommitCheckpointInPiecesRequest(piece=piece)
-                piece, size = checkpoints.CommitCheckpointRequest(), 0
-            getattr(piece, field).append(entry)
+            if size > _CHUNK_BYTES:
+                yield checkpoints.CommitCheckpointInChunksRequest(chunk=chunk)
+                chunk, size = checkpoints.CommitCheckpointRequest(), 0
+            getattr(chunk, field).append(entry)
             size += entry.ByteSize()
-    yield checkpoints.CommitCheckpointInPiecesRequest(piece=piece)
+    yield checkpoints.CommitCheckpointInChunksRequest(chunk=chunk)

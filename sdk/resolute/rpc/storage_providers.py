@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from resolute.api.checkpoints.v1.checkpoint_pb2 import Storage
+from resolute.api.checkpoints.v1.storage_pb2 import Storage
 
 _KINDS: Mapping[Storage.Provider.ValueType, str] = {
-    Storage.PROVIDER_UNSPECIFIED: "s3",
+    Storage.PROVIDER_S3: "s3",
     Storage.PROVIDER_GCS: "gcs",
     Storage.PROVIDER_AZURE: "azure",
 }

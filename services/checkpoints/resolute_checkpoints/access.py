@@ -1,10 +1,12 @@
-"""What a trial's token reaches here; users and services were settled by the permission table.
+"""What a trial's token may reach here; for users and services the permission table decides.
 
 A trial writes only its own checkpoints, changes only those of its experiment, and reads those of its
 workspace, because a warm start may begin from another experiment's.
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 from sqlalchemy.engine import Connection
 
@@ -71,18 +73,20 @@ def require_reader(principal: Principal, checkpoint: Checkpoint) -> None:
         NotFoundError: It is not committed and not the caller's.
         PermissionDeniedError: It belongs to another workspace than the trial that calls.
     """
-    if not checkpoint.state.was_committed and not can_see_uploads(principal, checkpoint.owner.trial_id):
+    if not checkpoint.state.was_committed and not can_see_uploads(principal, [checkpoint.owner.trial_id]):
         raise records.missing(checkpoint.checkpoint_id)
-    if isinstance(principal, TrialRun):
-        workspace = checkpoint.owner.workspace
-        if workspace not in {"", principal.workspace} and not _same_experiment(principal, checkpoint):
-            raise _refusal(principal, checkpoint)
+    if (
+        isinstance(principal, TrialRun)
+        and not _same_workspace(principal, checkpoint)
+        and not _same_experiment(principal, checkpoint)
+    ):
+        raise _refusal(principal, checkpoint)
 
 
-def can_see_uploads(principal: Principal, trial_id: str) -> bool:
-    """Whether the caller sees a trial's checkpoints that are not committed: that trial and services do."""
+def can_see_uploads(principal: Principal, trial_ids: Collection[str]) -> bool:
+    """Whether the caller sees the trials' checkpoints that are not committed: that trial and services do."""
     if isinstance(principal, TrialRun):
-        return bool(trial_id) and principal.trial_id == trial_id
+        return set(trial_ids) == {principal.trial_id}
     return isinstance(principal, ServiceAccount)
 
 
@@ -97,6 +101,14 @@ def require_files(checkpoint: Checkpoint) -> None:
             f"{checkpoint} is {checkpoint.state.value}, its files cannot be had; use another checkpoint",
             resource=str(checkpoint),
         )
+
+
+def _same_workspace(principal: TrialRun, checkpoint: Checkpoint) -> bool:
+    owner = checkpoint.owner
+    if owner.workspace_id and principal.workspace_id:
+        return owner.workspace_id == principal.workspace_id
+    # Rows and tokens from before workspaces were named by id.
+    return owner.workspace in {"", principal.workspace}
 
 
 def _same_experiment(principal: TrialRun, checkpoint: Checkpoint) -> bool:

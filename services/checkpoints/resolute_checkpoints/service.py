@@ -25,6 +25,7 @@ from resolute_checkpoints.retention.remover import Remover
 from resolute_checkpoints.servicers.checkpoints import CheckpointsServicer
 from resolute_checkpoints.servicers.models import ModelsServicer
 from resolute_checkpoints.settings import CheckpointSettings
+from resolute_checkpoints.store.schema import KEYS
 from resolute_serving.observability.gauges import Gauge
 from resolute_serving.server.service import Environment
 
@@ -57,6 +58,7 @@ class CheckpointsService:
         remover = Remover(database=self._database, stores=stores, workers=self._removal_workers, clock=clock)
         self.collector = Collector(database=self._database, remover=remover, clock=clock, settings=settings)
         """Clears up in the background; tests make it pass at once."""
+        self._key_sweeper = KEYS.sweeper(self._database, clock=clock)
         self._models = ModelsServicer(Models(database=self._database, clock=clock))
         self._servicer = CheckpointsServicer(
             registry=Registry(
@@ -79,11 +81,13 @@ class CheckpointsService:
         return await self._database.gauges()
 
     async def start(self) -> None:
-        """Starts the collector."""
+        """Starts what works in the background."""
         self.collector.start()
+        self._key_sweeper.start()
 
     async def stop(self) -> None:
-        """Ends the collector and the threads, then closes the database."""
+        """Stops what works in the background, then closes the database."""
+        await self._key_sweeper.stop()
         await self.collector.stop()
         await asyncio.to_thread(self._removal_workers.close)
         await asyncio.to_thread(self._workers.close)

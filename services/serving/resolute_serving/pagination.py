@@ -26,7 +26,11 @@ from resolute_serving.validation import invalid
 DEFAULT_PAGE_SIZE = 100
 MAX_PAGE_SIZE = 1000
 
+MAX_PAGE_BYTES = 2 * 1024 * 1024
+"""About how much a page takes where rows can be large: clients take messages of 4 MiB."""
+
 _KEY = "_page_key_{}"
+_BYTES = "_page_bytes"
 
 
 @dataclass(frozen=True)
@@ -56,17 +60,28 @@ class Ordering:
         fields: The column, or other expression, of each field that requests may order by.
         unique: A column that tells rows apart, never NULL. It makes every order total.
         default: The order of requests that name none, spelled as in requests.
+        max_page_size: Most rows of a page.
+        row_bytes: About how many bytes a row takes in the response, where rows can be large. A page ends
+            before its rows take more than ``MAX_PAGE_BYTES``, but it has at least one.
 
     Rows whose value is NULL come last in both directions. A column that is declared NOT NULL is taken by its
     word, so it must not come from the outer side of a join.
     """
 
     def __init__(
-        self, fields: Mapping[str, sa.ColumnElement[Any]], *, unique: sa.ColumnElement[Any], default: str
+        self,
+        fields: Mapping[str, sa.ColumnElement[Any]],
+        *,
+        unique: sa.ColumnElement[Any],
+        default: str,
+        max_page_size: int = MAX_PAGE_SIZE,
+        row_bytes: sa.ColumnElement[int] | None = None,
     ) -> None:
         self._fields = fields
         self._unique = unique
         self._default = default
+        self._max_page_size = max_page_size
+        self._row_bytes = row_bytes
 
     def page(self, connection: Connection, request: Any, query: sa.Select[Any]) -> Page:
         """Reads one page.
@@ -80,24 +95,37 @@ class Ordering:
         Raises:
             InvalidArgumentError: The size, the token or the order is wrong.
         """
-        limit = page_size(request.page_size)
+        limit = page_size(request.page_size, most=self._max_page_size)
         keys = self._keys(getattr(request, "order_by", ""))
         position = decode_token(request)
         if position is not None:
             query = query.where(_after(keys, _values(keys, position)))
         query = query.add_columns(*(key.column.label(_KEY.format(n)) for n, key in enumerate(keys)))
+        if self._row_bytes is not None:
+            query = query.add_columns(self._row_bytes.label(_BYTES))
         query = query.order_by(*(part for key in keys for part in key.order())).limit(limit + 1)
         rows = list(connection.execute(query).mappings())
-        if len(rows) <= limit:
+        fitting = limit if self._row_bytes is None else min(limit, _fitting(rows))
+        if len(rows) <= fitting:
             return Page(rows, "")
-        last = rows[limit - 1]
-        return Page(rows[:limit], encode_token(request, [last[_KEY.format(n)] for n in range(len(keys))]))
+        last = rows[fitting - 1]
+        return Page(rows[:fitting], encode_token(request, [last[_KEY.format(n)] for n in range(len(keys))]))
 
     def _keys(self, text: str) -> list[_Key]:
         order = parse_order_by(text or self._default, allowed=self._fields)
         keys = [_key(self._fields[by.field], by.descending) for by in order]
         # The direction of the last field, so that one index serves the order forwards and backwards.
         return [*keys, _Key(self._unique, order[-1].descending, nullable=False)]
+
+
+def _fitting(rows: list[RowMapping]) -> int:
+    """How many of the first rows fit a page."""
+    total = 0
+    for count, row in enumerate(rows):
+        total += row[_BYTES]
+        if count and total > MAX_PAGE_BYTES:
+            return count
+    return len(rows)
 
 
 def parse_order_by(text: str, *, allowed: Mapping[str, Any]) -> list[OrderBy]:

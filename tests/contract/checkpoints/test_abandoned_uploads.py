@@ -103,7 +103,7 @@ def test_an_upload_whose_run_is_over_leaves_no_part(
     async def scenario() -> None:
         async with room(url, root, server, monkeypatch) as there:
             await there.send(await there.begin())
-            await there.registry_harness.registry.seal(TRIAL, min_run=2)
+            await there.registry_harness.registry.fence(TRIAL, min_run=2)
             there.registry_harness.clock.advance(10_000)
             await there.registry_harness.collector.collect()
             assert there.parts() == 0

@@ -22,7 +22,7 @@ def test_an_upload_is_given_up_once_its_run_is_over_and_it_is_old(url: str, root
             assert await w.collector.collect() == 0
             young = await w.begin(run=1)
             w.write(young, CONTENT)
-            await w.registry.seal(TRIAL, min_run=2)
+            await w.registry.fence(TRIAL, min_run=2)
             living = await w.begin(run=2)
             assert await w.collector.collect() == 1
             assert await w.state(old) is State.ABORTED
@@ -41,7 +41,7 @@ def test_committed_checkpoints_of_dead_runs_are_never_collected(url: str, root: 
     async def scenario() -> None:
         async with registry_harness(url, root) as w:
             committed = await w.store(run=1)
-            await w.registry.seal(TRIAL, min_run=2)
+            await w.registry.fence(TRIAL, min_run=2)
             w.clock.advance(100 * AGE)
             assert await w.collector.collect() == 0
             assert await w.state(committed) is State.COMPLETED

@@ -256,11 +256,11 @@ def test_everything_survives_a_restart(url: str, root: Path) -> None:
         async with registry_harness(url, root) as w:
             committed, begun = await w.store(), await w.begin()
             w.write(begun, CONTENT)
-            await w.registry.seal(TRIAL, min_run=1)
+            await w.registry.fence(TRIAL, min_run=1)
         async with registry_harness(url, root) as w:
             assert await w.listed() == [committed]
             await w.commit(begun, steps=2)
-            latest = await w.registry.seal(TRIAL, min_run=2)
+            latest = await w.registry.fence(TRIAL, min_run=2)
             assert latest is not None
             assert latest.checkpoint_id == begun
             with pytest.raises(RunSupersededError):
@@ -274,7 +274,7 @@ def test_every_change_leaves_an_audit_row(url: str, root: Path) -> None:
         checkpoint_id, given_up = await w.store(), await w.begin()
         await w.registry.abort(given_up, run=1, principal=SERVICE)
         await w.registry.update_metadata(checkpoint_id, {"a": 1}, principal=SERVICE)
-        await w.registry.seal(TRIAL, min_run=2)
+        await w.registry.fence(TRIAL, min_run=2)
         await w.deletions.delete([checkpoint_id], [], principal=SERVICE)
         await w.deletions.delete_experiment(EXPERIMENT)
         query = sa.select(audit.c.action, audit.c.object).order_by(audit.c.entry)
@@ -285,7 +285,7 @@ def test_every_change_leaves_an_audit_row(url: str, root: Path) -> None:
             ("checkpoint.begin", given_up),
             ("checkpoint.abort", given_up),
             ("checkpoint.update", checkpoint_id),
-            ("trial.seal", TRIAL),
+            ("trial.fence", TRIAL),
             ("checkpoint.delete", checkpoint_id),
             ("experiment.delete", EXPERIMENT),
         ]

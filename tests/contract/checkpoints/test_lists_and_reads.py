@@ -17,23 +17,27 @@ from support.services.checkpoints import (
 )
 from support.waiting import wait_until_async
 
+from resolute.api.checkpoints.v1.checkpoints_service_pb2 import ListCheckpointsRequest
 from resolute.errors import DataLossError, InvalidArgumentError, NotFoundError, PermissionDeniedError
 from resolute_checkpoints.domain.checkpoint import READABLE, State
 from resolute_checkpoints.registry.downloads import CHUNK
 from resolute_checkpoints.store import records
+from resolute_serving import pagination
 from resolute_serving.context import Principal, Role, User
 
 ADA = User("ada", Role.VIEWER)
 
 
-async def pages(w: RegistryHarness, *, size: int, trial_id: str = TRIAL) -> list[list[str]]:
+async def pages(
+    w: RegistryHarness, *, size: int, trial_id: str = TRIAL, order_by: str = ""
+) -> list[list[str]]:
     """Every page of a list."""
-    query, after, result = records.Query(states=READABLE, trial_id=trial_id), None, []
+    wanted, result = records.CheckpointFilter(states=READABLE, trial_ids=[trial_id]), []
+    request = ListCheckpointsRequest(page_size=size, order_by=order_by)
     while True:
-        page = await w.registry.page(query, after=after, size=size)
-        result.append([checkpoint.checkpoint_id for checkpoint in page.checkpoints])
-        after = page.following
-        if after is None:
+        found, request.page_token = await w.registry.page(wanted, request)
+        result.append([checkpoint.checkpoint_id for checkpoint in found])
+        if not request.page_token:
             return result
 
 
@@ -73,20 +77,20 @@ def test_a_checkpoint_that_is_committed_between_two_pages_disturbs_neither(url: 
             for _ in range(4):
                 w.clock.advance(1)
                 ids.append(await w.store())
-            query = records.Query(states=READABLE, experiment_id=EXPERIMENT)
-            first = await w.registry.page(query, after=None, size=2)
+            wanted = records.CheckpointFilter(states=READABLE, experiment_ids=[EXPERIMENT])
+            request = ListCheckpointsRequest(page_size=2)
+            first, request.page_token = await w.registry.page(wanted, request)
             w.clock.advance(1)
             await w.commit(begun)
-            second = await w.registry.page(query, after=first.following, size=2)
-            found = [c.checkpoint_id for c in (*first.checkpoints, *second.checkpoints)]
-            assert found == ids[::-1]
-            assert second.following is None
+            second, following = await w.registry.page(wanted, request)
+            assert [c.checkpoint_id for c in (*first, *second)] == ids[::-1]
+            assert not following
 
     asyncio.run(scenario())
 
 
 def test_pages_of_large_manifests_stay_small(url: str, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "PAGE_BYTES", 1000)
+    monkeypatch.setattr(pagination, "MAX_PAGE_BYTES", 1000)
 
     async def scenario() -> None:
         async with registry_harness(url, root) as w:
@@ -184,7 +188,6 @@ def test_a_directory_gives_no_urls_to_download_from(url: str, root: Path) -> Non
     async def scenario() -> None:
         async with registry_harness(url, root) as w:
             checkpoint_id = await w.store()
-            assert await w.downloads.download_urls(checkpoint_id, [], principal=ADA) == []
             assert await w.downloads.download_urls(checkpoint_id, ["model.pt"], principal=ADA) == []
             with pytest.raises(NotFoundError):
                 await w.downloads.download_urls(checkpoint_id, ["other"], principal=ADA)

@@ -48,15 +48,15 @@ class Searcher:
 
 
 class Checkpoints:
-    """Seals as well, and lets something happen then."""
+    """Lets something happen when a trial is fenced."""
 
     def __init__(self, *happenings: Callable[[], None]) -> None:
         self._happenings = list(happenings)
 
-    async def Seal(self, request: Any) -> checkpoints_service_pb2.SealResponse:  # noqa: N802
+    async def FenceTrial(self, request: Any) -> checkpoints_service_pb2.FenceTrialResponse:  # noqa: N802
         if self._happenings:
             self._happenings.pop(0)()
-        return checkpoints_service_pb2.SealResponse()
+        return checkpoints_service_pb2.FenceTrialResponse()
 
 
 class NoMachines:

@@ -59,7 +59,7 @@ class Registry:
     async def ApplyRetention(self, request: Any, **_: Any) -> Any:  # noqa: N802
         if self.away:
             raise UnavailableError("the checkpoints service does not answer")
-        self.asked.append(list(request.pinned_checkpoint_ids))
+        self.asked.append(list(request.rules.kept_checkpoint_ids))
         return checkpoints_service_pb2.ApplyRetentionResponse()
 
 

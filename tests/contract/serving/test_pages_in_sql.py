@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection
 from support.request_messages import message_type
 
 from resolute.errors import InvalidArgumentError
-from resolute_serving.pagination import Ordering, encode_token
+from resolute_serving.pagination import MAX_PAGE_BYTES, Ordering, encode_token
 
 Request = message_type("ListRowsRequest", kind=str, page_size=int, page_token=str, order_by=str)
 TABLE = sa.Table(
@@ -148,3 +148,23 @@ def test_made_up_position_is_refused(connection: Connection, position: object) -
     request.page_token = encode_token(request, position)
     with pytest.raises(InvalidArgumentError, match="begin with the first page"):
         ORDERING.page(connection, request, sa.select(TABLE))
+
+
+def test_a_page_of_large_rows_ends_before_its_limit_but_holds_one_at_least(connection: Connection) -> None:
+    half = TABLE.c.length * (MAX_PAGE_BYTES // 2)  # Rows of a half and of a whole page.
+    ordering = Ordering(
+        {"length": TABLE.c.length}, unique=TABLE.c.id, default="length", max_page_size=3, row_bytes=half
+    )
+    request, sizes = Request(page_size=100), []
+    while True:
+        page = ordering.page(connection, request, sa.select(TABLE.c.id))
+        sizes.append(len(page.rows))
+        request.page_token = page.next_page_token
+        if not request.page_token:
+            break
+    assert sizes == [2] * 5 + [1] * 10
+
+
+def test_a_list_may_have_a_smaller_limit(connection: Connection) -> None:
+    ordering = Ordering({"length": TABLE.c.length}, unique=TABLE.c.id, default="length", max_page_size=3)
+    assert len(ordering.page(connection, Request(page_size=100), sa.select(TABLE.c.id)).rows) == 3

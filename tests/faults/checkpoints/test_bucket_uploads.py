@@ -59,7 +59,7 @@ def test_killed_writers_leave_whole_checkpoints_or_none(
         )
     channel = open_channel(trial.services.address, token=trial.services.running.service_token)
     stub = CheckpointsServiceStub(channel)
-    listed = stub.ListCheckpoints(api.ListCheckpointsRequest(trial_id=trial.trial_id)).checkpoints
+    listed = stub.ListCheckpoints(api.ListCheckpointsRequest(trial_ids=[trial.trial_id])).checkpoints
     by_step = {checkpoint.steps_completed: checkpoint for checkpoint in listed}
     assert set(told) <= set(by_step), "a committed checkpoint is lost"
     with core.init(checkpoint_storage=storage) as context:
@@ -68,7 +68,7 @@ def test_killed_writers_leave_whole_checkpoints_or_none(
                 for name in SIZES:
                     assert (path / name).read_bytes() == content(name, step), (step, name)
     # The run is over: what was never committed goes away, and nothing else.
-    stub.Seal(api.SealRequest(trial_id=trial.trial_id, min_run=2))
+    stub.FenceTrial(api.FenceTrialRequest(trial_id=trial.trial_id, min_run=2))
     committed = {checkpoint.checkpoint_id for checkpoint in listed}
     deadline = time.monotonic() + DEADLINE
     while stored(server, bucket) != committed or parts_in(server, bucket):

@@ -23,6 +23,7 @@ from support.object_stores.s3 import REGION, S3Server, parts_in
 from support.sampling import Sample
 from support.services.checkpoints import EXPERIMENT, SERVICE, TRIAL
 
+from resolute.api.checkpoints.v1.checkpoints_service_pb2 import ListCheckpointsRequest
 from resolute.contracts.object_stores import s3
 from resolute_checkpoints.blobs.base import FinishedUpload
 from resolute_checkpoints.blobs.buckets.object_store import ObjectStore
@@ -129,7 +130,7 @@ class Scenario:
         """Sends files of a checkpoint that nobody will commit: its run is over."""
         files = [File(path, len(data)) for path, data in content.items()]
         await self._send(await self._begin(), files, content)
-        await self.registry.seal(TRIAL, min_run=2)
+        await self.registry.fence(TRIAL, min_run=2)
         self.clock.advance(LATER)
 
     async def expire(self, checkpoint_id: str, *, but: str) -> None:
@@ -172,7 +173,7 @@ async def life(scene: Scenario) -> None:
 
 async def examine(scene: Scenario) -> None:
     """What the next service finds, after it has cleared up."""
-    await scene.registry.seal(TRIAL, min_run=2)
+    await scene.registry.fence(TRIAL, min_run=2)
     for _ in range(2):
         scene.clock.advance(LATER)
         await scene.collector.collect()
@@ -180,9 +181,9 @@ async def examine(scene: Scenario) -> None:
     words = [line.split() for line in told.read_text().splitlines()] if told.exists() else []
     committed = {key for verb, key in words if verb == "committed"}
     touched = {key for verb, key in words if verb == "deleting"}
-    query = records.Query(states=list(State), experiment_id=EXPERIMENT)
-    page = await scene.registry.page(query, after=None, size=100)
-    found = {each.checkpoint_id: each for each in page.checkpoints}
+    wanted = records.CheckpointFilter(states=list(State), experiment_ids=[EXPERIMENT])
+    listed, _ = await scene.registry.page(wanted, ListCheckpointsRequest(page_size=1000))
+    found = {each.checkpoint_id: each for each in listed}
     readable = {key: each for key, each in found.items() if each.state in READABLE}
     assert committed - touched <= set(readable), "a committed checkpoint is lost"
     assert not {each.state for each in found.values()} & {State.UPLOADING, State.DELETING}

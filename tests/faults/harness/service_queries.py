@@ -78,7 +78,7 @@ def checkpoints_of(channel: grpc.Channel, experiment_id: str) -> list[checkpoint
     token = ""
     while True:
         request = checkpoints_service_pb2.ListCheckpointsRequest(
-            experiment_id=experiment_id, page_size=_PAGE, page_token=token
+            experiment_ids=[experiment_id], page_size=_PAGE, page_token=token
         )
         response = stub.ListCheckpoints(request)
         found += response.checkpoints

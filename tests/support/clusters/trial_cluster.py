@@ -15,6 +15,7 @@ import grpc
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.ports import free_port
+from support.services import workspaces
 from support.services.in_process import Running, serving
 
 import resolute
@@ -120,6 +121,7 @@ class Services:
                     resolute_searcher.blueprint.BLUEPRINT,
                     resolute_checkpoints.blueprint.BLUEPRINT,
                     Blueprint(name="trials", package="", create=notes),
+                    workspaces.BLUEPRINT,
                 ],
                 self._path,
                 key=self._key,

@@ -11,6 +11,7 @@ from typing import Any
 
 from support.clocks import ManualClock
 
+from resolute.api.checkpoints.v1.checkpoints_service_pb2 import ListCheckpointsRequest
 from resolute_checkpoints.blobs.factory import StoreFactory
 from resolute_checkpoints.blobs.workers import BlobWorkers
 from resolute_checkpoints.domain.checkpoint import Checkpoint, DirectoryStorage, File, Owner, State
@@ -28,6 +29,8 @@ from resolute_serving.database.engine import Database
 SERVICE = ServiceAccount("experiments")
 EXPERIMENT = str(uuid.UUID(int=100))
 TRIAL = str(uuid.UUID(int=200))
+VISION = 5
+"""Id of the workspace "vision"."""
 CONTENT = {"model.pt": b"weights", "d/optimizer.pt": b"moments"}
 
 
@@ -81,9 +84,16 @@ class RegistryHarness:
         run: int = 1,
         experiment_id: str = EXPERIMENT,
         workspace: str = "vision",
+        workspace_id: int | None = VISION,
     ) -> str:
         """Begins a checkpoint."""
-        owner = Owner(trial_id=trial_id, experiment_id=experiment_id, run=run, workspace=workspace)
+        owner = Owner(
+            trial_id=trial_id,
+            experiment_id=experiment_id,
+            run=run,
+            workspace=workspace,
+            workspace_id=workspace_id,
+        )
         storage = DirectoryStorage(str(self.root))
         begun = await self.registry.begin(
             Begin(checkpoint_id=checkpoint_id or new_id(), owner=owner, storage=storage)
@@ -116,11 +126,16 @@ class RegistryHarness:
         trial_id: str = TRIAL,
         experiment_id: str = EXPERIMENT,
         workspace: str = "vision",
+        workspace_id: int | None = VISION,
         metadata: Mapping[str, Any] | None = None,
     ) -> str:
         """Begins, writes and commits a checkpoint."""
         checkpoint_id = await self.begin(
-            trial_id=trial_id, run=run, experiment_id=experiment_id, workspace=workspace
+            trial_id=trial_id,
+            run=run,
+            experiment_id=experiment_id,
+            workspace=workspace,
+            workspace_id=workspace_id,
         )
         self.write(checkpoint_id, content)
         await self.commit(checkpoint_id, content, steps=steps, run=run, metadata=metadata)
@@ -132,13 +147,13 @@ class RegistryHarness:
 
     async def listed(self, *states: State, trial_id: str = TRIAL, experiment_id: str = "") -> list[str]:
         """Identifiers of a list."""
-        query = records.Query(
+        wanted = records.CheckpointFilter(
             states=states or (State.COMPLETED, State.PARTIALLY_DELETED),
-            trial_id="" if experiment_id else trial_id,
-            experiment_id=experiment_id,
+            trial_ids=() if experiment_id else [trial_id],
+            experiment_ids=[experiment_id] if experiment_id else (),
         )
-        page = await self.registry.page(query, after=None, size=1000)
-        return [checkpoint.checkpoint_id for checkpoint in page.checkpoints]
+        found, _ = await self.registry.page(wanted, ListCheckpointsRequest(page_size=1000))
+        return [checkpoint.checkpoint_id for checkpoint in found]
 
 
 @asynccontextmanager

@@ -18,7 +18,7 @@ def test_uploads_to_finish_stay_within_their_checkpoint(path: str) -> None:
         checkpoint_id=str(uuid.uuid4()),
         run=1,
         metadata=to_value({"steps_completed": 1}),
-        multiparts=[requests.CommitCheckpointRequest.MultipartUpload(path=path, upload_id="u")],
+        multipart_uploads=[requests.CommitCheckpointRequest.MultipartUpload(path=path, upload_id="u")],
     )
-    with pytest.raises(InvalidArgumentError, match=r"multiparts\[0\]\.path"):
+    with pytest.raises(InvalidArgumentError, match=r"multipart_uploads\[0\]\.path"):
         to_commit(request)

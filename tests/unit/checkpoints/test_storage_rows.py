@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from resolute.api.checkpoints.v1 import checkpoint_pb2 as messages
+from resolute.api.checkpoints.v1 import storage_pb2 as messages
 from resolute.errors import InvalidArgumentError
 from resolute_checkpoints.domain.checkpoint import BucketStorage, DirectoryStorage, Provider, Storage
 from resolute_checkpoints.servicers.checkpoint_messages import to_storage
@@ -36,8 +36,9 @@ def test_rows_that_name_credentials_are_read_without_them() -> None:
     assert decode_storage(json.dumps(row)) == BucketStorage("weights", "a")
 
 
-def test_a_provider_of_a_later_release_is_refused() -> None:
+@pytest.mark.parametrize("provider", [0, 99])
+def test_a_provider_that_is_missing_or_of_a_later_release_is_refused(provider: int) -> None:
     message = messages.Storage(bucket=messages.Storage.Bucket(bucket="b"))
-    message.bucket.MergeFromString(b"\x28\x63")
-    with pytest.raises(InvalidArgumentError, match=r"provider is 99, which this service does not know"):
+    message.bucket.MergeFromString(bytes([0x20, provider]))
+    with pytest.raises(InvalidArgumentError, match=rf"provider is {provider}; it must be one of PROVIDER_S3"):
         to_storage(message)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from resolute.api.checkpoints.v1.checkpoint_pb2 import Storage
+from resolute.api.checkpoints.v1.storage_pb2 import Storage
 from resolute.errors import InvalidConfigError
 from resolute_experiments.config import Layer, ineffective_fields, parse_config
 from resolute_experiments.specs.storage import storage, without_secrets
@@ -42,10 +42,17 @@ def config(section: dict[str, Any]) -> dict[str, Any]:
             Storage(directory=Storage.Directory(path="/data/runs")),
         ),
         ({"type": "directory", "container_path": "/c"}, Storage(directory=Storage.Directory(path="/c"))),
-        (S3, Storage(bucket=Storage.Bucket(bucket="weights"))),
+        (S3, Storage(bucket=Storage.Bucket(bucket="weights", provider=Storage.PROVIDER_S3))),
         (
             {**S3, "prefix": "/a/../b//c/", "endpoint_url": "http://minio:9000"},
-            Storage(bucket=Storage.Bucket(bucket="weights", prefix="b/c", endpoint_url="http://minio:9000")),
+            Storage(
+                bucket=Storage.Bucket(
+                    bucket="weights",
+                    prefix="b/c",
+                    endpoint_url="http://minio:9000",
+                    provider=Storage.PROVIDER_S3,
+                )
+            ),
         ),
         (
             {"type": "gcs", "bucket": "weights", "prefix": "a/"},

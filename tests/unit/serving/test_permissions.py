@@ -95,7 +95,7 @@ def test_foreign_trial_reaches_nothing_of_others(method: str) -> None:
         "PresignUploads",
         "ReuseFiles",
         "CommitCheckpoint",
-        "CommitCheckpointInPieces",
+        "CommitCheckpointInChunks",
         "ListFiles",
         "AbortCheckpoint",
         "GetCheckpoint",
@@ -103,6 +103,7 @@ def test_foreign_trial_reaches_nothing_of_others(method: str) -> None:
         "ReadFile",
         "UpdateMetadata",
         "DeleteCheckpoints",
+        "DeleteFiles",
     }
     name = method.rsplit("/", 1)[1]
     assert verdict is (name in decided_by_handler or name in {"GetVerificationKeys", "Login"})

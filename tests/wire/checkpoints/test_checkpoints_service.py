@@ -14,6 +14,7 @@ from support.services.in_process import Running, serving
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2 as types
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as messages
+from resolute.api.checkpoints.v1 import storage_pb2
 from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import CheckpointsServiceStub
 from resolute.contracts.values import MAX_DEPTH, to_value
 from resolute.errors import (
@@ -51,7 +52,7 @@ class Client:
             trial_id=TRIAL,
             run=self.run,
             experiment_id=EXPERIMENT,
-            storage=types.Storage(directory=types.Storage.Directory(path=str(self.root))),
+            storage=storage_pb2.Storage(directory=storage_pb2.Storage.Directory(path=str(self.root))),
         )
 
     def commit_request(self, checkpoint_id: str, *, steps: int = 1) -> messages.CommitCheckpointRequest:
@@ -121,7 +122,7 @@ def test_a_trial_stores_a_checkpoint_and_a_person_far_away_downloads_it(tmp_path
                 found = await u.stub.GetCheckpoint(messages.GetCheckpointRequest(checkpoint_id=checkpoint_id))
                 assert found.checkpoint == committed
                 listed = await u.stub.ListCheckpoints(
-                    messages.ListCheckpointsRequest(experiment_id=EXPERIMENT)
+                    messages.ListCheckpointsRequest(experiment_ids=[EXPERIMENT])
                 )
                 assert list(listed.checkpoints) == [committed]
                 for file in committed.files:
@@ -134,7 +135,7 @@ def test_a_trial_stores_a_checkpoint_and_a_person_far_away_downloads_it(tmp_path
                     == (CONTENT["model.pt"][2_000_000:])
                 )
                 downloads = await u.stub.PresignDownloads(
-                    messages.PresignDownloadsRequest(checkpoint_id=checkpoint_id)
+                    messages.PresignDownloadsRequest(checkpoint_id=checkpoint_id, paths=["model.pt"])
                 )
                 assert list(downloads.downloads) == []
 
@@ -154,15 +155,15 @@ def test_a_superseded_run_is_refused_with_the_error_that_says_so(tmp_path: Path)
                 late = str(uuid.uuid4())
                 await first.stub.BeginCheckpoint(first.begin_request(late))
                 first.write(late)
-                seal = messages.SealRequest(trial_id=TRIAL, min_run=2)
-                assert (await platform.stub.Seal(seal)).latest.checkpoint_id == stored
+                fence = messages.FenceTrialRequest(trial_id=TRIAL, min_run=2)
+                assert (await platform.stub.FenceTrial(fence)).latest_checkpoint.checkpoint_id == stored
                 with pytest.raises(RunSupersededError) as refused:
                     await first.stub.CommitCheckpoint(first.commit_request(late))
                 assert refused.value.metadata == {"run": "1", "min_run": "2"}
                 await second.store(steps=4)
-                assert (await platform.stub.Seal(seal)).latest.steps_completed == 4
-                other = messages.SealRequest(trial_id=str(uuid.uuid4()), min_run=1)
-                assert not (await platform.stub.Seal(other)).HasField("latest")
+                assert (await platform.stub.FenceTrial(fence)).latest_checkpoint.steps_completed == 4
+                other = messages.FenceTrialRequest(trial_id=str(uuid.uuid4()), min_run=1)
+                assert not (await platform.stub.FenceTrial(other)).HasField("latest_checkpoint")
 
     asyncio.run(scenario())
 
@@ -189,14 +190,14 @@ def test_tokens_of_trials_reach_only_what_is_theirs(tmp_path: Path) -> None:
                         messages.AbortCheckpointRequest(checkpoint_id=begun, run=1)
                     ),
                     stranger.stub.PresignUploads(messages.PresignUploadsRequest(checkpoint_id=begun)),
-                    stranger.stub.ListCheckpoints(messages.ListCheckpointsRequest(trial_id=TRIAL)),
+                    stranger.stub.ListCheckpoints(messages.ListCheckpointsRequest(trial_ids=[TRIAL])),
                     stranger.stub.UpdateMetadata(
                         messages.UpdateMetadataRequest(checkpoint_id=checkpoint_id, patch=to_value({}))
                     ),
                     stranger.stub.DeleteCheckpoints(
                         messages.DeleteCheckpointsRequest(checkpoint_ids=[checkpoint_id])
                     ),
-                    t.stub.Seal(messages.SealRequest(trial_id=TRIAL, min_run=9)),
+                    t.stub.FenceTrial(messages.FenceTrialRequest(trial_id=TRIAL, min_run=9)),
                     t.stub.DeleteExperimentCheckpoints(
                         messages.DeleteExperimentCheckpointsRequest(experiment_id=EXPERIMENT)
                     ),
@@ -216,7 +217,7 @@ def test_tokens_of_trials_reach_only_what_is_theirs(tmp_path: Path) -> None:
                 with pytest.raises(PermissionDeniedError, match="for the trial that writes them"):
                     await viewer.stub.ListCheckpoints(
                         messages.ListCheckpointsRequest(
-                            trial_id=TRIAL, states=[types.CHECKPOINT_STATE_UPLOADING]
+                            trial_ids=[TRIAL], states=[types.CHECKPOINT_STATE_UPLOADING]
                         )
                     )
             async with client(running, "", root) as nobody:
@@ -233,7 +234,7 @@ def test_pages_follow_each_other_by_token(tmp_path: Path) -> None:
             async with client(running, trial(running), root) as t:
                 ids = [await t.store(steps=step) for step in range(5)]
                 found: list[str] = []
-                request = messages.ListCheckpointsRequest(trial_id=TRIAL, page_size=2)
+                request = messages.ListCheckpointsRequest(trial_ids=[TRIAL], page_size=2)
                 while True:
                     page = await t.stub.ListCheckpoints(request)
                     found += [checkpoint.checkpoint_id for checkpoint in page.checkpoints]
@@ -261,8 +262,8 @@ def test_people_change_metadata_and_delete(tmp_path: Path) -> None:
                     )
                 )
                 assert changed.checkpoint.metadata == to_value({"steps_completed": 1, "grade": "A"})
-                request = messages.DeleteCheckpointsRequest(checkpoint_ids=[checkpoint_id], globs=["d/**"])
-                await editor.stub.DeleteCheckpoints(request)
+                request = messages.DeleteFilesRequest(checkpoint_ids=[checkpoint_id], globs=["d/**"])
+                await editor.stub.DeleteFiles(request)
                 named = messages.GetCheckpointRequest(checkpoint_id=checkpoint_id)
                 left = (await editor.stub.GetCheckpoint(named)).checkpoint
                 assert left.state == types.CHECKPOINT_STATE_PARTIALLY_DELETED
@@ -307,8 +308,12 @@ def test_bad_requests_say_what_is_wrong(tmp_path: Path) -> None:
                         metadata=to_value({"steps_completed": steps}),
                     )
 
-                bucket = types.Storage(bucket=types.Storage.Bucket(bucket="b", prefix="../a"))
-                relative = types.Storage(directory=types.Storage.Directory(path="relative"))
+                bucket = storage_pb2.Storage(
+                    bucket=storage_pb2.Storage.Bucket(
+                        bucket="b", prefix="../a", provider=storage_pb2.Storage.PROVIDER_S3
+                    )
+                )
+                relative = storage_pb2.Storage(directory=storage_pb2.Storage.Directory(path="relative"))
                 for call, kind, message in (
                     (t.stub.BeginCheckpoint(begin(checkpoint_id="7")), InvalidArgumentError, "be a UUID"),
                     (
@@ -343,15 +348,13 @@ def test_bad_requests_say_what_is_wrong(tmp_path: Path) -> None:
                         "write its files to",
                     ),
                     (
-                        t.stub.ListCheckpoints(
-                            messages.ListCheckpointsRequest(trial_id=TRIAL, experiment_id=EXPERIMENT)
-                        ),
+                        t.stub.DeleteFiles(messages.DeleteFilesRequest(checkpoint_ids=[stored])),
                         InvalidArgumentError,
-                        "exactly one",
+                        "globs has 0 entries; send at least 1",
                     ),
                     (
                         t.stub.ListCheckpoints(
-                            messages.ListCheckpointsRequest(trial_id=TRIAL, page_token="bm9uc2Vuc2U=")
+                            messages.ListCheckpointsRequest(trial_ids=[TRIAL], page_token="bm9uc2Vuc2U=")
                         ),
                         InvalidArgumentError,
                         "page_token",
@@ -384,7 +387,7 @@ def test_metadata_as_deep_as_the_contract_allows_come_back(tmp_path: Path) -> No
             request = t.commit_request(checkpoint_id)
             request.metadata.CopyFrom(to_value({"steps_completed": 1, "deep": deep}))
             await t.stub.CommitCheckpoint(request)
-            listed = await t.stub.ListCheckpoints(messages.ListCheckpointsRequest(trial_id=TRIAL))
+            listed = await t.stub.ListCheckpoints(messages.ListCheckpointsRequest(trial_ids=[TRIAL]))
             assert listed.checkpoints[0].metadata == request.metadata
 
     asyncio.run(scenario())

@@ -35,7 +35,7 @@ def test_the_service_runs_alone_after_its_database_was_upgraded(tmp_path: Path) 
         channel = open_channel(address, token=lambda: token)
         try:
             stub = CheckpointsServiceStub(channel)
-            answer = stub.Seal(messages.SealRequest(trial_id=str(uuid.uuid4()), min_run=1))
-            assert not answer.HasField("latest")
+            answer = stub.FenceTrial(messages.FenceTrialRequest(trial_id=str(uuid.uuid4()), min_run=1))
+            assert not answer.HasField("latest_checkpoint")
         finally:
             channel.close()

@@ -303,8 +303,8 @@ class Handlers:
         found = [
             message
             for message in reversed(self.state.checkpoints)
-            if request.trial_id in ("", message.trial_id)
-            and request.experiment_id in ("", message.experiment_id)
+            if (not request.trial_ids or message.trial_id in request.trial_ids)
+            and (not request.experiment_ids or message.experiment_id in request.experiment_ids)
         ]
         page, token = _page(request, found)
         return checkpoints_service_pb2.ListCheckpointsResponse(checkpoints=page, next_page_token=token)
@@ -333,22 +333,26 @@ class Handlers:
 
     async def DeleteCheckpoints(self, request: Any, _context: Any) -> Any:
         self._enter("DeleteCheckpoints")
-        self.state.globs += request.globs
         for message in self.state.checkpoints:
             if message.checkpoint_id in request.checkpoint_ids:
                 message.state = checkpoint_pb2.CHECKPOINT_STATE_DELETED
         return checkpoints_service_pb2.DeleteCheckpointsResponse()
 
-    async def ExamineStorage(self, request: Any, _context: Any) -> Any:
-        self._enter("ExamineStorage")
+    async def DeleteFiles(self, request: Any, _context: Any) -> Any:
+        self._enter("DeleteFiles")
+        self.state.globs += request.globs
+        return checkpoints_service_pb2.DeleteFilesResponse()
+
+    async def CheckStorage(self, request: Any, _context: Any) -> Any:
+        self._enter("CheckStorage")
         storage = request.storage
         bucket = f"bucket {storage.bucket.bucket}/{storage.bucket.prefix}"
-        finding = checkpoints_service_pb2.ExamineStorageResponse.Finding(
-            step="write",
+        step = checkpoints_service_pb2.CheckStorageResponse.Step(
+            name="write",
             passed=storage.HasField("directory"),
             detail=f"directory {storage.directory.path}" if storage.HasField("directory") else bucket,
         )
-        return checkpoints_service_pb2.ExamineStorageResponse(findings=[finding])
+        return checkpoints_service_pb2.CheckStorageResponse(steps=[step])
 
     # cluster, access, searcher
 

@@ -11,7 +11,7 @@ import pytest
 from wire.cli.conftest import CommandLine
 from wire.cli.scripted import ScriptedCluster
 
-from resolute.api.checkpoints.v1 import checkpoint_pb2
+from resolute.api.checkpoints.v1 import checkpoint_pb2, storage_pb2
 from resolute.api.experiments.v1 import experiment_pb2
 from resolute.client.downloads.paths import DownloadPaths
 from resolute.client.schema import convert
@@ -65,10 +65,13 @@ def test_a_file_whose_bytes_an_earlier_checkpoint_sent_says_where_they_lie(
     trained(cluster)
     first, second = cluster.state.checkpoints[:2]
     assert "Lies at" not in resolute("c", "describe", second.checkpoint_id).out
-    second.files[0].home = f"{first.checkpoint_id}/{second.files[0].path}"
+    path = second.files[0].path
+    second.files[0].location.CopyFrom(
+        checkpoint_pb2.FileLocation(checkpoint_id=first.checkpoint_id, path=path)
+    )
     text = resolute("c", "describe", second.checkpoint_id).out
     assert "Lies at" in text
-    assert second.files[0].home in text
+    assert f"{first.checkpoint_id}/{path}" in text
 
 
 def test_a_checkpoint_is_downloaded_through_the_service(
@@ -126,7 +129,7 @@ def test_a_store_on_this_machine_is_copied_from(
 ) -> None:
     trial = trained(cluster)
     store = tmp_path / "store"
-    storage = checkpoint_pb2.Storage(directory=checkpoint_pb2.Storage.Directory(path=str(store)))
+    storage = storage_pb2.Storage(directory=storage_pb2.Storage.Directory(path=str(store)))
     files = {**FILES, "metadata.json": b'{"steps_completed": 40}'}
     message = cluster.state.add_checkpoint(trial, files, steps=40, storage=storage)
     for name, content in files.items():

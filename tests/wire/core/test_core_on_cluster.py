@@ -21,9 +21,11 @@ from resolute.rpc.channel import open_channel
 from resolute.trial_errors import CheckpointNotFound
 
 
-def seal(trial: Trial, min_run: int) -> None:
+def fence(trial: Trial, min_run: int) -> None:
     channel = open_channel(trial.services.address, token=trial.services.running.service_token)
-    CheckpointsServiceStub(channel).Seal(checkpoints.SealRequest(trial_id=trial.trial_id, min_run=min_run))
+    CheckpointsServiceStub(channel).FenceTrial(
+        checkpoints.FenceTrialRequest(trial_id=trial.trial_id, min_run=min_run)
+    )
     channel.close()
 
 
@@ -153,7 +155,7 @@ def test_a_failed_block_leaves_no_checkpoint_and_no_files(trial: Trial) -> None:
 
 def test_a_superseded_run_cannot_commit_but_its_reports_are_history(trial: Trial) -> None:
     with core.init(tensorboard_mode=core.TensorboardMode.MANUAL) as context:
-        seal(trial, min_run=2)
+        fence(trial, min_run=2)
         context.train.report_training_metrics(1, {"loss": 1.0})
         with pytest.raises(RunSupersededError), context.checkpoint.store_path({"steps_completed": 1}):
             pass

@@ -140,7 +140,7 @@ def test_metadata_that_are_too_large_are_refused_and_nothing_is_seen(
     with open_channel(
         bucket_trial.services.address, token=bucket_trial.services.running.service_token
     ) as channel:
-        request = api.ListCheckpointsRequest(trial_id=bucket_trial.trial_id)
+        request = api.ListCheckpointsRequest(trial_ids=[bucket_trial.trial_id])
         listed = CheckpointsServiceStub(channel).ListCheckpoints(request).checkpoints
     assert [each.checkpoint_id for each in listed] == [checkpoint_id]
 

@@ -75,7 +75,7 @@ def test_a_hundred_thousand_files_are_committed_listed_and_found_again(trial: Tr
         assert request.ByteSize() > LARGEST_MESSAGE
         for _ in range(2):  # again, as after an answer that was lost
             checkpoint_files.commit(stub, request, deadline=300)
-        listed = stub.ListCheckpoints(api.ListCheckpointsRequest(trial_id=trial.trial_id)).checkpoints
+        listed = stub.ListCheckpoints(api.ListCheckpointsRequest(trial_ids=[trial.trial_id])).checkpoints
         assert [(each.checkpoint_id, each.file_count) for each in listed] == [
             (checkpoint_id, MANY),
             (small, 2),

@@ -81,8 +81,8 @@ def test_a_person_far_away_reads_bytes_that_lie_under_another_name(
         first = store(context, {"backbone": BACKBONE}, steps=1)
         second = store(context, {"backbone": BACKBONE}, steps=2)
     found = stub.GetCheckpoint(api.GetCheckpointRequest(checkpoint_id=second)).checkpoint
-    homes = {file.path: file.home for file in found.files}
-    assert homes == {"backbone": f"{first}/backbone", "metadata.json": ""}
+    locations = {file.path: (file.location.checkpoint_id, file.location.path) for file in found.files}
+    assert locations == {"backbone": (first, "backbone"), "metadata.json": ("", "")}
     request = api.ReadFileRequest(checkpoint_id=second, path="backbone", offset=5)
     assert b"".join(part.data for part in stub.ReadFile(request)) == BACKBONE[5:]
 
@@ -132,7 +132,7 @@ def test_random_histories_lose_nothing_and_leave_nothing(
                 del kept[victim]
             elif chance.random() < 0.4:
                 glob = chance.choice(["a", "b", "c/*"])
-                stub.DeleteCheckpoints(api.DeleteCheckpointsRequest(checkpoint_ids=[victim], globs=[glob]))
+                stub.DeleteFiles(api.DeleteFilesRequest(checkpoint_ids=[victim], globs=[glob]))
                 kept[victim].pop({"c/*": "c/d"}.get(glob, glob), None)
         for checkpoint_id, content in kept.items():
             assert restored(context, checkpoint_id) == content

@@ -40,7 +40,7 @@ def register_version(
         name=name, description=comment, notes=notes, labels=labels, metadata_patch=parse_metadata(pairs)
     )
     version = settings.services().models.register(model, uuid, changes)
-    click.echo(f"checkpoint {uuid} is version {version.version} of model {version.model.name}")
+    click.echo(f"checkpoint {uuid} is version {version.version} of model {version.model_name}")
 
 
 @click.command(name="list-versions")
@@ -59,11 +59,11 @@ def list_versions(settings: Settings, model: str, output: Format) -> None:
 @click.pass_obj
 def describe_version(settings: Settings, model: str, version: int | None, as_json: bool) -> None:
     """Show a version of MODEL, the latest unless VERSION names one."""
-    found = settings.services().models.version(model, version or 0)
+    found = settings.services().models.version(model, version)
     if as_json:
         print_json(found)
         return
-    click.secho(f"Model {found.model.name}, version {found.version}", bold=True)
+    click.secho(f"Model {found.model_name}, version {found.version}", bold=True)
     print_fields(
         [
             ("Name", found.name or None),
@@ -90,7 +90,7 @@ def download(
 ) -> None:
     """Fetch the files of a version of MODEL, the latest unless VERSION names one."""
     services = settings.services()
-    found = services.models.version(model, version or 0)
+    found = services.models.version(model, version)
     fetch(services, services.checkpoints.get(found.checkpoint.uuid), output_dir, quiet=quiet)
 
 

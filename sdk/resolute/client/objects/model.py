@@ -82,7 +82,7 @@ class Model(_Annotated[ModelRecord], ArchivableObject[ModelRecord]):
     def get_version(self, version: int = -1) -> ModelVersion | None:
         """Gives a version; the latest for -1. None if there is none."""
         try:
-            found = self._services.models.version(self._record.uuid, max(version, 0))
+            found = self._services.models.version(self._record.uuid, version if version > 0 else None)
         except NotFoundError:
             return None
         return ModelVersion(self._services, found)
@@ -156,7 +156,7 @@ class ModelVersion(_Annotated[ModelVersionRecord]):
     """A checkpoint as a version of a model."""
 
     def __repr__(self) -> str:
-        return f"ModelVersion(model={self._record.model.name!r}, version={self.model_version})"
+        return f"ModelVersion(model={self._record.model_name!r}, version={self.model_version})"
 
     @property
     def model_version(self) -> int:
@@ -166,12 +166,12 @@ class ModelVersion(_Annotated[ModelVersionRecord]):
     @property
     def model_id(self) -> int:
         """Number of the model."""
-        return self._record.model.id
+        return self._record.model_id
 
     @property
     def model_name(self) -> str:
         """Name of the model."""
-        return self._record.model.name
+        return self._record.model_name
 
     @functools.cached_property
     def checkpoint(self) -> Checkpoint:
@@ -193,7 +193,7 @@ class ModelVersion(_Annotated[ModelVersionRecord]):
 
     def delete(self) -> None:
         """Removes it; its checkpoint stays, and may be deleted from then on."""
-        self._services.models.delete_version(self._record.model.uuid, self.model_version)
+        self._services.models.delete_version(self._record.model_uuid, self.model_version)
 
     def get_metrics(self, group: str | None = None) -> list[TrialMetrics]:
         """Gives what the checkpoint's trial reported at its steps, in ``group`` or in all groups."""
@@ -204,9 +204,9 @@ class ModelVersion(_Annotated[ModelVersionRecord]):
         yield from self.get_metrics(group)
 
     def _read(self) -> ModelVersionRecord:
-        return self._services.models.version(self._record.model.uuid, self.model_version)
+        return self._services.models.version(self._record.model_uuid, self.model_version)
 
     def _change(self, changes: ModelUpdate) -> None:
         self._record = self._services.models.update_version(
-            self._record.model.uuid, self.model_version, changes
+            self._record.model_uuid, self.model_version, changes
         )

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from resolute.api.checkpoints.v1 import (
-    checkpoint_pb2,
     checkpoints_service_pb2,
     checkpoints_service_pb2_grpc,
+    storage_pb2,
 )
 from resolute.client.connection.paging import all_items
 from resolute.client.connection.session import Session
@@ -24,7 +24,7 @@ _EXAMINATION_DEADLINE = 300.0
 
 @dataclass(frozen=True)
 class Presigned:
-    """Where one file of a checkpoint can be got directly."""
+    """URL of one file of a checkpoint."""
 
     path: str
     url: str
@@ -32,7 +32,7 @@ class Presigned:
 
 @dataclass(frozen=True)
 class Finding:
-    """How one step of an examination went."""
+    """How one step of the check of a storage went."""
 
     step: str
     passed: bool
@@ -50,7 +50,7 @@ class Checkpoints:
         self._stub = session.stub(checkpoints_service_pb2_grpc.CheckpointsServiceStub)
 
     def get(self, key: str) -> CheckpointRecord:
-        """Gives a committed checkpoint.
+        """Returns a committed checkpoint.
 
         Raises:
             NotFoundError: There is none.
@@ -60,20 +60,20 @@ class Checkpoints:
         return convert.checkpoint(found, files=checkpoint_files.files_of(self._stub, found))
 
     def pin(self, keys: Sequence[str], *, pinned: bool) -> None:
-        """Keeps checkpoints from being deleted by anyone, or lets them go again."""
+        """Pins checkpoints, so that nothing deletes them, or unpins them."""
         ids = [convert.checkpoint_id(key) for key in keys]
         self._stub.PinCheckpoints(_pb.PinCheckpointsRequest(checkpoint_ids=ids, pinned=pinned))
 
     def of_trial(self, trial_uuid: str) -> Iterator[CheckpointRecord]:
         """Yields the committed checkpoints of a trial, newest first."""
-        return self._list(_pb.ListCheckpointsRequest(trial_id=trial_uuid))
+        return self._list(_pb.ListCheckpointsRequest(trial_ids=[trial_uuid]))
 
     def of_experiment(self, experiment_uuid: str) -> Iterator[CheckpointRecord]:
         """Yields the committed checkpoints of an experiment, newest first."""
-        return self._list(_pb.ListCheckpointsRequest(experiment_id=experiment_uuid))
+        return self._list(_pb.ListCheckpointsRequest(experiment_ids=[experiment_uuid]))
 
     def presigned(self, key: str, paths: Sequence[str]) -> list[Presigned]:
-        """Gives URLs of at most 1000 files; none when the store gives no URLs."""
+        """Returns URLs of at most 1000 files; none when the store has no URLs."""
         response = self._stub.PresignDownloads(_pb.PresignDownloadsRequest(checkpoint_id=key, paths=paths))
         return [Presigned(download.file.path, download.url) for download in response.downloads]
 
@@ -90,25 +90,28 @@ class Checkpoints:
 
     def delete(self, keys: Sequence[str], *, globs: Sequence[str] = ()) -> None:
         """Removes checkpoints, or only their files that match one of ``globs``."""
-        self._stub.DeleteCheckpoints(_pb.DeleteCheckpointsRequest(checkpoint_ids=keys, globs=globs))
+        if globs:
+            self._stub.DeleteFiles(_pb.DeleteFilesRequest(checkpoint_ids=keys, globs=globs))
+        else:
+            self._stub.DeleteCheckpoints(_pb.DeleteCheckpointsRequest(checkpoint_ids=keys))
 
     def examine(self, storage: DirectoryStorage | BucketStorage) -> list[Finding]:
-        """Has the service try a store out."""
+        """Has the service check a storage."""
         if isinstance(storage, DirectoryStorage):
-            message = checkpoint_pb2.Storage(directory=checkpoint_pb2.Storage.Directory(path=storage.path))
+            message = storage_pb2.Storage(directory=storage_pb2.Storage.Directory(path=storage.path))
         else:
-            message = checkpoint_pb2.Storage(
-                bucket=checkpoint_pb2.Storage.Bucket(
+            message = storage_pb2.Storage(
+                bucket=storage_pb2.Storage.Bucket(
                     bucket=storage.bucket,
                     prefix=storage.prefix,
                     endpoint_url=storage.endpoint_url,
                     provider=storage_providers.of_kind(storage.type),
                 )
             )
-        response = self._stub.ExamineStorage(
-            _pb.ExamineStorageRequest(storage=message), timeout=_EXAMINATION_DEADLINE
+        response = self._stub.CheckStorage(
+            _pb.CheckStorageRequest(storage=message), timeout=_EXAMINATION_DEADLINE
         )
-        return [Finding(item.step, item.passed, item.detail) for item in response.findings]
+        return [Finding(step.name, step.passed, step.detail) for step in response.steps]
 
     def _list(self, request: checkpoints_service_pb2.ListCheckpointsRequest) -> Iterator[CheckpointRecord]:
         for message in all_items(self._stub.ListCheckpoints, request, "checkpoints"):

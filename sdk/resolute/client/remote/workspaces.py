@@ -43,7 +43,7 @@ class Workspaces:
         Raises:
             NotFoundError: There is none.
         """
-        request = pb2.GetWorkspaceRequest(workspace_id=self._id(workspace))
+        request = pb2.GetWorkspaceRequest(workspace_id=self.id_of(workspace))
         return _workspace(self._stub.GetWorkspace(request).workspace)
 
     def list(self) -> Iterator[WorkspaceRecord]:
@@ -54,7 +54,7 @@ class Workspaces:
     def archive(self, workspace: str | int, *, archived: bool) -> WorkspaceRecord:
         """Archives a workspace, which then takes no experiments, or opens it again."""
         request = pb2.UpdateWorkspaceRequest(
-            workspace=workspace_pb2.Workspace(workspace_id=self._id(workspace), archived=archived),
+            workspace=workspace_pb2.Workspace(workspace_id=self.id_of(workspace), archived=archived),
             update_mask=FieldMask(paths=["archived"]),
         )
         return _workspace(self._stub.UpdateWorkspace(request).workspace)
@@ -68,7 +68,7 @@ class Workspaces:
             slots=slots or None,
             storage_bytes=storage_bytes or None,
         )
-        request = pb2.SetQuotaRequest(workspace_id=self._id(workspace), quota=quota)
+        request = pb2.SetQuotaRequest(workspace_id=self.id_of(workspace), quota=quota)
         return _workspace(self._stub.SetQuota(request).workspace)
 
     def delete(self, workspace: str | int) -> None:
@@ -77,7 +77,7 @@ class Workspaces:
         Raises:
             FailedPreconditionError: It holds experiments.
         """
-        self._stub.DeleteWorkspace(pb2.DeleteWorkspaceRequest(workspace_id=self._id(workspace)))
+        self._stub.DeleteWorkspace(pb2.DeleteWorkspaceRequest(workspace_id=self.id_of(workspace)))
 
     def create_project(self, workspace: str | int, name: str, *, description: str = "") -> ProjectRecord:
         """Creates a project.
@@ -88,7 +88,7 @@ class Workspaces:
         """
         request = pb2.CreateProjectRequest(
             request_id=str(uuid.uuid4()),
-            workspace_id=self._id(workspace),
+            workspace_id=self.id_of(workspace),
             name=name,
             description=description,
         )
@@ -109,7 +109,7 @@ class Workspaces:
         Raises:
             NotFoundError: There is none.
         """
-        request = pb2.ListProjectsRequest(workspace_ids=[self._id(workspace)], names=[name])
+        request = pb2.ListProjectsRequest(workspace_ids=[self.id_of(workspace)], names=[name])
         found = self._stub.ListProjects(request).projects
         if not found:
             raise NotFoundError(
@@ -121,7 +121,7 @@ class Workspaces:
 
     def list_projects(self, workspace: str | int) -> Iterator[ProjectRecord]:
         """Yields the projects of a workspace by name."""
-        request = pb2.ListProjectsRequest(workspace_ids=[self._id(workspace)])
+        request = pb2.ListProjectsRequest(workspace_ids=[self.id_of(workspace)])
         for message in all_items(self._stub.ListProjects, request, "projects"):
             yield _project(message)
 
@@ -156,7 +156,12 @@ class Workspaces:
         )
         return _project(self._stub.MoveExperiment(request).project)
 
-    def _id(self, workspace: str | int) -> int:
+    def id_of(self, workspace: str | int) -> int:
+        """Returns the id of a workspace.
+
+        Raises:
+            NotFoundError: There is none.
+        """
         if isinstance(workspace, int):
             return workspace
         found = self._stub.ListWorkspaces(pb2.ListWorkspacesRequest(names=[workspace])).workspaces

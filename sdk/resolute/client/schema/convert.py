@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from resolute.api.checkpoints.v1 import checkpoint_pb2
+from resolute.api.checkpoints.v1 import checkpoint_pb2, storage_pb2
 from resolute.api.experiments.v1 import (
     cluster_service_pb2,
     experiment_pb2,
@@ -214,7 +214,7 @@ def checkpoint(
         run=message.run,
         steps_completed=message.steps_completed,
         files=tuple(
-            records.FileRecord(file.path, file.size, file.digest, file.home)
+            records.FileRecord(file.path, file.size, file.digest, _location(file))
             for file in (message.files if files is None else files)
         ),
         metadata=to_mapping(message.metadata),
@@ -227,7 +227,11 @@ def checkpoint(
     )
 
 
-def storage(message: checkpoint_pb2.Storage) -> records.DirectoryStorage | records.BucketStorage | None:
+def _location(file: checkpoint_pb2.File) -> str:
+    return f"{file.location.checkpoint_id}/{file.location.path}" if file.HasField("location") else ""
+
+
+def storage(message: storage_pb2.Storage) -> records.DirectoryStorage | records.BucketStorage | None:
     """Converts the place of a checkpoint; None for a kind that this client does not know."""
     place = message.WhichOneof("kind")
     if place == "directory":

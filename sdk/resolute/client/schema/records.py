@@ -185,7 +185,10 @@ class ModelRecord:
 class ModelVersionRecord:
     """A checkpoint as a version of a model."""
 
-    model: ModelRecord
+    model_uuid: str
+    model_id: int
+    """Number of the model."""
+    model_name: str
     version: int
     checkpoint: CheckpointRecord
     """Without its files."""

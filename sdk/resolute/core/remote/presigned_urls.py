@@ -29,7 +29,7 @@ class RemoteUrlSigner:
         self._session = session
 
     def uploads(self, checkpoint_id: str, sizes: Mapping[str, int]) -> Mapping[str, UploadTarget]:
-        """Gives targets by path.
+        """Returns targets by path.
 
         Raises:
             FailedPreconditionError: The store cannot be used; the message says why.
@@ -50,7 +50,7 @@ class RemoteUrlSigner:
         }
 
     def downloads(self, checkpoint_id: str, paths: Sequence[str]) -> Mapping[str, str]:
-        """Gives URLs by path."""
+        """Returns URLs by path."""
         request = checkpoints.PresignDownloadsRequest(checkpoint_id=checkpoint_id, paths=paths)
         response = self._session.retry_during_outage(
             lambda: self._session.checkpoints.PresignDownloads(request), purpose="downloading a checkpoint"
@@ -58,7 +58,7 @@ class RemoteUrlSigner:
         return {download.file.path: download.url for download in response.downloads}
 
     def sizes(self, checkpoint_id: str) -> dict[str, int]:
-        """Gives bytes by path."""
+        """Returns sizes in bytes by path."""
         request = checkpoints.GetCheckpointRequest(checkpoint_id=checkpoint_id)
         found = self._session.retry_during_outage(
             lambda: self._session.checkpoints.GetCheckpoint(request), purpose="asking for a checkpoint"
@@ -100,8 +100,8 @@ class RemoteFileIndex:
         response = self._session.retry_during_outage(
             lambda: self._session.checkpoints.ReuseFiles(request), purpose="uploading a checkpoint"
         )
-        homes = {held.path: f"{held.home_checkpoint_id}/{held.home_path}" for held in response.held}
-        return Reusable(candidates=frozenset(response.candidates), held=homes)
+        homes = {file.path: f"{file.location.checkpoint_id}/{file.location.path}" for file in response.reused}
+        return Reusable(candidates=frozenset(response.candidate_paths), held=homes)
 
 
 def open_remote_store(storage: Storage, session: Session) -> CheckpointStore:

@@ -12,6 +12,7 @@ from google.protobuf import json_format
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2 as checkpoint
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints
+from resolute.api.checkpoints.v1 import storage_pb2
 from resolute.contracts.object_stores.location import BucketStorage
 from resolute.contracts.values import to_mapping, to_value
 from resolute.core.checkpoint.files.manifest import FileEntry
@@ -41,7 +42,7 @@ class RemoteRegistry:
         storage: Where new checkpoints go.
     """
 
-    def __init__(self, session: Session, *, storage: checkpoint.Storage) -> None:
+    def __init__(self, session: Session, *, storage: storage_pb2.Storage) -> None:
         self._session = session
         self._storage = storage
 
@@ -69,7 +70,7 @@ class RemoteRegistry:
         return prepared
 
     def begin(self, checkpoint_id: str) -> None:
-        """Announces a checkpoint."""
+        """Begins a checkpoint."""
         connection = self._session.connection
         request = checkpoints.BeginCheckpointRequest(
             checkpoint_id=checkpoint_id,
@@ -83,7 +84,7 @@ class RemoteRegistry:
         )
 
     def commit(self, checkpoint_id: str, *, files: Sequence[FileEntry], metadata: Mapping[str, Any]) -> None:
-        """Makes a checkpoint count.
+        """Commits a checkpoint.
 
         Raises:
             RunSupersededError: A later run has taken over; this one's checkpoints no longer count.
@@ -93,9 +94,9 @@ class RemoteRegistry:
             run=self._session.connection.run,
             files=[checkpoint.File(path=file.path, size=file.size, digest=file.digest) for file in files],
             metadata=to_value(metadata),
-            multiparts=[
+            multipart_uploads=[
                 checkpoints.CommitCheckpointRequest.MultipartUpload(
-                    path=file.path, upload_id=file.upload_id, etags=file.etags
+                    path=file.path, upload_id=file.upload_id, part_etags=file.etags
                 )
                 for file in files
                 if file.upload_id
@@ -107,7 +108,7 @@ class RemoteRegistry:
         )
 
     def abort(self, checkpoint_id: str) -> None:
-        """Gives up a checkpoint; if that cannot be told, the service finds out by itself."""
+        """Aborts a checkpoint; when the call fails, the service aborts it later by itself."""
         request = checkpoints.AbortCheckpointRequest(
             checkpoint_id=checkpoint_id, run=self._session.connection.run
         )
@@ -160,17 +161,21 @@ class RemoteRegistry:
         return found
 
 
-def parse_connection_storage(content: Mapping[str, Any]) -> checkpoint.Storage:
+def parse_connection_storage(content: Mapping[str, Any]) -> storage_pb2.Storage:
     """Reads the storage of a ``Connection``."""
-    return json_format.ParseDict(dict(content), checkpoint.Storage(), ignore_unknown_fields=True)
+    storage = json_format.ParseDict(dict(content), storage_pb2.Storage(), ignore_unknown_fields=True)
+    if storage.HasField("bucket") and not storage.bucket.provider:
+        # Files from before 0.1.0 name no provider where it is S3.
+        storage.bucket.provider = storage_pb2.Storage.PROVIDER_S3
+    return storage
 
 
-def to_message(storage: Storage) -> checkpoint.Storage:
+def to_message(storage: Storage) -> storage_pb2.Storage:
     """Turns a storage that the script chose into the contract's form."""
     if isinstance(storage, DirectoryStorage):
-        return checkpoint.Storage(directory=checkpoint.Storage.Directory(path=str(storage.path)))
-    return checkpoint.Storage(
-        bucket=checkpoint.Storage.Bucket(
+        return storage_pb2.Storage(directory=storage_pb2.Storage.Directory(path=str(storage.path)))
+    return storage_pb2.Storage(
+        bucket=storage_pb2.Storage.Bucket(
             bucket=storage.bucket,
             prefix=storage.prefix,
             endpoint_url=storage.endpoint_url,
@@ -179,7 +184,7 @@ def to_message(storage: Storage) -> checkpoint.Storage:
     )
 
 
-def storage_of(message: checkpoint.Storage) -> Storage:
+def storage_of(message: storage_pb2.Storage) -> Storage:
     """Turns the contract's form of a storage into the SDK's.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What the registry keeps: checkpoints, their files, and where they lie."""
+"""What the registry keeps: checkpoints, their files, and where they are stored."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ LIVE = READABLE | {State.UPLOADING}
 
 @dataclass(frozen=True, slots=True, order=True)
 class Home:
-    """Where the bytes of a file lie."""
+    """Where the bytes of a file are stored."""
 
     checkpoint_id: str
-    """The checkpoint that sent them; they lie under its name, also after it was deleted."""
+    """The checkpoint that uploaded them; they are stored under its name, also after it was deleted."""
     path: str
     """Their path there."""
 
@@ -60,10 +60,11 @@ class File:
     digest: str = ""
     """``algorithm:hex`` of the content; empty when the writer did not read it, and for directories."""
     home: Home | None = None
-    """Where the bytes lie, when an earlier checkpoint has sent them; None for the checkpoint's own name."""
+    """Where the bytes are stored, when an earlier checkpoint has uploaded them; None for the checkpoint's own
+    name."""
 
     def home_in(self, checkpoint_id: str) -> Home:
-        """Where the bytes lie, for a file of that checkpoint."""
+        """Where the bytes of a file of that checkpoint are stored."""
         return self.home or Home(checkpoint_id, self.path)
 
     @property
@@ -80,7 +81,7 @@ class DirectoryStorage:
 
 
 class Provider(Enum):
-    """What an object store speaks."""
+    """API of an object store."""
 
     S3 = "s3"
     GCS = "gcs"
@@ -100,17 +101,21 @@ class BucketStorage:
 
 
 Storage = DirectoryStorage | BucketStorage
-"""Where checkpoints of an experiment lie."""
+"""Where the checkpoints of an experiment are stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """Who wrote a checkpoint. Empty words for what does not apply."""
+    """Who wrote a checkpoint. Fields that do not apply are empty."""
 
     trial_id: str = ""
     experiment_id: str = ""
     run: int = 0
+    """From 1; zero when no trial wrote it."""
     workspace: str = ""
+    """Name of the workspace when the checkpoint was begun."""
+    workspace_id: int | None = field(default=None, compare=False)
+    """None for rows from before workspaces were named by id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,12 +140,14 @@ class Checkpoint:
     """Files and directories that were committed and are left, also where they are not listed."""
     pinned: bool = False
     """Whether nothing deletes it until it is unpinned."""
+    revision: int = 0
+    """Grows with each update."""
 
     def __str__(self) -> str:
         return f"checkpoint {self.checkpoint_id}"
 
     def cannot_become(self, state: State, *, remedy: str = "") -> IllegalTransitionError:
-        """Makes the error of a step that its state does not allow."""
+        """Makes the error for a transition that its state does not allow."""
         return IllegalTransitionError.between(
             str(self), from_state=self.state.value, to_state=state.value, remedy=remedy
         )

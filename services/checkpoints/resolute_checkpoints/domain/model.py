@@ -2,50 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from resolute.errors import InvalidArgumentError, Violation
 from resolute_checkpoints.domain.checkpoint import Checkpoint
 
-DEFAULT_WORKSPACE = "Uncategorized"
 MAX_NAME_CHARACTERS = 200
 _MAX_TEXT_BYTES = 64 * 1024
 _MAX_LABELS = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Description:
-    """What is to be said of a model or a version from now on; None leaves it as it is."""
-
-    name: str | None = None
-    text: str | None = None
-    """One line."""
-    notes: str | None = None
-    labels: tuple[str, ...] | None = None
-    metadata_patch: Mapping[str, Any] | None = None
-
-    def check(self) -> None:
-        """Checks sizes.
-
-        Raises:
-            InvalidArgumentError: Something is too long, or a label is empty.
-        """
-        for field, value in (("name", self.name), ("description", self.text), ("notes", self.notes)):
-            most = MAX_NAME_CHARACTERS if field == "name" else _MAX_TEXT_BYTES
-            if value is not None and len(value.encode()) > most:
-                raise invalid(f"description.{field}", f"takes more than {most} bytes; shorten it")
-        labels = self.labels or ()
-        if len(labels) > _MAX_LABELS or any(not 0 < len(label) <= MAX_NAME_CHARACTERS for label in labels):
-            raise invalid(
-                "description.labels", f"must be at most {_MAX_LABELS} words of 1 to {MAX_NAME_CHARACTERS}"
-            )
-
-
 @dataclass(frozen=True, slots=True)
 class ModelKey:
-    """Names a model by one of three."""
+    """Identifies a model by one of three."""
 
     name: str = ""
     number: int = 0
@@ -53,6 +24,52 @@ class ModelKey:
 
     def __str__(self) -> str:
         return f"model {self.name or self.number or self.model_id!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who created a model or a version."""
+
+    name: str
+    user_id: int | None = None
+    """None for a service, and for rows from before users had ids, until they are assigned."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewModel:
+    """A model that is to be created."""
+
+    name: str
+    description: str = ""
+    notes: str = ""
+    labels: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    workspace_id: int | None = None
+    """None for a model that belongs to no workspace."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewVersion:
+    """A version that is to be created."""
+
+    checkpoint_id: str
+    name: str = ""
+    comment: str = ""
+    notes: str = ""
+    labels: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """An update of a model or a version."""
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """New values by the names of fields."""
+    metadata_patch: Mapping[str, Any] | None = None
+    """Keys that replace those of the metadata; None as a value removes one."""
+    etag: str = ""
+    """What the caller has seen; empty to update whatever there is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,14 +83,15 @@ class Model:
     notes: str
     labels: tuple[str, ...]
     metadata: Mapping[str, Any]
-    workspace: str
-    owner: str
+    workspace_id: int | None
+    author: Author
     archived: bool
     version_count: int
     create_time: float
     """Seconds since 1970."""
     update_time: float
     """Seconds since 1970."""
+    revision: int
 
     def __str__(self) -> str:
         return f"model {self.name!r}"
@@ -84,30 +102,36 @@ class ModelVersion:
     """A checkpoint as a version of a model."""
 
     model: Model
-    version: int
+    number: int
     checkpoint: Checkpoint
     name: str
     comment: str
     notes: str
     labels: tuple[str, ...]
     metadata: Mapping[str, Any]
-    owner: str
+    author: Author
     create_time: float
     """Seconds since 1970."""
+    revision: int
+
+    def __str__(self) -> str:
+        return f"version {self.number} of {self.model}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelQuery:
-    """Which models a list holds."""
+class ModelFilter:
+    """Which models a list holds; empty fields filter nothing."""
 
-    name: str = ""
-    description: str = ""
-    labels: Sequence[str] = ()
-    workspaces: Sequence[str] = ()
-    include_archived: bool = False
+    names: Collection[str] = ()
+    name_contains: str = ""
+    description_contains: str = ""
+    required_labels: Collection[str] = ()
+    workspace_ids: Collection[int] = ()
+    owner_ids: Collection[int] = ()
+    archived: bool | None = None
 
 
-def check_name(name: str) -> str:
+def check_name(name: str, *, field: str = "model.name") -> str:
     """Returns the name of a model as it was sent.
 
     Raises:
@@ -115,11 +139,33 @@ def check_name(name: str) -> str:
     """
     if not name.strip() or name != name.strip() or len(name) > MAX_NAME_CHARACTERS:
         raise invalid(
-            "name", f"is {name[:80]!r}; write 1 to {MAX_NAME_CHARACTERS} characters, no spaces around"
+            field, f"is {name[:80]!r}; write 1 to {MAX_NAME_CHARACTERS} characters, no spaces around"
         )
     if name.isdecimal():
-        raise invalid("name", f"is {name!r}; a model's name may not be a number, numbers name models too")
+        raise invalid(field, f"is {name!r}; a model's name may not be a number, numbers name models too")
     return name
+
+
+def check_text(text: str, *, field: str, most: int = _MAX_TEXT_BYTES) -> str:
+    """Returns a text as it was sent.
+
+    Raises:
+        InvalidArgumentError: It is too long.
+    """
+    if len(text.encode()) > most:
+        raise invalid(field, f"takes more than {most} bytes; shorten it")
+    return text
+
+
+def check_labels(labels: Sequence[str], *, field: str) -> tuple[str, ...]:
+    """Returns labels sorted, each once.
+
+    Raises:
+        InvalidArgumentError: There are too many, or one is empty or too long.
+    """
+    if len(labels) > _MAX_LABELS or any(not 0 < len(label) <= MAX_NAME_CHARACTERS for label in labels):
+        raise invalid(field, f"must be at most {_MAX_LABELS} words of 1 to {MAX_NAME_CHARACTERS} characters")
+    return tuple(sorted(set(labels)))
 
 
 def invalid(field: str, problem: str) -> InvalidArgumentError:

@@ -1,10 +1,11 @@
-"""The two-phase registry: begin, upload, commit. Only what is committed counts."""
+"""The two-phase registry: begin, upload, commit. A checkpoint exists for others once it is committed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from sqlalchemy.engine import Connection
 
@@ -18,17 +19,18 @@ from resolute_checkpoints.domain import metadata as metadata_rules
 from resolute_checkpoints.domain.checkpoint import Checkpoint, File, Owner, State, Storage
 from resolute_checkpoints.domain.manifest import Manifest
 from resolute_checkpoints.retention.remover import CLAIM_SECONDS, Remover
-from resolute_checkpoints.store import audit, fencing, records, removals, uploads
+from resolute_checkpoints.store import audit, fencing, identities, records, removals, uploads
 from resolute_checkpoints.store.removals import Removal
 from resolute_serving.context import Principal, actor
 from resolute_serving.database.engine import Database
+from resolute_serving.updates import check_etag
 
 _FAULTS_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begin:
-    """What a writer says when it begins."""
+    """A checkpoint that is to be begun."""
 
     checkpoint_id: str
     owner: Owner
@@ -37,7 +39,7 @@ class Begin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """What a writer says when its files are there."""
+    """A checkpoint that is to be committed: its files are stored."""
 
     checkpoint_id: str
     run: int
@@ -46,13 +48,13 @@ class Commit:
 
 
 class Registry:
-    """Knows which checkpoints count.
+    """Registers checkpoints.
 
     Args:
         database: Keeps them.
         stores: Opens the store of each.
         workers: Threads for looking at files.
-        remover: Removes the files of what was given up.
+        remover: Removes the files of aborted checkpoints.
         clock: Tells the time of changes.
     """
 
@@ -72,11 +74,11 @@ class Registry:
         self._clock = clock
 
     async def begin(self, begin: Begin) -> Checkpoint:
-        """Fixes a checkpoint's identifier and place. Safe to repeat, also after the commit.
+        """Registers a checkpoint's identifier and storage. Safe to repeat, also after the commit.
 
         Raises:
             AlreadyExistsError: The identifier is taken by something else.
-            IllegalTransitionError: It was given up or deleted.
+            IllegalTransitionError: It was aborted or deleted.
             NotFoundError: Its experiment was deleted.
             RunSupersededError: The run is over.
         """
@@ -109,7 +111,7 @@ class Registry:
     async def upload_urls(
         self, checkpoint_id: str, files: Sequence[File], *, principal: Principal
     ) -> Sequence[Upload]:
-        """Gives URLs to put files straight to the store.
+        """Returns URLs to upload files to directly.
 
         Raises:
             FailedPreconditionError: The store takes files in place.
@@ -133,12 +135,12 @@ class Registry:
         return given
 
     async def commit(self, commit: Commit, *, principal: Principal) -> Checkpoint:
-        """Makes a checkpoint visible, once its files were seen to be there with their sizes.
+        """Makes a checkpoint visible, after checking that its files are stored with their sizes.
 
         Raises:
             AlreadyExistsError: It was committed with another manifest.
             FailedPreconditionError: Files are missing or of another size.
-            IllegalTransitionError: It was given up or deleted meanwhile.
+            IllegalTransitionError: It was aborted or deleted meanwhile.
             RunSupersededError: The run is over.
         """
         who = actor()
@@ -170,7 +172,7 @@ class Registry:
         return await self._database.write(work)
 
     async def abort(self, checkpoint_id: str, *, run: int, principal: Principal) -> None:
-        """Gives up a checkpoint and removes its files. Safe to repeat, also for a run that is over.
+        """Aborts a checkpoint and removes its files. Safe to repeat, also for a run that is over.
 
         Raises:
             IllegalTransitionError: It is committed.
@@ -187,11 +189,11 @@ class Registry:
             audit.record(connection, action="checkpoint.abort", target=checkpoint_id, actor=who, now=now)
             return removals.claim(connection, [checkpoint_id], until=now + CLAIM_SECONDS)
 
-        # Failures are left to the collector: the writer is done with it either way.
+        # Failures are left to the collector: for the writer the checkpoint is aborted either way.
         await self._remover.execute(await self._database.write(work))
 
     async def get(self, checkpoint_id: str, *, principal: Principal) -> Checkpoint:
-        """Gives a checkpoint.
+        """Returns a checkpoint.
 
         Raises:
             NotFoundError: There is none, or it is not committed and not the caller's.
@@ -201,38 +203,53 @@ class Registry:
         return checkpoint
 
     async def file_page(
-        self, checkpoint_id: str, *, after: int, size: int, principal: Principal
-    ) -> records.FilePage:
-        """Gives a part of the files of a checkpoint, by path.
+        self, checkpoint_id: str, path_prefix: str, request: Any, *, principal: Principal
+    ) -> tuple[list[File], str]:
+        """Returns one page of the files of a checkpoint, and the token of the next.
 
         Raises:
             NotFoundError: There is no such checkpoint, or its files are gone.
         """
 
-        def work(connection: Connection) -> records.FilePage:
+        def work(connection: Connection) -> tuple[list[File], str]:
             checkpoint = records.find(connection, checkpoint_id, listed=False)
             access.require_reader(principal, checkpoint)
             access.require_files(checkpoint)
-            return records.file_page(connection, checkpoint_id, after=after, size=size)
+            return records.file_page(connection, checkpoint_id, path_prefix, request)
 
         return await self._database.read(work)
 
-    async def page(self, query: records.Query, *, after: records.Position | None, size: int) -> records.Page:
-        """Gives a part of a list, newest first."""
-        return await self._database.read(
-            lambda connection: records.page(connection, query, after=after, size=size)
+    async def page(self, wanted: records.CheckpointFilter, request: Any) -> tuple[list[Checkpoint], str]:
+        """Returns one page of a list, and the token of the next."""
+        return await self._database.read(lambda connection: records.page(connection, wanted, request))
+
+    async def latest(self, trial_id: str) -> Checkpoint | None:
+        """Returns the latest complete checkpoint of a trial; None when it has none."""
+        return await self._database.read(lambda connection: records.latest(connection, trial_id))
+
+    async def storage_usage(self, workspace_id: int) -> int:
+        """Returns the bytes of a workspace's checkpoints; what several share counts once."""
+        return await self._database.read(lambda connection: records.storage_usage(connection, workspace_id))
+
+    async def assign_ids(self, *, workspaces: Mapping[str, int], users: Mapping[str, int]) -> None:
+        """Sets the ids of workspaces and users where only their names are known. Safe to repeat."""
+        await self._database.write(
+            lambda connection: identities.assign(connection, workspaces=workspaces, users=users)
         )
 
-    async def size_of(self, workspace: str) -> int:
-        """Tells the bytes of checkpoints that were made in a workspace; what several share counts once."""
-        return await self._database.read(lambda connection: records.size_of(connection, workspace))
-
     async def update_metadata(
-        self, checkpoint_id: str, patch: dict[str, object], *, principal: Principal
+        self, checkpoint_id: str, patch: dict[str, object], *, etag: str = "", principal: Principal
     ) -> Checkpoint:
         """Replaces and removes keys of the metadata.
 
+        Args:
+            checkpoint_id: The checkpoint.
+            patch: Keys to replace; None as a value removes one.
+            etag: What the caller has seen; empty to update whatever there is.
+            principal: Who calls.
+
         Raises:
+            ConflictError: The checkpoint has changed since the caller read it.
             NotFoundError: There is no such committed checkpoint.
         """
         who = actor()
@@ -242,6 +259,7 @@ class Registry:
             access.require_reader(principal, checkpoint)
             access.require_editor(connection, principal, checkpoint)
             access.require_files(checkpoint)
+            check_etag(etag, revision=checkpoint.revision, resource=str(checkpoint))
             changed = metadata_rules.patched(checkpoint.metadata, patch)
             records.replace_metadata(connection, checkpoint_id, changed)
             now, keys = self._clock.time(), sorted(patch)
@@ -252,14 +270,13 @@ class Registry:
 
         return await self._database.write(work)
 
-    async def seal(self, trial_id: str, *, min_run: int) -> Checkpoint | None:
-        """Ends the authority of runs below ``min_run`` and gives the latest checkpoint at that instant."""
+    async def fence(self, trial_id: str, *, min_run: int) -> Checkpoint | None:
+        """Supersedes a trial's runs below ``min_run``; returns the latest checkpoint at that instant."""
         who = actor()
 
         def work(connection: Connection) -> Checkpoint | None:
-            floor = fencing.seal(connection, trial_id, min_run)
-            now = self._clock.time()
-            audit.record(connection, action="trial.seal", target=trial_id, actor=who, now=now, min_run=floor)
+            fence, now = fencing.fence(connection, trial_id, min_run), self._clock.time()
+            audit.record(connection, action="trial.fence", target=trial_id, actor=who, now=now, min_run=fence)
             return records.latest(connection, trial_id)
 
         return await self._database.write(work)

@@ -38,7 +38,7 @@ class Downloads:
     async def download_urls(
         self, checkpoint_id: str, paths: Sequence[str], *, principal: Principal
     ) -> list[tuple[File, str]]:
-        """Gives files with the URLs to get them from; nothing when the store gives no URLs.
+        """Returns files with the URLs to get them from; nothing when the store has no URLs.
 
         Raises:
             NotFoundError: There is no such committed checkpoint, or no such file in it.
@@ -82,14 +82,12 @@ class Downloads:
     async def _readable(
         self, checkpoint_id: str, paths: Sequence[str], principal: Principal
     ) -> tuple[Checkpoint, list[File]]:
-        """Reads a checkpoint and the named ones of its files, or all of them."""
+        """Reads a checkpoint and the named ones of its files."""
 
         def work(connection: Connection) -> tuple[Checkpoint, list[File]]:
-            checkpoint = records.find(connection, checkpoint_id, listed=not paths)
+            checkpoint = records.find(connection, checkpoint_id, listed=False)
             access.require_reader(principal, checkpoint)
             access.require_files(checkpoint)
-            if not paths:
-                return checkpoint, [file for file in checkpoint.files if not file.is_directory]
             found = rows.find_files(connection, checkpoint_id, paths)
             return checkpoint, [_named(checkpoint, found, path) for path in paths]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from sqlalchemy.engine import Connection
@@ -10,10 +11,21 @@ from sqlalchemy.engine import Connection
 from resolute.contracts.clock import Clock
 from resolute.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError, UnavailableError
 from resolute_checkpoints import access
-from resolute_checkpoints.domain.model import Description, Model, ModelKey, ModelQuery, ModelVersion
-from resolute_checkpoints.store import audit, models, records
-from resolute_serving.context import actor
+from resolute_checkpoints.domain.model import (
+    Author,
+    Changes,
+    Model,
+    ModelFilter,
+    ModelKey,
+    ModelVersion,
+    NewModel,
+    NewVersion,
+)
+from resolute_checkpoints.store import audit, model_versions, models, records
+from resolute_checkpoints.store.schema import KEYS
+from resolute_serving.context import User, actor, current_principal
 from resolute_serving.database.engine import Database
+from resolute_serving.updates import check_etag
 
 T = TypeVar("T")
 
@@ -30,74 +42,51 @@ class Models:
         self._database = database
         self._clock = clock
 
-    async def create(self, model_id: str, name: str, workspace: str, description: Description) -> Model:
-        """Creates a model. Safe to repeat with the same identifier.
+    async def create(self, new: NewModel, request: Any) -> Model:
+        """Creates a model, or returns the one that the same request has created.
 
         Raises:
-            AlreadyExistsError: The name or the identifier is taken.
+            AlreadyExistsError: The name is taken, or the request id was used for another request.
         """
-        who, now = actor(), self._clock.time()
-        fresh = Model(
-            model_id=model_id,
-            number=0,
-            name=name,
-            description=description.text or "",
-            notes=description.notes or "",
-            labels=tuple(sorted(set(description.labels or ()))),
-            metadata=dict(description.metadata_patch or {}),
-            workspace=workspace,
-            owner=who,
-            archived=False,
-            version_count=0,
-            create_time=now,
-            update_time=now,
-        )
+        author = _author()
 
         def work(connection: Connection) -> Model:
-            if models.insert(connection, fresh):
-                audit.record(connection, action="model.create", target=model_id, actor=who, now=now)
-                return models.find(connection, ModelKey(model_id=model_id))
-            key = ModelKey(name=name)
-            known = models.find(connection, key) if models.exists(connection, key) else None
-            if known is None and not models.exists(connection, ModelKey(model_id=model_id)):
-                raise UnavailableError(f"model {name!r} was not created beside another one; try again")
-            if known is None or known.model_id != model_id:
-                raise AlreadyExistsError(
-                    f"there is a model {name!r} already; choose another name", resource=f"model {name!r}"
-                )
-            return known
+            now = self._clock.time()
+            model_id = KEYS.once(
+                connection, request, lambda: _insert(connection, new, author=author, now=now), now=now
+            )
+            return models.find(connection, ModelKey(model_id=model_id))
 
         return await self._database.write(work)
 
     async def get(self, key: ModelKey) -> Model:
-        """Gives a model.
+        """Returns a model.
 
         Raises:
             NotFoundError: There is none.
         """
         return await self._database.read(lambda connection: models.find(connection, key))
 
-    async def page(self, query: ModelQuery, *, after: str, size: int) -> list[Model]:
-        """Gives a part of the list of models, by name."""
-        return await self._database.read(lambda c: models.page(c, query, after=after, size=size))
+    async def page(self, wanted: ModelFilter, request: Any) -> tuple[list[Model], str]:
+        """Returns one page of models, and the token of the next."""
+        return await self._database.read(lambda connection: models.page(connection, wanted, request))
 
-    async def update(
-        self, key: ModelKey, description: Description, *, workspace: str | None, archived: bool | None
-    ) -> Model:
-        """Changes what is said of a model.
+    async def update(self, key: ModelKey, changes: Changes) -> Model:
+        """Updates a model.
 
         Raises:
             AlreadyExistsError: The new name is another model's.
+            ConflictError: The model has changed since the caller read it.
             NotFoundError: There is none.
         """
-        plain = {"workspace": workspace, "archived": archived}
 
         def work(connection: Connection, model: Model, now: float) -> Model:
-            if description.name is not None and description.name != model.name:
-                _require_free(connection, description.name)
-            values = models.changed_columns(description, metadata=model.metadata, text_column="description")
-            values |= {name: value for name, value in plain.items() if value is not None}
-            models.update(connection, model, update_time=now, **values)
+            check_etag(changes.etag, revision=model.revision, resource=str(model))
+            name = changes.values.get("name", model.name)
+            if name != model.name and models.exists(connection, ModelKey(name=name)):
+                raise _taken(name)
+            values = model_versions.changed_columns(changes, metadata=model.metadata)
+            models.update(connection, model, values, now=now)
             return models.find(connection, ModelKey(model_id=model.model_id))
 
         return await self._change(key, "model.update", work)
@@ -113,93 +102,78 @@ class Models:
         except NotFoundError:
             return
 
-    async def register(
-        self, key: ModelKey, checkpoint_id: str, description: Description, *, request_id: str
-    ) -> ModelVersion:
-        """Registers a checkpoint as the next version. Safe to repeat with the same request.
+    async def create_version(self, key: ModelKey, new: NewVersion, request: Any) -> ModelVersion:
+        """Makes a checkpoint the next version, or returns the one that the same request has created.
 
         Raises:
+            AlreadyExistsError: The request id was used for another request.
             FailedPreconditionError: The model is archived.
             NotFoundError: There is no such model, or no such committed checkpoint.
         """
-        who = actor()
+        author = _author()
 
-        def work(connection: Connection, model: Model, now: float) -> ModelVersion:
-            known = models.version_of_request(connection, model, request_id)
-            if known is not None:
-                return known
-            if model.archived:
-                raise FailedPreconditionError(
-                    f"{model} is archived and takes no versions; unarchive it", resource=str(model)
-                )
-            # Locked: no deletion comes between this look and the version.
-            checkpoint = records.find(connection, checkpoint_id, lock=True, listed=False)
-            access.require_files(checkpoint)
-            version = ModelVersion(
-                model=model,
-                version=models.next_version_number(connection, model),
-                checkpoint=checkpoint,
-                name=description.name or "",
-                comment=description.text or "",
-                notes=description.notes or "",
-                labels=tuple(sorted(set(description.labels or ()))),
-                metadata=dict(description.metadata_patch or {}),
-                owner=who,
-                create_time=now,
+        def work(connection: Connection) -> ModelVersion:
+            model, now = models.find(connection, key, lock=True), self._clock.time()
+            created = KEYS.once(
+                connection,
+                request,
+                lambda: str(_insert_version(connection, model, new, author=author, now=now)),
+                now=now,
             )
-            models.insert_version(connection, version, request_id=request_id)
-            models.update(connection, model, update_time=now)
-            return models.find_version(connection, models.find(connection, key), version.version)
+            return model_versions.find(connection, models.find(connection, key), int(created))
 
-        return await self._change(key, "model.register", work, checkpoint=checkpoint_id)
+        return await self._database.write(work)
 
-    async def version(self, key: ModelKey, version: int) -> ModelVersion:
-        """Gives a version, the latest for zero.
+    async def version(self, key: ModelKey, number: int | None) -> ModelVersion:
+        """Returns a version, the latest for None.
 
         Raises:
             NotFoundError: There is none.
         """
-        return await self._database.read(lambda c: models.find_version(c, models.find(c, key), version))
+        return await self._database.read(lambda c: model_versions.find(c, models.find(c, key), number))
 
-    async def versions(self, key: ModelKey, *, before: int | None, size: int) -> list[ModelVersion]:
-        """Gives a part of the versions of a model, newest first."""
+    async def versions(
+        self, key: ModelKey, labels: Sequence[str], request: Any
+    ) -> tuple[list[ModelVersion], str]:
+        """Returns one page of the versions of a model, and the token of the next."""
         return await self._database.read(
-            lambda c: models.version_page(c, models.find(c, key), before=before, size=size)
+            lambda c: model_versions.page(c, models.find(c, key), labels, request)
         )
 
-    async def update_version(self, key: ModelKey, version: int, description: Description) -> ModelVersion:
-        """Changes what is said of a version.
+    async def update_version(self, key: ModelKey, number: int, changes: Changes) -> ModelVersion:
+        """Updates a version.
 
         Raises:
+            ConflictError: The version has changed since the caller read it.
             NotFoundError: There is none.
         """
 
         def work(connection: Connection, model: Model, now: float) -> ModelVersion:
-            found = models.find_version(connection, model, version)
-            values = models.changed_columns(description, metadata=found.metadata, text_column="comment")
-            if values:
-                models.update_version(connection, found, **values)
-            models.update(connection, model, update_time=now)
-            return models.find_version(connection, model, version)
+            found = model_versions.find(connection, model, number)
+            check_etag(changes.etag, revision=found.revision, resource=str(found))
+            values = model_versions.changed_columns(changes, metadata=found.metadata)
+            model_versions.update(connection, found, values)
+            models.update(connection, model, {}, now=now, revised=False)
+            return model_versions.find(connection, model, number)
 
-        return await self._change(key, "model.update_version", work, version=version)
+        return await self._change(key, "model.update_version", work, version=number)
 
-    async def delete_version(self, key: ModelKey, version: int) -> None:
+    async def delete_version(self, key: ModelKey, number: int) -> None:
         """Removes a version; nothing happens if there is none."""
 
         def work(connection: Connection, model: Model, now: float) -> None:
-            models.delete_version(connection, models.find_version(connection, model, version))
-            models.update(connection, model, update_time=now)
+            model_versions.delete(connection, model_versions.find(connection, model, number))
+            models.update(connection, model, {}, now=now, revised=False)
 
         try:
-            await self._change(key, "model.delete_version", work, version=version)
+            await self._change(key, "model.delete_version", work, version=number)
         except NotFoundError:
             return
 
     async def _change(
         self, key: ModelKey, action: str, work: Callable[[Connection, Model, float], T], **detail: Any
     ) -> T:
-        """Changes a model that stays as it is meanwhile, and notes who did."""
+        """Changes a model whose row is locked, and records who did."""
         who = actor()
 
         def change(connection: Connection) -> T:
@@ -211,6 +185,48 @@ class Models:
         return await self._database.write(change)
 
 
-def _require_free(connection: Connection, name: str) -> None:
-    if models.exists(connection, ModelKey(name=name)):
-        raise AlreadyExistsError(f"there is a model {name!r} already; choose another name")
+def _insert(connection: Connection, new: NewModel, *, author: Author, now: float) -> str:
+    model_id = str(uuid.uuid4())
+    if not models.insert(connection, model_id, new, author=author, now=now):
+        if models.exists(connection, ModelKey(name=new.name)):
+            raise _taken(new.name)
+        raise UnavailableError(
+            f"model {new.name!r} was not created, because another was at the same time; try again"
+        )
+    audit.record(connection, action="model.create", target=model_id, actor=author.name, now=now)
+    return model_id
+
+
+def _insert_version(
+    connection: Connection, model: Model, new: NewVersion, *, author: Author, now: float
+) -> int:
+    if model.archived:
+        raise FailedPreconditionError(
+            f"{model} is archived and takes no versions; unarchive it", resource=str(model)
+        )
+    # Locked, so that the checkpoint is not deleted between this check and the insert.
+    access.require_files(records.find(connection, new.checkpoint_id, lock=True, listed=False))
+    number = models.next_version_number(connection, model)
+    model_versions.insert(connection, model, number, new, author=author, now=now)
+    models.update(connection, model, {}, now=now, revised=False)
+    audit.record(
+        connection,
+        action="model.register",
+        target=model.model_id,
+        actor=author.name,
+        now=now,
+        checkpoint=new.checkpoint_id,
+    )
+    return number
+
+
+def _author() -> Author:
+    principal = current_principal.get()
+    user_id = principal.user_id if isinstance(principal, User) else 0
+    return Author(actor(), user_id or None)
+
+
+def _taken(name: str) -> AlreadyExistsError:
+    return AlreadyExistsError(
+        f"there is a model {name!r} already; choose another name", resource=f"model {name!r}"
+    )

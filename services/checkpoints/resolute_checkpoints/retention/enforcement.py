@@ -52,11 +52,11 @@ class RetentionEnforcer:
         self._clock = clock
         self._wake = wake
 
-    async def preview(self, wish: RetentionRequest) -> Sequence[str]:
+    async def preview(self, wanted: RetentionRequest) -> Sequence[str]:
         """Says which checkpoints would go."""
-        return await self._database.read(lambda connection: _chosen(connection, wish))
+        return await self._database.read(lambda connection: _chosen(connection, wanted))
 
-    async def apply(self, wish: RetentionRequest) -> Sequence[str]:
+    async def apply(self, wanted: RetentionRequest) -> Sequence[str]:
         """Marks the checkpoints that go, all or none, and returns them. Safe to repeat.
 
         Raises:
@@ -65,9 +65,9 @@ class RetentionEnforcer:
         who = actor()
 
         def mark(connection: Connection) -> Sequence[str]:
-            fencing.require_experiment(connection, wish.experiment_id, lock=True)
+            fencing.require_experiment(connection, wanted.experiment_id, lock=True)
             now = self._clock.time()
-            chosen = _chosen(connection, wish)
+            chosen = _chosen(connection, wanted)
             for checkpoint_id in chosen:
                 removals.mark_for_removal(connection, checkpoint_id, state=State.DELETING, now=now)
                 audit.record(
@@ -76,7 +76,7 @@ class RetentionEnforcer:
                     target=checkpoint_id,
                     actor=who,
                     now=now,
-                    **dataclasses.asdict(wish.policy),
+                    **dataclasses.asdict(wanted.policy),
                 )
             return chosen
 
@@ -86,16 +86,18 @@ class RetentionEnforcer:
         return deleted
 
 
-def _chosen(connection: Connection, wish: RetentionRequest) -> Sequence[str]:
-    ranked = [_ranked(candidate, wish) for candidate in records.candidates(connection, wish.experiment_id)]
+def _chosen(connection: Connection, wanted: RetentionRequest) -> Sequence[str]:
+    ranked = [
+        _ranked(candidate, wanted) for candidate in records.candidates(connection, wanted.experiment_id)
+    ]
     selection = select_deletions(
-        ranked, wish.policy, smaller_is_better=wish.smaller_is_better, pinned=wish.pinned
+        ranked, wanted.policy, smaller_is_better=wanted.smaller_is_better, pinned=wanted.pinned
     )
     return selection.deleted
 
 
-def _ranked(candidate: Candidate, wish: RetentionRequest) -> Candidate:
-    found = wish.validations.get((candidate.trial_id, candidate.steps_completed))
+def _ranked(candidate: Candidate, wanted: RetentionRequest) -> Candidate:
+    found = wanted.validations.get((candidate.trial_id, candidate.steps_completed))
     if found is None:
         return candidate
     return dataclasses.replace(candidate, metric=found.value, validation_order=found.time)

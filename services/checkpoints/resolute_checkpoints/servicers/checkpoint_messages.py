@@ -1,13 +1,13 @@
-"""Messages of the contract to and from the registry's values. What is wrong in a request is found here."""
+"""Messages about checkpoints to and from the registry's values. Requests are checked here."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from google.protobuf.timestamp_pb2 import Timestamp
-
 from resolute.api.checkpoints.v1 import checkpoint_pb2 as messages
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as requests
+from resolute.api.checkpoints.v1 import storage_pb2
+from resolute.contracts.times import seconds_of, to_timestamp
 from resolute.contracts.values import to_mapping, to_value
 from resolute.errors import InvalidArgumentError, Violation
 from resolute_checkpoints.blobs.base import FinishedUpload
@@ -16,6 +16,7 @@ from resolute_checkpoints.domain.checkpoint import (
     Checkpoint,
     DirectoryStorage,
     File,
+    Home,
     Owner,
     Provider,
     State,
@@ -27,11 +28,13 @@ from resolute_checkpoints.registry.checkpoints import Begin, Commit
 from resolute_checkpoints.retention.enforcement import RetentionRequest, Validation
 from resolute_checkpoints.retention.policy import RetentionPolicy
 from resolute_checkpoints.servicers.identifiers import parse_optional_uuid, parse_uuid
+from resolute_serving.updates import etag_of
 
 MAX_IDS = 1000
 """Most checkpoints or files that one request may name."""
 MAX_REUSED = 10_000
-"""Most files that one request may ask to reuse: the store is looked at once for all of them."""
+"""Most files that one request may ask to reuse: the store is asked once for all of them."""
+_MAX_RETENTION_ITEMS = 50_000
 
 _STATES: Mapping[State, messages.CheckpointState.ValueType] = {
     State.UPLOADING: messages.CHECKPOINT_STATE_UPLOADING,
@@ -42,20 +45,21 @@ _STATES: Mapping[State, messages.CheckpointState.ValueType] = {
     State.ABORTED: messages.CHECKPOINT_STATE_ABORTED,
 }
 _BY_MESSAGE = {message: state for state, message in _STATES.items()}
-_PROVIDERS: Mapping[messages.Storage.Provider.ValueType, Provider] = {
-    messages.Storage.PROVIDER_UNSPECIFIED: Provider.S3,
-    messages.Storage.PROVIDER_GCS: Provider.GCS,
-    messages.Storage.PROVIDER_AZURE: Provider.AZURE,
+_PROVIDERS: Mapping[storage_pb2.Storage.Provider.ValueType, Provider] = {
+    storage_pb2.Storage.PROVIDER_S3: Provider.S3,
+    storage_pb2.Storage.PROVIDER_GCS: Provider.GCS,
+    storage_pb2.Storage.PROVIDER_AZURE: Provider.AZURE,
 }
 _PROVIDER_MESSAGES = {provider: message for message, provider in _PROVIDERS.items()}
 
 
-def to_begin(request: requests.BeginCheckpointRequest, *, workspace: str) -> Begin:
+def to_begin(request: requests.BeginCheckpointRequest, *, workspace: str, workspace_id: int | None) -> Begin:
     """Reads a BeginCheckpointRequest.
 
     Args:
         request: The request.
-        workspace: The caller's.
+        workspace: Name of the caller's workspace.
+        workspace_id: Id of the caller's workspace; None when it has none.
 
     Raises:
         InvalidArgumentError: A field is wrong.
@@ -68,7 +72,13 @@ def to_begin(request: requests.BeginCheckpointRequest, *, workspace: str) -> Beg
         raise _invalid("run", f"is {request.run}; runs of a trial count from 1")
     return Begin(
         checkpoint_id=parse_uuid(request.checkpoint_id, field="checkpoint_id"),
-        owner=Owner(trial_id=trial_id, experiment_id=experiment_id, run=request.run, workspace=workspace),
+        owner=Owner(
+            trial_id=trial_id,
+            experiment_id=experiment_id,
+            run=request.run,
+            workspace=workspace,
+            workspace_id=workspace_id,
+        ),
         storage=to_storage(request.storage),
     )
 
@@ -85,33 +95,46 @@ def to_commit(request: requests.CommitCheckpointRequest) -> Commit:
         manifest=Manifest.checked([_to_file(file) for file in request.files], to_mapping(request.metadata)),
         uploads=tuple(
             FinishedUpload(
-                path=check_path(part.path, field=f"multiparts[{index}].path"),
+                path=check_path(part.path, field=f"multipart_uploads[{index}].path"),
                 upload_id=part.upload_id,
-                etags=tuple(part.etags),
+                etags=tuple(part.part_etags),
             )
-            for index, part in enumerate(request.multiparts)
+            for index, part in enumerate(request.multipart_uploads)
         ),
     )
 
 
-def to_retention_request(request: requests.ApplyRetentionRequest) -> RetentionRequest:
-    """Reads an ApplyRetentionRequest.
+def to_retention_request(experiment_id: str, rules: requests.RetentionRules) -> RetentionRequest:
+    """Reads what to keep of an experiment.
 
     Raises:
         InvalidArgumentError: A field is wrong.
     """
+    for name in ("validations", "kept_checkpoint_ids"):
+        require_count(getattr(rules, name), field=f"rules.{name}", limit=_MAX_RETENTION_ITEMS)
     return RetentionRequest(
-        experiment_id=parse_uuid(request.experiment_id, field="experiment_id"),
-        policy=RetentionPolicy(
-            request.save_experiment_best, request.save_trial_best, request.save_trial_latest
-        ),
-        smaller_is_better=request.smaller_is_better,
+        experiment_id=parse_uuid(experiment_id, field="experiment_id"),
+        policy=RetentionPolicy(rules.save_experiment_best, rules.save_trial_best, rules.save_trial_latest),
+        smaller_is_better=rules.smaller_is_better,
         validations={
-            (validation.trial_id, validation.steps): Validation(validation.value, validation.time)
-            for validation in request.validations
+            (validation.trial_id, validation.steps_completed): Validation(
+                validation.value, seconds_of(validation.report_time)
+            )
+            for validation in rules.validations
         },
-        pinned=frozenset(request.pinned_checkpoint_ids),
+        pinned=frozenset(rules.kept_checkpoint_ids),
     )
+
+
+def to_min_run(request: requests.FenceTrialRequest) -> int:
+    """Reads the first run that is not superseded.
+
+    Raises:
+        InvalidArgumentError: It is below 1.
+    """
+    if request.min_run < 1:
+        raise _invalid("min_run", f"is {request.min_run}; runs of a trial count from 1")
+    return request.min_run
 
 
 def to_files(files: Sequence[messages.File], *, limit: int = MAX_IDS) -> list[File]:
@@ -127,34 +150,37 @@ def to_files(files: Sequence[messages.File], *, limit: int = MAX_IDS) -> list[Fi
     return result
 
 
-def require_count(items: Sequence[object], *, field: str, limit: int = MAX_IDS) -> None:
-    """Makes sure that a request names no more things than one request may.
+def require_count(items: Sequence[object], *, field: str, limit: int = MAX_IDS, least: int = 0) -> None:
+    """Makes sure that a field has as many entries as one request may have.
 
     Raises:
-        InvalidArgumentError: It names more.
+        InvalidArgumentError: It has more than ``limit`` or less than ``least``.
     """
+    if len(items) < least:
+        raise _invalid(field, f"has {len(items)} entries; send at least {least}")
     if len(items) > limit:
         raise _invalid(field, f"has {len(items)} entries; send at most {limit} at once")
 
 
-def to_storage(message: messages.Storage) -> Storage:
-    """Reads where checkpoints lie.
+def to_storage(message: storage_pb2.Storage) -> Storage:
+    """Reads where checkpoints are stored.
 
     Raises:
-        InvalidArgumentError: It names no place.
+        InvalidArgumentError: Neither a directory nor a bucket is named, or the provider is not known.
     """
     kind = message.WhichOneof("kind")
     if kind == "directory" and message.directory.path:
         return DirectoryStorage(message.directory.path)
     if kind == "bucket" and message.bucket.bucket:
         return _to_bucket(message.bucket)
-    raise _invalid("storage", "names no place; give a directory or a bucket")
+    raise _invalid("storage", "names neither a directory nor a bucket; name one of them")
 
 
-def _to_bucket(message: messages.Storage.Bucket) -> BucketStorage:
+def _to_bucket(message: storage_pb2.Storage.Bucket) -> BucketStorage:
     provider = _PROVIDERS.get(message.provider)
     if provider is None:
-        raise _invalid("storage.bucket.provider", f"is {message.provider}, which this service does not know")
+        known = ", ".join(storage_pb2.Storage.Provider.Name(value) for value in _PROVIDERS)
+        raise _invalid("storage.bucket.provider", f"is {message.provider}; it must be one of {known}")
     return BucketStorage(message.bucket, message.prefix, message.endpoint_url, provider=provider)
 
 
@@ -175,10 +201,10 @@ def from_checkpoint(checkpoint: Checkpoint) -> messages.Checkpoint:
     return messages.Checkpoint(
         checkpoint_id=checkpoint.checkpoint_id,
         state=_STATES[checkpoint.state],
-        trial_id=checkpoint.owner.trial_id,
-        experiment_id=checkpoint.owner.experiment_id,
-        run=checkpoint.owner.run,
-        steps_completed=checkpoint.steps_completed,
+        trial_id=checkpoint.owner.trial_id or None,
+        experiment_id=checkpoint.owner.experiment_id or None,
+        run=checkpoint.owner.run or None,
+        steps_completed=None if checkpoint.commit_time is None else checkpoint.steps_completed,
         files=[from_file(file) for file in checkpoint.files],
         metadata=to_value(dict(checkpoint.metadata)),
         create_time=to_timestamp(checkpoint.create_time),
@@ -187,35 +213,36 @@ def from_checkpoint(checkpoint: Checkpoint) -> messages.Checkpoint:
         storage=_from_storage(checkpoint.storage),
         file_count=checkpoint.file_count,
         pinned=checkpoint.pinned,
+        etag=etag_of(checkpoint.revision),
     )
 
 
 def from_file(file: File) -> messages.File:
     """Writes one file."""
-    home = f"{file.home.checkpoint_id}/{file.home.path}" if file.home else ""
-    return messages.File(path=file.path, size=file.size, digest=file.digest, home=home)
+    location = None if file.home is None else from_location(file.home)
+    return messages.File(path=file.path, size=file.size, digest=file.digest, location=location)
+
+
+def from_location(home: Home) -> messages.FileLocation:
+    """Writes where the bytes of a file are stored."""
+    return messages.FileLocation(checkpoint_id=home.checkpoint_id, path=home.path)
 
 
 def _to_file(file: messages.File) -> File:
     return File(file.path, file.size, file.digest)
 
 
-def _from_storage(storage: Storage) -> messages.Storage:
+def _from_storage(storage: Storage) -> storage_pb2.Storage:
     if isinstance(storage, DirectoryStorage):
-        return messages.Storage(directory=messages.Storage.Directory(path=storage.path))
-    return messages.Storage(
-        bucket=messages.Storage.Bucket(
+        return storage_pb2.Storage(directory=storage_pb2.Storage.Directory(path=storage.path))
+    return storage_pb2.Storage(
+        bucket=storage_pb2.Storage.Bucket(
             bucket=storage.bucket,
             prefix=storage.prefix,
             endpoint_url=storage.endpoint_url,
             provider=_PROVIDER_MESSAGES[storage.provider],
         )
     )
-
-
-def to_timestamp(seconds: float) -> Timestamp:
-    """Writes seconds since 1970."""
-    return Timestamp(seconds=int(seconds // 1), nanos=int(seconds % 1 * 1e9))
 
 
 def _invalid(field: str, problem: str) -> InvalidArgumentError:

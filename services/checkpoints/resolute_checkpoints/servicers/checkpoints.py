@@ -1,4 +1,4 @@
-"""Handlers of the contract: they read requests, call the registry and write responses."""
+"""Handlers of ``CheckpointsService``: they read requests, call the registry and write responses."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from resolute.errors import InvalidArgumentError, PermissionDeniedError, Violati
 from resolute_checkpoints import access
 from resolute_checkpoints.blobs.examination import Examiner
 from resolute_checkpoints.domain.checkpoint import READABLE
+from resolute_checkpoints.domain.globs import MAX_GLOBS
 from resolute_checkpoints.domain.manifest import MAX_FILES
 from resolute_checkpoints.registry.checkpoints import Registry
 from resolute_checkpoints.registry.downloads import Downloads
@@ -20,12 +21,11 @@ from resolute_checkpoints.registry.reuse import Reuse
 from resolute_checkpoints.retention.deletion import Deletions
 from resolute_checkpoints.retention.enforcement import RetentionEnforcer
 from resolute_checkpoints.servicers import checkpoint_messages
-from resolute_checkpoints.servicers.identifiers import parse_optional_uuid, parse_uuid
-from resolute_checkpoints.store.records import Position, Query
-from resolute_serving import pagination
+from resolute_checkpoints.servicers.identifiers import parse_uuid
+from resolute_checkpoints.store.records import CheckpointFilter
 from resolute_serving.context import TrialRun, current_principal
 
-_FILE_PAGE = 10_000
+_MAX_FILTER_IDS = 100
 
 
 class CheckpointsServicer(CheckpointsServiceServicer):
@@ -33,11 +33,11 @@ class CheckpointsServicer(CheckpointsServiceServicer):
 
     Args:
         registry: Begins, commits, lists.
-        reuse: Finds files that need not be sent.
+        reuse: Finds files that need not be uploaded.
         downloads: Reads files.
         deletions: Deletes.
-        retention: Deletes what is not kept.
-        examiner: Tries stores out.
+        retention: Deletes what a policy does not keep.
+        examiner: Checks storages.
     """
 
     def __init__(
@@ -62,24 +62,29 @@ class CheckpointsServicer(CheckpointsServiceServicer):
     ) -> messages.BeginCheckpointResponse:
         """Begins a checkpoint."""
         principal = current_principal.get()
-        workspace = principal.workspace if isinstance(principal, TrialRun) else ""
-        checkpoint = await self._registry.begin(checkpoint_messages.to_begin(request, workspace=workspace))
+        run = principal if isinstance(principal, TrialRun) else None
+        begin = checkpoint_messages.to_begin(
+            request,
+            workspace=run.workspace if run else "",
+            workspace_id=(run.workspace_id or None) if run else None,
+        )
+        checkpoint = await self._registry.begin(begin)
         return messages.BeginCheckpointResponse(checkpoint=checkpoint_messages.from_checkpoint(checkpoint))
 
     async def ReuseFiles(
         self, request: messages.ReuseFilesRequest, context: Any
     ) -> messages.ReuseFilesResponse:
-        """Finds files that need not be sent."""
+        """Finds files that need not be uploaded."""
         found = await self._reuse.find(
             parse_uuid(request.checkpoint_id, field="checkpoint_id"),
             checkpoint_messages.to_files(request.files, limit=checkpoint_messages.MAX_REUSED),
             principal=current_principal.get(),
         )
         return messages.ReuseFilesResponse(
-            candidates=found.candidates,
-            held=[
-                messages.ReuseFilesResponse.Held(
-                    path=path, home_checkpoint_id=home.checkpoint_id, home_path=home.path
+            candidate_paths=found.candidates,
+            reused=[
+                messages.ReuseFilesResponse.ReusedFile(
+                    path=path, location=checkpoint_messages.from_location(home)
                 )
                 for path, home in found.held.items()
             ],
@@ -88,7 +93,7 @@ class CheckpointsServicer(CheckpointsServiceServicer):
     async def PresignUploads(
         self, request: messages.PresignUploadsRequest, context: Any
     ) -> messages.PresignUploadsResponse:
-        """Gives URLs to put files to."""
+        """Returns URLs to upload files to."""
         uploads = await self._registry.upload_urls(
             parse_uuid(request.checkpoint_id, field="checkpoint_id"),
             checkpoint_messages.to_files(request.files),
@@ -100,7 +105,7 @@ class CheckpointsServicer(CheckpointsServiceServicer):
                     path=upload.path,
                     urls=upload.urls,
                     part_size=upload.part_size,
-                    upload_id=upload.upload_id,
+                    upload_id=upload.upload_id or None,
                     headers=upload.headers,
                 )
                 for upload in uploads
@@ -115,29 +120,29 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         checkpoint = await self._registry.commit(commit, principal=current_principal.get())
         return messages.CommitCheckpointResponse(checkpoint=checkpoint_messages.from_checkpoint(checkpoint))
 
-    async def CommitCheckpointInPieces(
-        self, request_iterator: AsyncIterator[messages.CommitCheckpointInPiecesRequest], context: Any
-    ) -> messages.CommitCheckpointInPiecesResponse:
+    async def CommitCheckpointInChunks(
+        self, request_iterator: AsyncIterator[messages.CommitCheckpointInChunksRequest], context: Any
+    ) -> messages.CommitCheckpointInChunksResponse:
         """Makes a checkpoint of many files visible."""
         whole: messages.CommitCheckpointRequest | None = None
         async for request in request_iterator:
             if whole is None:
-                whole = request.piece
+                whole = request.chunk
             else:
-                whole.files.extend(request.piece.files)
-                whole.multiparts.extend(request.piece.multiparts)
+                whole.files.extend(request.chunk.files)
+                whole.multipart_uploads.extend(request.chunk.multipart_uploads)
             if len(whole.files) > MAX_FILES:
                 break
         commit = checkpoint_messages.to_commit(whole or messages.CommitCheckpointRequest())
         checkpoint = await self._registry.commit(commit, principal=current_principal.get())
-        return messages.CommitCheckpointInPiecesResponse(
+        return messages.CommitCheckpointInChunksResponse(
             checkpoint=checkpoint_messages.from_checkpoint(checkpoint)
         )
 
     async def AbortCheckpoint(
         self, request: messages.AbortCheckpointRequest, context: Any
     ) -> messages.AbortCheckpointResponse:
-        """Gives up a checkpoint."""
+        """Aborts a checkpoint."""
         checkpoint_id = parse_uuid(request.checkpoint_id, field="checkpoint_id")
         await self._registry.abort(checkpoint_id, run=request.run, principal=current_principal.get())
         return messages.AbortCheckpointResponse()
@@ -145,47 +150,47 @@ class CheckpointsServicer(CheckpointsServiceServicer):
     async def GetCheckpoint(
         self, request: messages.GetCheckpointRequest, context: Any
     ) -> messages.GetCheckpointResponse:
-        """Gives a checkpoint."""
+        """Returns a checkpoint."""
         checkpoint_id = parse_uuid(request.checkpoint_id, field="checkpoint_id")
         checkpoint = await self._registry.get(checkpoint_id, principal=current_principal.get())
         return messages.GetCheckpointResponse(checkpoint=checkpoint_messages.from_checkpoint(checkpoint))
+
+    async def GetLatestCheckpoint(
+        self, request: messages.GetLatestCheckpointRequest, context: Any
+    ) -> messages.GetLatestCheckpointResponse:
+        """Returns the latest checkpoint of a trial."""
+        latest = await self._registry.latest(parse_uuid(request.trial_id, field="trial_id"))
+        return messages.GetLatestCheckpointResponse(
+            checkpoint=None if latest is None else checkpoint_messages.from_checkpoint(latest)
+        )
 
     async def ListCheckpoints(
         self, request: messages.ListCheckpointsRequest, context: Any
     ) -> messages.ListCheckpointsResponse:
         """Lists checkpoints."""
-        page = await self._registry.page(
-            _query(request),
-            after=_position(request),
-            size=pagination.page_size(request.page_size),
-        )
-        following = page.following
+        found, next_page_token = await self._registry.page(_filter(request), request)
         return messages.ListCheckpointsResponse(
-            checkpoints=[checkpoint_messages.from_checkpoint(checkpoint) for checkpoint in page.checkpoints],
-            next_page_token=""
-            if following is None
-            else pagination.encode_token(request, [following.list_time, following.checkpoint_id]),
+            checkpoints=[checkpoint_messages.from_checkpoint(checkpoint) for checkpoint in found],
+            next_page_token=next_page_token,
         )
 
     async def ListFiles(self, request: messages.ListFilesRequest, context: Any) -> messages.ListFilesResponse:
         """Lists the files of a checkpoint."""
-        page = await self._registry.file_page(
+        found, next_page_token = await self._registry.file_page(
             parse_uuid(request.checkpoint_id, field="checkpoint_id"),
-            after=_file_position(request),
-            size=pagination.page_size(request.page_size, default=_FILE_PAGE, most=_FILE_PAGE),
+            request.path_prefix,
+            request,
             principal=current_principal.get(),
         )
-        following = page.following
         return messages.ListFilesResponse(
-            files=[checkpoint_messages.from_file(file) for file in page.files],
-            next_page_token="" if following is None else pagination.encode_token(request, following),
+            files=[checkpoint_messages.from_file(file) for file in found], next_page_token=next_page_token
         )
 
     async def PresignDownloads(
         self, request: messages.PresignDownloadsRequest, context: Any
     ) -> messages.PresignDownloadsResponse:
-        """Gives URLs to get files from."""
-        checkpoint_messages.require_count(request.paths, field="paths")
+        """Returns URLs to download files from."""
+        checkpoint_messages.require_count(request.paths, field="paths", least=1)
         downloads = await self._downloads.download_urls(
             parse_uuid(request.checkpoint_id, field="checkpoint_id"),
             list(request.paths),
@@ -220,6 +225,7 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         checkpoint = await self._registry.update_metadata(
             parse_uuid(request.checkpoint_id, field="checkpoint_id"),
             to_mapping(request.patch),
+            etag=request.etag,
             principal=current_principal.get(),
         )
         return messages.UpdateMetadataResponse(checkpoint=checkpoint_messages.from_checkpoint(checkpoint))
@@ -227,7 +233,7 @@ class CheckpointsServicer(CheckpointsServiceServicer):
     async def PinCheckpoints(
         self, request: messages.PinCheckpointsRequest, context: Any
     ) -> messages.PinCheckpointsResponse:
-        """Keeps checkpoints, or lets them go."""
+        """Pins or unpins checkpoints."""
         await self._deletions.pin(_ids(request.checkpoint_ids), pinned=request.pinned)
         return messages.PinCheckpointsResponse()
 
@@ -235,46 +241,64 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         self, request: messages.DeleteCheckpointsRequest, context: Any
     ) -> messages.DeleteCheckpointsResponse:
         """Removes checkpoints."""
+        await self._deletions.delete(_ids(request.checkpoint_ids), (), principal=current_principal.get())
+        return messages.DeleteCheckpointsResponse()
+
+    async def DeleteFiles(
+        self, request: messages.DeleteFilesRequest, context: Any
+    ) -> messages.DeleteFilesResponse:
+        """Deletes files of checkpoints."""
+        checkpoint_messages.require_count(request.globs, field="globs", least=1, limit=MAX_GLOBS)
         await self._deletions.delete(
             _ids(request.checkpoint_ids), list(request.globs), principal=current_principal.get()
         )
-        return messages.DeleteCheckpointsResponse()
+        return messages.DeleteFilesResponse()
 
-    async def Seal(self, request: messages.SealRequest, context: Any) -> messages.SealResponse:
-        """Raises the floor of a trial."""
-        trial_id = parse_uuid(request.trial_id, field="trial_id")
-        latest = await self._registry.seal(trial_id, min_run=request.min_run)
-        return messages.SealResponse(
-            latest=None if latest is None else checkpoint_messages.from_checkpoint(latest)
+    async def FenceTrial(
+        self, request: messages.FenceTrialRequest, context: Any
+    ) -> messages.FenceTrialResponse:
+        """Supersedes runs of a trial."""
+        latest = await self._registry.fence(
+            parse_uuid(request.trial_id, field="trial_id"), min_run=checkpoint_messages.to_min_run(request)
+        )
+        return messages.FenceTrialResponse(
+            latest_checkpoint=None if latest is None else checkpoint_messages.from_checkpoint(latest)
         )
 
-    async def ExamineStorage(
-        self, request: messages.ExamineStorageRequest, context: Any
-    ) -> messages.ExamineStorageResponse:
-        """Tries a store out."""
+    async def CheckStorage(
+        self, request: messages.CheckStorageRequest, context: Any
+    ) -> messages.CheckStorageResponse:
+        """Checks a storage."""
         findings = await self._examiner.examine(checkpoint_messages.to_storage(request.storage))
-        return messages.ExamineStorageResponse(
-            findings=[
-                messages.ExamineStorageResponse.Finding(
-                    step=finding.step, passed=finding.passed, detail=finding.detail
+        return messages.CheckStorageResponse(
+            steps=[
+                messages.CheckStorageResponse.Step(
+                    name=finding.step, passed=finding.passed, detail=finding.detail
                 )
                 for finding in findings
             ]
         )
 
-    async def MeasureStorage(
-        self, request: messages.MeasureStorageRequest, context: Any
-    ) -> messages.MeasureStorageResponse:
-        """Tells how much the checkpoints of a workspace take."""
-        return messages.MeasureStorageResponse(bytes=await self._registry.size_of(request.workspace))
+    async def GetStorageUsage(
+        self, request: messages.GetStorageUsageRequest, context: Any
+    ) -> messages.GetStorageUsageResponse:
+        """Returns how much the checkpoints of a workspace take."""
+        used = await self._registry.storage_usage(request.workspace_id)
+        return messages.GetStorageUsageResponse(bytes=used)
+
+    async def PreviewRetention(
+        self, request: messages.PreviewRetentionRequest, context: Any
+    ) -> messages.PreviewRetentionResponse:
+        """Returns what a policy does not keep."""
+        wanted = checkpoint_messages.to_retention_request(request.experiment_id, request.rules)
+        return messages.PreviewRetentionResponse(checkpoint_ids=await self._retention.preview(wanted))
 
     async def ApplyRetention(
         self, request: messages.ApplyRetentionRequest, context: Any
     ) -> messages.ApplyRetentionResponse:
         """Deletes what a policy does not keep."""
-        wish = checkpoint_messages.to_retention_request(request)
-        deleted = await (self._retention.preview(wish) if request.preview else self._retention.apply(wish))
-        return messages.ApplyRetentionResponse(deleted_checkpoint_ids=deleted)
+        wanted = checkpoint_messages.to_retention_request(request.experiment_id, request.rules)
+        return messages.ApplyRetentionResponse(checkpoint_ids=await self._retention.apply(wanted))
 
     async def DeleteExperimentCheckpoints(
         self, request: messages.DeleteExperimentCheckpointsRequest, context: Any
@@ -283,39 +307,37 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         await self._deletions.delete_experiment(parse_uuid(request.experiment_id, field="experiment_id"))
         return messages.DeleteExperimentCheckpointsResponse()
 
+    async def AssignIds(self, request: messages.AssignIdsRequest, context: Any) -> messages.AssignIdsResponse:
+        """Sets ids where only names are known."""
+        await self._registry.assign_ids(workspaces=request.workspace_ids, users=request.user_ids)
+        return messages.AssignIdsResponse()
+
 
 def _ids(texts: Sequence[str]) -> list[str]:
     checkpoint_messages.require_count(texts, field="checkpoint_ids")
     return [parse_uuid(text, field="checkpoint_ids") for text in texts]
 
 
-def _file_position(request: messages.ListFilesRequest) -> int:
-    decoded = pagination.decode_token(request)
-    return decoded if isinstance(decoded, int) else -1
-
-
-def _position(request: messages.ListCheckpointsRequest) -> Position | None:
-    decoded = pagination.decode_token(request)
-    if decoded is None:
-        return None
-    try:
-        list_time, checkpoint_id = decoded
-        return Position(float(list_time), str(checkpoint_id))
-    except (TypeError, ValueError) as error:
-        message = "page_token is not one that this service gave; begin with the first page"
-        raise InvalidArgumentError(message, violations=[Violation("page_token", message)]) from error
-
-
-def _query(request: messages.ListCheckpointsRequest) -> Query:
-    trial_id = parse_optional_uuid(request.trial_id, field="trial_id")
-    experiment_id = parse_optional_uuid(request.experiment_id, field="experiment_id")
-    if bool(trial_id) == bool(experiment_id):
-        message = "trial_id and experiment_id: set exactly one of them"
-        raise InvalidArgumentError(message, violations=[Violation("trial_id", message)])
+def _filter(request: messages.ListCheckpointsRequest) -> CheckpointFilter:
+    trial_ids = _filter_ids(request.trial_ids, field="trial_ids")
+    experiment_ids = _filter_ids(request.experiment_ids, field="experiment_ids")
+    if not trial_ids and not experiment_ids:
+        message = "trial_ids and experiment_ids are both empty; set at least one of them"
+        raise InvalidArgumentError(message, violations=[Violation("trial_ids", message)])
     states = checkpoint_messages.to_states(request.states) or READABLE
     hidden = [state for state in states if not state.was_committed]
-    if hidden and not access.can_see_uploads(current_principal.get(), trial_id):
+    if hidden and not access.can_see_uploads(current_principal.get(), trial_ids):
         raise PermissionDeniedError(
             f"checkpoints that are {hidden[0].value} are for the trial that writes them; list other states"
         )
-    return Query(trial_id=trial_id, experiment_id=experiment_id, states=states)
+    return CheckpointFilter(
+        trial_ids=trial_ids,
+        experiment_ids=experiment_ids,
+        states=states,
+        pinned=request.pinned if request.HasField("pinned") else None,
+    )
+
+
+def _filter_ids(texts: Sequence[str], *, field: str) -> list[str]:
+    checkpoint_messages.require_count(texts, field=field, limit=_MAX_FILTER_IDS)
+    return [parse_uuid(text, field=field) for text in texts]

@@ -6,11 +6,9 @@ from typing import Any
 
 from resolute.api.checkpoints.v1 import models_service_pb2 as messages
 from resolute.api.checkpoints.v1.models_service_pb2_grpc import ModelsServiceServicer
-from resolute_checkpoints.domain.model import DEFAULT_WORKSPACE, ModelQuery, check_name
 from resolute_checkpoints.registry.models import Models
+from resolute_checkpoints.servicers import checkpoint_messages
 from resolute_checkpoints.servicers import model_messages as convert
-from resolute_checkpoints.servicers.identifiers import parse_uuid
-from resolute_serving import pagination
 
 
 class ModelsServicer(ModelsServiceServicer):
@@ -27,107 +25,79 @@ class ModelsServicer(ModelsServiceServicer):
         self, request: messages.CreateModelRequest, context: Any
     ) -> messages.CreateModelResponse:
         """Creates a model."""
-        model = await self._models.create(
-            parse_uuid(request.model_id, field="model_id"),
-            check_name(request.name),
-            request.workspace or DEFAULT_WORKSPACE,
-            convert.to_description(request.description),
-        )
+        model = await self._models.create(convert.to_new_model(request.model), request)
         return messages.CreateModelResponse(model=convert.from_model(model))
 
     async def GetModel(self, request: messages.GetModelRequest, context: Any) -> messages.GetModelResponse:
-        """Gives a model."""
-        model = await self._models.get(convert.to_key(request.model))
+        """Returns a model."""
+        model = await self._models.get(convert.to_key(request.key))
         return messages.GetModelResponse(model=convert.from_model(model))
 
     async def ListModels(
         self, request: messages.ListModelsRequest, context: Any
     ) -> messages.ListModelsResponse:
         """Lists models."""
-        query = ModelQuery(
-            name=request.name,
-            description=request.description,
-            labels=tuple(request.labels),
-            workspaces=tuple(request.workspaces),
-            include_archived=request.include_archived,
-        )
-        size = pagination.page_size(request.page_size)
-        after = str(pagination.decode_token(request) or "")
-        found = await self._models.page(query, after=after, size=size + 1)
+        found, next_page_token = await self._models.page(convert.to_filter(request), request)
         return messages.ListModelsResponse(
-            models=[convert.from_model(model) for model in found[:size]],
-            next_page_token=pagination.encode_token(request, found[size - 1].name)
-            if len(found) > size
-            else "",
+            models=[convert.from_model(model) for model in found], next_page_token=next_page_token
         )
 
     async def UpdateModel(
         self, request: messages.UpdateModelRequest, context: Any
     ) -> messages.UpdateModelResponse:
-        """Changes what is said of a model."""
-        model = await self._models.update(
-            convert.to_key(request.model),
-            convert.to_model_description(request.description),
-            workspace=request.workspace if request.HasField("workspace") else None,
-            archived=request.archived if request.HasField("archived") else None,
-        )
+        """Updates a model."""
+        model = await self._models.update(convert.to_key(request.key), convert.to_model_changes(request))
         return messages.UpdateModelResponse(model=convert.from_model(model))
 
     async def DeleteModel(
         self, request: messages.DeleteModelRequest, context: Any
     ) -> messages.DeleteModelResponse:
-        """Removes a model."""
-        await self._models.delete(convert.to_key(request.model))
+        """Deletes a model."""
+        await self._models.delete(convert.to_key(request.key))
         return messages.DeleteModelResponse()
 
-    async def RegisterVersion(
-        self, request: messages.RegisterVersionRequest, context: Any
-    ) -> messages.RegisterVersionResponse:
-        """Registers a checkpoint."""
-        version = await self._models.register(
-            convert.to_key(request.model),
-            parse_uuid(request.checkpoint_id, field="checkpoint_id"),
-            convert.to_description(request.description),
-            request_id=parse_uuid(request.request_id, field="request_id"),
+    async def CreateVersion(
+        self, request: messages.CreateVersionRequest, context: Any
+    ) -> messages.CreateVersionResponse:
+        """Makes a checkpoint a version."""
+        version = await self._models.create_version(
+            convert.to_key(request.key), convert.to_new_version(request), request
         )
-        return messages.RegisterVersionResponse(version=convert.from_version(version))
+        return messages.CreateVersionResponse(version=convert.from_version(version))
 
     async def GetVersion(
         self, request: messages.GetVersionRequest, context: Any
     ) -> messages.GetVersionResponse:
-        """Gives a version."""
-        version = await self._models.version(convert.to_key(request.model), request.version)
+        """Returns a version."""
+        number = request.version_number if request.HasField("version_number") else None
+        version = await self._models.version(convert.to_key(request.key), number)
         return messages.GetVersionResponse(version=convert.from_version(version))
 
     async def ListVersions(
         self, request: messages.ListVersionsRequest, context: Any
     ) -> messages.ListVersionsResponse:
         """Lists versions."""
-        size = pagination.page_size(request.page_size)
-        before = pagination.decode_token(request)
-        found = await self._models.versions(
-            convert.to_key(request.model),
-            before=before if isinstance(before, int) else None,
-            size=size + 1,
+        labels = request.required_labels
+        checkpoint_messages.require_count(labels, field="required_labels", limit=convert.MAX_FILTER_ENTRIES)
+        found, next_page_token = await self._models.versions(
+            convert.to_key(request.key), list(labels), request
         )
-        more = len(found) > size
         return messages.ListVersionsResponse(
-            versions=[convert.from_version(version) for version in found[:size]],
-            next_page_token=pagination.encode_token(request, found[size - 1].version) if more else "",
+            versions=[convert.from_version(version) for version in found], next_page_token=next_page_token
         )
 
     async def UpdateVersion(
         self, request: messages.UpdateVersionRequest, context: Any
     ) -> messages.UpdateVersionResponse:
-        """Changes what is said of a version."""
+        """Updates a version."""
         version = await self._models.update_version(
-            convert.to_key(request.model), request.version, convert.to_description(request.description)
+            convert.to_key(request.key), request.version_number, convert.to_version_changes(request)
         )
         return messages.UpdateVersionResponse(version=convert.from_version(version))
 
     async def DeleteVersion(
         self, request: messages.DeleteVersionRequest, context: Any
     ) -> messages.DeleteVersionResponse:
-        """Removes a version."""
-        await self._models.delete_version(convert.to_key(request.model), request.version)
+        """Deletes a version."""
+        await self._models.delete_version(convert.to_key(request.key), request.version_number)
         return messages.DeleteVersionResponse()

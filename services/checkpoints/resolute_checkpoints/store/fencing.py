@@ -1,6 +1,6 @@
-"""Whose word counts: floors of trials, and tombstones of experiments.
+"""Fencing: which runs of a trial may write, and which experiments were deleted.
 
-Each keeps a row that writers lock, so that on PostgreSQL a commit and the seal that excludes it take turns.
+Each has a row that writers lock, so that on PostgreSQL a commit and the fence that excludes it take turns.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute.errors import NotFoundError, RunSupersededError
-from resolute_checkpoints.store.inserts import insert_if_absent
 from resolute_checkpoints.store.schema import experiments, trials
+from resolute_serving.database.engine import insert_new
 
 
 def require_run(connection: Connection, trial_id: str, run: int, *, lock: bool) -> None:
-    """Makes sure that a run still has authority over its trial.
+    """Makes sure that a run is not superseded.
 
     Args:
         connection: The caller's transaction.
         trial_id: The trial; empty for checkpoints of none, which nothing supersedes.
         run: The run.
-        lock: Whether no seal may come between this check and the end of the transaction.
+        lock: Whether no fence may come between this check and the end of the transaction.
 
     Raises:
         RunSupersededError: A later run has taken over.
@@ -30,26 +30,26 @@ def require_run(connection: Connection, trial_id: str, run: int, *, lock: bool) 
     if not trial_id:
         return
     if lock:
-        insert_if_absent(connection, trials, {"trial_id": trial_id, "min_run": 0})
+        insert_new(connection, trials, {"trial_id": trial_id, "min_run": 0})
     query = sa.select(trials.c.min_run).where(trials.c.trial_id == trial_id)
-    floor = connection.execute(query.with_for_update(read=True) if lock else query).scalar() or 0
-    if run < floor:
+    min_run = connection.execute(query.with_for_update(read=True) if lock else query).scalar() or 0
+    if run < min_run:
         raise RunSupersededError(
-            f"run {run} of trial {trial_id} is over: runs below {floor} may not write checkpoints any more; "
-            "exit, and let the current run go on",
+            f"run {run} of trial {trial_id} is over: runs below {min_run} may not write checkpoints any "
+            "more; exit, and let the current run go on",
             resource=f"trial {trial_id}",
-            metadata={"run": str(run), "min_run": str(floor)},
+            metadata={"run": str(run), "min_run": str(min_run)},
         )
 
 
-def seal(connection: Connection, trial_id: str, min_run: int) -> int:
-    """Raises the floor of a trial, never lowers it, and returns it."""
-    insert_if_absent(connection, trials, {"trial_id": trial_id, "min_run": min_run})
+def fence(connection: Connection, trial_id: str, min_run: int) -> int:
+    """Supersedes a trial's runs below ``min_run``; returns the smallest run that is not superseded."""
+    insert_new(connection, trials, {"trial_id": trial_id, "min_run": min_run})
     key = trials.c.trial_id == trial_id
-    floor: int = connection.execute(sa.select(trials.c.min_run).where(key).with_for_update()).scalar_one()
-    if floor < min_run:
+    known: int = connection.execute(sa.select(trials.c.min_run).where(key).with_for_update()).scalar_one()
+    if known < min_run:
         connection.execute(sa.update(trials).where(key).values(min_run=min_run))
-    return max(floor, min_run)
+    return max(known, min_run)
 
 
 def require_experiment(connection: Connection, experiment_id: str, *, lock: bool) -> None:
@@ -66,7 +66,7 @@ def require_experiment(connection: Connection, experiment_id: str, *, lock: bool
     if not experiment_id:
         return
     if lock:
-        insert_if_absent(connection, experiments, {"experiment_id": experiment_id})
+        insert_new(connection, experiments, {"experiment_id": experiment_id})
     query = sa.select(experiments.c.delete_time).where(experiments.c.experiment_id == experiment_id)
     deleted = connection.execute(query.with_for_update(read=True) if lock else query).scalar()
     if deleted is not None:
@@ -87,8 +87,8 @@ def lock_experiments(connection: Connection, ids: Collection[str]) -> None:
 
 
 def mark_experiment_deleted(connection: Connection, experiment_id: str, *, now: float) -> None:
-    """Leaves the tombstone of an experiment; the first one stays."""
-    insert_if_absent(connection, experiments, {"experiment_id": experiment_id})
+    """Marks an experiment as deleted for good; the time of the first call stays."""
+    insert_new(connection, experiments, {"experiment_id": experiment_id})
     connection.execute(
         sa.update(experiments)
         .where(experiments.c.experiment_id == experiment_id, experiments.c.delete_time.is_(None))

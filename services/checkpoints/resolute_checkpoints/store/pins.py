@@ -47,6 +47,5 @@ def require_deletable(connection: Connection, found: Collection[Checkpoint]) -> 
 def pin(connection: Connection, ids: Sequence[str], *, pinned: bool) -> None:
     """Pins checkpoints, or unpins them."""
     for batch in batches(ids):
-        connection.execute(
-            sa.update(checkpoints).where(checkpoints.c.checkpoint_id.in_(batch)).values(pinned=pinned)
-        )
+        statement = sa.update(checkpoints).where(checkpoints.c.checkpoint_id.in_(batch))
+        connection.execute(statement.values(pinned=pinned, revision=checkpoints.c.revision + 1))

@@ -15,48 +15,55 @@ from resolute_checkpoints.domain import metadata as metadata_rules
 from resolute_checkpoints.domain.checkpoint import READABLE, Candidate, Checkpoint, File, State
 from resolute_checkpoints.domain.manifest import Manifest
 from resolute_checkpoints.store import pins, rows
-from resolute_checkpoints.store.inserts import insert_if_absent
 from resolute_checkpoints.store.schema import checkpoints, files
+from resolute_checkpoints.store.sizes import text_bytes
+from resolute_serving.database.engine import insert_new
+from resolute_serving.pagination import Ordering
 
-PAGE_BYTES = 2 * 1024 * 1024
-"""About how large a page may get; clients take messages of 4 MiB."""
 MESSAGE_BYTES = 1024 * 1024
-"""About how large the files of one checkpoint may get in a message; more are listed apart."""
+"""About how large the files of one checkpoint may get in a message; longer lists are read apart."""
+_ENTRY_BYTES = 80
+_MAX_FILES = 10_000
+_listed = sa.case((checkpoints.c.manifest_bytes > MESSAGE_BYTES, 0), else_=checkpoints.c.manifest_bytes)
+_ORDERING = Ordering(
+    {
+        "commit_time": checkpoints.c.list_time,
+        "create_time": checkpoints.c.create_time,
+        "steps_completed": checkpoints.c.steps_completed,
+        "total_size": checkpoints.c.total_size,
+    },
+    unique=checkpoints.c.checkpoint_id,
+    default="commit_time desc",
+    row_bytes=_listed + text_bytes(checkpoints.c.metadata),
+)
+_FILE_ORDERING = Ordering(
+    # Manifests are sorted by path when they are committed.
+    {"path": files.c.position, "size": files.c.size},
+    unique=files.c.position,
+    default="path",
+    max_page_size=_MAX_FILES,
+    row_bytes=text_bytes(files.c.path, files.c.digest, sa.func.coalesce(files.c.home_path, ""))
+    + _ENTRY_BYTES,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
-    """Which checkpoints a list holds."""
+class CheckpointFilter:
+    """Which checkpoints a list holds; empty fields filter nothing."""
 
     states: Collection[State]
-    trial_id: str = ""
-    experiment_id: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """The last checkpoint of a page."""
-
-    list_time: float
-    checkpoint_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A part of a list."""
-
-    checkpoints: tuple[Checkpoint, ...]
-    following: Position | None
-    """Where the next page begins; None on the last one."""
+    trial_ids: Collection[str] = ()
+    experiment_ids: Collection[str] = ()
+    pinned: bool | None = None
 
 
 def insert(connection: Connection, checkpoint: Checkpoint) -> bool:
     """Adds a checkpoint that was begun, unless its identifier is taken; returns whether it is new."""
-    return insert_if_absent(connection, checkpoints, rows.to_values(checkpoint))
+    return insert_new(connection, checkpoints, rows.to_values(checkpoint))
 
 
-def size_of(connection: Connection, workspace: str) -> int:
-    """Sums up the bytes of checkpoints that were made in a workspace, each where it lies.
+def storage_usage(connection: Connection, workspace_id: int) -> int:
+    """Sums up the bytes of checkpoints that were written in a workspace; what several share counts once.
 
     Rows of files go after the files: what is being deleted counts until it is gone, and so do the bytes of a
     deleted checkpoint that others share.
@@ -64,7 +71,7 @@ def size_of(connection: Connection, workspace: str) -> int:
     homes = (
         sa.select(sa.func.max(files.c.size).label("size"))
         .select_from(files.join(checkpoints, files.c.checkpoint_id == checkpoints.c.checkpoint_id))
-        .where(checkpoints.c.workspace == workspace)
+        .where(checkpoints.c.workspace_id == workspace_id)
         .group_by(
             sa.func.coalesce(files.c.home_id, files.c.checkpoint_id),
             sa.func.coalesce(files.c.home_path, files.c.path),
@@ -127,16 +134,17 @@ def complete(connection: Connection, checkpoint_id: str, manifest: Manifest, *, 
             file_count=len(manifest.files),
             commit_time=now,
             list_time=now,
+            revision=checkpoints.c.revision + 1,
         )
     )
 
 
 def replace_metadata(connection: Connection, checkpoint_id: str, metadata: Mapping[str, Any]) -> None:
-    """Puts other metadata in the place of a checkpoint's own."""
+    """Replaces the metadata of a checkpoint."""
     connection.execute(
         sa.update(checkpoints)
         .where(checkpoints.c.checkpoint_id == checkpoint_id)
-        .values(metadata=metadata_rules.encode(metadata))
+        .values(metadata=metadata_rules.encode(metadata), revision=checkpoints.c.revision + 1)
     )
 
 
@@ -182,55 +190,51 @@ def candidates(connection: Connection, experiment_id: str) -> list[Candidate]:
     ]
 
 
-def page(connection: Connection, query: Query, *, after: Position | None, size: int) -> Page:
-    """Reads a part of a list, newest first: at most ``size`` checkpoints, about ``PAGE_BYTES`` at most."""
-    listed = sa.case((checkpoints.c.manifest_bytes > MESSAGE_BYTES, 0), else_=checkpoints.c.manifest_bytes)
-    weight = listed + sa.func.length(checkpoints.c.metadata)
-    statement = sa.select(checkpoints.c.checkpoint_id, checkpoints.c.list_time, weight)
-    statement = statement.where(checkpoints.c.state.in_([state.value for state in query.states]))
-    if query.trial_id:
-        statement = statement.where(checkpoints.c.trial_id == query.trial_id)
-    if query.experiment_id:
-        statement = statement.where(checkpoints.c.experiment_id == query.experiment_id)
-    if after is not None:
-        key = sa.tuple_(checkpoints.c.list_time, checkpoints.c.checkpoint_id)
-        statement = statement.where(key < sa.tuple_(sa.literal(after.list_time), after.checkpoint_id))
-    order = (checkpoints.c.list_time.desc(), checkpoints.c.checkpoint_id.desc())
-    heads = connection.execute(statement.order_by(*order).limit(size + 1)).all()
-    chosen: list[Position] = []
-    total = 0
-    for checkpoint_id, list_time, bytes_ in heads[:size]:
-        total += bytes_
-        if chosen and total > PAGE_BYTES:
-            break
-        chosen.append(Position(list_time, checkpoint_id))
-    ids = [position.checkpoint_id for position in chosen]
-    found = rows.load(connection, ids, most_bytes=MESSAGE_BYTES)
-    return Page(
-        # Another replica may have erased some since.
-        checkpoints=tuple(found[p.checkpoint_id] for p in chosen if p.checkpoint_id in found),
-        following=chosen[-1] if chosen and len(chosen) < len(heads) else None,
-    )
+def page(connection: Connection, wanted: CheckpointFilter, request: Any) -> tuple[list[Checkpoint], str]:
+    """Reads one page of a list.
+
+    Args:
+        connection: The caller's transaction.
+        wanted: Which checkpoints.
+        request: The request, for the page and the order.
+
+    Returns:
+        The checkpoints, and the token of the next page.
+    """
+    query = sa.select(checkpoints.c.checkpoint_id)
+    query = query.where(checkpoints.c.state.in_([state.value for state in wanted.states]))
+    for column, ids in (
+        (checkpoints.c.trial_id, wanted.trial_ids),
+        (checkpoints.c.experiment_id, wanted.experiment_ids),
+    ):
+        if ids:
+            query = query.where(column.in_(ids))
+    if wanted.pinned is not None:
+        query = query.where(checkpoints.c.pinned == wanted.pinned)
+    found = _ORDERING.page(connection, request, query)
+    ids = [row["checkpoint_id"] for row in found.rows]
+    read = rows.load(connection, ids, most_bytes=MESSAGE_BYTES)
+    # Another replica may have removed some since.
+    return [read[id_] for id_ in ids if id_ in read], found.next_page_token
 
 
-@dataclass(frozen=True, slots=True)
-class FilePage:
-    """A part of the files of a checkpoint."""
+def file_page(
+    connection: Connection, checkpoint_id: str, path_prefix: str, request: Any
+) -> tuple[list[File], str]:
+    """Reads one page of the files of a checkpoint.
 
-    files: tuple[File, ...]
-    following: int | None
-    """Position of the last one; None on the last page."""
+    Args:
+        connection: The caller's transaction.
+        checkpoint_id: The checkpoint.
+        path_prefix: What the paths begin with.
+        request: The request, for the page and the order.
 
-
-def file_page(connection: Connection, checkpoint_id: str, *, after: int, size: int) -> FilePage:
-    """Reads a part of the files of a checkpoint, by path: at most ``size``, about ``PAGE_BYTES`` at most."""
-    found = rows.load_files(connection, checkpoint_id, after=after, limit=size + 1)
-    chosen: list[File] = []
-    total, last = 0, after
-    for position, file in found[:size]:
-        total += manifest_rules.message_bytes([file])
-        if chosen and total > PAGE_BYTES:
-            break
-        chosen.append(file)
-        last = position
-    return FilePage(tuple(chosen), last if len(chosen) < len(found) else None)
+    Returns:
+        The files, and the token of the next page.
+    """
+    query = sa.select(files).where(files.c.checkpoint_id == checkpoint_id, sa.not_(files.c.doomed))
+    if path_prefix:
+        # LIKE does not tell upper from lower case everywhere.
+        query = query.where(sa.func.substr(files.c.path, 1, len(path_prefix)) == path_prefix)
+    found = _FILE_ORDERING.page(connection, request, query)
+    return [rows.to_file(row) for row in found.rows], found.next_page_token

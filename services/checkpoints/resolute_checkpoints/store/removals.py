@@ -1,6 +1,7 @@
-"""Files that are to go: marked in one transaction, removed outside of it, settled in another.
+"""Files to remove: marked in one transaction, removed outside of it, completed in another.
 
-A removal is taken on by a claim with an end; whoever is killed before it settles leaves it to the collector.
+A claim ends after some time: when a process is killed before it completes a removal, the collector claims it
+again.
 """
 
 from __future__ import annotations
@@ -22,22 +23,22 @@ from resolute_checkpoints.store.schema import checkpoints, files, trials
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
-    """Files that somebody has taken on to remove."""
+    """Files that are claimed for removal."""
 
     checkpoint_id: str
     storage: Storage
     whole: bool
-    """Whether everything under the checkpoint's name goes, but for what is paths_in_use."""
+    """Whether everything under the checkpoint's name is removed, except ``paths_in_use``."""
     paths_in_use: frozenset[str]
     """Paths under the checkpoint's name whose bytes other checkpoints need."""
     objects: tuple[Home, ...]
-    """Single files that go, and that nobody needs."""
+    """Single files to remove, which nobody needs."""
     uploads: tuple[OpenUpload, ...]
-    """Multipart uploads whose parts go."""
+    """Multipart uploads whose parts are removed."""
     committed: bool
     """Whether the checkpoint was ever committed."""
     claim: int
-    """Only the last claim settles."""
+    """Only the last claim completes the removal."""
     attempts: int
     """Failures before this attempt."""
 
@@ -48,7 +49,7 @@ def mark_for_removal(connection: Connection, checkpoint_id: str, *, state: State
     Args:
         connection: The caller's transaction.
         checkpoint_id: The checkpoint.
-        state: What it is from now on: being deleted, or given up.
+        state: Its new state, DELETING or ABORTED.
         now: When its files may first be removed.
     """
     connection.execute(
@@ -86,13 +87,13 @@ def mark_files_for_removal(
 
 
 def mark_uploads_for_removal(connection: Connection, checkpoint_id: str, *, now: float) -> None:
-    """Marks what is left of uploads that a commit has no use for."""
+    """Marks the parts of uploads that a commit does not use."""
     key = checkpoints.c.checkpoint_id == checkpoint_id
     connection.execute(sa.update(checkpoints).where(key).values(**_due(now)))
 
 
 def mark_experiment_for_removal(connection: Connection, experiment_id: str, *, now: float) -> None:
-    """Marks everything of an experiment for removal, uploads under way and given up ones too.
+    """Marks everything of an experiment for removal, also uploads under way and aborted ones.
 
     What is pinned or a version of a model stays, and can be read without its experiment.
     """
@@ -106,10 +107,10 @@ def mark_experiment_for_removal(connection: Connection, experiment_id: str, *, n
 def abort_abandoned(
     connection: Connection, *, now: float, begun_before: float, orphans_before: float
 ) -> list[str]:
-    """Gives up uploads whose runs are over, and old ones that belong to no trial.
+    """Aborts uploads whose runs are superseded, and old ones that belong to no trial.
 
     Returns:
-        Identifiers of those that were given up.
+        Identifiers of those that were aborted.
     """
     over = sa.exists().where(
         trials.c.trial_id == checkpoints.c.trial_id, trials.c.min_run > checkpoints.c.run
@@ -132,7 +133,7 @@ def abort_abandoned(
 
 
 def claim(connection: Connection, ids: Sequence[str], *, until: float) -> list[Removal]:
-    """Takes on the removals of some checkpoints, whoever else may be at them."""
+    """Claims the removals of some checkpoints, also where they are claimed already."""
     result: list[Removal] = []
     for batch in batches(sorted(set(ids))):
         wanted = checkpoints.c.checkpoint_id.in_(batch) & checkpoints.c.removal_time.is_not(None)
@@ -143,12 +144,12 @@ def claim(connection: Connection, ids: Sequence[str], *, until: float) -> list[R
 def claim_due(
     connection: Connection, *, now: float, until: float, limit: int, experiment_id: str = ""
 ) -> list[Removal]:
-    """Takes on removals whose time has come, the oldest first.
+    """Claims removals that are due, the oldest first.
 
     Args:
         connection: The caller's transaction.
         now: What the time is.
-        until: When others may take them on.
+        until: When others may claim them.
         limit: Most of them.
         experiment_id: Only those of one experiment; empty for all.
     """
@@ -160,7 +161,7 @@ def claim_due(
 
 
 def complete(connection: Connection, removal: Removal) -> None:
-    """Notes that the files are gone, unless somebody has taken the removal on since."""
+    """Records that the files are removed, unless the removal was claimed again since."""
     key = checkpoints.c.checkpoint_id == removal.checkpoint_id
     query = sa.select(checkpoints.c.state, checkpoints.c.experiment_id)
     mine = query.where(key, checkpoints.c.removal_claim == removal.claim).with_for_update()
@@ -179,11 +180,12 @@ def complete(connection: Connection, removal: Removal) -> None:
     values: dict[str, Any] = {"removal_time": None, "removal_attempts": 0}
     if state is State.DELETING:
         values |= {"state": State.DELETED.value, "total_size": 0, "manifest_bytes": 0, "file_count": 0}
+        values["revision"] = checkpoints.c.revision + 1
     connection.execute(sa.update(checkpoints).where(key).values(**values))
 
 
 def reschedule(connection: Connection, removal: Removal, *, until: float) -> None:
-    """Notes that an attempt failed, and when the next one is due."""
+    """Records that an attempt failed, and when the next one is due."""
     connection.execute(
         sa.update(checkpoints)
         .where(
@@ -199,6 +201,7 @@ def _due(now: float) -> dict[str, Any]:
         "removal_time": now,
         "removal_attempts": 0,
         "removal_claim": checkpoints.c.removal_claim + 1,
+        "revision": checkpoints.c.revision + 1,
     }
 
 

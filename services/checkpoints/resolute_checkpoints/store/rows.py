@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection, Row, RowMapping
 
 from resolute_checkpoints.domain import metadata as metadata_rules
 from resolute_checkpoints.domain.checkpoint import (
@@ -116,26 +116,6 @@ def decode_storage(text: str) -> Storage:
     return BucketStorage(**fields, provider=_BUCKETS[kind])
 
 
-def load_files(
-    connection: Connection, checkpoint_id: str, *, after: int, limit: int
-) -> list[tuple[int, File]]:
-    """Reads a part of the files of a checkpoint, with their positions.
-
-    Args:
-        connection: The caller's transaction.
-        checkpoint_id: The checkpoint.
-        after: Position before the first one.
-        limit: Most of them.
-    """
-    query = (
-        sa.select(files)
-        .where(files.c.checkpoint_id == checkpoint_id, sa.not_(files.c.doomed), files.c.position > after)
-        .order_by(files.c.position)
-        .limit(limit)
-    )
-    return [(row.position, _to_file(row)) for row in connection.execute(query)]
-
-
 def find_files(connection: Connection, checkpoint_id: str, paths: Sequence[str]) -> dict[str, File]:
     """Reads files of a checkpoint by their paths; those that it has not are missing in the answer."""
     found: dict[str, File] = {}
@@ -143,7 +123,7 @@ def find_files(connection: Connection, checkpoint_id: str, paths: Sequence[str])
         query = sa.select(files).where(
             files.c.checkpoint_id == checkpoint_id, sa.not_(files.c.doomed), files.c.path.in_(batch)
         )
-        found.update((row.path, _to_file(row)) for row in connection.execute(query))
+        found.update((row["path"], to_file(row)) for row in connection.execute(query).mappings())
     return found
 
 
@@ -154,14 +134,15 @@ def _load_files(connection: Connection, ids: Sequence[str]) -> Mapping[str, list
         .order_by(files.c.checkpoint_id, files.c.position)
     )
     result: defaultdict[str, list[File]] = defaultdict(list)
-    for row in connection.execute(query):
-        result[row.checkpoint_id].append(_to_file(row))
+    for row in connection.execute(query).mappings():
+        result[row["checkpoint_id"]].append(to_file(row))
     return result
 
 
-def _to_file(row: Row[Any]) -> File:
-    home = Home(row.home_id, row.home_path) if row.home_id else None
-    return File(row.path, row.size, row.digest, home)
+def to_file(row: RowMapping) -> File:
+    """Reads one file."""
+    home = Home(row["home_id"], row["home_path"]) if row["home_id"] else None
+    return File(row["path"], row["size"], row["digest"], home)
 
 
 def _to_checkpoint(row: Row[Any], listed: Sequence[File]) -> Checkpoint:
@@ -169,7 +150,11 @@ def _to_checkpoint(row: Row[Any], listed: Sequence[File]) -> Checkpoint:
         checkpoint_id=row.checkpoint_id,
         state=State(row.state),
         owner=Owner(
-            trial_id=row.trial_id, experiment_id=row.experiment_id, run=row.run, workspace=row.workspace
+            trial_id=row.trial_id,
+            experiment_id=row.experiment_id,
+            run=row.run,
+            workspace=row.workspace,
+            workspace_id=row.workspace_id,
         ),
         storage=decode_storage(row.storage),
         create_time=row.create_time,
@@ -181,6 +166,7 @@ def _to_checkpoint(row: Row[Any], listed: Sequence[File]) -> Checkpoint:
         manifest_digest=row.manifest_digest,
         file_count=row.file_count,
         pinned=row.pinned,
+        revision=row.revision,
     )
 
 

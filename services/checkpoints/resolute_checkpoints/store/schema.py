@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
+from resolute_serving.idempotency import IdempotencyKeys
+
 METADATA = sa.MetaData()
+KEYS = IdempotencyKeys(METADATA)
+"""Request ids of calls that created models and versions."""
 
 experiments = sa.Table(
     "experiments",
     METADATA,
     sa.Column("experiment_id", sa.String(36), primary_key=True),
-    # Set for good when the experiment is deleted: nothing is taken for it any more.
+    # Set for good when the experiment is deleted: nothing can be stored for it any more.
     sa.Column("delete_time", sa.Double),
 )
 
@@ -18,7 +22,7 @@ trials = sa.Table(
     "trials",
     METADATA,
     sa.Column("trial_id", sa.String(36), primary_key=True),
-    # Runs below it have no authority. Never falls.
+    # Runs below it are superseded. Never falls.
     sa.Column("min_run", sa.Integer, nullable=False),
 )
 
@@ -30,7 +34,9 @@ checkpoints = sa.Table(
     sa.Column("trial_id", sa.String(36), nullable=False),
     sa.Column("experiment_id", sa.String(36), nullable=False),
     sa.Column("run", sa.Integer, nullable=False),
+    # Its name when the checkpoint was begun; rows from before 0.1.0 have no id until AssignIds.
     sa.Column("workspace", sa.Text, nullable=False),
+    sa.Column("workspace_id", sa.BigInteger),
     sa.Column("storage", sa.Text, nullable=False),
     sa.Column("metadata", sa.Text, nullable=False),
     sa.Column("manifest_digest", sa.String(64), nullable=False),
@@ -46,11 +52,14 @@ checkpoints = sa.Table(
     sa.Column("removal_time", sa.Double),
     # Failed removals since the last success; spaces the attempts.
     sa.Column("removal_attempts", sa.Integer, nullable=False),
-    # Grows whenever somebody takes the removal on, so that only the last one settles it.
+    # Grows with each claim of the removal, so that only the last claim completes it.
     sa.Column("removal_claim", sa.Integer, nullable=False),
     # Nothing deletes it until it is unpinned.
     sa.Column("pinned", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("file_count", sa.BigInteger, nullable=False, server_default="0"),
+    # Grows with each update; etags are made of it.
+    sa.Column("revision", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Index("checkpoints_by_workspace", "workspace_id"),
     sa.Index("checkpoints_by_trial", "trial_id", "list_time", "checkpoint_id"),
     sa.Index("checkpoints_by_experiment", "experiment_id", "list_time", "checkpoint_id"),
     sa.Index("checkpoints_by_state", "state", "create_time"),
@@ -96,13 +105,18 @@ models = sa.Table(
     sa.Column("notes", sa.Text, nullable=False),
     sa.Column("labels", sa.Text, nullable=False),
     sa.Column("metadata", sa.Text, nullable=False),
+    # Its name, for rows from before 0.1.0 alone: they have no id until AssignIds.
     sa.Column("workspace", sa.Text, nullable=False),
+    sa.Column("workspace_id", sa.BigInteger),
+    # The name of the user, and the id; NULL where a service created the model, and before AssignIds.
     sa.Column("owner", sa.Text, nullable=False),
+    sa.Column("owner_id", sa.BigInteger),
     sa.Column("archived", sa.Boolean, nullable=False),
     # Numbers of versions are not given twice, also after some were removed.
     sa.Column("next_version", sa.Integer, nullable=False),
     sa.Column("create_time", sa.Double, nullable=False),
     sa.Column("update_time", sa.Double, nullable=False),
+    sa.Column("revision", sa.BigInteger, nullable=False, server_default="0"),
     sa.Index("models_by_name", "name", unique=True),
     sa.Index("models_by_number", "number", unique=True),
 )
@@ -112,7 +126,6 @@ model_versions = sa.Table(
     METADATA,
     sa.Column("model_id", sa.String(36), primary_key=True),
     sa.Column("version", sa.Integer, primary_key=True),
-    sa.Column("request_id", sa.String(36), nullable=False),
     sa.Column("checkpoint_id", sa.String(36), nullable=False),
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("comment", sa.Text, nullable=False),
@@ -120,8 +133,9 @@ model_versions = sa.Table(
     sa.Column("labels", sa.Text, nullable=False),
     sa.Column("metadata", sa.Text, nullable=False),
     sa.Column("owner", sa.Text, nullable=False),
+    sa.Column("owner_id", sa.BigInteger),
     sa.Column("create_time", sa.Double, nullable=False),
-    sa.Index("model_versions_by_request", "request_id", unique=True),
+    sa.Column("revision", sa.BigInteger, nullable=False, server_default="0"),
     sa.Index("model_versions_by_checkpoint", "checkpoint_id"),
 )
 

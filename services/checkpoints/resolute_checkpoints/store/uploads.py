@@ -1,6 +1,6 @@
-"""Multipart uploads that were begun: their parts take room until they are put together or removed.
+"""Multipart uploads that were begun: their parts take space until they are completed or removed.
 
-An upload is noted before anyone hears of its URLs. One that was begun and not noted has no parts.
+An upload is recorded before anyone gets its URLs. One that was begun and not recorded has no parts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from resolute_checkpoints.store.schema import uploads
 
 
 def add(connection: Connection, checkpoint_id: str, begun: Sequence[OpenUpload]) -> None:
-    """Notes uploads that were begun."""
+    """Records uploads that were begun."""
     values = [
         {"checkpoint_id": checkpoint_id, "path": upload.path, "upload_id": upload.upload_id}
         for upload in begun
@@ -25,13 +25,13 @@ def add(connection: Connection, checkpoint_id: str, begun: Sequence[OpenUpload])
 
 
 def pending(connection: Connection, checkpoint_id: str) -> tuple[OpenUpload, ...]:
-    """Those of a checkpoint that nobody has put together, as far as is known."""
+    """Uploads of a checkpoint that are not known to be completed."""
     query = sa.select(uploads.c.path, uploads.c.upload_id).where(uploads.c.checkpoint_id == checkpoint_id)
     return tuple(OpenUpload(path, id_) for path, id_ in connection.execute(query.order_by(uploads.c.entry)))
 
 
 def remove_finished(connection: Connection, checkpoint_id: str, finished: Collection[str]) -> bool:
-    """Forgets those that were put together; returns whether others are left."""
+    """Removes those that were completed; returns whether others are left."""
     key = uploads.c.checkpoint_id == checkpoint_id
     for batch in batches(sorted(finished)):
         connection.execute(sa.delete(uploads).where(key, uploads.c.upload_id.in_(batch)))
@@ -39,5 +39,5 @@ def remove_finished(connection: Connection, checkpoint_id: str, finished: Collec
 
 
 def forget(connection: Connection, checkpoint_id: str) -> None:
-    """Forgets those of a checkpoint: none has parts any more."""
+    """Removes those of a checkpoint: none has parts any more."""
     connection.execute(sa.delete(uploads).where(uploads.c.checkpoint_id == checkpoint_id))

@@ -25,14 +25,14 @@ class StorageQuota:
         self._database = database
         self._clients = clients
 
-    async def used(self, workspace: str) -> int:
-        """Measures the bytes of a workspace's checkpoints.
+    async def used(self, workspace_id: int) -> int:
+        """Returns the bytes of a workspace's checkpoints.
 
         Raises:
             UnavailableError: The checkpoints service does not answer.
         """
-        request = checkpoints_service_pb2.MeasureStorageRequest(workspace=workspace)
-        return (await self._clients.checkpoints.MeasureStorage(request, timeout=_DEADLINE)).bytes
+        request = checkpoints_service_pb2.GetStorageUsageRequest(workspace_id=workspace_id)
+        return (await self._clients.checkpoints.GetStorageUsage(request, timeout=_DEADLINE)).bytes
 
     async def admit(self, workspace: str) -> None:
         """Lets an experiment come to a workspace whose checkpoints leave room.
@@ -44,7 +44,7 @@ class StorageQuota:
         found = await self._database.read(lambda c: workspaces.find(c, workspace))
         if found is None or not found.quota.storage_bytes:
             return
-        used, bound = await self.used(workspace), found.quota.storage_bytes
+        used, bound = await self.used(found.number), found.quota.storage_bytes
         if used >= bound:
             raise QuotaError(
                 f"the checkpoints of workspace {workspace!r} take {human_size(used)}, and may take "

@@ -42,12 +42,12 @@ async def fetch_action_inputs(
         if not action.run_trial.reopens:
             continue
         trial_id = action.run_trial.trial_id
-        # Retention may have removed what was the newest when the trial ended. Nothing is sealed by a zero.
-        request = checkpoints_service_pb2.SealRequest(trial_id=trial_id, min_run=0)
-        response = await clients.checkpoints.Seal(request)
-        if response.HasField("latest"):
+        # Retention may have removed what was the newest when the trial ended.
+        request = checkpoints_service_pb2.GetLatestCheckpointRequest(trial_id=trial_id)
+        response = await clients.checkpoints.GetLatestCheckpoint(request)
+        if response.HasField("checkpoint"):
             newest[trial_id] = LatestCheckpoint(
-                response.latest.checkpoint_id, response.latest.steps_completed
+                response.checkpoint.checkpoint_id, response.checkpoint.steps_completed
             )
     last_action = actions[-1].sequence
     if actions[-1].HasField("shutdown"):

@@ -177,9 +177,8 @@ class ExperimentController:
             return ""
         number = int(searcher["source_trial_id"])
         trial = await self._database.read(lambda c: trials.get(c, number=number))
-        request = checkpoints_pb2.SealRequest(trial_id=trial.id, min_run=0)
-        response = await self._clients.checkpoints.Seal(request)
-        return response.latest.checkpoint_id if response.HasField("latest") else ""
+        request = checkpoints_pb2.GetLatestCheckpointRequest(trial_id=trial.id)
+        return (await self._clients.checkpoints.GetLatestCheckpoint(request)).checkpoint.checkpoint_id
 
     async def _fail(self, failure: str) -> None:
         moment = self._moment()
@@ -267,8 +266,8 @@ class ExperimentController:
     async def _seal(self, run: Run) -> SealResult:
         operation_request = searcher_service_pb2.SealRequest(trial_id=run.trial_id, min_run=run.run + 1)
         operation = (await self._clients.searcher.Seal(operation_request)).operation
-        latest_request = checkpoints_pb2.SealRequest(trial_id=run.trial_id, min_run=run.run + 1)
-        latest = (await self._clients.checkpoints.Seal(latest_request)).latest
+        fence = checkpoints_pb2.FenceTrialRequest(trial_id=run.trial_id, min_run=run.run + 1)
+        latest = (await self._clients.checkpoints.FenceTrial(fence)).latest_checkpoint
         return SealResult(
             operation_length=operation.length,
             operation_completed=operation.completed,

@@ -10,6 +10,7 @@ from sqlalchemy.engine import Connection
 
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints_pb2
 from resolute.api.metrics.v1 import metrics_service_pb2
+from resolute.contracts.times import to_timestamp
 from resolute.errors import NotFoundError, ResoluteError, UnavailableError
 from resolute_experiments.clients import Clients
 from resolute_experiments.store import experiments, runs, trials
@@ -97,17 +98,18 @@ async def collect(
     sources = await database.read(lambda c: _sources(c, set(trial_of)))
     kept = {*sources, *(key for key, trial_id in trial_of.items() if trial_id in late)}
     storage, searcher = experiment.config["checkpoint_storage"], experiment.config["searcher"]
-    request = checkpoints_pb2.ApplyRetentionRequest(
-        experiment_id=experiment.id,
+    rules = checkpoints_pb2.RetentionRules(
         smaller_is_better=searcher["smaller_is_better"],
-        pinned_checkpoint_ids=sorted(kept),
-        preview=preview,
+        kept_checkpoint_ids=sorted(kept),
         **{name: policy.get(name, storage[name]) for name in POLICY},
     )
     for trial_id, wanted in steps.items():
-        request.validations.extend(await _validations(trial_id, searcher["metric"], wanted, clients))
-    response = await clients.checkpoints.ApplyRetention(request, timeout=_DEADLINE)
-    return tuple(response.deleted_checkpoint_ids)
+        rules.validations.extend(await _validations(trial_id, searcher["metric"], wanted, clients))
+    if preview:
+        foreseen = checkpoints_pb2.PreviewRetentionRequest(experiment_id=experiment.id, rules=rules)
+        return tuple((await clients.checkpoints.PreviewRetention(foreseen, timeout=_DEADLINE)).checkpoint_ids)
+    request = checkpoints_pb2.ApplyRetentionRequest(experiment_id=experiment.id, rules=rules)
+    return tuple((await clients.checkpoints.ApplyRetention(request, timeout=_DEADLINE)).checkpoint_ids)
 
 
 async def _checkpoints(
@@ -116,7 +118,7 @@ async def _checkpoints(
     """The trials of the experiment's checkpoints, and the steps at which each trial has some."""
     trial_of: dict[str, str] = {}
     steps: defaultdict[str, set[int]] = defaultdict(set)
-    request = checkpoints_pb2.ListCheckpointsRequest(experiment_id=experiment.id, page_size=_PAGE)
+    request = checkpoints_pb2.ListCheckpointsRequest(experiment_ids=[experiment.id], page_size=_PAGE)
     while True:
         response = await clients.checkpoints.ListCheckpoints(request, timeout=_DEADLINE)
         for checkpoint in response.checkpoints:
@@ -130,7 +132,7 @@ async def _checkpoints(
 
 async def _validations(
     trial_id: str, metric: str, steps: set[int], clients: Clients
-) -> Iterable[checkpoints_pb2.ApplyRetentionRequest.Validation]:
+) -> Iterable[checkpoints_pb2.RetentionRules.Validation]:
     request = metrics_service_pb2.GetSeriesRequest(trial_id=trial_id, group="validation", name=metric)
     try:
         series = await clients.metrics.GetSeries(request, timeout=_DEADLINE)
@@ -138,8 +140,11 @@ async def _validations(
         return []
     points = zip(series.steps, series.values, series.times, strict=True)
     return [
-        checkpoints_pb2.ApplyRetentionRequest.Validation(
-            trial_id=trial_id, steps=step, value=value, time=time
+        checkpoints_pb2.RetentionRules.Validation(
+            trial_id=trial_id,
+            steps_completed=step,
+            value=value,
+            report_time=to_timestamp(time),
         )
         for step, value, time in points
         if step in steps

@@ -60,7 +60,7 @@ class WorkspacesServicer(ProjectHandlers, workspaces_service_pb2_grpc.Workspaces
         found = await self._core.database.read(
             lambda c: workspace_message(c, workspaces.get(c, number=number))
         )
-        found.usage.storage_bytes = await self._storage_quota.used(found.name)
+        found.usage.storage_bytes = await self._storage_quota.used(number)
         return pb2.GetWorkspaceResponse(workspace=found)
 
     async def ListWorkspaces(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from resolute.api.checkpoints.v1 import checkpoint_pb2
+from resolute.api.checkpoints.v1 import storage_pb2
 from resolute_experiments.config.sections.environment import RegistryAuth
 from resolute_experiments.config.sections.storage import AzureStorage, S3Storage
 from resolute_experiments.specs.azure_account import account_url
@@ -18,12 +18,12 @@ _SECRETS = {
 }
 """Fields that are not kept, by the section that they are in."""
 _PROVIDERS = {
-    "s3": checkpoint_pb2.Storage.PROVIDER_UNSPECIFIED,
-    "gcs": checkpoint_pb2.Storage.PROVIDER_GCS,
+    "s3": storage_pb2.Storage.PROVIDER_S3,
+    "gcs": storage_pb2.Storage.PROVIDER_GCS,
 }
 
 
-def storage(config: Mapping[str, Any]) -> checkpoint_pb2.Storage:
+def storage(config: Mapping[str, Any]) -> storage_pb2.Storage:
     """Says where the checkpoints of an experiment lie. No secret is in it.
 
     Args:
@@ -66,11 +66,11 @@ def _without(config: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _bucket(
-    section: Mapping[str, Any], provider: checkpoint_pb2.Storage.Provider.ValueType
-) -> checkpoint_pb2.Storage:
+    section: Mapping[str, Any], provider: storage_pb2.Storage.Provider.ValueType
+) -> storage_pb2.Storage:
     prefix = posixpath.normpath(str(section.get("prefix") or "").strip("/") or ".")
-    return checkpoint_pb2.Storage(
-        bucket=checkpoint_pb2.Storage.Bucket(
+    return storage_pb2.Storage(
+        bucket=storage_pb2.Storage.Bucket(
             bucket=section["bucket"],
             prefix="" if prefix == "." else prefix,
             endpoint_url=section.get("endpoint_url") or "",
@@ -79,15 +79,15 @@ def _bucket(
     )
 
 
-def _container(section: Mapping[str, Any]) -> checkpoint_pb2.Storage:
-    return checkpoint_pb2.Storage(
-        bucket=checkpoint_pb2.Storage.Bucket(
+def _container(section: Mapping[str, Any]) -> storage_pb2.Storage:
+    return storage_pb2.Storage(
+        bucket=storage_pb2.Storage.Bucket(
             bucket=section["container"],
             endpoint_url=account_url(section),
-            provider=checkpoint_pb2.Storage.PROVIDER_AZURE,
+            provider=storage_pb2.Storage.PROVIDER_AZURE,
         )
     )
 
 
-def _directory(path: Path) -> checkpoint_pb2.Storage:
-    return checkpoint_pb2.Storage(directory=checkpoint_pb2.Storage.Directory(path=str(path)))
+def _directory(path: Path) -> storage_pb2.Storage:
+    return storage_pb2.Storage(directory=storage_pb2.Storage.Directory(path=str(path)))

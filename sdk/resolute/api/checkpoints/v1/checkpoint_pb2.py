@@ -23,28 +23,23 @@ _sym_db = _symbol_database.Default()
 
 
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from resolute.api.checkpoints.v1 import storage_pb2 as resolute_dot_api_dot_checkpoints_dot_v1_dot_storage__pb2
 from resolute.api.common.v1 import value_pb2 as resolute_dot_api_dot_common_dot_v1_dot_value__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n,resolute/api/checkpoints/v1/checkpoint.proto\x12\x1bresolute.api.checkpoints.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\"resolute/api/common/v1/value.proto\"@\n\x04\x46ile\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x0c\n\x04size\x18\x02 \x01(\x03\x12\x0e\n\x06\x64igest\x18\x03 \x01(\t\x12\x0c\n\x04home\x18\x04 \x01(\t\"\xe3\x03\n\nCheckpoint\x12\x15\n\rcheckpoint_id\x18\x01 \x01(\t\x12;\n\x05state\x18\x02 \x01(\x0e\x32,.resolute.api.checkpoints.v1.CheckpointState\x12\x10\n\x08trial_id\x18\x03 \x01(\t\x12\x15\n\rexperiment_id\x18\x04 \x01(\t\x12\x0b\n\x03run\x18\x05 \x01(\x05\x12\x17\n\x0fsteps_completed\x18\x06 \x01(\x03\x12\x30\n\x05\x66iles\x18\x07 \x03(\x0b\x32!.resolute.api.checkpoints.v1.File\x12/\n\x08metadata\x18\x08 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value\x12/\n\x0b\x63reate_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0b\x63ommit_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\ntotal_size\x18\x0b \x01(\x03\x12\x35\n\x07storage\x18\x0c \x01(\x0b\x32$.resolute.api.checkpoints.v1.Storage\x12\x12\n\nfile_count\x18\r \x01(\x03\x12\x0e\n\x06pinned\x18\x0e \x01(\x08\"\x91\x03\n\x07Storage\x12\x43\n\tdirectory\x18\x01 \x01(\x0b\x32..resolute.api.checkpoints.v1.Storage.DirectoryH\x00\x12=\n\x06\x62ucket\x18\x02 \x01(\x0b\x32+.resolute.api.checkpoints.v1.Storage.BucketH\x00\x1a\x19\n\tDirectory\x12\x0c\n\x04path\x18\x01 \x01(\t\x1a\x92\x01\n\x06\x42ucket\x12\x0e\n\x06\x62ucket\x18\x01 \x01(\t\x12\x0e\n\x06prefix\x18\x02 \x01(\t\x12\x14\n\x0c\x65ndpoint_url\x18\x03 \x01(\t\x12?\n\x08provider\x18\x05 \x01(\x0e\x32-.resolute.api.checkpoints.v1.Storage.ProviderJ\x04\x08\x04\x10\x05R\x0b\x63redentials\"J\n\x08Provider\x12\x18\n\x14PROVIDER_UNSPECIFIED\x10\x00\x12\x10\n\x0cPROVIDER_GCS\x10\x01\x12\x12\n\x0ePROVIDER_AZURE\x10\x02\x42\x06\n\x04kind*\xf6\x01\n\x0f\x43heckpointState\x12 \n\x1c\x43HECKPOINT_STATE_UNSPECIFIED\x10\x00\x12\x1e\n\x1a\x43HECKPOINT_STATE_UPLOADING\x10\x01\x12\x1e\n\x1a\x43HECKPOINT_STATE_COMPLETED\x10\x02\x12&\n\"CHECKPOINT_STATE_PARTIALLY_DELETED\x10\x03\x12\x1d\n\x19\x43HECKPOINT_STATE_DELETING\x10\x04\x12\x1c\n\x18\x43HECKPOINT_STATE_DELETED\x10\x05\x12\x1c\n\x18\x43HECKPOINT_STATE_ABORTED\x10\x06\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n,resolute/api/checkpoints/v1/checkpoint.proto\x12\x1bresolute.api.checkpoints.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a)resolute/api/checkpoints/v1/storage.proto\x1a\"resolute/api/common/v1/value.proto\"o\n\x04\x46ile\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x0c\n\x04size\x18\x02 \x01(\x03\x12\x0e\n\x06\x64igest\x18\x03 \x01(\t\x12;\n\x08location\x18\x04 \x01(\x0b\x32).resolute.api.checkpoints.v1.FileLocation\"3\n\x0c\x46ileLocation\x12\x15\n\rcheckpoint_id\x18\x01 \x01(\t\x12\x0c\n\x04path\x18\x02 \x01(\t\"\xc0\x04\n\nCheckpoint\x12\x15\n\rcheckpoint_id\x18\x01 \x01(\t\x12;\n\x05state\x18\x02 \x01(\x0e\x32,.resolute.api.checkpoints.v1.CheckpointState\x12\x15\n\x08trial_id\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x1a\n\rexperiment_id\x18\x04 \x01(\tH\x01\x88\x01\x01\x12\x10\n\x03run\x18\x05 \x01(\x05H\x02\x88\x01\x01\x12\x1c\n\x0fsteps_completed\x18\x06 \x01(\x03H\x03\x88\x01\x01\x12\x30\n\x05\x66iles\x18\x07 \x03(\x0b\x32!.resolute.api.checkpoints.v1.File\x12/\n\x08metadata\x18\x08 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value\x12/\n\x0b\x63reate_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0b\x63ommit_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\ntotal_size\x18\x0b \x01(\x03\x12\x35\n\x07storage\x18\x0c \x01(\x0b\x32$.resolute.api.checkpoints.v1.Storage\x12\x12\n\nfile_count\x18\r \x01(\x03\x12\x0e\n\x06pinned\x18\x0e \x01(\x08\x12\x0c\n\x04\x65tag\x18\x0f \x01(\tB\x0b\n\t_trial_idB\x10\n\x0e_experiment_idB\x06\n\x04_runB\x12\n\x10_steps_completed*\xf6\x01\n\x0f\x43heckpointState\x12 \n\x1c\x43HECKPOINT_STATE_UNSPECIFIED\x10\x00\x12\x1e\n\x1a\x43HECKPOINT_STATE_UPLOADING\x10\x01\x12\x1e\n\x1a\x43HECKPOINT_STATE_COMPLETED\x10\x02\x12&\n\"CHECKPOINT_STATE_PARTIALLY_DELETED\x10\x03\x12\x1d\n\x19\x43HECKPOINT_STATE_DELETING\x10\x04\x12\x1c\n\x18\x43HECKPOINT_STATE_DELETED\x10\x05\x12\x1c\n\x18\x43HECKPOINT_STATE_ABORTED\x10\x06\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'resolute.api.checkpoints.v1.checkpoint_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_CHECKPOINTSTATE']._serialized_start=1103
-  _globals['_CHECKPOINTSTATE']._serialized_end=1349
-  _globals['_FILE']._serialized_start=146
-  _globals['_FILE']._serialized_end=210
-  _globals['_CHECKPOINT']._serialized_start=213
-  _globals['_CHECKPOINT']._serialized_end=696
-  _globals['_STORAGE']._serialized_start=699
-  _globals['_STORAGE']._serialized_end=1100
-  _globals['_STORAGE_DIRECTORY']._serialized_start=842
-  _globals['_STORAGE_DIRECTORY']._serialized_end=867
-  _globals['_STORAGE_BUCKET']._serialized_start=870
-  _globals['_STORAGE_BUCKET']._serialized_end=1016
-  _globals['_STORAGE_PROVIDER']._serialized_start=1018
-  _globals['_STORAGE_PROVIDER']._serialized_end=1092
+  _globals['_CHECKPOINTSTATE']._serialized_start=935
+  _globals['_CHECKPOINTSTATE']._serialized_end=1181
+  _globals['_FILE']._serialized_start=189
+  _globals['_FILE']._serialized_end=300
+  _globals['_FILELOCATION']._serialized_start=302
+  _globals['_FILELOCATION']._serialized_end=353
+  _globals['_CHECKPOINT']._serialized_start=356
+  _globals['_CHECKPOINT']._serialized_end=932
 # @@protoc_insertion_point(module_scope)

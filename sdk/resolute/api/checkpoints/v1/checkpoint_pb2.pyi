@@ -10,6 +10,7 @@ import google.protobuf.internal.containers
 import google.protobuf.internal.enum_type_wrapper
 import google.protobuf.message
 import google.protobuf.timestamp_pb2
+import resolute.api.checkpoints.v1.storage_pb2
 import resolute.api.common.v1.value_pb2
 import sys
 import typing
@@ -30,68 +31,93 @@ class _CheckpointStateEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper
     CHECKPOINT_STATE_UNSPECIFIED: _CheckpointState.ValueType  # 0
     """Never sent."""
     CHECKPOINT_STATE_UPLOADING: _CheckpointState.ValueType  # 1
-    """Begun, not committed: invisible to everyone but its writer."""
+    """Begun, not committed: visible only to its writer."""
     CHECKPOINT_STATE_COMPLETED: _CheckpointState.ValueType  # 2
     """Committed."""
     CHECKPOINT_STATE_PARTIALLY_DELETED: _CheckpointState.ValueType  # 3
-    """Some files were removed on purpose."""
+    """Committed; some of its files were deleted on request since."""
     CHECKPOINT_STATE_DELETING: _CheckpointState.ValueType  # 4
     """Its files are being removed."""
     CHECKPOINT_STATE_DELETED: _CheckpointState.ValueType  # 5
-    """Its files are gone."""
+    """Its files are removed."""
     CHECKPOINT_STATE_ABORTED: _CheckpointState.ValueType  # 6
-    """Given up before it was committed."""
+    """Aborted before it was committed."""
 
 class CheckpointState(_CheckpointState, metaclass=_CheckpointStateEnumTypeWrapper):
-    """Life of a checkpoint."""
+    """State of a checkpoint."""
 
 CHECKPOINT_STATE_UNSPECIFIED: CheckpointState.ValueType  # 0
 """Never sent."""
 CHECKPOINT_STATE_UPLOADING: CheckpointState.ValueType  # 1
-"""Begun, not committed: invisible to everyone but its writer."""
+"""Begun, not committed: visible only to its writer."""
 CHECKPOINT_STATE_COMPLETED: CheckpointState.ValueType  # 2
 """Committed."""
 CHECKPOINT_STATE_PARTIALLY_DELETED: CheckpointState.ValueType  # 3
-"""Some files were removed on purpose."""
+"""Committed; some of its files were deleted on request since."""
 CHECKPOINT_STATE_DELETING: CheckpointState.ValueType  # 4
 """Its files are being removed."""
 CHECKPOINT_STATE_DELETED: CheckpointState.ValueType  # 5
-"""Its files are gone."""
+"""Its files are removed."""
 CHECKPOINT_STATE_ABORTED: CheckpointState.ValueType  # 6
-"""Given up before it was committed."""
+"""Aborted before it was committed."""
 global___CheckpointState = CheckpointState
 
 @typing.final
 class File(google.protobuf.message.Message):
-    """One file of a checkpoint. Directories end in "/" and have size zero."""
+    """One file of a checkpoint, or one directory."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     PATH_FIELD_NUMBER: builtins.int
     SIZE_FIELD_NUMBER: builtins.int
     DIGEST_FIELD_NUMBER: builtins.int
-    HOME_FIELD_NUMBER: builtins.int
+    LOCATION_FIELD_NUMBER: builtins.int
     path: builtins.str
-    """Relative path, parts joined by "/"."""
+    """Relative path, parts joined by "/", at most 3072 bytes; the path of a directory ends in "/"."""
     size: builtins.int
-    """Bytes."""
+    """Size in bytes; zero for a directory."""
     digest: builtins.str
-    """Digest of the content as "algorithm:hex"; empty for directories."""
-    home: builtins.str
-    """Where its bytes lie, as "<checkpoint_id>/<path>" below the prefix of the bucket, when an earlier checkpoint has
-    sent them; empty when they lie under the checkpoint's own name.
-    """
+    """Digest of the content as "algorithm:hex"; empty for a directory, and where the writer did not compute it."""
+    @property
+    def location(self) -> global___FileLocation:
+        """Where the bytes are stored, when an earlier checkpoint has uploaded them; absent when this checkpoint has. Output
+        only.
+        """
+
     def __init__(
         self,
         *,
         path: builtins.str = ...,
         size: builtins.int = ...,
         digest: builtins.str = ...,
-        home: builtins.str = ...,
+        location: global___FileLocation | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["digest", b"digest", "home", b"home", "path", b"path", "size", b"size"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["location", b"location"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["digest", b"digest", "location", b"location", "path", b"path", "size", b"size"]) -> None: ...
 
 global___File = File
+
+@typing.final
+class FileLocation(google.protobuf.message.Message):
+    """Where the bytes of a file are stored."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CHECKPOINT_ID_FIELD_NUMBER: builtins.int
+    PATH_FIELD_NUMBER: builtins.int
+    checkpoint_id: builtins.str
+    """UUID of the checkpoint that uploaded them. It may have been deleted since."""
+    path: builtins.str
+    """Path of the file in that checkpoint."""
+    def __init__(
+        self,
+        *,
+        checkpoint_id: builtins.str = ...,
+        path: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["checkpoint_id", b"checkpoint_id", "path", b"path"]) -> None: ...
+
+global___FileLocation = FileLocation
 
 @typing.final
 class Checkpoint(google.protobuf.message.Message):
@@ -113,33 +139,36 @@ class Checkpoint(google.protobuf.message.Message):
     STORAGE_FIELD_NUMBER: builtins.int
     FILE_COUNT_FIELD_NUMBER: builtins.int
     PINNED_FIELD_NUMBER: builtins.int
+    ETAG_FIELD_NUMBER: builtins.int
     checkpoint_id: builtins.str
-    """UUID."""
+    """UUID, chosen by the writer."""
     state: global___CheckpointState.ValueType
-    """Life of the checkpoint."""
+    """State."""
     trial_id: builtins.str
-    """UUID of the trial that wrote it; empty when none did."""
+    """UUID of the trial that wrote it; absent when none did."""
     experiment_id: builtins.str
-    """UUID of the experiment; empty when none."""
+    """UUID of the experiment; absent when it belongs to none."""
     run: builtins.int
-    """Run of the trial."""
+    """Run of the trial, from 1; absent when no trial wrote it."""
     steps_completed: builtins.int
-    """Steps completed, from the metadata."""
+    """Steps completed, from the metadata; absent before the commit."""
     total_size: builtins.int
-    """Sum of the sizes."""
+    """Sum of the sizes of its files, in bytes."""
     file_count: builtins.int
-    """How many files and directories there are."""
+    """Number of its files and directories."""
     pinned: builtins.bool
-    """Whether it was pinned: nothing deletes it until it is unpinned."""
+    """Whether it is pinned: nothing deletes it until it is unpinned."""
+    etag: builtins.str
+    """Changes with each update; opaque. UpdateMetadata takes it."""
     @property
     def files(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___File]:
-        """The files; empty when they would take more than 1 MiB: then file_count tells how many there are, and ListFiles
-        gives them.
+        """Files and directories, sorted by path; empty when they would take more than 1 MiB. Then file_count is above zero,
+        and ListFiles returns them.
         """
 
     @property
     def metadata(self) -> resolute.api.common.v1.value_pb2.Value:
-        """Free metadata: a map."""
+        """Free metadata: a map, at most 256 KiB as JSON."""
 
     @property
     def create_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
@@ -147,126 +176,40 @@ class Checkpoint(google.protobuf.message.Message):
 
     @property
     def commit_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it was committed."""
+        """When it was committed; absent before."""
 
     @property
-    def storage(self) -> global___Storage:
-        """Where it lies."""
+    def storage(self) -> resolute.api.checkpoints.v1.storage_pb2.Storage:
+        """Where it is stored."""
 
     def __init__(
         self,
         *,
         checkpoint_id: builtins.str = ...,
         state: global___CheckpointState.ValueType = ...,
-        trial_id: builtins.str = ...,
-        experiment_id: builtins.str = ...,
-        run: builtins.int = ...,
-        steps_completed: builtins.int = ...,
+        trial_id: builtins.str | None = ...,
+        experiment_id: builtins.str | None = ...,
+        run: builtins.int | None = ...,
+        steps_completed: builtins.int | None = ...,
         files: collections.abc.Iterable[global___File] | None = ...,
         metadata: resolute.api.common.v1.value_pb2.Value | None = ...,
         create_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
         commit_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
         total_size: builtins.int = ...,
-        storage: global___Storage | None = ...,
+        storage: resolute.api.checkpoints.v1.storage_pb2.Storage | None = ...,
         file_count: builtins.int = ...,
         pinned: builtins.bool = ...,
+        etag: builtins.str = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["commit_time", b"commit_time", "create_time", b"create_time", "metadata", b"metadata", "storage", b"storage"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["checkpoint_id", b"checkpoint_id", "commit_time", b"commit_time", "create_time", b"create_time", "experiment_id", b"experiment_id", "file_count", b"file_count", "files", b"files", "metadata", b"metadata", "pinned", b"pinned", "run", b"run", "state", b"state", "steps_completed", b"steps_completed", "storage", b"storage", "total_size", b"total_size", "trial_id", b"trial_id"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_experiment_id", b"_experiment_id", "_run", b"_run", "_steps_completed", b"_steps_completed", "_trial_id", b"_trial_id", "commit_time", b"commit_time", "create_time", b"create_time", "experiment_id", b"experiment_id", "metadata", b"metadata", "run", b"run", "steps_completed", b"steps_completed", "storage", b"storage", "trial_id", b"trial_id"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_experiment_id", b"_experiment_id", "_run", b"_run", "_steps_completed", b"_steps_completed", "_trial_id", b"_trial_id", "checkpoint_id", b"checkpoint_id", "commit_time", b"commit_time", "create_time", b"create_time", "etag", b"etag", "experiment_id", b"experiment_id", "file_count", b"file_count", "files", b"files", "metadata", b"metadata", "pinned", b"pinned", "run", b"run", "state", b"state", "steps_completed", b"steps_completed", "storage", b"storage", "total_size", b"total_size", "trial_id", b"trial_id"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_experiment_id", b"_experiment_id"]) -> typing.Literal["experiment_id"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_run", b"_run"]) -> typing.Literal["run"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_steps_completed", b"_steps_completed"]) -> typing.Literal["steps_completed"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_trial_id", b"_trial_id"]) -> typing.Literal["trial_id"] | None: ...
 
 global___Checkpoint = Checkpoint
-
-@typing.final
-class Storage(google.protobuf.message.Message):
-    """Where checkpoints of an experiment lie. Secrets are never in it."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    class _Provider:
-        ValueType = typing.NewType("ValueType", builtins.int)
-        V: typing_extensions.TypeAlias = ValueType
-
-    class _ProviderEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[Storage._Provider.ValueType], builtins.type):
-        DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
-        PROVIDER_UNSPECIFIED: Storage._Provider.ValueType  # 0
-        """S3: Amazon's, MinIO and others."""
-        PROVIDER_GCS: Storage._Provider.ValueType  # 1
-        """Google Cloud Storage."""
-        PROVIDER_AZURE: Storage._Provider.ValueType  # 2
-        """Azure Blob Storage."""
-
-    class Provider(_Provider, metaclass=_ProviderEnumTypeWrapper):
-        """What an object store speaks."""
-
-    PROVIDER_UNSPECIFIED: Storage.Provider.ValueType  # 0
-    """S3: Amazon's, MinIO and others."""
-    PROVIDER_GCS: Storage.Provider.ValueType  # 1
-    """Google Cloud Storage."""
-    PROVIDER_AZURE: Storage.Provider.ValueType  # 2
-    """Azure Blob Storage."""
-
-    @typing.final
-    class Directory(google.protobuf.message.Message):
-        """A directory that trials and service see under the same path."""
-
-        DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-        PATH_FIELD_NUMBER: builtins.int
-        path: builtins.str
-        """Absolute path; checkpoints are its subdirectories, named by UUID."""
-        def __init__(
-            self,
-            *,
-            path: builtins.str = ...,
-        ) -> None: ...
-        def ClearField(self, field_name: typing.Literal["path", b"path"]) -> None: ...
-
-    @typing.final
-    class Bucket(google.protobuf.message.Message):
-        """A bucket of an object store."""
-
-        DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-        BUCKET_FIELD_NUMBER: builtins.int
-        PREFIX_FIELD_NUMBER: builtins.int
-        ENDPOINT_URL_FIELD_NUMBER: builtins.int
-        PROVIDER_FIELD_NUMBER: builtins.int
-        bucket: builtins.str
-        """Name of the bucket, or of Azure's container."""
-        prefix: builtins.str
-        """Prefix of every key, without a slash at either end; may be empty."""
-        endpoint_url: builtins.str
-        """Endpoint, for Azure the address of the account; empty for the provider's own, or the service's."""
-        provider: global___Storage.Provider.ValueType
-        """What the store speaks."""
-        def __init__(
-            self,
-            *,
-            bucket: builtins.str = ...,
-            prefix: builtins.str = ...,
-            endpoint_url: builtins.str = ...,
-            provider: global___Storage.Provider.ValueType = ...,
-        ) -> None: ...
-        def ClearField(self, field_name: typing.Literal["bucket", b"bucket", "endpoint_url", b"endpoint_url", "prefix", b"prefix", "provider", b"provider"]) -> None: ...
-
-    DIRECTORY_FIELD_NUMBER: builtins.int
-    BUCKET_FIELD_NUMBER: builtins.int
-    @property
-    def directory(self) -> global___Storage.Directory:
-        """A directory that trials and service see under the same path."""
-
-    @property
-    def bucket(self) -> global___Storage.Bucket:
-        """A bucket of an object store."""
-
-    def __init__(
-        self,
-        *,
-        directory: global___Storage.Directory | None = ...,
-        bucket: global___Storage.Bucket | None = ...,
-    ) -> None: ...
-    def HasField(self, field_name: typing.Literal["bucket", b"bucket", "directory", b"directory", "kind", b"kind"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["bucket", b"bucket", "directory", b"directory", "kind", b"kind"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["directory", "bucket"] | None: ...
-
-global___Storage = Storage

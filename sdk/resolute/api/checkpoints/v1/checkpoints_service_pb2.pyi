@@ -8,7 +8,9 @@ import collections.abc
 import google.protobuf.descriptor
 import google.protobuf.internal.containers
 import google.protobuf.message
+import google.protobuf.timestamp_pb2
 import resolute.api.checkpoints.v1.checkpoint_pb2
+import resolute.api.checkpoints.v1.storage_pb2
 import resolute.api.common.v1.value_pb2
 import typing
 
@@ -28,26 +30,32 @@ class BeginCheckpointRequest(google.protobuf.message.Message):
     checkpoint_id: builtins.str
     """UUID that the writer chose."""
     trial_id: builtins.str
-    """UUID of the trial; empty for checkpoints of other tasks."""
+    """UUID of the trial; absent for a checkpoint that no trial writes."""
     run: builtins.int
-    """Run of the trial."""
+    """Run of the trial, from 1; absent with trial_id."""
     experiment_id: builtins.str
-    """UUID of the experiment."""
+    """UUID of the experiment; required with trial_id."""
     @property
-    def storage(self) -> resolute.api.checkpoints.v1.checkpoint_pb2.Storage:
-        """Where the experiment's checkpoints lie."""
+    def storage(self) -> resolute.api.checkpoints.v1.storage_pb2.Storage:
+        """Where the files go."""
 
     def __init__(
         self,
         *,
         checkpoint_id: builtins.str = ...,
-        trial_id: builtins.str = ...,
-        run: builtins.int = ...,
-        experiment_id: builtins.str = ...,
-        storage: resolute.api.checkpoints.v1.checkpoint_pb2.Storage | None = ...,
+        trial_id: builtins.str | None = ...,
+        run: builtins.int | None = ...,
+        experiment_id: builtins.str | None = ...,
+        storage: resolute.api.checkpoints.v1.storage_pb2.Storage | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["storage", b"storage"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["checkpoint_id", b"checkpoint_id", "experiment_id", b"experiment_id", "run", b"run", "storage", b"storage", "trial_id", b"trial_id"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_experiment_id", b"_experiment_id", "_run", b"_run", "_trial_id", b"_trial_id", "experiment_id", b"experiment_id", "run", b"run", "storage", b"storage", "trial_id", b"trial_id"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_experiment_id", b"_experiment_id", "_run", b"_run", "_trial_id", b"_trial_id", "checkpoint_id", b"checkpoint_id", "experiment_id", b"experiment_id", "run", b"run", "storage", b"storage", "trial_id", b"trial_id"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_experiment_id", b"_experiment_id"]) -> typing.Literal["experiment_id"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_run", b"_run"]) -> typing.Literal["run"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_trial_id", b"_trial_id"]) -> typing.Literal["trial_id"] | None: ...
 
 global___BeginCheckpointRequest = BeginCheckpointRequest
 
@@ -60,7 +68,7 @@ class BeginCheckpointResponse(google.protobuf.message.Message):
     CHECKPOINT_FIELD_NUMBER: builtins.int
     @property
     def checkpoint(self) -> resolute.api.checkpoints.v1.checkpoint_pb2.Checkpoint:
-        """The checkpoint, uploading, with its storage."""
+        """The checkpoint: UPLOADING, unless the call was repeated after the commit."""
 
     def __init__(
         self,
@@ -84,7 +92,7 @@ class ReuseFilesRequest(google.protobuf.message.Message):
     """UUID of the checkpoint that is being written."""
     @property
     def files(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.checkpoints.v1.checkpoint_pb2.File]:
-        """Its files, at most 10000. Without a digest: is it worth while to sum this one up?"""
+        """Its files, at most 10000. For one without a digest the response says whether computing it may be worthwhile."""
 
     def __init__(
         self,
@@ -103,46 +111,47 @@ class ReuseFilesResponse(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     @typing.final
-    class Held(google.protobuf.message.Message):
-        """A file that the store has."""
+    class ReusedFile(google.protobuf.message.Message):
+        """A file that is stored already."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
         PATH_FIELD_NUMBER: builtins.int
-        HOME_CHECKPOINT_ID_FIELD_NUMBER: builtins.int
-        HOME_PATH_FIELD_NUMBER: builtins.int
+        LOCATION_FIELD_NUMBER: builtins.int
         path: builtins.str
         """Path in the request."""
-        home_checkpoint_id: builtins.str
-        """UUID of the checkpoint under whose name the bytes lie."""
-        home_path: builtins.str
-        """Path of the bytes there."""
+        @property
+        def location(self) -> resolute.api.checkpoints.v1.checkpoint_pb2.FileLocation:
+            """Where its bytes are stored."""
+
         def __init__(
             self,
             *,
             path: builtins.str = ...,
-            home_checkpoint_id: builtins.str = ...,
-            home_path: builtins.str = ...,
+            location: resolute.api.checkpoints.v1.checkpoint_pb2.FileLocation | None = ...,
         ) -> None: ...
-        def ClearField(self, field_name: typing.Literal["home_checkpoint_id", b"home_checkpoint_id", "home_path", b"home_path", "path", b"path"]) -> None: ...
+        def HasField(self, field_name: typing.Literal["location", b"location"]) -> builtins.bool: ...
+        def ClearField(self, field_name: typing.Literal["location", b"location", "path", b"path"]) -> None: ...
 
-    CANDIDATES_FIELD_NUMBER: builtins.int
-    HELD_FIELD_NUMBER: builtins.int
+    CANDIDATE_PATHS_FIELD_NUMBER: builtins.int
+    REUSED_FIELD_NUMBER: builtins.int
     @property
-    def candidates(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Paths of files without a digest, of a size that the latest checkpoint has too: sum them up and ask again."""
+    def candidate_paths(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Paths of files without a digest that have the size of a file of the latest checkpoint: compute their digests and
+        call again.
+        """
 
     @property
-    def held(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ReuseFilesResponse.Held]:
-        """Files with a digest that need not be sent."""
+    def reused(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ReuseFilesResponse.ReusedFile]:
+        """Files with a digest that need not be uploaded."""
 
     def __init__(
         self,
         *,
-        candidates: collections.abc.Iterable[builtins.str] | None = ...,
-        held: collections.abc.Iterable[global___ReuseFilesResponse.Held] | None = ...,
+        candidate_paths: collections.abc.Iterable[builtins.str] | None = ...,
+        reused: collections.abc.Iterable[global___ReuseFilesResponse.ReusedFile] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["candidates", b"candidates", "held", b"held"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["candidate_paths", b"candidate_paths", "reused", b"reused"]) -> None: ...
 
 global___ReuseFilesResponse = ReuseFilesResponse
 
@@ -158,7 +167,7 @@ class PresignUploadsRequest(google.protobuf.message.Message):
     """UUID of the checkpoint."""
     @property
     def files(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.checkpoints.v1.checkpoint_pb2.File]:
-        """Files to put, with sizes; at most 1000."""
+        """Files to upload, with sizes; at most 1000."""
 
     def __init__(
         self,
@@ -178,7 +187,7 @@ class PresignUploadsResponse(google.protobuf.message.Message):
 
     @typing.final
     class Upload(google.protobuf.message.Message):
-        """How to put one file."""
+        """How to upload one file."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -204,18 +213,18 @@ class PresignUploadsResponse(google.protobuf.message.Message):
         UPLOAD_ID_FIELD_NUMBER: builtins.int
         HEADERS_FIELD_NUMBER: builtins.int
         path: builtins.str
-        """The file's path."""
+        """Path of the file."""
         part_size: builtins.int
-        """Bytes of each part but the last."""
+        """Size of each part but the last, in bytes."""
         upload_id: builtins.str
-        """Identifies a multipart upload at the store; empty for a file that goes whole."""
+        """Identifies a multipart upload at the store; absent for a file that is uploaded whole."""
         @property
         def urls(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-            """URLs of its parts, in order; one for a file that goes whole."""
+            """URLs of its parts, in order; a single one for a file that is uploaded whole."""
 
         @property
         def headers(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.str]:
-            """Headers that the store wants with each of these requests."""
+            """Headers to send with each of these requests."""
 
         def __init__(
             self,
@@ -223,15 +232,17 @@ class PresignUploadsResponse(google.protobuf.message.Message):
             path: builtins.str = ...,
             urls: collections.abc.Iterable[builtins.str] | None = ...,
             part_size: builtins.int = ...,
-            upload_id: builtins.str = ...,
+            upload_id: builtins.str | None = ...,
             headers: collections.abc.Mapping[builtins.str, builtins.str] | None = ...,
         ) -> None: ...
-        def ClearField(self, field_name: typing.Literal["headers", b"headers", "part_size", b"part_size", "path", b"path", "upload_id", b"upload_id", "urls", b"urls"]) -> None: ...
+        def HasField(self, field_name: typing.Literal["_upload_id", b"_upload_id", "upload_id", b"upload_id"]) -> builtins.bool: ...
+        def ClearField(self, field_name: typing.Literal["_upload_id", b"_upload_id", "headers", b"headers", "part_size", b"part_size", "path", b"path", "upload_id", b"upload_id", "urls", b"urls"]) -> None: ...
+        def WhichOneof(self, oneof_group: typing.Literal["_upload_id", b"_upload_id"]) -> typing.Literal["upload_id"] | None: ...
 
     UPLOADS_FIELD_NUMBER: builtins.int
     @property
     def uploads(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___PresignUploadsResponse.Upload]:
-        """One for each file, in order."""
+        """One for each file, in the order of the request."""
 
     def __init__(
         self,
@@ -244,68 +255,69 @@ global___PresignUploadsResponse = PresignUploadsResponse
 
 @typing.final
 class CommitCheckpointRequest(google.protobuf.message.Message):
-    """Request of CommitCheckpoint."""
+    """Request of CommitCheckpoint, at most 4 MiB."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     @typing.final
     class MultipartUpload(google.protobuf.message.Message):
-        """One multipart upload."""
+        """One multipart upload whose parts are uploaded."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
         PATH_FIELD_NUMBER: builtins.int
         UPLOAD_ID_FIELD_NUMBER: builtins.int
-        ETAGS_FIELD_NUMBER: builtins.int
+        PART_ETAGS_FIELD_NUMBER: builtins.int
         path: builtins.str
-        """The file's path."""
+        """Path of the file."""
         upload_id: builtins.str
         """From PresignUploads."""
         @property
-        def etags(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-            """Tags that the store answered, in order of the parts; an empty text where it gave none."""
+        def part_etags(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+            """ETag that the store returned for each part, in order; an empty text where it returned none."""
 
         def __init__(
             self,
             *,
             path: builtins.str = ...,
             upload_id: builtins.str = ...,
-            etags: collections.abc.Iterable[builtins.str] | None = ...,
+            part_etags: collections.abc.Iterable[builtins.str] | None = ...,
         ) -> None: ...
-        def ClearField(self, field_name: typing.Literal["etags", b"etags", "path", b"path", "upload_id", b"upload_id"]) -> None: ...
+        def ClearField(self, field_name: typing.Literal["part_etags", b"part_etags", "path", b"path", "upload_id", b"upload_id"]) -> None: ...
 
     CHECKPOINT_ID_FIELD_NUMBER: builtins.int
     RUN_FIELD_NUMBER: builtins.int
     FILES_FIELD_NUMBER: builtins.int
     METADATA_FIELD_NUMBER: builtins.int
-    MULTIPARTS_FIELD_NUMBER: builtins.int
+    MULTIPART_UPLOADS_FIELD_NUMBER: builtins.int
     checkpoint_id: builtins.str
     """UUID of the checkpoint."""
     run: builtins.int
-    """Run that commits."""
+    """Run that commits; absent when no trial writes the checkpoint."""
     @property
     def files(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.checkpoints.v1.checkpoint_pb2.File]:
-        """Every file."""
+        """All files and directories, at most 250000."""
 
     @property
     def metadata(self) -> resolute.api.common.v1.value_pb2.Value:
-        """Free metadata: a map; "steps_completed" must be in it."""
+        """Free metadata: a map of at most 256 KiB as JSON, with "steps_completed", a whole number from 0."""
 
     @property
-    def multiparts(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___CommitCheckpointRequest.MultipartUpload]:
-        """Parts of multipart uploads to put together first."""
+    def multipart_uploads(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___CommitCheckpointRequest.MultipartUpload]:
+        """Multipart uploads to complete first."""
 
     def __init__(
         self,
         *,
         checkpoint_id: builtins.str = ...,
-        run: builtins.int = ...,
+        run: builtins.int | None = ...,
         files: collections.abc.Iterable[resolute.api.checkpoints.v1.checkpoint_pb2.File] | None = ...,
         metadata: resolute.api.common.v1.value_pb2.Value | None = ...,
-        multiparts: collections.abc.Iterable[global___CommitCheckpointRequest.MultipartUpload] | None = ...,
+        multipart_uploads: collections.abc.Iterable[global___CommitCheckpointRequest.MultipartUpload] | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["metadata", b"metadata"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["checkpoint_id", b"checkpoint_id", "files", b"files", "metadata", b"metadata", "multiparts", b"multiparts", "run", b"run"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_run", b"_run", "metadata", b"metadata", "run", b"run"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_run", b"_run", "checkpoint_id", b"checkpoint_id", "files", b"files", "metadata", b"metadata", "multipart_uploads", b"multipart_uploads", "run", b"run"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_run", b"_run"]) -> typing.Literal["run"] | None: ...
 
 global___CommitCheckpointRequest = CommitCheckpointRequest
 
@@ -318,7 +330,7 @@ class CommitCheckpointResponse(google.protobuf.message.Message):
     CHECKPOINT_FIELD_NUMBER: builtins.int
     @property
     def checkpoint(self) -> resolute.api.checkpoints.v1.checkpoint_pb2.Checkpoint:
-        """The checkpoint, visible."""
+        """The checkpoint."""
 
     def __init__(
         self,
@@ -331,36 +343,36 @@ class CommitCheckpointResponse(google.protobuf.message.Message):
 global___CommitCheckpointResponse = CommitCheckpointResponse
 
 @typing.final
-class CommitCheckpointInPiecesRequest(google.protobuf.message.Message):
-    """Request of CommitCheckpointInPieces."""
+class CommitCheckpointInChunksRequest(google.protobuf.message.Message):
+    """Request of CommitCheckpointInChunks."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    PIECE_FIELD_NUMBER: builtins.int
+    CHUNK_FIELD_NUMBER: builtins.int
     @property
-    def piece(self) -> global___CommitCheckpointRequest:
-        """A part of the request; each message may have at most 4 MiB."""
+    def chunk(self) -> global___CommitCheckpointRequest:
+        """A part of the commit, at most 4 MiB."""
 
     def __init__(
         self,
         *,
-        piece: global___CommitCheckpointRequest | None = ...,
+        chunk: global___CommitCheckpointRequest | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["piece", b"piece"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["piece", b"piece"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["chunk", b"chunk"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["chunk", b"chunk"]) -> None: ...
 
-global___CommitCheckpointInPiecesRequest = CommitCheckpointInPiecesRequest
+global___CommitCheckpointInChunksRequest = CommitCheckpointInChunksRequest
 
 @typing.final
-class CommitCheckpointInPiecesResponse(google.protobuf.message.Message):
-    """Response of CommitCheckpointInPieces."""
+class CommitCheckpointInChunksResponse(google.protobuf.message.Message):
+    """Response of CommitCheckpointInChunks."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     CHECKPOINT_FIELD_NUMBER: builtins.int
     @property
     def checkpoint(self) -> resolute.api.checkpoints.v1.checkpoint_pb2.Checkpoint:
-        """The checkpoint, visible."""
+        """The checkpoint."""
 
     def __init__(
         self,
@@ -370,7 +382,7 @@ class CommitCheckpointInPiecesResponse(google.protobuf.message.Message):
     def HasField(self, field_name: typing.Literal["checkpoint", b"checkpoint"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["checkpoint", b"checkpoint"]) -> None: ...
 
-global___CommitCheckpointInPiecesResponse = CommitCheckpointInPiecesResponse
+global___CommitCheckpointInChunksResponse = CommitCheckpointInChunksResponse
 
 @typing.final
 class AbortCheckpointRequest(google.protobuf.message.Message):
@@ -383,14 +395,16 @@ class AbortCheckpointRequest(google.protobuf.message.Message):
     checkpoint_id: builtins.str
     """UUID of the checkpoint."""
     run: builtins.int
-    """Run that gives up."""
+    """Run that began it; absent when no trial writes the checkpoint."""
     def __init__(
         self,
         *,
         checkpoint_id: builtins.str = ...,
-        run: builtins.int = ...,
+        run: builtins.int | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["checkpoint_id", b"checkpoint_id", "run", b"run"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_run", b"_run", "run", b"run"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_run", b"_run", "checkpoint_id", b"checkpoint_id", "run", b"run"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_run", b"_run"]) -> typing.Literal["run"] | None: ...
 
 global___AbortCheckpointRequest = AbortCheckpointRequest
 
@@ -446,38 +460,97 @@ class GetCheckpointResponse(google.protobuf.message.Message):
 global___GetCheckpointResponse = GetCheckpointResponse
 
 @typing.final
+class GetLatestCheckpointRequest(google.protobuf.message.Message):
+    """Request of GetLatestCheckpoint."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TRIAL_ID_FIELD_NUMBER: builtins.int
+    trial_id: builtins.str
+    """UUID of the trial."""
+    def __init__(
+        self,
+        *,
+        trial_id: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["trial_id", b"trial_id"]) -> None: ...
+
+global___GetLatestCheckpointRequest = GetLatestCheckpointRequest
+
+@typing.final
+class GetLatestCheckpointResponse(google.protobuf.message.Message):
+    """Response of GetLatestCheckpoint."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CHECKPOINT_FIELD_NUMBER: builtins.int
+    @property
+    def checkpoint(self) -> resolute.api.checkpoints.v1.checkpoint_pb2.Checkpoint:
+        """The checkpoint; absent when the trial has none."""
+
+    def __init__(
+        self,
+        *,
+        checkpoint: resolute.api.checkpoints.v1.checkpoint_pb2.Checkpoint | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["checkpoint", b"checkpoint"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["checkpoint", b"checkpoint"]) -> None: ...
+
+global___GetLatestCheckpointResponse = GetLatestCheckpointResponse
+
+@typing.final
 class ListCheckpointsRequest(google.protobuf.message.Message):
     """Request of ListCheckpoints."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    TRIAL_ID_FIELD_NUMBER: builtins.int
-    EXPERIMENT_ID_FIELD_NUMBER: builtins.int
+    TRIAL_IDS_FIELD_NUMBER: builtins.int
+    EXPERIMENT_IDS_FIELD_NUMBER: builtins.int
     STATES_FIELD_NUMBER: builtins.int
+    PINNED_FIELD_NUMBER: builtins.int
+    ORDER_BY_FIELD_NUMBER: builtins.int
     PAGE_SIZE_FIELD_NUMBER: builtins.int
     PAGE_TOKEN_FIELD_NUMBER: builtins.int
-    trial_id: builtins.str
-    """UUID of the trial; empty for all of the experiment."""
-    experiment_id: builtins.str
-    """UUID of the experiment; empty when trial_id is set."""
+    pinned: builtins.bool
+    """Only pinned ones, or only others; unset for both."""
+    order_by: builtins.str
+    """Fields, each followed by " desc" for descending order, joined by commas: commit_time, create_time, steps_completed,
+    total_size. Empty for "commit_time desc". A checkpoint without a commit_time is ordered by its create_time.
+    """
     page_size: builtins.int
-    """Most checkpoints; zero for 100, at most 1000."""
+    """Most checkpoints in the page: 0 for 100, at most 1000; larger values are reduced. A page has fewer where the
+    checkpoints of it take more than 2 MiB.
+    """
     page_token: builtins.str
-    """From the previous response; empty for the first page."""
+    """next_page_token of the previous response; empty for the first page."""
+    @property
+    def trial_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """UUIDs of trials, at most 100. Empty for no filter, but trial_ids or experiment_ids must be set."""
+
+    @property
+    def experiment_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """UUIDs of experiments, at most 100. Empty for no filter."""
+
     @property
     def states(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[resolute.api.checkpoints.v1.checkpoint_pb2.CheckpointState.ValueType]:
-        """Only these states; empty for COMPLETED and PARTIALLY_DELETED."""
+        """Only these states. Empty for COMPLETED and PARTIALLY_DELETED. UPLOADING and ABORTED are for the trial that writes the
+        checkpoints and for other services; PERMISSION_DENIED for everyone else.
+        """
 
     def __init__(
         self,
         *,
-        trial_id: builtins.str = ...,
-        experiment_id: builtins.str = ...,
+        trial_ids: collections.abc.Iterable[builtins.str] | None = ...,
+        experiment_ids: collections.abc.Iterable[builtins.str] | None = ...,
         states: collections.abc.Iterable[resolute.api.checkpoints.v1.checkpoint_pb2.CheckpointState.ValueType] | None = ...,
+        pinned: builtins.bool | None = ...,
+        order_by: builtins.str = ...,
         page_size: builtins.int = ...,
         page_token: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["experiment_id", b"experiment_id", "page_size", b"page_size", "page_token", b"page_token", "states", b"states", "trial_id", b"trial_id"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_pinned", b"_pinned", "pinned", b"pinned"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_pinned", b"_pinned", "experiment_ids", b"experiment_ids", "order_by", b"order_by", "page_size", b"page_size", "page_token", b"page_token", "pinned", b"pinned", "states", b"states", "trial_ids", b"trial_ids"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_pinned", b"_pinned"]) -> typing.Literal["pinned"] | None: ...
 
 global___ListCheckpointsRequest = ListCheckpointsRequest
 
@@ -490,7 +563,7 @@ class ListCheckpointsResponse(google.protobuf.message.Message):
     CHECKPOINTS_FIELD_NUMBER: builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
     next_page_token: builtins.str
-    """Empty on the last page."""
+    """Token of the next page; empty on the last page."""
     @property
     def checkpoints(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.checkpoints.v1.checkpoint_pb2.Checkpoint]:
         """The checkpoints."""
@@ -512,22 +585,32 @@ class ListFilesRequest(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     CHECKPOINT_ID_FIELD_NUMBER: builtins.int
+    PATH_PREFIX_FIELD_NUMBER: builtins.int
+    ORDER_BY_FIELD_NUMBER: builtins.int
     PAGE_SIZE_FIELD_NUMBER: builtins.int
     PAGE_TOKEN_FIELD_NUMBER: builtins.int
     checkpoint_id: builtins.str
     """UUID of the checkpoint."""
+    path_prefix: builtins.str
+    """Only paths that begin with this; empty for all."""
+    order_by: builtins.str
+    """Fields, each followed by " desc" for descending order, joined by commas: path, size. Empty for "path"."""
     page_size: builtins.int
-    """Most files; zero for 10000, which is the most. A page holds fewer where their names are long."""
+    """Most files in the page: 0 for 100, at most 10000; larger values are reduced. A page has fewer where the files of it
+    take more than 2 MiB.
+    """
     page_token: builtins.str
-    """From the previous response; empty for the first page."""
+    """next_page_token of the previous response; empty for the first page."""
     def __init__(
         self,
         *,
         checkpoint_id: builtins.str = ...,
+        path_prefix: builtins.str = ...,
+        order_by: builtins.str = ...,
         page_size: builtins.int = ...,
         page_token: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["checkpoint_id", b"checkpoint_id", "page_size", b"page_size", "page_token", b"page_token"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["checkpoint_id", b"checkpoint_id", "order_by", b"order_by", "page_size", b"page_size", "page_token", b"page_token", "path_prefix", b"path_prefix"]) -> None: ...
 
 global___ListFilesRequest = ListFilesRequest
 
@@ -540,10 +623,10 @@ class ListFilesResponse(google.protobuf.message.Message):
     FILES_FIELD_NUMBER: builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
     next_page_token: builtins.str
-    """Empty on the last page."""
+    """Token of the next page; empty on the last page."""
     @property
     def files(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.checkpoints.v1.checkpoint_pb2.File]:
-        """The files, by path."""
+        """Files and directories."""
 
     def __init__(
         self,
@@ -567,7 +650,7 @@ class PresignDownloadsRequest(google.protobuf.message.Message):
     """UUID of the checkpoint."""
     @property
     def paths(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Paths wanted, at most 1000; empty for all."""
+        """Paths of the files, 1 to 1000."""
 
     def __init__(
         self,
@@ -587,14 +670,14 @@ class PresignDownloadsResponse(google.protobuf.message.Message):
 
     @typing.final
     class Download(google.protobuf.message.Message):
-        """How to get one file."""
+        """How to download one file."""
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
         FILE_FIELD_NUMBER: builtins.int
         URL_FIELD_NUMBER: builtins.int
         url: builtins.str
-        """Where from."""
+        """URL to get it from."""
         @property
         def file(self) -> resolute.api.checkpoints.v1.checkpoint_pb2.File:
             """The file."""
@@ -611,7 +694,7 @@ class PresignDownloadsResponse(google.protobuf.message.Message):
     DOWNLOADS_FIELD_NUMBER: builtins.int
     @property
     def downloads(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___PresignDownloadsResponse.Download]:
-        """One for each file, in order; empty when the store gives no URLs."""
+        """One for each path, in the order of the request; empty for a storage that has no URLs, such as a directory."""
 
     def __init__(
         self,
@@ -636,7 +719,7 @@ class ReadFileRequest(google.protobuf.message.Message):
     path: builtins.str
     """Path of the file."""
     offset: builtins.int
-    """First byte wanted."""
+    """Bytes to skip, from 0 to the size of the file."""
     def __init__(
         self,
         *,
@@ -674,20 +757,28 @@ class UpdateMetadataRequest(google.protobuf.message.Message):
 
     CHECKPOINT_ID_FIELD_NUMBER: builtins.int
     PATCH_FIELD_NUMBER: builtins.int
+    ETAG_FIELD_NUMBER: builtins.int
     checkpoint_id: builtins.str
     """UUID of the checkpoint."""
+    etag: builtins.str
+    """The checkpoint's etag when it was read: if it has changed since, the update is refused with ABORTED. Empty to update
+    unconditionally.
+    """
     @property
     def patch(self) -> resolute.api.common.v1.value_pb2.Value:
-        """A map; null removes a key."""
+        """A map: its keys replace those of the metadata, null removes one, others stay. "steps_completed" cannot change. There
+        is no update mask, because the patch says what changes.
+        """
 
     def __init__(
         self,
         *,
         checkpoint_id: builtins.str = ...,
         patch: resolute.api.common.v1.value_pb2.Value | None = ...,
+        etag: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["patch", b"patch"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["checkpoint_id", b"checkpoint_id", "patch", b"patch"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["checkpoint_id", b"checkpoint_id", "etag", b"etag", "patch", b"patch"]) -> None: ...
 
 global___UpdateMetadataRequest = UpdateMetadataRequest
 
@@ -700,7 +791,7 @@ class UpdateMetadataResponse(google.protobuf.message.Message):
     CHECKPOINT_FIELD_NUMBER: builtins.int
     @property
     def checkpoint(self) -> resolute.api.checkpoints.v1.checkpoint_pb2.Checkpoint:
-        """The checkpoint after the change."""
+        """The checkpoint after the update."""
 
     def __init__(
         self,
@@ -721,7 +812,7 @@ class PinCheckpointsRequest(google.protobuf.message.Message):
     CHECKPOINT_IDS_FIELD_NUMBER: builtins.int
     PINNED_FIELD_NUMBER: builtins.int
     pinned: builtins.bool
-    """Whether they are kept from now on."""
+    """Whether to pin or to unpin."""
     @property
     def checkpoint_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """UUIDs, at most 1000."""
@@ -755,22 +846,16 @@ class DeleteCheckpointsRequest(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     CHECKPOINT_IDS_FIELD_NUMBER: builtins.int
-    GLOBS_FIELD_NUMBER: builtins.int
     @property
     def checkpoint_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """UUIDs, at most 1000."""
-
-    @property
-    def globs(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Only files that match one of these globs; empty for everything."""
 
     def __init__(
         self,
         *,
         checkpoint_ids: collections.abc.Iterable[builtins.str] | None = ...,
-        globs: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["checkpoint_ids", b"checkpoint_ids", "globs", b"globs"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["checkpoint_ids", b"checkpoint_ids"]) -> None: ...
 
 global___DeleteCheckpointsRequest = DeleteCheckpointsRequest
 
@@ -787,8 +872,48 @@ class DeleteCheckpointsResponse(google.protobuf.message.Message):
 global___DeleteCheckpointsResponse = DeleteCheckpointsResponse
 
 @typing.final
-class SealRequest(google.protobuf.message.Message):
-    """Request of Seal."""
+class DeleteFilesRequest(google.protobuf.message.Message):
+    """Request of DeleteFiles."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CHECKPOINT_IDS_FIELD_NUMBER: builtins.int
+    GLOBS_FIELD_NUMBER: builtins.int
+    @property
+    def checkpoint_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """UUIDs, at most 1000."""
+
+    @property
+    def globs(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Patterns, 1 to 100, such as "optimizer/**" or "*.pt": "*" and "?" stop at "/", "**" does not. A pattern matches whole
+        paths.
+        """
+
+    def __init__(
+        self,
+        *,
+        checkpoint_ids: collections.abc.Iterable[builtins.str] | None = ...,
+        globs: collections.abc.Iterable[builtins.str] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["checkpoint_ids", b"checkpoint_ids", "globs", b"globs"]) -> None: ...
+
+global___DeleteFilesRequest = DeleteFilesRequest
+
+@typing.final
+class DeleteFilesResponse(google.protobuf.message.Message):
+    """Response of DeleteFiles."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+global___DeleteFilesResponse = DeleteFilesResponse
+
+@typing.final
+class FenceTrialRequest(google.protobuf.message.Message):
+    """Request of FenceTrial."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -797,7 +922,7 @@ class SealRequest(google.protobuf.message.Message):
     trial_id: builtins.str
     """UUID of the trial."""
     min_run: builtins.int
-    """Runs below this have no authority from now on. Never falls: a smaller value changes nothing."""
+    """First run that is not superseded, from 1. A value below an earlier one changes nothing."""
     def __init__(
         self,
         *,
@@ -806,57 +931,121 @@ class SealRequest(google.protobuf.message.Message):
     ) -> None: ...
     def ClearField(self, field_name: typing.Literal["min_run", b"min_run", "trial_id", b"trial_id"]) -> None: ...
 
-global___SealRequest = SealRequest
+global___FenceTrialRequest = FenceTrialRequest
 
 @typing.final
-class SealResponse(google.protobuf.message.Message):
-    """Response of Seal."""
+class FenceTrialResponse(google.protobuf.message.Message):
+    """Response of FenceTrial."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    LATEST_FIELD_NUMBER: builtins.int
+    LATEST_CHECKPOINT_FIELD_NUMBER: builtins.int
     @property
-    def latest(self) -> resolute.api.checkpoints.v1.checkpoint_pb2.Checkpoint:
-        """The trial's latest committed checkpoint by steps; absent before the first."""
+    def latest_checkpoint(self) -> resolute.api.checkpoints.v1.checkpoint_pb2.Checkpoint:
+        """The trial's latest checkpoint, as of GetLatestCheckpoint; absent when it has none."""
 
     def __init__(
         self,
         *,
-        latest: resolute.api.checkpoints.v1.checkpoint_pb2.Checkpoint | None = ...,
+        latest_checkpoint: resolute.api.checkpoints.v1.checkpoint_pb2.Checkpoint | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_latest", b"_latest", "latest", b"latest"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_latest", b"_latest", "latest", b"latest"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["_latest", b"_latest"]) -> typing.Literal["latest"] | None: ...
+    def HasField(self, field_name: typing.Literal["latest_checkpoint", b"latest_checkpoint"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["latest_checkpoint", b"latest_checkpoint"]) -> None: ...
 
-global___SealResponse = SealResponse
+global___FenceTrialResponse = FenceTrialResponse
 
 @typing.final
-class MeasureStorageRequest(google.protobuf.message.Message):
-    """Request of MeasureStorage."""
+class CheckStorageRequest(google.protobuf.message.Message):
+    """Request of CheckStorage."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    WORKSPACE_FIELD_NUMBER: builtins.int
-    workspace: builtins.str
-    """Name of the workspace that they were made in."""
+    STORAGE_FIELD_NUMBER: builtins.int
+    @property
+    def storage(self) -> resolute.api.checkpoints.v1.storage_pb2.Storage:
+        """The storage."""
+
     def __init__(
         self,
         *,
-        workspace: builtins.str = ...,
+        storage: resolute.api.checkpoints.v1.storage_pb2.Storage | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["workspace", b"workspace"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["storage", b"storage"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["storage", b"storage"]) -> None: ...
 
-global___MeasureStorageRequest = MeasureStorageRequest
+global___CheckStorageRequest = CheckStorageRequest
 
 @typing.final
-class MeasureStorageResponse(google.protobuf.message.Message):
-    """Response of MeasureStorage."""
+class CheckStorageResponse(google.protobuf.message.Message):
+    """Response of CheckStorage."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    @typing.final
+    class Step(google.protobuf.message.Message):
+        """How one step went."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        NAME_FIELD_NUMBER: builtins.int
+        PASSED_FIELD_NUMBER: builtins.int
+        DETAIL_FIELD_NUMBER: builtins.int
+        name: builtins.str
+        """Short name, such as "write"."""
+        passed: builtins.bool
+        """Whether it succeeded."""
+        detail: builtins.str
+        """What was found; for a failure, what is wrong and what to do about it."""
+        def __init__(
+            self,
+            *,
+            name: builtins.str = ...,
+            passed: builtins.bool = ...,
+            detail: builtins.str = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["detail", b"detail", "name", b"name", "passed", b"passed"]) -> None: ...
+
+    STEPS_FIELD_NUMBER: builtins.int
+    @property
+    def steps(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___CheckStorageResponse.Step]:
+        """The steps, in order. After a failed one only the removal of the file is tried."""
+
+    def __init__(
+        self,
+        *,
+        steps: collections.abc.Iterable[global___CheckStorageResponse.Step] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["steps", b"steps"]) -> None: ...
+
+global___CheckStorageResponse = CheckStorageResponse
+
+@typing.final
+class GetStorageUsageRequest(google.protobuf.message.Message):
+    """Request of GetStorageUsage."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    WORKSPACE_ID_FIELD_NUMBER: builtins.int
+    workspace_id: builtins.int
+    """Id of the workspace that the checkpoints were written in."""
+    def __init__(
+        self,
+        *,
+        workspace_id: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["workspace_id", b"workspace_id"]) -> None: ...
+
+global___GetStorageUsageRequest = GetStorageUsageRequest
+
+@typing.final
+class GetStorageUsageResponse(google.protobuf.message.Message):
+    """Response of GetStorageUsage."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     BYTES_FIELD_NUMBER: builtins.int
     bytes: builtins.int
-    """Bytes of the checkpoints that were committed, until they are removed; an object that several share counts once."""
+    """Bytes of the committed checkpoints whose files are not removed; an object that several share counts once."""
     def __init__(
         self,
         *,
@@ -864,76 +1053,11 @@ class MeasureStorageResponse(google.protobuf.message.Message):
     ) -> None: ...
     def ClearField(self, field_name: typing.Literal["bytes", b"bytes"]) -> None: ...
 
-global___MeasureStorageResponse = MeasureStorageResponse
+global___GetStorageUsageResponse = GetStorageUsageResponse
 
 @typing.final
-class ExamineStorageRequest(google.protobuf.message.Message):
-    """Request of ExamineStorage."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    STORAGE_FIELD_NUMBER: builtins.int
-    @property
-    def storage(self) -> resolute.api.checkpoints.v1.checkpoint_pb2.Storage:
-        """The store."""
-
-    def __init__(
-        self,
-        *,
-        storage: resolute.api.checkpoints.v1.checkpoint_pb2.Storage | None = ...,
-    ) -> None: ...
-    def HasField(self, field_name: typing.Literal["storage", b"storage"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["storage", b"storage"]) -> None: ...
-
-global___ExamineStorageRequest = ExamineStorageRequest
-
-@typing.final
-class ExamineStorageResponse(google.protobuf.message.Message):
-    """Response of ExamineStorage."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    @typing.final
-    class Finding(google.protobuf.message.Message):
-        """How one step went."""
-
-        DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-        STEP_FIELD_NUMBER: builtins.int
-        PASSED_FIELD_NUMBER: builtins.int
-        DETAIL_FIELD_NUMBER: builtins.int
-        step: builtins.str
-        """Short name, such as "write"."""
-        passed: builtins.bool
-        """Whether it went well."""
-        detail: builtins.str
-        """What was seen; for a failure, what is wrong and the remedy."""
-        def __init__(
-            self,
-            *,
-            step: builtins.str = ...,
-            passed: builtins.bool = ...,
-            detail: builtins.str = ...,
-        ) -> None: ...
-        def ClearField(self, field_name: typing.Literal["detail", b"detail", "passed", b"passed", "step", b"step"]) -> None: ...
-
-    FINDINGS_FIELD_NUMBER: builtins.int
-    @property
-    def findings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ExamineStorageResponse.Finding]:
-        """The steps that were made, in order; a failed one ends them, but for the removal."""
-
-    def __init__(
-        self,
-        *,
-        findings: collections.abc.Iterable[global___ExamineStorageResponse.Finding] | None = ...,
-    ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["findings", b"findings"]) -> None: ...
-
-global___ExamineStorageResponse = ExamineStorageResponse
-
-@typing.final
-class ApplyRetentionRequest(google.protobuf.message.Message):
-    """Request of ApplyRetention."""
+class RetentionRules(google.protobuf.message.Message):
+    """What to keep of the checkpoints of an experiment. Kept is whatever one of the rules keeps."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -944,68 +1068,135 @@ class ApplyRetentionRequest(google.protobuf.message.Message):
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
         TRIAL_ID_FIELD_NUMBER: builtins.int
-        STEPS_FIELD_NUMBER: builtins.int
+        STEPS_COMPLETED_FIELD_NUMBER: builtins.int
         VALUE_FIELD_NUMBER: builtins.int
-        TIME_FIELD_NUMBER: builtins.int
+        REPORT_TIME_FIELD_NUMBER: builtins.int
         trial_id: builtins.str
         """UUID of the trial."""
-        steps: builtins.int
+        steps_completed: builtins.int
         """Steps completed."""
         value: builtins.float
         """Value of the searcher's metric."""
-        time: builtins.float
-        """When it was reported, Unix time in seconds: the earlier of two equal values is the better."""
+        @property
+        def report_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+            """When it was reported: of two equal values the earlier one is better."""
+
         def __init__(
             self,
             *,
             trial_id: builtins.str = ...,
-            steps: builtins.int = ...,
+            steps_completed: builtins.int = ...,
             value: builtins.float = ...,
-            time: builtins.float = ...,
+            report_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
         ) -> None: ...
-        def ClearField(self, field_name: typing.Literal["steps", b"steps", "time", b"time", "trial_id", b"trial_id", "value", b"value"]) -> None: ...
+        def HasField(self, field_name: typing.Literal["report_time", b"report_time"]) -> builtins.bool: ...
+        def ClearField(self, field_name: typing.Literal["report_time", b"report_time", "steps_completed", b"steps_completed", "trial_id", b"trial_id", "value", b"value"]) -> None: ...
 
-    EXPERIMENT_ID_FIELD_NUMBER: builtins.int
     SAVE_EXPERIMENT_BEST_FIELD_NUMBER: builtins.int
     SAVE_TRIAL_BEST_FIELD_NUMBER: builtins.int
     SAVE_TRIAL_LATEST_FIELD_NUMBER: builtins.int
     SMALLER_IS_BETTER_FIELD_NUMBER: builtins.int
     VALIDATIONS_FIELD_NUMBER: builtins.int
-    PINNED_CHECKPOINT_IDS_FIELD_NUMBER: builtins.int
-    PREVIEW_FIELD_NUMBER: builtins.int
-    experiment_id: builtins.str
-    """UUID of the experiment."""
+    KEPT_CHECKPOINT_IDS_FIELD_NUMBER: builtins.int
     save_experiment_best: builtins.int
-    """Best checkpoints of the whole experiment to keep."""
+    """Best checkpoints of the whole experiment to keep, 0 or more."""
     save_trial_best: builtins.int
-    """Best checkpoints of each trial to keep."""
+    """Best checkpoints of each trial to keep, 0 or more."""
     save_trial_latest: builtins.int
-    """Latest checkpoints of each trial to keep."""
+    """Latest checkpoints of each trial to keep, 0 or more."""
     smaller_is_better: builtins.bool
-    """Whether a smaller value is better."""
-    preview: builtins.bool
-    """Whether to only say what would be deleted."""
+    """Whether a smaller value of the metric is better."""
     @property
-    def validations(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ApplyRetentionRequest.Validation]:
-        """The searcher's metric where checkpoints are; those without one have no rank."""
+    def validations(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___RetentionRules.Validation]:
+        """The searcher's metric at the steps of the checkpoints, at most 50000. A checkpoint without one is not among the best."""
 
     @property
-    def pinned_checkpoint_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """UUIDs of checkpoints to keep whatever the policy says, such as sources of warm starts; others are ignored."""
+    def kept_checkpoint_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """UUIDs of checkpoints to keep in any case, such as sources of warm starts, at most 50000. Those of other experiments
+        are ignored. Pinned checkpoints and versions of models are always kept.
+        """
+
+    def __init__(
+        self,
+        *,
+        save_experiment_best: builtins.int = ...,
+        save_trial_best: builtins.int = ...,
+        save_trial_latest: builtins.int = ...,
+        smaller_is_better: builtins.bool = ...,
+        validations: collections.abc.Iterable[global___RetentionRules.Validation] | None = ...,
+        kept_checkpoint_ids: collections.abc.Iterable[builtins.str] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["kept_checkpoint_ids", b"kept_checkpoint_ids", "save_experiment_best", b"save_experiment_best", "save_trial_best", b"save_trial_best", "save_trial_latest", b"save_trial_latest", "smaller_is_better", b"smaller_is_better", "validations", b"validations"]) -> None: ...
+
+global___RetentionRules = RetentionRules
+
+@typing.final
+class PreviewRetentionRequest(google.protobuf.message.Message):
+    """Request of PreviewRetention."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    EXPERIMENT_ID_FIELD_NUMBER: builtins.int
+    RULES_FIELD_NUMBER: builtins.int
+    experiment_id: builtins.str
+    """UUID of the experiment."""
+    @property
+    def rules(self) -> global___RetentionRules:
+        """What to keep."""
 
     def __init__(
         self,
         *,
         experiment_id: builtins.str = ...,
-        save_experiment_best: builtins.int = ...,
-        save_trial_best: builtins.int = ...,
-        save_trial_latest: builtins.int = ...,
-        smaller_is_better: builtins.bool = ...,
-        validations: collections.abc.Iterable[global___ApplyRetentionRequest.Validation] | None = ...,
-        pinned_checkpoint_ids: collections.abc.Iterable[builtins.str] | None = ...,
-        preview: builtins.bool = ...,
+        rules: global___RetentionRules | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["experiment_id", b"experiment_id", "pinned_checkpoint_ids", b"pinned_checkpoint_ids", "preview", b"preview", "save_experiment_best", b"save_experiment_best", "save_trial_best", b"save_trial_best", "save_trial_latest", b"save_trial_latest", "smaller_is_better", b"smaller_is_better", "validations", b"validations"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["rules", b"rules"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["experiment_id", b"experiment_id", "rules", b"rules"]) -> None: ...
+
+global___PreviewRetentionRequest = PreviewRetentionRequest
+
+@typing.final
+class PreviewRetentionResponse(google.protobuf.message.Message):
+    """Response of PreviewRetention."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CHECKPOINT_IDS_FIELD_NUMBER: builtins.int
+    @property
+    def checkpoint_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """UUIDs of the checkpoints that would be deleted."""
+
+    def __init__(
+        self,
+        *,
+        checkpoint_ids: collections.abc.Iterable[builtins.str] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["checkpoint_ids", b"checkpoint_ids"]) -> None: ...
+
+global___PreviewRetentionResponse = PreviewRetentionResponse
+
+@typing.final
+class ApplyRetentionRequest(google.protobuf.message.Message):
+    """Request of ApplyRetention."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    EXPERIMENT_ID_FIELD_NUMBER: builtins.int
+    RULES_FIELD_NUMBER: builtins.int
+    experiment_id: builtins.str
+    """UUID of the experiment."""
+    @property
+    def rules(self) -> global___RetentionRules:
+        """What to keep."""
+
+    def __init__(
+        self,
+        *,
+        experiment_id: builtins.str = ...,
+        rules: global___RetentionRules | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["rules", b"rules"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["experiment_id", b"experiment_id", "rules", b"rules"]) -> None: ...
 
 global___ApplyRetentionRequest = ApplyRetentionRequest
 
@@ -1015,17 +1206,17 @@ class ApplyRetentionResponse(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    DELETED_CHECKPOINT_IDS_FIELD_NUMBER: builtins.int
+    CHECKPOINT_IDS_FIELD_NUMBER: builtins.int
     @property
-    def deleted_checkpoint_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """UUIDs of the checkpoints that are deleted, or would be."""
+    def checkpoint_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """UUIDs of the checkpoints that this call has deleted."""
 
     def __init__(
         self,
         *,
-        deleted_checkpoint_ids: collections.abc.Iterable[builtins.str] | None = ...,
+        checkpoint_ids: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["deleted_checkpoint_ids", b"deleted_checkpoint_ids"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["checkpoint_ids", b"checkpoint_ids"]) -> None: ...
 
 global___ApplyRetentionResponse = ApplyRetentionResponse
 
@@ -1058,3 +1249,73 @@ class DeleteExperimentCheckpointsResponse(google.protobuf.message.Message):
     ) -> None: ...
 
 global___DeleteExperimentCheckpointsResponse = DeleteExperimentCheckpointsResponse
+
+@typing.final
+class AssignIdsRequest(google.protobuf.message.Message):
+    """Request of AssignIds."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    @typing.final
+    class WorkspaceIdsEntry(google.protobuf.message.Message):
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: builtins.int
+        VALUE_FIELD_NUMBER: builtins.int
+        key: builtins.str
+        value: builtins.int
+        def __init__(
+            self,
+            *,
+            key: builtins.str = ...,
+            value: builtins.int = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["key", b"key", "value", b"value"]) -> None: ...
+
+    @typing.final
+    class UserIdsEntry(google.protobuf.message.Message):
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: builtins.int
+        VALUE_FIELD_NUMBER: builtins.int
+        key: builtins.str
+        value: builtins.int
+        def __init__(
+            self,
+            *,
+            key: builtins.str = ...,
+            value: builtins.int = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["key", b"key", "value", b"value"]) -> None: ...
+
+    WORKSPACE_IDS_FIELD_NUMBER: builtins.int
+    USER_IDS_FIELD_NUMBER: builtins.int
+    @property
+    def workspace_ids(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.int]:
+        """Ids of workspaces by their names."""
+
+    @property
+    def user_ids(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.int]:
+        """Ids of users by their names."""
+
+    def __init__(
+        self,
+        *,
+        workspace_ids: collections.abc.Mapping[builtins.str, builtins.int] | None = ...,
+        user_ids: collections.abc.Mapping[builtins.str, builtins.int] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["user_ids", b"user_ids", "workspace_ids", b"workspace_ids"]) -> None: ...
+
+global___AssignIdsRequest = AssignIdsRequest
+
+@typing.final
+class AssignIdsResponse(google.protobuf.message.Message):
+    """Response of AssignIds."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+global___AssignIdsResponse = AssignIdsResponse

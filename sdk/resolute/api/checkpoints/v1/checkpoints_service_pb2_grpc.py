@@ -26,7 +26,11 @@ if _version_not_supported:
 
 
 class CheckpointsServiceStub(object):
-    """Registers checkpoints in two phases. Bytes go between trainer and store; only the registry knows what counts.
+    """Registers checkpoints in two phases, begin and commit. Bytes go between trial and storage; a checkpoint exists for
+    others once it is committed here.
+
+    Every call may be repeated. Get returns one object once; List returns pages; Begin, Commit and Abort are idempotent by
+    the UUID of the checkpoint, which the writer chooses; Pin, Delete, Fence and Apply lead to the same state each time.
     """
 
     def __init__(self, channel):
@@ -55,10 +59,10 @@ class CheckpointsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CommitCheckpointRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CommitCheckpointResponse.FromString,
                 _registered_method=True)
-        self.CommitCheckpointInPieces = channel.stream_unary(
-                '/resolute.api.checkpoints.v1.CheckpointsService/CommitCheckpointInPieces',
-                request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CommitCheckpointInPiecesRequest.SerializeToString,
-                response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CommitCheckpointInPiecesResponse.FromString,
+        self.CommitCheckpointInChunks = channel.stream_unary(
+                '/resolute.api.checkpoints.v1.CheckpointsService/CommitCheckpointInChunks',
+                request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CommitCheckpointInChunksRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CommitCheckpointInChunksResponse.FromString,
                 _registered_method=True)
         self.AbortCheckpoint = channel.unary_unary(
                 '/resolute.api.checkpoints.v1.CheckpointsService/AbortCheckpoint',
@@ -69,6 +73,11 @@ class CheckpointsServiceStub(object):
                 '/resolute.api.checkpoints.v1.CheckpointsService/GetCheckpoint',
                 request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.GetCheckpointRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.GetCheckpointResponse.FromString,
+                _registered_method=True)
+        self.GetLatestCheckpoint = channel.unary_unary(
+                '/resolute.api.checkpoints.v1.CheckpointsService/GetLatestCheckpoint',
+                request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.GetLatestCheckpointRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.GetLatestCheckpointResponse.FromString,
                 _registered_method=True)
         self.ListCheckpoints = channel.unary_unary(
                 '/resolute.api.checkpoints.v1.CheckpointsService/ListCheckpoints',
@@ -105,20 +114,30 @@ class CheckpointsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.DeleteCheckpointsRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.DeleteCheckpointsResponse.FromString,
                 _registered_method=True)
-        self.Seal = channel.unary_unary(
-                '/resolute.api.checkpoints.v1.CheckpointsService/Seal',
-                request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.SealRequest.SerializeToString,
-                response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.SealResponse.FromString,
+        self.DeleteFiles = channel.unary_unary(
+                '/resolute.api.checkpoints.v1.CheckpointsService/DeleteFiles',
+                request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.DeleteFilesRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.DeleteFilesResponse.FromString,
                 _registered_method=True)
-        self.ExamineStorage = channel.unary_unary(
-                '/resolute.api.checkpoints.v1.CheckpointsService/ExamineStorage',
-                request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ExamineStorageRequest.SerializeToString,
-                response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ExamineStorageResponse.FromString,
+        self.FenceTrial = channel.unary_unary(
+                '/resolute.api.checkpoints.v1.CheckpointsService/FenceTrial',
+                request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.FenceTrialRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.FenceTrialResponse.FromString,
                 _registered_method=True)
-        self.MeasureStorage = channel.unary_unary(
-                '/resolute.api.checkpoints.v1.CheckpointsService/MeasureStorage',
-                request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.MeasureStorageRequest.SerializeToString,
-                response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.MeasureStorageResponse.FromString,
+        self.CheckStorage = channel.unary_unary(
+                '/resolute.api.checkpoints.v1.CheckpointsService/CheckStorage',
+                request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CheckStorageRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CheckStorageResponse.FromString,
+                _registered_method=True)
+        self.GetStorageUsage = channel.unary_unary(
+                '/resolute.api.checkpoints.v1.CheckpointsService/GetStorageUsage',
+                request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.GetStorageUsageRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.GetStorageUsageResponse.FromString,
+                _registered_method=True)
+        self.PreviewRetention = channel.unary_unary(
+                '/resolute.api.checkpoints.v1.CheckpointsService/PreviewRetention',
+                request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.PreviewRetentionRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.PreviewRetentionResponse.FromString,
                 _registered_method=True)
         self.ApplyRetention = channel.unary_unary(
                 '/resolute.api.checkpoints.v1.CheckpointsService/ApplyRetention',
@@ -130,144 +149,188 @@ class CheckpointsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.DeleteExperimentCheckpointsRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.DeleteExperimentCheckpointsResponse.FromString,
                 _registered_method=True)
+        self.AssignIds = channel.unary_unary(
+                '/resolute.api.checkpoints.v1.CheckpointsService/AssignIds',
+                request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.AssignIdsRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.AssignIdsResponse.FromString,
+                _registered_method=True)
 
 
 class CheckpointsServiceServicer(object):
-    """Registers checkpoints in two phases. Bytes go between trainer and store; only the registry knows what counts.
+    """Registers checkpoints in two phases, begin and commit. Bytes go between trial and storage; a checkpoint exists for
+    others once it is committed here.
+
+    Every call may be repeated. Get returns one object once; List returns pages; Begin, Commit and Abort are idempotent by
+    the UUID of the checkpoint, which the writer chooses; Pin, Delete, Fence and Apply lead to the same state each time.
     """
 
     def BeginCheckpoint(self, request, context):
-        """Begins a checkpoint: fixes its identifier and where its files go. Idempotent by checkpoint_id.
+        """Begins a checkpoint: registers its UUID and where its files go. Idempotent by checkpoint_id; the same UUID with
+        another trial, run or storage is ALREADY_EXISTS.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReuseFiles(self, request, context):
-        """Finds the files that earlier checkpoints of the experiment hold already, so that they need not be sent. In a bucket
-        they are held for this checkpoint from then on; in a directory they can be linked.
+        """Finds files that earlier checkpoints of the experiment have stored, so that they need not be uploaded again. In a
+        bucket their bytes are kept for this checkpoint from then on; in a directory the writer links them.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PresignUploads(self, request, context):
-        """Gives URLs to put files to directly, for stores that take them.
+        """Returns URLs to upload files to directly. FAILED_PRECONDITION for a directory, which is written in place.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CommitCheckpoint(self, request, context):
-        """Makes a checkpoint visible, after checking that its files are there with their sizes. Authority: ABORTED from a superseded run.
-        Idempotent for an equal manifest; another manifest is ALREADY_EXISTS.
+        """Makes a checkpoint visible, after checking that its files are stored with their sizes. ABORTED for a run that
+        FenceTrial has superseded. Idempotent for equal files and metadata; other ones are ALREADY_EXISTS.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def CommitCheckpointInPieces(self, request_iterator, context):
-        """As CommitCheckpoint, for manifests that do not fit one message: the files and multiparts of all messages count, of
-        everything else the first.
+    def CommitCheckpointInChunks(self, request_iterator, context):
+        """As CommitCheckpoint, for lists of files that do not fit one message of 4 MiB: files and multipart uploads of all
+        messages are joined, every other field is taken from the first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def AbortCheckpoint(self, request, context):
-        """Gives up a checkpoint that was begun; its files are removed. A committed one is FAILED_PRECONDITION.
+        """Aborts a checkpoint that was begun; its files are removed. A committed one is FAILED_PRECONDITION.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetCheckpoint(self, request, context):
-        """Gives a committed checkpoint.
+        """Returns a checkpoint. One that is not committed is NOT_FOUND for everyone but its own trial.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetLatestCheckpoint(self, request, context):
+        """Returns the latest checkpoint of a trial: of those whose state is COMPLETED, the one with the most steps, of several
+        the one committed last.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListCheckpoints(self, request, context):
-        """Lists committed checkpoints of a trial or an experiment, newest first.
+        """Lists checkpoints of trials or experiments.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListFiles(self, request, context):
-        """Lists the files of a checkpoint, by path.
+        """Lists the files of a checkpoint.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PresignDownloads(self, request, context):
-        """Gives URLs to get files from directly, for stores that give them.
+        """Returns URLs to download files from directly.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReadFile(self, request, context):
-        """Sends one file through the service, for callers that cannot reach the store.
+        """Streams one file through the service, for callers that cannot reach the storage.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def UpdateMetadata(self, request, context):
-        """Changes metadata: keys of the patch replace, null removes.
+        """Merges a patch into the metadata: its keys replace, null removes.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PinCheckpoints(self, request, context):
-        """Keeps checkpoints from being deleted by anyone, or lets them go again. Idempotent.
+        """Pins checkpoints, so that nothing deletes them, or unpins them. All or none.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteCheckpoints(self, request, context):
-        """Removes checkpoints, files first; one that is pinned or registered as a model is FAILED_PRECONDITION. Idempotent.
+        """Deletes checkpoints. All or none: one that is pinned or a version of a model is FAILED_PRECONDITION. Files that
+        cannot be removed at once are removed in the background.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def Seal(self, request, context):
-        """Raises the smallest run whose authority counts, and gives the latest checkpoint at that instant.
+    def DeleteFiles(self, request, context):
+        """Deletes those files of checkpoints whose paths match; otherwise as DeleteCheckpoints. A checkpoint whose last file
+        goes is deleted.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def ExamineStorage(self, request, context):
-        """Tries a store out: writes, reads and removes a file of its own there, and says how each step went.
+    def FenceTrial(self, request, context):
+        """Supersedes earlier runs of a trial: they commit nothing from now on. Returns the latest checkpoint at that instant,
+        so that nothing can come between. The service of the same name at SearcherService does this for its operations.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def MeasureStorage(self, request, context):
-        """Tells how much the checkpoints of a workspace take.
+    def CheckStorage(self, request, context):
+        """Checks a storage: writes, reads and removes a file of its own there, and reports each step.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetStorageUsage(self, request, context):
+        """Returns how much storage the checkpoints of a workspace use.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PreviewRetention(self, request, context):
+        """Returns which checkpoints ApplyRetention would delete.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ApplyRetention(self, request, context):
-        """Deletes the checkpoints of an ended experiment that its policy does not keep: marked here, files removed in the
-        background. Idempotent: what was kept is kept again.
+        """Deletes the checkpoints of an ended experiment that its policy does not keep; their files are removed in the
+        background.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteExperimentCheckpoints(self, request, context):
-        """Removes every checkpoint of an experiment, files first; leaves a tombstone.
+        """Deletes every checkpoint of an experiment, except those that are pinned or versions of a model. Nothing can be
+        stored for the experiment from then on. UNAVAILABLE while files could not be removed yet.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def AssignIds(self, request, context):
+        """Sets the ids of workspaces and users on checkpoints and models that were stored before 0.1.0 under names alone. The
+        experiments service calls it when it starts.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -296,10 +359,10 @@ def add_CheckpointsServiceServicer_to_server(servicer, server):
                     request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CommitCheckpointRequest.FromString,
                     response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CommitCheckpointResponse.SerializeToString,
             ),
-            'CommitCheckpointInPieces': grpc.stream_unary_rpc_method_handler(
-                    servicer.CommitCheckpointInPieces,
-                    request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CommitCheckpointInPiecesRequest.FromString,
-                    response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CommitCheckpointInPiecesResponse.SerializeToString,
+            'CommitCheckpointInChunks': grpc.stream_unary_rpc_method_handler(
+                    servicer.CommitCheckpointInChunks,
+                    request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CommitCheckpointInChunksRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CommitCheckpointInChunksResponse.SerializeToString,
             ),
             'AbortCheckpoint': grpc.unary_unary_rpc_method_handler(
                     servicer.AbortCheckpoint,
@@ -310,6 +373,11 @@ def add_CheckpointsServiceServicer_to_server(servicer, server):
                     servicer.GetCheckpoint,
                     request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.GetCheckpointRequest.FromString,
                     response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.GetCheckpointResponse.SerializeToString,
+            ),
+            'GetLatestCheckpoint': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetLatestCheckpoint,
+                    request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.GetLatestCheckpointRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.GetLatestCheckpointResponse.SerializeToString,
             ),
             'ListCheckpoints': grpc.unary_unary_rpc_method_handler(
                     servicer.ListCheckpoints,
@@ -346,20 +414,30 @@ def add_CheckpointsServiceServicer_to_server(servicer, server):
                     request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.DeleteCheckpointsRequest.FromString,
                     response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.DeleteCheckpointsResponse.SerializeToString,
             ),
-            'Seal': grpc.unary_unary_rpc_method_handler(
-                    servicer.Seal,
-                    request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.SealRequest.FromString,
-                    response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.SealResponse.SerializeToString,
+            'DeleteFiles': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteFiles,
+                    request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.DeleteFilesRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.DeleteFilesResponse.SerializeToString,
             ),
-            'ExamineStorage': grpc.unary_unary_rpc_method_handler(
-                    servicer.ExamineStorage,
-                    request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ExamineStorageRequest.FromString,
-                    response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ExamineStorageResponse.SerializeToString,
+            'FenceTrial': grpc.unary_unary_rpc_method_handler(
+                    servicer.FenceTrial,
+                    request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.FenceTrialRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.FenceTrialResponse.SerializeToString,
             ),
-            'MeasureStorage': grpc.unary_unary_rpc_method_handler(
-                    servicer.MeasureStorage,
-                    request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.MeasureStorageRequest.FromString,
-                    response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.MeasureStorageResponse.SerializeToString,
+            'CheckStorage': grpc.unary_unary_rpc_method_handler(
+                    servicer.CheckStorage,
+                    request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CheckStorageRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CheckStorageResponse.SerializeToString,
+            ),
+            'GetStorageUsage': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetStorageUsage,
+                    request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.GetStorageUsageRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.GetStorageUsageResponse.SerializeToString,
+            ),
+            'PreviewRetention': grpc.unary_unary_rpc_method_handler(
+                    servicer.PreviewRetention,
+                    request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.PreviewRetentionRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.PreviewRetentionResponse.SerializeToString,
             ),
             'ApplyRetention': grpc.unary_unary_rpc_method_handler(
                     servicer.ApplyRetention,
@@ -371,6 +449,11 @@ def add_CheckpointsServiceServicer_to_server(servicer, server):
                     request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.DeleteExperimentCheckpointsRequest.FromString,
                     response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.DeleteExperimentCheckpointsResponse.SerializeToString,
             ),
+            'AssignIds': grpc.unary_unary_rpc_method_handler(
+                    servicer.AssignIds,
+                    request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.AssignIdsRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.AssignIdsResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'resolute.api.checkpoints.v1.CheckpointsService', rpc_method_handlers)
@@ -380,7 +463,11 @@ def add_CheckpointsServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class CheckpointsService(object):
-    """Registers checkpoints in two phases. Bytes go between trainer and store; only the registry knows what counts.
+    """Registers checkpoints in two phases, begin and commit. Bytes go between trial and storage; a checkpoint exists for
+    others once it is committed here.
+
+    Every call may be repeated. Get returns one object once; List returns pages; Begin, Commit and Abort are idempotent by
+    the UUID of the checkpoint, which the writer chooses; Pin, Delete, Fence and Apply lead to the same state each time.
     """
 
     @staticmethod
@@ -492,7 +579,7 @@ class CheckpointsService(object):
             _registered_method=True)
 
     @staticmethod
-    def CommitCheckpointInPieces(request_iterator,
+    def CommitCheckpointInChunks(request_iterator,
             target,
             options=(),
             channel_credentials=None,
@@ -505,9 +592,9 @@ class CheckpointsService(object):
         return grpc.experimental.stream_unary(
             request_iterator,
             target,
-            '/resolute.api.checkpoints.v1.CheckpointsService/CommitCheckpointInPieces',
-            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CommitCheckpointInPiecesRequest.SerializeToString,
-            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CommitCheckpointInPiecesResponse.FromString,
+            '/resolute.api.checkpoints.v1.CheckpointsService/CommitCheckpointInChunks',
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CommitCheckpointInChunksRequest.SerializeToString,
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CommitCheckpointInChunksResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -562,6 +649,33 @@ class CheckpointsService(object):
             '/resolute.api.checkpoints.v1.CheckpointsService/GetCheckpoint',
             resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.GetCheckpointRequest.SerializeToString,
             resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.GetCheckpointResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetLatestCheckpoint(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.checkpoints.v1.CheckpointsService/GetLatestCheckpoint',
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.GetLatestCheckpointRequest.SerializeToString,
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.GetLatestCheckpointResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -762,7 +876,7 @@ class CheckpointsService(object):
             _registered_method=True)
 
     @staticmethod
-    def Seal(request,
+    def DeleteFiles(request,
             target,
             options=(),
             channel_credentials=None,
@@ -775,9 +889,9 @@ class CheckpointsService(object):
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/resolute.api.checkpoints.v1.CheckpointsService/Seal',
-            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.SealRequest.SerializeToString,
-            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.SealResponse.FromString,
+            '/resolute.api.checkpoints.v1.CheckpointsService/DeleteFiles',
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.DeleteFilesRequest.SerializeToString,
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.DeleteFilesResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -789,7 +903,7 @@ class CheckpointsService(object):
             _registered_method=True)
 
     @staticmethod
-    def ExamineStorage(request,
+    def FenceTrial(request,
             target,
             options=(),
             channel_credentials=None,
@@ -802,9 +916,9 @@ class CheckpointsService(object):
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/resolute.api.checkpoints.v1.CheckpointsService/ExamineStorage',
-            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ExamineStorageRequest.SerializeToString,
-            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ExamineStorageResponse.FromString,
+            '/resolute.api.checkpoints.v1.CheckpointsService/FenceTrial',
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.FenceTrialRequest.SerializeToString,
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.FenceTrialResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -816,7 +930,7 @@ class CheckpointsService(object):
             _registered_method=True)
 
     @staticmethod
-    def MeasureStorage(request,
+    def CheckStorage(request,
             target,
             options=(),
             channel_credentials=None,
@@ -829,9 +943,63 @@ class CheckpointsService(object):
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/resolute.api.checkpoints.v1.CheckpointsService/MeasureStorage',
-            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.MeasureStorageRequest.SerializeToString,
-            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.MeasureStorageResponse.FromString,
+            '/resolute.api.checkpoints.v1.CheckpointsService/CheckStorage',
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CheckStorageRequest.SerializeToString,
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CheckStorageResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetStorageUsage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.checkpoints.v1.CheckpointsService/GetStorageUsage',
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.GetStorageUsageRequest.SerializeToString,
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.GetStorageUsageResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PreviewRetention(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.checkpoints.v1.CheckpointsService/PreviewRetention',
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.PreviewRetentionRequest.SerializeToString,
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.PreviewRetentionResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -886,6 +1054,33 @@ class CheckpointsService(object):
             '/resolute.api.checkpoints.v1.CheckpointsService/DeleteExperimentCheckpoints',
             resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.DeleteExperimentCheckpointsRequest.SerializeToString,
             resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.DeleteExperimentCheckpointsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AssignIds(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.checkpoints.v1.CheckpointsService/AssignIds',
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.AssignIdsRequest.SerializeToString,
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.AssignIdsResponse.FromString,
             options,
             channel_credentials,
             insecure,

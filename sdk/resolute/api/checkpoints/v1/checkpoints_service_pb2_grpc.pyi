@@ -18,258 +18,349 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class CheckpointsServiceStub:
-    """Registers checkpoints in two phases. Bytes go between trainer and store; only the registry knows what counts."""
+    """Registers checkpoints in two phases, begin and commit. Bytes go between trial and storage; a checkpoint exists for
+    others once it is committed here.
+
+    Every call may be repeated. Get returns one object once; List returns pages; Begin, Commit and Abort are idempotent by
+    the UUID of the checkpoint, which the writer chooses; Pin, Delete, Fence and Apply lead to the same state each time.
+    """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
     BeginCheckpoint: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.BeginCheckpointRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.BeginCheckpointResponse,
     ]
-    """Begins a checkpoint: fixes its identifier and where its files go. Idempotent by checkpoint_id."""
+    """Begins a checkpoint: registers its UUID and where its files go. Idempotent by checkpoint_id; the same UUID with
+    another trial, run or storage is ALREADY_EXISTS.
+    """
 
     ReuseFiles: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ReuseFilesRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ReuseFilesResponse,
     ]
-    """Finds the files that earlier checkpoints of the experiment hold already, so that they need not be sent. In a bucket
-    they are held for this checkpoint from then on; in a directory they can be linked.
+    """Finds files that earlier checkpoints of the experiment have stored, so that they need not be uploaded again. In a
+    bucket their bytes are kept for this checkpoint from then on; in a directory the writer links them.
     """
 
     PresignUploads: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.PresignUploadsRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.PresignUploadsResponse,
     ]
-    """Gives URLs to put files to directly, for stores that take them."""
+    """Returns URLs to upload files to directly. FAILED_PRECONDITION for a directory, which is written in place."""
 
     CommitCheckpoint: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointResponse,
     ]
-    """Makes a checkpoint visible, after checking that its files are there with their sizes. Authority: ABORTED from a superseded run.
-    Idempotent for an equal manifest; another manifest is ALREADY_EXISTS.
+    """Makes a checkpoint visible, after checking that its files are stored with their sizes. ABORTED for a run that
+    FenceTrial has superseded. Idempotent for equal files and metadata; other ones are ALREADY_EXISTS.
     """
 
-    CommitCheckpointInPieces: grpc.StreamUnaryMultiCallable[
-        resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointInPiecesRequest,
-        resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointInPiecesResponse,
+    CommitCheckpointInChunks: grpc.StreamUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointInChunksRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointInChunksResponse,
     ]
-    """As CommitCheckpoint, for manifests that do not fit one message: the files and multiparts of all messages count, of
-    everything else the first.
+    """As CommitCheckpoint, for lists of files that do not fit one message of 4 MiB: files and multipart uploads of all
+    messages are joined, every other field is taken from the first.
     """
 
     AbortCheckpoint: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.AbortCheckpointRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.AbortCheckpointResponse,
     ]
-    """Gives up a checkpoint that was begun; its files are removed. A committed one is FAILED_PRECONDITION."""
+    """Aborts a checkpoint that was begun; its files are removed. A committed one is FAILED_PRECONDITION."""
 
     GetCheckpoint: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.GetCheckpointRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.GetCheckpointResponse,
     ]
-    """Gives a committed checkpoint."""
+    """Returns a checkpoint. One that is not committed is NOT_FOUND for everyone but its own trial."""
+
+    GetLatestCheckpoint: grpc.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.GetLatestCheckpointRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.GetLatestCheckpointResponse,
+    ]
+    """Returns the latest checkpoint of a trial: of those whose state is COMPLETED, the one with the most steps, of several
+    the one committed last.
+    """
 
     ListCheckpoints: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ListCheckpointsRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ListCheckpointsResponse,
     ]
-    """Lists committed checkpoints of a trial or an experiment, newest first."""
+    """Lists checkpoints of trials or experiments."""
 
     ListFiles: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ListFilesRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ListFilesResponse,
     ]
-    """Lists the files of a checkpoint, by path."""
+    """Lists the files of a checkpoint."""
 
     PresignDownloads: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.PresignDownloadsRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.PresignDownloadsResponse,
     ]
-    """Gives URLs to get files from directly, for stores that give them."""
+    """Returns URLs to download files from directly."""
 
     ReadFile: grpc.UnaryStreamMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ReadFileRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ReadFileResponse,
     ]
-    """Sends one file through the service, for callers that cannot reach the store."""
+    """Streams one file through the service, for callers that cannot reach the storage."""
 
     UpdateMetadata: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.UpdateMetadataRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.UpdateMetadataResponse,
     ]
-    """Changes metadata: keys of the patch replace, null removes."""
+    """Merges a patch into the metadata: its keys replace, null removes."""
 
     PinCheckpoints: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.PinCheckpointsRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.PinCheckpointsResponse,
     ]
-    """Keeps checkpoints from being deleted by anyone, or lets them go again. Idempotent."""
+    """Pins checkpoints, so that nothing deletes them, or unpins them. All or none."""
 
     DeleteCheckpoints: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteCheckpointsRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteCheckpointsResponse,
     ]
-    """Removes checkpoints, files first; one that is pinned or registered as a model is FAILED_PRECONDITION. Idempotent."""
+    """Deletes checkpoints. All or none: one that is pinned or a version of a model is FAILED_PRECONDITION. Files that
+    cannot be removed at once are removed in the background.
+    """
 
-    Seal: grpc.UnaryUnaryMultiCallable[
-        resolute.api.checkpoints.v1.checkpoints_service_pb2.SealRequest,
-        resolute.api.checkpoints.v1.checkpoints_service_pb2.SealResponse,
+    DeleteFiles: grpc.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteFilesRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteFilesResponse,
     ]
-    """Raises the smallest run whose authority counts, and gives the latest checkpoint at that instant."""
+    """Deletes those files of checkpoints whose paths match; otherwise as DeleteCheckpoints. A checkpoint whose last file
+    goes is deleted.
+    """
 
-    ExamineStorage: grpc.UnaryUnaryMultiCallable[
-        resolute.api.checkpoints.v1.checkpoints_service_pb2.ExamineStorageRequest,
-        resolute.api.checkpoints.v1.checkpoints_service_pb2.ExamineStorageResponse,
+    FenceTrial: grpc.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.FenceTrialRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.FenceTrialResponse,
     ]
-    """Tries a store out: writes, reads and removes a file of its own there, and says how each step went."""
+    """Supersedes earlier runs of a trial: they commit nothing from now on. Returns the latest checkpoint at that instant,
+    so that nothing can come between. The service of the same name at SearcherService does this for its operations.
+    """
 
-    MeasureStorage: grpc.UnaryUnaryMultiCallable[
-        resolute.api.checkpoints.v1.checkpoints_service_pb2.MeasureStorageRequest,
-        resolute.api.checkpoints.v1.checkpoints_service_pb2.MeasureStorageResponse,
+    CheckStorage: grpc.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.CheckStorageRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.CheckStorageResponse,
     ]
-    """Tells how much the checkpoints of a workspace take."""
+    """Checks a storage: writes, reads and removes a file of its own there, and reports each step."""
+
+    GetStorageUsage: grpc.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.GetStorageUsageRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.GetStorageUsageResponse,
+    ]
+    """Returns how much storage the checkpoints of a workspace use."""
+
+    PreviewRetention: grpc.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.PreviewRetentionRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.PreviewRetentionResponse,
+    ]
+    """Returns which checkpoints ApplyRetention would delete."""
 
     ApplyRetention: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ApplyRetentionRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ApplyRetentionResponse,
     ]
-    """Deletes the checkpoints of an ended experiment that its policy does not keep: marked here, files removed in the
-    background. Idempotent: what was kept is kept again.
+    """Deletes the checkpoints of an ended experiment that its policy does not keep; their files are removed in the
+    background.
     """
 
     DeleteExperimentCheckpoints: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteExperimentCheckpointsRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteExperimentCheckpointsResponse,
     ]
-    """Removes every checkpoint of an experiment, files first; leaves a tombstone."""
+    """Deletes every checkpoint of an experiment, except those that are pinned or versions of a model. Nothing can be
+    stored for the experiment from then on. UNAVAILABLE while files could not be removed yet.
+    """
+
+    AssignIds: grpc.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.AssignIdsRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.AssignIdsResponse,
+    ]
+    """Sets the ids of workspaces and users on checkpoints and models that were stored before 0.1.0 under names alone. The
+    experiments service calls it when it starts.
+    """
 
 class CheckpointsServiceAsyncStub:
-    """Registers checkpoints in two phases. Bytes go between trainer and store; only the registry knows what counts."""
+    """Registers checkpoints in two phases, begin and commit. Bytes go between trial and storage; a checkpoint exists for
+    others once it is committed here.
+
+    Every call may be repeated. Get returns one object once; List returns pages; Begin, Commit and Abort are idempotent by
+    the UUID of the checkpoint, which the writer chooses; Pin, Delete, Fence and Apply lead to the same state each time.
+    """
 
     BeginCheckpoint: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.BeginCheckpointRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.BeginCheckpointResponse,
     ]
-    """Begins a checkpoint: fixes its identifier and where its files go. Idempotent by checkpoint_id."""
+    """Begins a checkpoint: registers its UUID and where its files go. Idempotent by checkpoint_id; the same UUID with
+    another trial, run or storage is ALREADY_EXISTS.
+    """
 
     ReuseFiles: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ReuseFilesRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ReuseFilesResponse,
     ]
-    """Finds the files that earlier checkpoints of the experiment hold already, so that they need not be sent. In a bucket
-    they are held for this checkpoint from then on; in a directory they can be linked.
+    """Finds files that earlier checkpoints of the experiment have stored, so that they need not be uploaded again. In a
+    bucket their bytes are kept for this checkpoint from then on; in a directory the writer links them.
     """
 
     PresignUploads: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.PresignUploadsRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.PresignUploadsResponse,
     ]
-    """Gives URLs to put files to directly, for stores that take them."""
+    """Returns URLs to upload files to directly. FAILED_PRECONDITION for a directory, which is written in place."""
 
     CommitCheckpoint: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointResponse,
     ]
-    """Makes a checkpoint visible, after checking that its files are there with their sizes. Authority: ABORTED from a superseded run.
-    Idempotent for an equal manifest; another manifest is ALREADY_EXISTS.
+    """Makes a checkpoint visible, after checking that its files are stored with their sizes. ABORTED for a run that
+    FenceTrial has superseded. Idempotent for equal files and metadata; other ones are ALREADY_EXISTS.
     """
 
-    CommitCheckpointInPieces: grpc.aio.StreamUnaryMultiCallable[
-        resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointInPiecesRequest,
-        resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointInPiecesResponse,
+    CommitCheckpointInChunks: grpc.aio.StreamUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointInChunksRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointInChunksResponse,
     ]
-    """As CommitCheckpoint, for manifests that do not fit one message: the files and multiparts of all messages count, of
-    everything else the first.
+    """As CommitCheckpoint, for lists of files that do not fit one message of 4 MiB: files and multipart uploads of all
+    messages are joined, every other field is taken from the first.
     """
 
     AbortCheckpoint: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.AbortCheckpointRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.AbortCheckpointResponse,
     ]
-    """Gives up a checkpoint that was begun; its files are removed. A committed one is FAILED_PRECONDITION."""
+    """Aborts a checkpoint that was begun; its files are removed. A committed one is FAILED_PRECONDITION."""
 
     GetCheckpoint: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.GetCheckpointRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.GetCheckpointResponse,
     ]
-    """Gives a committed checkpoint."""
+    """Returns a checkpoint. One that is not committed is NOT_FOUND for everyone but its own trial."""
+
+    GetLatestCheckpoint: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.GetLatestCheckpointRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.GetLatestCheckpointResponse,
+    ]
+    """Returns the latest checkpoint of a trial: of those whose state is COMPLETED, the one with the most steps, of several
+    the one committed last.
+    """
 
     ListCheckpoints: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ListCheckpointsRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ListCheckpointsResponse,
     ]
-    """Lists committed checkpoints of a trial or an experiment, newest first."""
+    """Lists checkpoints of trials or experiments."""
 
     ListFiles: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ListFilesRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ListFilesResponse,
     ]
-    """Lists the files of a checkpoint, by path."""
+    """Lists the files of a checkpoint."""
 
     PresignDownloads: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.PresignDownloadsRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.PresignDownloadsResponse,
     ]
-    """Gives URLs to get files from directly, for stores that give them."""
+    """Returns URLs to download files from directly."""
 
     ReadFile: grpc.aio.UnaryStreamMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ReadFileRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ReadFileResponse,
     ]
-    """Sends one file through the service, for callers that cannot reach the store."""
+    """Streams one file through the service, for callers that cannot reach the storage."""
 
     UpdateMetadata: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.UpdateMetadataRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.UpdateMetadataResponse,
     ]
-    """Changes metadata: keys of the patch replace, null removes."""
+    """Merges a patch into the metadata: its keys replace, null removes."""
 
     PinCheckpoints: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.PinCheckpointsRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.PinCheckpointsResponse,
     ]
-    """Keeps checkpoints from being deleted by anyone, or lets them go again. Idempotent."""
+    """Pins checkpoints, so that nothing deletes them, or unpins them. All or none."""
 
     DeleteCheckpoints: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteCheckpointsRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteCheckpointsResponse,
     ]
-    """Removes checkpoints, files first; one that is pinned or registered as a model is FAILED_PRECONDITION. Idempotent."""
+    """Deletes checkpoints. All or none: one that is pinned or a version of a model is FAILED_PRECONDITION. Files that
+    cannot be removed at once are removed in the background.
+    """
 
-    Seal: grpc.aio.UnaryUnaryMultiCallable[
-        resolute.api.checkpoints.v1.checkpoints_service_pb2.SealRequest,
-        resolute.api.checkpoints.v1.checkpoints_service_pb2.SealResponse,
+    DeleteFiles: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteFilesRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteFilesResponse,
     ]
-    """Raises the smallest run whose authority counts, and gives the latest checkpoint at that instant."""
+    """Deletes those files of checkpoints whose paths match; otherwise as DeleteCheckpoints. A checkpoint whose last file
+    goes is deleted.
+    """
 
-    ExamineStorage: grpc.aio.UnaryUnaryMultiCallable[
-        resolute.api.checkpoints.v1.checkpoints_service_pb2.ExamineStorageRequest,
-        resolute.api.checkpoints.v1.checkpoints_service_pb2.ExamineStorageResponse,
+    FenceTrial: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.FenceTrialRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.FenceTrialResponse,
     ]
-    """Tries a store out: writes, reads and removes a file of its own there, and says how each step went."""
+    """Supersedes earlier runs of a trial: they commit nothing from now on. Returns the latest checkpoint at that instant,
+    so that nothing can come between. The service of the same name at SearcherService does this for its operations.
+    """
 
-    MeasureStorage: grpc.aio.UnaryUnaryMultiCallable[
-        resolute.api.checkpoints.v1.checkpoints_service_pb2.MeasureStorageRequest,
-        resolute.api.checkpoints.v1.checkpoints_service_pb2.MeasureStorageResponse,
+    CheckStorage: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.CheckStorageRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.CheckStorageResponse,
     ]
-    """Tells how much the checkpoints of a workspace take."""
+    """Checks a storage: writes, reads and removes a file of its own there, and reports each step."""
+
+    GetStorageUsage: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.GetStorageUsageRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.GetStorageUsageResponse,
+    ]
+    """Returns how much storage the checkpoints of a workspace use."""
+
+    PreviewRetention: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.PreviewRetentionRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.PreviewRetentionResponse,
+    ]
+    """Returns which checkpoints ApplyRetention would delete."""
 
     ApplyRetention: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ApplyRetentionRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ApplyRetentionResponse,
     ]
-    """Deletes the checkpoints of an ended experiment that its policy does not keep: marked here, files removed in the
-    background. Idempotent: what was kept is kept again.
+    """Deletes the checkpoints of an ended experiment that its policy does not keep; their files are removed in the
+    background.
     """
 
     DeleteExperimentCheckpoints: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteExperimentCheckpointsRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteExperimentCheckpointsResponse,
     ]
-    """Removes every checkpoint of an experiment, files first; leaves a tombstone."""
+    """Deletes every checkpoint of an experiment, except those that are pinned or versions of a model. Nothing can be
+    stored for the experiment from then on. UNAVAILABLE while files could not be removed yet.
+    """
+
+    AssignIds: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.AssignIdsRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.AssignIdsResponse,
+    ]
+    """Sets the ids of workspaces and users on checkpoints and models that were stored before 0.1.0 under names alone. The
+    experiments service calls it when it starts.
+    """
 
 class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
-    """Registers checkpoints in two phases. Bytes go between trainer and store; only the registry knows what counts."""
+    """Registers checkpoints in two phases, begin and commit. Bytes go between trial and storage; a checkpoint exists for
+    others once it is committed here.
+
+    Every call may be repeated. Get returns one object once; List returns pages; Begin, Commit and Abort are idempotent by
+    the UUID of the checkpoint, which the writer chooses; Pin, Delete, Fence and Apply lead to the same state each time.
+    """
 
     @abc.abstractmethod
     def BeginCheckpoint(
@@ -277,7 +368,9 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.BeginCheckpointRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.BeginCheckpointResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.BeginCheckpointResponse]]:
-        """Begins a checkpoint: fixes its identifier and where its files go. Idempotent by checkpoint_id."""
+        """Begins a checkpoint: registers its UUID and where its files go. Idempotent by checkpoint_id; the same UUID with
+        another trial, run or storage is ALREADY_EXISTS.
+        """
 
     @abc.abstractmethod
     def ReuseFiles(
@@ -285,8 +378,8 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.ReuseFilesRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.ReuseFilesResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.ReuseFilesResponse]]:
-        """Finds the files that earlier checkpoints of the experiment hold already, so that they need not be sent. In a bucket
-        they are held for this checkpoint from then on; in a directory they can be linked.
+        """Finds files that earlier checkpoints of the experiment have stored, so that they need not be uploaded again. In a
+        bucket their bytes are kept for this checkpoint from then on; in a directory the writer links them.
         """
 
     @abc.abstractmethod
@@ -295,7 +388,7 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.PresignUploadsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.PresignUploadsResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.PresignUploadsResponse]]:
-        """Gives URLs to put files to directly, for stores that take them."""
+        """Returns URLs to upload files to directly. FAILED_PRECONDITION for a directory, which is written in place."""
 
     @abc.abstractmethod
     def CommitCheckpoint(
@@ -303,18 +396,18 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointResponse]]:
-        """Makes a checkpoint visible, after checking that its files are there with their sizes. Authority: ABORTED from a superseded run.
-        Idempotent for an equal manifest; another manifest is ALREADY_EXISTS.
+        """Makes a checkpoint visible, after checking that its files are stored with their sizes. ABORTED for a run that
+        FenceTrial has superseded. Idempotent for equal files and metadata; other ones are ALREADY_EXISTS.
         """
 
     @abc.abstractmethod
-    def CommitCheckpointInPieces(
+    def CommitCheckpointInChunks(
         self,
-        request_iterator: _MaybeAsyncIterator[resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointInPiecesRequest],
+        request_iterator: _MaybeAsyncIterator[resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointInChunksRequest],
         context: _ServicerContext,
-    ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointInPiecesResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointInPiecesResponse]]:
-        """As CommitCheckpoint, for manifests that do not fit one message: the files and multiparts of all messages count, of
-        everything else the first.
+    ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointInChunksResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointInChunksResponse]]:
+        """As CommitCheckpoint, for lists of files that do not fit one message of 4 MiB: files and multipart uploads of all
+        messages are joined, every other field is taken from the first.
         """
 
     @abc.abstractmethod
@@ -323,7 +416,7 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.AbortCheckpointRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.AbortCheckpointResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.AbortCheckpointResponse]]:
-        """Gives up a checkpoint that was begun; its files are removed. A committed one is FAILED_PRECONDITION."""
+        """Aborts a checkpoint that was begun; its files are removed. A committed one is FAILED_PRECONDITION."""
 
     @abc.abstractmethod
     def GetCheckpoint(
@@ -331,7 +424,17 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.GetCheckpointRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.GetCheckpointResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.GetCheckpointResponse]]:
-        """Gives a committed checkpoint."""
+        """Returns a checkpoint. One that is not committed is NOT_FOUND for everyone but its own trial."""
+
+    @abc.abstractmethod
+    def GetLatestCheckpoint(
+        self,
+        request: resolute.api.checkpoints.v1.checkpoints_service_pb2.GetLatestCheckpointRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.GetLatestCheckpointResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.GetLatestCheckpointResponse]]:
+        """Returns the latest checkpoint of a trial: of those whose state is COMPLETED, the one with the most steps, of several
+        the one committed last.
+        """
 
     @abc.abstractmethod
     def ListCheckpoints(
@@ -339,7 +442,7 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.ListCheckpointsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.ListCheckpointsResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.ListCheckpointsResponse]]:
-        """Lists committed checkpoints of a trial or an experiment, newest first."""
+        """Lists checkpoints of trials or experiments."""
 
     @abc.abstractmethod
     def ListFiles(
@@ -347,7 +450,7 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.ListFilesRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.ListFilesResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.ListFilesResponse]]:
-        """Lists the files of a checkpoint, by path."""
+        """Lists the files of a checkpoint."""
 
     @abc.abstractmethod
     def PresignDownloads(
@@ -355,7 +458,7 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.PresignDownloadsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.PresignDownloadsResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.PresignDownloadsResponse]]:
-        """Gives URLs to get files from directly, for stores that give them."""
+        """Returns URLs to download files from directly."""
 
     @abc.abstractmethod
     def ReadFile(
@@ -363,7 +466,7 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.ReadFileRequest,
         context: _ServicerContext,
     ) -> typing.Union[collections.abc.Iterator[resolute.api.checkpoints.v1.checkpoints_service_pb2.ReadFileResponse], collections.abc.AsyncIterator[resolute.api.checkpoints.v1.checkpoints_service_pb2.ReadFileResponse]]:
-        """Sends one file through the service, for callers that cannot reach the store."""
+        """Streams one file through the service, for callers that cannot reach the storage."""
 
     @abc.abstractmethod
     def UpdateMetadata(
@@ -371,7 +474,7 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.UpdateMetadataRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.UpdateMetadataResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.UpdateMetadataResponse]]:
-        """Changes metadata: keys of the patch replace, null removes."""
+        """Merges a patch into the metadata: its keys replace, null removes."""
 
     @abc.abstractmethod
     def PinCheckpoints(
@@ -379,7 +482,7 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.PinCheckpointsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.PinCheckpointsResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.PinCheckpointsResponse]]:
-        """Keeps checkpoints from being deleted by anyone, or lets them go again. Idempotent."""
+        """Pins checkpoints, so that nothing deletes them, or unpins them. All or none."""
 
     @abc.abstractmethod
     def DeleteCheckpoints(
@@ -387,31 +490,53 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteCheckpointsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteCheckpointsResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteCheckpointsResponse]]:
-        """Removes checkpoints, files first; one that is pinned or registered as a model is FAILED_PRECONDITION. Idempotent."""
+        """Deletes checkpoints. All or none: one that is pinned or a version of a model is FAILED_PRECONDITION. Files that
+        cannot be removed at once are removed in the background.
+        """
 
     @abc.abstractmethod
-    def Seal(
+    def DeleteFiles(
         self,
-        request: resolute.api.checkpoints.v1.checkpoints_service_pb2.SealRequest,
+        request: resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteFilesRequest,
         context: _ServicerContext,
-    ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.SealResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.SealResponse]]:
-        """Raises the smallest run whose authority counts, and gives the latest checkpoint at that instant."""
+    ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteFilesResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteFilesResponse]]:
+        """Deletes those files of checkpoints whose paths match; otherwise as DeleteCheckpoints. A checkpoint whose last file
+        goes is deleted.
+        """
 
     @abc.abstractmethod
-    def ExamineStorage(
+    def FenceTrial(
         self,
-        request: resolute.api.checkpoints.v1.checkpoints_service_pb2.ExamineStorageRequest,
+        request: resolute.api.checkpoints.v1.checkpoints_service_pb2.FenceTrialRequest,
         context: _ServicerContext,
-    ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.ExamineStorageResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.ExamineStorageResponse]]:
-        """Tries a store out: writes, reads and removes a file of its own there, and says how each step went."""
+    ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.FenceTrialResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.FenceTrialResponse]]:
+        """Supersedes earlier runs of a trial: they commit nothing from now on. Returns the latest checkpoint at that instant,
+        so that nothing can come between. The service of the same name at SearcherService does this for its operations.
+        """
 
     @abc.abstractmethod
-    def MeasureStorage(
+    def CheckStorage(
         self,
-        request: resolute.api.checkpoints.v1.checkpoints_service_pb2.MeasureStorageRequest,
+        request: resolute.api.checkpoints.v1.checkpoints_service_pb2.CheckStorageRequest,
         context: _ServicerContext,
-    ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.MeasureStorageResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.MeasureStorageResponse]]:
-        """Tells how much the checkpoints of a workspace take."""
+    ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.CheckStorageResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.CheckStorageResponse]]:
+        """Checks a storage: writes, reads and removes a file of its own there, and reports each step."""
+
+    @abc.abstractmethod
+    def GetStorageUsage(
+        self,
+        request: resolute.api.checkpoints.v1.checkpoints_service_pb2.GetStorageUsageRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.GetStorageUsageResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.GetStorageUsageResponse]]:
+        """Returns how much storage the checkpoints of a workspace use."""
+
+    @abc.abstractmethod
+    def PreviewRetention(
+        self,
+        request: resolute.api.checkpoints.v1.checkpoints_service_pb2.PreviewRetentionRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.PreviewRetentionResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.PreviewRetentionResponse]]:
+        """Returns which checkpoints ApplyRetention would delete."""
 
     @abc.abstractmethod
     def ApplyRetention(
@@ -419,8 +544,8 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.ApplyRetentionRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.ApplyRetentionResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.ApplyRetentionResponse]]:
-        """Deletes the checkpoints of an ended experiment that its policy does not keep: marked here, files removed in the
-        background. Idempotent: what was kept is kept again.
+        """Deletes the checkpoints of an ended experiment that its policy does not keep; their files are removed in the
+        background.
         """
 
     @abc.abstractmethod
@@ -429,6 +554,18 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteExperimentCheckpointsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteExperimentCheckpointsResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteExperimentCheckpointsResponse]]:
-        """Removes every checkpoint of an experiment, files first; leaves a tombstone."""
+        """Deletes every checkpoint of an experiment, except those that are pinned or versions of a model. Nothing can be
+        stored for the experiment from then on. UNAVAILABLE while files could not be removed yet.
+        """
+
+    @abc.abstractmethod
+    def AssignIds(
+        self,
+        request: resolute.api.checkpoints.v1.checkpoints_service_pb2.AssignIdsRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.AssignIdsResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.AssignIdsResponse]]:
+        """Sets the ids of workspaces and users on checkpoints and models that were stored before 0.1.0 under names alone. The
+        experiments service calls it when it starts.
+        """
 
 def add_CheckpointsServiceServicer_to_server(servicer: CheckpointsServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -28,45 +28,51 @@ class Model(google.protobuf.message.Message):
     NOTES_FIELD_NUMBER: builtins.int
     LABELS_FIELD_NUMBER: builtins.int
     METADATA_FIELD_NUMBER: builtins.int
-    WORKSPACE_FIELD_NUMBER: builtins.int
-    OWNER_FIELD_NUMBER: builtins.int
+    WORKSPACE_ID_FIELD_NUMBER: builtins.int
+    OWNER_ID_FIELD_NUMBER: builtins.int
+    OWNER_NAME_FIELD_NUMBER: builtins.int
     ARCHIVED_FIELD_NUMBER: builtins.int
     VERSION_COUNT_FIELD_NUMBER: builtins.int
     CREATE_TIME_FIELD_NUMBER: builtins.int
     UPDATE_TIME_FIELD_NUMBER: builtins.int
+    ETAG_FIELD_NUMBER: builtins.int
     model_id: builtins.str
-    """UUID."""
+    """UUID, chosen by the service. Output only."""
     number: builtins.int
-    """Short number for people."""
+    """Short number for people, from 1, unique in the cluster. Output only."""
     name: builtins.str
-    """Unique name."""
+    """Unique name: 1 to 200 characters without spaces around, not a number."""
     description: builtins.str
-    """One line about it."""
+    """One line about it, at most 64 KiB."""
     notes: builtins.str
-    """Longer text, Markdown."""
-    workspace: builtins.str
-    """Workspace that it belongs to."""
-    owner: builtins.str
-    """Who created it."""
+    """Longer text, Markdown, at most 64 KiB."""
+    workspace_id: builtins.int
+    """Id of the workspace that it belongs to; absent when it belongs to none."""
+    owner_id: builtins.int
+    """Id of the user who created it; absent when a service did. Output only."""
+    owner_name: builtins.str
+    """Name of that user when the model was created. Output only."""
     archived: builtins.bool
-    """Whether it is hidden from lists and takes no versions."""
+    """Whether it is archived: it takes no versions, and clients leave it out of lists unless asked."""
     version_count: builtins.int
-    """How many versions there are."""
+    """Number of its versions. Output only."""
+    etag: builtins.str
+    """Changes with each UpdateModel; opaque. Output only."""
     @property
     def labels(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Words to find it by."""
+        """Words to find it by: at most 100, of 1 to 200 characters each. They come back sorted, each once."""
 
     @property
     def metadata(self) -> resolute.api.common.v1.value_pb2.Value:
-        """Free metadata: a map."""
+        """Free metadata: a map, at most 256 KiB as JSON."""
 
     @property
     def create_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it was created."""
+        """When it was created. Output only."""
 
     @property
     def update_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it or a version of it was changed last."""
+        """When it or a version of it was last changed. Output only."""
 
     def __init__(
         self,
@@ -78,79 +84,100 @@ class Model(google.protobuf.message.Message):
         notes: builtins.str = ...,
         labels: collections.abc.Iterable[builtins.str] | None = ...,
         metadata: resolute.api.common.v1.value_pb2.Value | None = ...,
-        workspace: builtins.str = ...,
-        owner: builtins.str = ...,
+        workspace_id: builtins.int | None = ...,
+        owner_id: builtins.int | None = ...,
+        owner_name: builtins.str = ...,
         archived: builtins.bool = ...,
         version_count: builtins.int = ...,
         create_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
         update_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        etag: builtins.str = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["create_time", b"create_time", "metadata", b"metadata", "update_time", b"update_time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["archived", b"archived", "create_time", b"create_time", "description", b"description", "labels", b"labels", "metadata", b"metadata", "model_id", b"model_id", "name", b"name", "notes", b"notes", "number", b"number", "owner", b"owner", "update_time", b"update_time", "version_count", b"version_count", "workspace", b"workspace"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_owner_id", b"_owner_id", "_workspace_id", b"_workspace_id", "create_time", b"create_time", "metadata", b"metadata", "owner_id", b"owner_id", "update_time", b"update_time", "workspace_id", b"workspace_id"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_owner_id", b"_owner_id", "_workspace_id", b"_workspace_id", "archived", b"archived", "create_time", b"create_time", "description", b"description", "etag", b"etag", "labels", b"labels", "metadata", b"metadata", "model_id", b"model_id", "name", b"name", "notes", b"notes", "number", b"number", "owner_id", b"owner_id", "owner_name", b"owner_name", "update_time", b"update_time", "version_count", b"version_count", "workspace_id", b"workspace_id"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_owner_id", b"_owner_id"]) -> typing.Literal["owner_id"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_workspace_id", b"_workspace_id"]) -> typing.Literal["workspace_id"] | None: ...
 
 global___Model = Model
 
 @typing.final
 class ModelVersion(google.protobuf.message.Message):
-    """A checkpoint as a version of a model. As long as it is there, nothing deletes the checkpoint."""
+    """A checkpoint as a version of a model. As long as it exists, nothing deletes the checkpoint."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    MODEL_FIELD_NUMBER: builtins.int
-    VERSION_FIELD_NUMBER: builtins.int
+    MODEL_ID_FIELD_NUMBER: builtins.int
+    MODEL_NUMBER_FIELD_NUMBER: builtins.int
+    MODEL_NAME_FIELD_NUMBER: builtins.int
+    NUMBER_FIELD_NUMBER: builtins.int
     CHECKPOINT_FIELD_NUMBER: builtins.int
     NAME_FIELD_NUMBER: builtins.int
     COMMENT_FIELD_NUMBER: builtins.int
     NOTES_FIELD_NUMBER: builtins.int
     LABELS_FIELD_NUMBER: builtins.int
     METADATA_FIELD_NUMBER: builtins.int
-    OWNER_FIELD_NUMBER: builtins.int
+    OWNER_ID_FIELD_NUMBER: builtins.int
+    OWNER_NAME_FIELD_NUMBER: builtins.int
     CREATE_TIME_FIELD_NUMBER: builtins.int
-    version: builtins.int
-    """Number within the model, from 1, never given twice."""
+    ETAG_FIELD_NUMBER: builtins.int
+    model_id: builtins.str
+    """UUID of the model. Output only."""
+    model_number: builtins.int
+    """Number of the model. Output only."""
+    model_name: builtins.str
+    """Name of the model. Output only."""
+    number: builtins.int
+    """Number of the version within the model, from 1, never reused. Output only."""
     name: builtins.str
-    """A name of its own."""
+    """Name of the version, at most 200 bytes; need not be unique."""
     comment: builtins.str
-    """One line about it."""
+    """One line about it, at most 64 KiB."""
     notes: builtins.str
-    """Longer text, Markdown."""
-    owner: builtins.str
-    """Who registered it."""
-    @property
-    def model(self) -> global___Model:
-        """The model."""
-
+    """Longer text, Markdown, at most 64 KiB."""
+    owner_id: builtins.int
+    """Id of the user who created it; absent when a service did. Output only."""
+    owner_name: builtins.str
+    """Name of that user when the version was created. Output only."""
+    etag: builtins.str
+    """Changes with each UpdateVersion; opaque. Output only."""
     @property
     def checkpoint(self) -> resolute.api.checkpoints.v1.checkpoint_pb2.Checkpoint:
-        """The checkpoint."""
+        """The checkpoint, without its files, which GetCheckpoint returns. Output only."""
 
     @property
     def labels(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Words to find it by."""
+        """Words to find it by: at most 100, of 1 to 200 characters each. They come back sorted, each once."""
 
     @property
     def metadata(self) -> resolute.api.common.v1.value_pb2.Value:
-        """Free metadata: a map."""
+        """Free metadata: a map, at most 256 KiB as JSON."""
 
     @property
     def create_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it was registered."""
+        """When it was created. Output only."""
 
     def __init__(
         self,
         *,
-        model: global___Model | None = ...,
-        version: builtins.int = ...,
+        model_id: builtins.str = ...,
+        model_number: builtins.int = ...,
+        model_name: builtins.str = ...,
+        number: builtins.int = ...,
         checkpoint: resolute.api.checkpoints.v1.checkpoint_pb2.Checkpoint | None = ...,
         name: builtins.str = ...,
         comment: builtins.str = ...,
         notes: builtins.str = ...,
         labels: collections.abc.Iterable[builtins.str] | None = ...,
         metadata: resolute.api.common.v1.value_pb2.Value | None = ...,
-        owner: builtins.str = ...,
+        owner_id: builtins.int | None = ...,
+        owner_name: builtins.str = ...,
         create_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        etag: builtins.str = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["checkpoint", b"checkpoint", "create_time", b"create_time", "metadata", b"metadata", "model", b"model"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["checkpoint", b"checkpoint", "comment", b"comment", "create_time", b"create_time", "labels", b"labels", "metadata", b"metadata", "model", b"model", "name", b"name", "notes", b"notes", "owner", b"owner", "version", b"version"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_owner_id", b"_owner_id", "checkpoint", b"checkpoint", "create_time", b"create_time", "metadata", b"metadata", "owner_id", b"owner_id"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_owner_id", b"_owner_id", "checkpoint", b"checkpoint", "comment", b"comment", "create_time", b"create_time", "etag", b"etag", "labels", b"labels", "metadata", b"metadata", "model_id", b"model_id", "model_name", b"model_name", "model_number", b"model_number", "name", b"name", "notes", b"notes", "number", b"number", "owner_id", b"owner_id", "owner_name", b"owner_name"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_owner_id", b"_owner_id"]) -> typing.Literal["owner_id"] | None: ...
 
 global___ModelVersion = ModelVersion

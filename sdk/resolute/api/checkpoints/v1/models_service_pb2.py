@@ -22,63 +22,68 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import field_mask_pb2 as google_dot_protobuf_dot_field__mask__pb2
 from resolute.api.checkpoints.v1 import model_pb2 as resolute_dot_api_dot_checkpoints_dot_v1_dot_model__pb2
 from resolute.api.common.v1 import value_pb2 as resolute_dot_api_dot_common_dot_v1_dot_value__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n0resolute/api/checkpoints/v1/models_service.proto\x12\x1bresolute.api.checkpoints.v1\x1a\'resolute/api/checkpoints/v1/model.proto\x1a\"resolute/api/common/v1/value.proto\"G\n\x08ModelKey\x12\x0e\n\x04name\x18\x01 \x01(\tH\x00\x12\x10\n\x06number\x18\x02 \x01(\x03H\x00\x12\x12\n\x08model_id\x18\x03 \x01(\tH\x00\x42\x05\n\x03key\"\xab\x02\n\x0b\x44\x65scription\x12\x11\n\x04name\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x18\n\x0b\x64\x65scription\x18\x02 \x01(\tH\x01\x88\x01\x01\x12\x12\n\x05notes\x18\x03 \x01(\tH\x02\x88\x01\x01\x12\x44\n\x06labels\x18\x04 \x01(\x0b\x32/.resolute.api.checkpoints.v1.Description.LabelsH\x03\x88\x01\x01\x12:\n\x0emetadata_patch\x18\x05 \x01(\x0b\x32\x1d.resolute.api.common.v1.ValueH\x04\x88\x01\x01\x1a\x18\n\x06Labels\x12\x0e\n\x06values\x18\x01 \x03(\tB\x07\n\x05_nameB\x0e\n\x0c_descriptionB\x08\n\x06_notesB\t\n\x07_labelsB\x11\n\x0f_metadata_patch\"\x86\x01\n\x12\x43reateModelRequest\x12\x10\n\x08model_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12=\n\x0b\x64\x65scription\x18\x03 \x01(\x0b\x32(.resolute.api.checkpoints.v1.Description\x12\x11\n\tworkspace\x18\x04 \x01(\t\"H\n\x13\x43reateModelResponse\x12\x31\n\x05model\x18\x01 \x01(\x0b\x32\".resolute.api.checkpoints.v1.Model\"G\n\x0fGetModelRequest\x12\x34\n\x05model\x18\x01 \x01(\x0b\x32%.resolute.api.checkpoints.v1.ModelKey\"E\n\x10GetModelResponse\x12\x31\n\x05model\x18\x01 \x01(\x0b\x32\".resolute.api.checkpoints.v1.Model\"\x9b\x01\n\x11ListModelsRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12\x0e\n\x06labels\x18\x03 \x03(\t\x12\x12\n\nworkspaces\x18\x04 \x03(\t\x12\x18\n\x10include_archived\x18\x05 \x01(\x08\x12\x11\n\tpage_size\x18\x06 \x01(\x05\x12\x12\n\npage_token\x18\x07 \x01(\t\"a\n\x12ListModelsResponse\x12\x32\n\x06models\x18\x01 \x03(\x0b\x32\".resolute.api.checkpoints.v1.Model\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xd3\x01\n\x12UpdateModelRequest\x12\x34\n\x05model\x18\x01 \x01(\x0b\x32%.resolute.api.checkpoints.v1.ModelKey\x12=\n\x0b\x64\x65scription\x18\x02 \x01(\x0b\x32(.resolute.api.checkpoints.v1.Description\x12\x16\n\tworkspace\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x15\n\x08\x61rchived\x18\x04 \x01(\x08H\x01\x88\x01\x01\x42\x0c\n\n_workspaceB\x0b\n\t_archived\"H\n\x13UpdateModelResponse\x12\x31\n\x05model\x18\x01 \x01(\x0b\x32\".resolute.api.checkpoints.v1.Model\"J\n\x12\x44\x65leteModelRequest\x12\x34\n\x05model\x18\x01 \x01(\x0b\x32%.resolute.api.checkpoints.v1.ModelKey\"\x15\n\x13\x44\x65leteModelResponse\"\xb8\x01\n\x16RegisterVersionRequest\x12\x34\n\x05model\x18\x01 \x01(\x0b\x32%.resolute.api.checkpoints.v1.ModelKey\x12\x15\n\rcheckpoint_id\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12=\n\x0b\x64\x65scription\x18\x04 \x01(\x0b\x32(.resolute.api.checkpoints.v1.Description\"U\n\x17RegisterVersionResponse\x12:\n\x07version\x18\x01 \x01(\x0b\x32).resolute.api.checkpoints.v1.ModelVersion\"Z\n\x11GetVersionRequest\x12\x34\n\x05model\x18\x01 \x01(\x0b\x32%.resolute.api.checkpoints.v1.ModelKey\x12\x0f\n\x07version\x18\x02 \x01(\x05\"P\n\x12GetVersionResponse\x12:\n\x07version\x18\x01 \x01(\x0b\x32).resolute.api.checkpoints.v1.ModelVersion\"r\n\x13ListVersionsRequest\x12\x34\n\x05model\x18\x01 \x01(\x0b\x32%.resolute.api.checkpoints.v1.ModelKey\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"l\n\x14ListVersionsResponse\x12;\n\x08versions\x18\x01 \x03(\x0b\x32).resolute.api.checkpoints.v1.ModelVersion\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x9c\x01\n\x14UpdateVersionRequest\x12\x34\n\x05model\x18\x01 \x01(\x0b\x32%.resolute.api.checkpoints.v1.ModelKey\x12\x0f\n\x07version\x18\x02 \x01(\x05\x12=\n\x0b\x64\x65scription\x18\x03 \x01(\x0b\x32(.resolute.api.checkpoints.v1.Description\"S\n\x15UpdateVersionResponse\x12:\n\x07version\x18\x01 \x01(\x0b\x32).resolute.api.checkpoints.v1.ModelVersion\"]\n\x14\x44\x65leteVersionRequest\x12\x34\n\x05model\x18\x01 \x01(\x0b\x32%.resolute.api.checkpoints.v1.ModelKey\x12\x0f\n\x07version\x18\x02 \x01(\x05\"\x17\n\x15\x44\x65leteVersionResponse2\x8f\t\n\rModelsService\x12p\n\x0b\x43reateModel\x12/.resolute.api.checkpoints.v1.CreateModelRequest\x1a\x30.resolute.api.checkpoints.v1.CreateModelResponse\x12g\n\x08GetModel\x12,.resolute.api.checkpoints.v1.GetModelRequest\x1a-.resolute.api.checkpoints.v1.GetModelResponse\x12m\n\nListModels\x12..resolute.api.checkpoints.v1.ListModelsRequest\x1a/.resolute.api.checkpoints.v1.ListModelsResponse\x12p\n\x0bUpdateModel\x12/.resolute.api.checkpoints.v1.UpdateModelRequest\x1a\x30.resolute.api.checkpoints.v1.UpdateModelResponse\x12p\n\x0b\x44\x65leteModel\x12/.resolute.api.checkpoints.v1.DeleteModelRequest\x1a\x30.resolute.api.checkpoints.v1.DeleteModelResponse\x12|\n\x0fRegisterVersion\x12\x33.resolute.api.checkpoints.v1.RegisterVersionRequest\x1a\x34.resolute.api.checkpoints.v1.RegisterVersionResponse\x12m\n\nGetVersion\x12..resolute.api.checkpoints.v1.GetVersionRequest\x1a/.resolute.api.checkpoints.v1.GetVersionResponse\x12s\n\x0cListVersions\x12\x30.resolute.api.checkpoints.v1.ListVersionsRequest\x1a\x31.resolute.api.checkpoints.v1.ListVersionsResponse\x12v\n\rUpdateVersion\x12\x31.resolute.api.checkpoints.v1.UpdateVersionRequest\x1a\x32.resolute.api.checkpoints.v1.UpdateVersionResponse\x12v\n\rDeleteVersion\x12\x31.resolute.api.checkpoints.v1.DeleteVersionRequest\x1a\x32.resolute.api.checkpoints.v1.DeleteVersionResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n0resolute/api/checkpoints/v1/models_service.proto\x12\x1bresolute.api.checkpoints.v1\x1a google/protobuf/field_mask.proto\x1a\'resolute/api/checkpoints/v1/model.proto\x1a\"resolute/api/common/v1/value.proto\"G\n\x08ModelKey\x12\x12\n\x08model_id\x18\x01 \x01(\tH\x00\x12\x10\n\x06number\x18\x02 \x01(\x03H\x00\x12\x0e\n\x04name\x18\x03 \x01(\tH\x00\x42\x05\n\x03key\"[\n\x12\x43reateModelRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x31\n\x05model\x18\x02 \x01(\x0b\x32\".resolute.api.checkpoints.v1.Model\"H\n\x13\x43reateModelResponse\x12\x31\n\x05model\x18\x01 \x01(\x0b\x32\".resolute.api.checkpoints.v1.Model\"E\n\x0fGetModelRequest\x12\x32\n\x03key\x18\x01 \x01(\x0b\x32%.resolute.api.checkpoints.v1.ModelKey\"E\n\x10GetModelResponse\x12\x31\n\x05model\x18\x01 \x01(\x0b\x32\".resolute.api.checkpoints.v1.Model\"\xf7\x01\n\x11ListModelsRequest\x12\r\n\x05names\x18\x01 \x03(\t\x12\x15\n\rname_contains\x18\x02 \x01(\t\x12\x1c\n\x14\x64\x65scription_contains\x18\x03 \x01(\t\x12\x17\n\x0frequired_labels\x18\x04 \x03(\t\x12\x15\n\rworkspace_ids\x18\x05 \x03(\x03\x12\x11\n\towner_ids\x18\x06 \x03(\x03\x12\x15\n\x08\x61rchived\x18\x07 \x01(\x08H\x00\x88\x01\x01\x12\x10\n\x08order_by\x18\x08 \x01(\t\x12\x11\n\tpage_size\x18\t \x01(\x05\x12\x12\n\npage_token\x18\n \x01(\tB\x0b\n\t_archived\"a\n\x12ListModelsResponse\x12\x32\n\x06models\x18\x01 \x03(\x0b\x32\".resolute.api.checkpoints.v1.Model\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x89\x02\n\x12UpdateModelRequest\x12\x32\n\x03key\x18\x01 \x01(\x0b\x32%.resolute.api.checkpoints.v1.ModelKey\x12\x31\n\x05model\x18\x02 \x01(\x0b\x32\".resolute.api.checkpoints.v1.Model\x12/\n\x0bupdate_mask\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x12:\n\x0emetadata_patch\x18\x04 \x01(\x0b\x32\x1d.resolute.api.common.v1.ValueH\x00\x88\x01\x01\x12\x0c\n\x04\x65tag\x18\x05 \x01(\tB\x11\n\x0f_metadata_patch\"H\n\x13UpdateModelResponse\x12\x31\n\x05model\x18\x01 \x01(\x0b\x32\".resolute.api.checkpoints.v1.Model\"H\n\x12\x44\x65leteModelRequest\x12\x32\n\x03key\x18\x01 \x01(\x0b\x32%.resolute.api.checkpoints.v1.ModelKey\"\x15\n\x13\x44\x65leteModelResponse\"\xb1\x01\n\x14\x43reateVersionRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x32\n\x03key\x18\x02 \x01(\x0b\x32%.resolute.api.checkpoints.v1.ModelKey\x12\x15\n\rcheckpoint_id\x18\x03 \x01(\t\x12:\n\x07version\x18\x04 \x01(\x0b\x32).resolute.api.checkpoints.v1.ModelVersion\"S\n\x15\x43reateVersionResponse\x12:\n\x07version\x18\x01 \x01(\x0b\x32).resolute.api.checkpoints.v1.ModelVersion\"w\n\x11GetVersionRequest\x12\x32\n\x03key\x18\x01 \x01(\x0b\x32%.resolute.api.checkpoints.v1.ModelKey\x12\x1b\n\x0eversion_number\x18\x02 \x01(\x05H\x00\x88\x01\x01\x42\x11\n\x0f_version_number\"P\n\x12GetVersionResponse\x12:\n\x07version\x18\x01 \x01(\x0b\x32).resolute.api.checkpoints.v1.ModelVersion\"\x9b\x01\n\x13ListVersionsRequest\x12\x32\n\x03key\x18\x01 \x01(\x0b\x32%.resolute.api.checkpoints.v1.ModelKey\x12\x17\n\x0frequired_labels\x18\x02 \x03(\t\x12\x10\n\x08order_by\x18\x03 \x01(\t\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\"l\n\x14ListVersionsResponse\x12;\n\x08versions\x18\x01 \x03(\x0b\x32).resolute.api.checkpoints.v1.ModelVersion\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xac\x02\n\x14UpdateVersionRequest\x12\x32\n\x03key\x18\x01 \x01(\x0b\x32%.resolute.api.checkpoints.v1.ModelKey\x12\x16\n\x0eversion_number\x18\x02 \x01(\x05\x12:\n\x07version\x18\x03 \x01(\x0b\x32).resolute.api.checkpoints.v1.ModelVersion\x12/\n\x0bupdate_mask\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x12:\n\x0emetadata_patch\x18\x05 \x01(\x0b\x32\x1d.resolute.api.common.v1.ValueH\x00\x88\x01\x01\x12\x0c\n\x04\x65tag\x18\x06 \x01(\tB\x11\n\x0f_metadata_patch\"S\n\x15UpdateVersionResponse\x12:\n\x07version\x18\x01 \x01(\x0b\x32).resolute.api.checkpoints.v1.ModelVersion\"b\n\x14\x44\x65leteVersionRequest\x12\x32\n\x03key\x18\x01 \x01(\x0b\x32%.resolute.api.checkpoints.v1.ModelKey\x12\x16\n\x0eversion_number\x18\x02 \x01(\x05\"\x17\n\x15\x44\x65leteVersionResponse2\x9d\t\n\rModelsService\x12p\n\x0b\x43reateModel\x12/.resolute.api.checkpoints.v1.CreateModelRequest\x1a\x30.resolute.api.checkpoints.v1.CreateModelResponse\x12l\n\x08GetModel\x12,.resolute.api.checkpoints.v1.GetModelRequest\x1a-.resolute.api.checkpoints.v1.GetModelResponse\"\x03\x90\x02\x01\x12r\n\nListModels\x12..resolute.api.checkpoints.v1.ListModelsRequest\x1a/.resolute.api.checkpoints.v1.ListModelsResponse\"\x03\x90\x02\x01\x12p\n\x0bUpdateModel\x12/.resolute.api.checkpoints.v1.UpdateModelRequest\x1a\x30.resolute.api.checkpoints.v1.UpdateModelResponse\x12p\n\x0b\x44\x65leteModel\x12/.resolute.api.checkpoints.v1.DeleteModelRequest\x1a\x30.resolute.api.checkpoints.v1.DeleteModelResponse\x12v\n\rCreateVersion\x12\x31.resolute.api.checkpoints.v1.CreateVersionRequest\x1a\x32.resolute.api.checkpoints.v1.CreateVersionResponse\x12r\n\nGetVersion\x12..resolute.api.checkpoints.v1.GetVersionRequest\x1a/.resolute.api.checkpoints.v1.GetVersionResponse\"\x03\x90\x02\x01\x12x\n\x0cListVersions\x12\x30.resolute.api.checkpoints.v1.ListVersionsRequest\x1a\x31.resolute.api.checkpoints.v1.ListVersionsResponse\"\x03\x90\x02\x01\x12v\n\rUpdateVersion\x12\x31.resolute.api.checkpoints.v1.UpdateVersionRequest\x1a\x32.resolute.api.checkpoints.v1.UpdateVersionResponse\x12v\n\rDeleteVersion\x12\x31.resolute.api.checkpoints.v1.DeleteVersionRequest\x1a\x32.resolute.api.checkpoints.v1.DeleteVersionResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'resolute.api.checkpoints.v1.models_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_MODELKEY']._serialized_start=158
-  _globals['_MODELKEY']._serialized_end=229
-  _globals['_DESCRIPTION']._serialized_start=232
-  _globals['_DESCRIPTION']._serialized_end=531
-  _globals['_DESCRIPTION_LABELS']._serialized_start=442
-  _globals['_DESCRIPTION_LABELS']._serialized_end=466
-  _globals['_CREATEMODELREQUEST']._serialized_start=534
-  _globals['_CREATEMODELREQUEST']._serialized_end=668
-  _globals['_CREATEMODELRESPONSE']._serialized_start=670
-  _globals['_CREATEMODELRESPONSE']._serialized_end=742
-  _globals['_GETMODELREQUEST']._serialized_start=744
-  _globals['_GETMODELREQUEST']._serialized_end=815
-  _globals['_GETMODELRESPONSE']._serialized_start=817
-  _globals['_GETMODELRESPONSE']._serialized_end=886
-  _globals['_LISTMODELSREQUEST']._serialized_start=889
-  _globals['_LISTMODELSREQUEST']._serialized_end=1044
-  _globals['_LISTMODELSRESPONSE']._serialized_start=1046
-  _globals['_LISTMODELSRESPONSE']._serialized_end=1143
-  _globals['_UPDATEMODELREQUEST']._serialized_start=1146
-  _globals['_UPDATEMODELREQUEST']._serialized_end=1357
-  _globals['_UPDATEMODELRESPONSE']._serialized_start=1359
-  _globals['_UPDATEMODELRESPONSE']._serialized_end=1431
-  _globals['_DELETEMODELREQUEST']._serialized_start=1433
-  _globals['_DELETEMODELREQUEST']._serialized_end=1507
-  _globals['_DELETEMODELRESPONSE']._serialized_start=1509
-  _globals['_DELETEMODELRESPONSE']._serialized_end=1530
-  _globals['_REGISTERVERSIONREQUEST']._serialized_start=1533
-  _globals['_REGISTERVERSIONREQUEST']._serialized_end=1717
-  _globals['_REGISTERVERSIONRESPONSE']._serialized_start=1719
-  _globals['_REGISTERVERSIONRESPONSE']._serialized_end=1804
-  _globals['_GETVERSIONREQUEST']._serialized_start=1806
-  _globals['_GETVERSIONREQUEST']._serialized_end=1896
-  _globals['_GETVERSIONRESPONSE']._serialized_start=1898
-  _globals['_GETVERSIONRESPONSE']._serialized_end=1978
-  _globals['_LISTVERSIONSREQUEST']._serialized_start=1980
-  _globals['_LISTVERSIONSREQUEST']._serialized_end=2094
-  _globals['_LISTVERSIONSRESPONSE']._serialized_start=2096
-  _globals['_LISTVERSIONSRESPONSE']._serialized_end=2204
-  _globals['_UPDATEVERSIONREQUEST']._serialized_start=2207
-  _globals['_UPDATEVERSIONREQUEST']._serialized_end=2363
-  _globals['_UPDATEVERSIONRESPONSE']._serialized_start=2365
-  _globals['_UPDATEVERSIONRESPONSE']._serialized_end=2448
-  _globals['_DELETEVERSIONREQUEST']._serialized_start=2450
-  _globals['_DELETEVERSIONREQUEST']._serialized_end=2543
-  _globals['_DELETEVERSIONRESPONSE']._serialized_start=2545
-  _globals['_DELETEVERSIONRESPONSE']._serialized_end=2568
-  _globals['_MODELSSERVICE']._serialized_start=2571
-  _globals['_MODELSSERVICE']._serialized_end=3738
+  _globals['_MODELSSERVICE'].methods_by_name['GetModel']._loaded_options = None
+  _globals['_MODELSSERVICE'].methods_by_name['GetModel']._serialized_options = b'\220\002\001'
+  _globals['_MODELSSERVICE'].methods_by_name['ListModels']._loaded_options = None
+  _globals['_MODELSSERVICE'].methods_by_name['ListModels']._serialized_options = b'\220\002\001'
+  _globals['_MODELSSERVICE'].methods_by_name['GetVersion']._loaded_options = None
+  _globals['_MODELSSERVICE'].methods_by_name['GetVersion']._serialized_options = b'\220\002\001'
+  _globals['_MODELSSERVICE'].methods_by_name['ListVersions']._loaded_options = None
+  _globals['_MODELSSERVICE'].methods_by_name['ListVersions']._serialized_options = b'\220\002\001'
+  _globals['_MODELKEY']._serialized_start=192
+  _globals['_MODELKEY']._serialized_end=263
+  _globals['_CREATEMODELREQUEST']._serialized_start=265
+  _globals['_CREATEMODELREQUEST']._serialized_end=356
+  _globals['_CREATEMODELRESPONSE']._serialized_start=358
+  _globals['_CREATEMODELRESPONSE']._serialized_end=430
+  _globals['_GETMODELREQUEST']._serialized_start=432
+  _globals['_GETMODELREQUEST']._serialized_end=501
+  _globals['_GETMODELRESPONSE']._serialized_start=503
+  _globals['_GETMODELRESPONSE']._serialized_end=572
+  _globals['_LISTMODELSREQUEST']._serialized_start=575
+  _globals['_LISTMODELSREQUEST']._serialized_end=822
+  _globals['_LISTMODELSRESPONSE']._serialized_start=824
+  _globals['_LISTMODELSRESPONSE']._serialized_end=921
+  _globals['_UPDATEMODELREQUEST']._serialized_start=924
+  _globals['_UPDATEMODELREQUEST']._serialized_end=1189
+  _globals['_UPDATEMODELRESPONSE']._serialized_start=1191
+  _globals['_UPDATEMODELRESPONSE']._serialized_end=1263
+  _globals['_DELETEMODELREQUEST']._serialized_start=1265
+  _globals['_DELETEMODELREQUEST']._serialized_end=1337
+  _globals['_DELETEMODELRESPONSE']._serialized_start=1339
+  _globals['_DELETEMODELRESPONSE']._serialized_end=1360
+  _globals['_CREATEVERSIONREQUEST']._serialized_start=1363
+  _globals['_CREATEVERSIONREQUEST']._serialized_end=1540
+  _globals['_CREATEVERSIONRESPONSE']._serialized_start=1542
+  _globals['_CREATEVERSIONRESPONSE']._serialized_end=1625
+  _globals['_GETVERSIONREQUEST']._serialized_start=1627
+  _globals['_GETVERSIONREQUEST']._serialized_end=1746
+  _globals['_GETVERSIONRESPONSE']._serialized_start=1748
+  _globals['_GETVERSIONRESPONSE']._serialized_end=1828
+  _globals['_LISTVERSIONSREQUEST']._serialized_start=1831
+  _globals['_LISTVERSIONSREQUEST']._serialized_end=1986
+  _globals['_LISTVERSIONSRESPONSE']._serialized_start=1988
+  _globals['_LISTVERSIONSRESPONSE']._serialized_end=2096
+  _globals['_UPDATEVERSIONREQUEST']._serialized_start=2099
+  _globals['_UPDATEVERSIONREQUEST']._serialized_end=2399
+  _globals['_UPDATEVERSIONRESPONSE']._serialized_start=2401
+  _globals['_UPDATEVERSIONRESPONSE']._serialized_end=2484
+  _globals['_DELETEVERSIONREQUEST']._serialized_start=2486
+  _globals['_DELETEVERSIONREQUEST']._serialized_end=2584
+  _globals['_DELETEVERSIONRESPONSE']._serialized_start=2586
+  _globals['_DELETEVERSIONRESPONSE']._serialized_end=2609
+  _globals['_MODELSSERVICE']._serialized_start=2612
+  _globals['_MODELSSERVICE']._serialized_end=3793
 # @@protoc_insertion_point(module_scope)

@@ -6,6 +6,7 @@ isort:skip_file
 import builtins
 import collections.abc
 import google.protobuf.descriptor
+import google.protobuf.field_mask_pb2
 import google.protobuf.internal.containers
 import google.protobuf.message
 import resolute.api.checkpoints.v1.model_pb2
@@ -16,98 +17,31 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class ModelKey(google.protobuf.message.Message):
-    """Names a model."""
+    """Identifies a model."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    NAME_FIELD_NUMBER: builtins.int
-    NUMBER_FIELD_NUMBER: builtins.int
     MODEL_ID_FIELD_NUMBER: builtins.int
-    name: builtins.str
-    """Its unique name."""
-    number: builtins.int
-    """Its number."""
+    NUMBER_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
     model_id: builtins.str
-    """Its UUID."""
+    """UUID, which never changes."""
+    number: builtins.int
+    """Number, which never changes."""
+    name: builtins.str
+    """Unique name, which may change."""
     def __init__(
         self,
         *,
-        name: builtins.str = ...,
-        number: builtins.int = ...,
         model_id: builtins.str = ...,
+        number: builtins.int = ...,
+        name: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["key", b"key", "model_id", b"model_id", "name", b"name", "number", b"number"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["key", b"key", "model_id", b"model_id", "name", b"name", "number", b"number"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["key", b"key"]) -> typing.Literal["name", "number", "model_id"] | None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["key", b"key"]) -> typing.Literal["model_id", "number", "name"] | None: ...
 
 global___ModelKey = ModelKey
-
-@typing.final
-class Description(google.protobuf.message.Message):
-    """What may be said of a model or a version; what is not set stays as it is."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    @typing.final
-    class Labels(google.protobuf.message.Message):
-        """Words to find something by."""
-
-        DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-        VALUES_FIELD_NUMBER: builtins.int
-        @property
-        def values(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-            """The words."""
-
-        def __init__(
-            self,
-            *,
-            values: collections.abc.Iterable[builtins.str] | None = ...,
-        ) -> None: ...
-        def ClearField(self, field_name: typing.Literal["values", b"values"]) -> None: ...
-
-    NAME_FIELD_NUMBER: builtins.int
-    DESCRIPTION_FIELD_NUMBER: builtins.int
-    NOTES_FIELD_NUMBER: builtins.int
-    LABELS_FIELD_NUMBER: builtins.int
-    METADATA_PATCH_FIELD_NUMBER: builtins.int
-    name: builtins.str
-    """Name."""
-    description: builtins.str
-    """One line."""
-    notes: builtins.str
-    """Longer text, Markdown."""
-    @property
-    def labels(self) -> global___Description.Labels:
-        """All labels, in the place of those that were there."""
-
-    @property
-    def metadata_patch(self) -> resolute.api.common.v1.value_pb2.Value:
-        """A map whose keys replace those of the metadata; null removes."""
-
-    def __init__(
-        self,
-        *,
-        name: builtins.str | None = ...,
-        description: builtins.str | None = ...,
-        notes: builtins.str | None = ...,
-        labels: global___Description.Labels | None = ...,
-        metadata_patch: resolute.api.common.v1.value_pb2.Value | None = ...,
-    ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_description", b"_description", "_labels", b"_labels", "_metadata_patch", b"_metadata_patch", "_name", b"_name", "_notes", b"_notes", "description", b"description", "labels", b"labels", "metadata_patch", b"metadata_patch", "name", b"name", "notes", b"notes"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_description", b"_description", "_labels", b"_labels", "_metadata_patch", b"_metadata_patch", "_name", b"_name", "_notes", b"_notes", "description", b"description", "labels", b"labels", "metadata_patch", b"metadata_patch", "name", b"name", "notes", b"notes"]) -> None: ...
-    @typing.overload
-    def WhichOneof(self, oneof_group: typing.Literal["_description", b"_description"]) -> typing.Literal["description"] | None: ...
-    @typing.overload
-    def WhichOneof(self, oneof_group: typing.Literal["_labels", b"_labels"]) -> typing.Literal["labels"] | None: ...
-    @typing.overload
-    def WhichOneof(self, oneof_group: typing.Literal["_metadata_patch", b"_metadata_patch"]) -> typing.Literal["metadata_patch"] | None: ...
-    @typing.overload
-    def WhichOneof(self, oneof_group: typing.Literal["_name", b"_name"]) -> typing.Literal["name"] | None: ...
-    @typing.overload
-    def WhichOneof(self, oneof_group: typing.Literal["_notes", b"_notes"]) -> typing.Literal["notes"] | None: ...
-
-global___Description = Description
 
 @typing.final
 class CreateModelRequest(google.protobuf.message.Message):
@@ -115,30 +49,24 @@ class CreateModelRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    MODEL_ID_FIELD_NUMBER: builtins.int
-    NAME_FIELD_NUMBER: builtins.int
-    DESCRIPTION_FIELD_NUMBER: builtins.int
-    WORKSPACE_FIELD_NUMBER: builtins.int
-    model_id: builtins.str
-    """UUID that the caller chose."""
-    name: builtins.str
-    """Unique name; neither empty nor a number."""
-    workspace: builtins.str
-    """Workspace that it belongs to; empty for "Uncategorized"."""
+    REQUEST_ID_FIELD_NUMBER: builtins.int
+    MODEL_FIELD_NUMBER: builtins.int
+    request_id: builtins.str
+    """UUID that the client chose for this model: a repeated call returns the same model. Empty for a call that must not be
+    repeated.
+    """
     @property
-    def description(self) -> global___Description:
-        """What is said of it; its name is not read."""
+    def model(self) -> resolute.api.checkpoints.v1.model_pb2.Model:
+        """The model. Its name is required. Fields that are output only, and archived, are ignored."""
 
     def __init__(
         self,
         *,
-        model_id: builtins.str = ...,
-        name: builtins.str = ...,
-        description: global___Description | None = ...,
-        workspace: builtins.str = ...,
+        request_id: builtins.str = ...,
+        model: resolute.api.checkpoints.v1.model_pb2.Model | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["description", b"description"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["description", b"description", "model_id", b"model_id", "name", b"name", "workspace", b"workspace"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["model", b"model"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["model", b"model", "request_id", b"request_id"]) -> None: ...
 
 global___CreateModelRequest = CreateModelRequest
 
@@ -169,18 +97,18 @@ class GetModelRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    MODEL_FIELD_NUMBER: builtins.int
+    KEY_FIELD_NUMBER: builtins.int
     @property
-    def model(self) -> global___ModelKey:
-        """Which one."""
+    def key(self) -> global___ModelKey:
+        """Which model."""
 
     def __init__(
         self,
         *,
-        model: global___ModelKey | None = ...,
+        key: global___ModelKey | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["model", b"model"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["model", b"model"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["key", b"key"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["key", b"key"]) -> None: ...
 
 global___GetModelRequest = GetModelRequest
 
@@ -211,43 +139,65 @@ class ListModelsRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    NAME_FIELD_NUMBER: builtins.int
-    DESCRIPTION_FIELD_NUMBER: builtins.int
-    LABELS_FIELD_NUMBER: builtins.int
-    WORKSPACES_FIELD_NUMBER: builtins.int
-    INCLUDE_ARCHIVED_FIELD_NUMBER: builtins.int
+    NAMES_FIELD_NUMBER: builtins.int
+    NAME_CONTAINS_FIELD_NUMBER: builtins.int
+    DESCRIPTION_CONTAINS_FIELD_NUMBER: builtins.int
+    REQUIRED_LABELS_FIELD_NUMBER: builtins.int
+    WORKSPACE_IDS_FIELD_NUMBER: builtins.int
+    OWNER_IDS_FIELD_NUMBER: builtins.int
+    ARCHIVED_FIELD_NUMBER: builtins.int
+    ORDER_BY_FIELD_NUMBER: builtins.int
     PAGE_SIZE_FIELD_NUMBER: builtins.int
     PAGE_TOKEN_FIELD_NUMBER: builtins.int
-    name: builtins.str
-    """Part of the name, in any case; empty for all."""
-    description: builtins.str
-    """Part of the description, in any case; empty for all."""
-    include_archived: builtins.bool
-    """Whether archived ones are listed too."""
+    name_contains: builtins.str
+    """Only models whose name contains this, in any case; empty for all."""
+    description_contains: builtins.str
+    """Only models whose description contains this, in any case; empty for all."""
+    archived: builtins.bool
+    """Only archived models, or only others; unset for both."""
+    order_by: builtins.str
+    """Fields, each followed by " desc" for descending order, joined by commas: name, number, create_time, update_time.
+    Empty for "name".
+    """
     page_size: builtins.int
-    """Most models; zero for 100, at most 1000."""
+    """Most models in the page: 0 for 100, at most 1000; larger values are reduced. A page has fewer where the models of it
+    take more than 2 MiB.
+    """
     page_token: builtins.str
-    """From the previous response; empty for the first page."""
+    """next_page_token of the previous response; empty for the first page."""
     @property
-    def labels(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Only models with all of these labels."""
+    def names(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Only models of exactly these names, at most 100; empty for all."""
 
     @property
-    def workspaces(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Only models of one of these workspaces; empty for all."""
+    def required_labels(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Only models that have every one of these labels, at most 100; empty for all."""
+
+    @property
+    def workspace_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Only models of one of these workspaces, at most 100; empty for all."""
+
+    @property
+    def owner_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Only models that one of these users created, at most 100; empty for all."""
 
     def __init__(
         self,
         *,
-        name: builtins.str = ...,
-        description: builtins.str = ...,
-        labels: collections.abc.Iterable[builtins.str] | None = ...,
-        workspaces: collections.abc.Iterable[builtins.str] | None = ...,
-        include_archived: builtins.bool = ...,
+        names: collections.abc.Iterable[builtins.str] | None = ...,
+        name_contains: builtins.str = ...,
+        description_contains: builtins.str = ...,
+        required_labels: collections.abc.Iterable[builtins.str] | None = ...,
+        workspace_ids: collections.abc.Iterable[builtins.int] | None = ...,
+        owner_ids: collections.abc.Iterable[builtins.int] | None = ...,
+        archived: builtins.bool | None = ...,
+        order_by: builtins.str = ...,
         page_size: builtins.int = ...,
         page_token: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["description", b"description", "include_archived", b"include_archived", "labels", b"labels", "name", b"name", "page_size", b"page_size", "page_token", b"page_token", "workspaces", b"workspaces"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_archived", b"_archived", "archived", b"archived"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_archived", b"_archived", "archived", b"archived", "description_contains", b"description_contains", "name_contains", b"name_contains", "names", b"names", "order_by", b"order_by", "owner_ids", b"owner_ids", "page_size", b"page_size", "page_token", b"page_token", "required_labels", b"required_labels", "workspace_ids", b"workspace_ids"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_archived", b"_archived"]) -> typing.Literal["archived"] | None: ...
 
 global___ListModelsRequest = ListModelsRequest
 
@@ -260,7 +210,7 @@ class ListModelsResponse(google.protobuf.message.Message):
     MODELS_FIELD_NUMBER: builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
     next_page_token: builtins.str
-    """Empty on the last page."""
+    """Token of the next page; empty on the last page."""
     @property
     def models(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.checkpoints.v1.model_pb2.Model]:
         """The models."""
@@ -281,36 +231,45 @@ class UpdateModelRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
+    KEY_FIELD_NUMBER: builtins.int
     MODEL_FIELD_NUMBER: builtins.int
-    DESCRIPTION_FIELD_NUMBER: builtins.int
-    WORKSPACE_FIELD_NUMBER: builtins.int
-    ARCHIVED_FIELD_NUMBER: builtins.int
-    workspace: builtins.str
-    """Workspace that it belongs to from now on."""
-    archived: builtins.bool
-    """Whether it is archived from now on."""
+    UPDATE_MASK_FIELD_NUMBER: builtins.int
+    METADATA_PATCH_FIELD_NUMBER: builtins.int
+    ETAG_FIELD_NUMBER: builtins.int
+    etag: builtins.str
+    """The model's etag when it was read: if it has changed since, the update is refused with ABORTED. Empty to update
+    unconditionally.
+    """
     @property
-    def model(self) -> global___ModelKey:
-        """Which one."""
+    def key(self) -> global___ModelKey:
+        """Which model."""
 
     @property
-    def description(self) -> global___Description:
-        """What is said of it from now on."""
+    def model(self) -> resolute.api.checkpoints.v1.model_pb2.Model:
+        """New values of the fields in update_mask; other fields are ignored."""
+
+    @property
+    def update_mask(self) -> google.protobuf.field_mask_pb2.FieldMask:
+        """Fields to update: archived, description, labels, name, notes, workspace_id. Required, unless metadata_patch is set."""
+
+    @property
+    def metadata_patch(self) -> resolute.api.common.v1.value_pb2.Value:
+        """A map: its keys replace those of the metadata, null removes one, others stay; so that two clients that set different
+        keys do not undo each other's updates. Absent to leave the metadata as they are.
+        """
 
     def __init__(
         self,
         *,
-        model: global___ModelKey | None = ...,
-        description: global___Description | None = ...,
-        workspace: builtins.str | None = ...,
-        archived: builtins.bool | None = ...,
+        key: global___ModelKey | None = ...,
+        model: resolute.api.checkpoints.v1.model_pb2.Model | None = ...,
+        update_mask: google.protobuf.field_mask_pb2.FieldMask | None = ...,
+        metadata_patch: resolute.api.common.v1.value_pb2.Value | None = ...,
+        etag: builtins.str = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_archived", b"_archived", "_workspace", b"_workspace", "archived", b"archived", "description", b"description", "model", b"model", "workspace", b"workspace"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_archived", b"_archived", "_workspace", b"_workspace", "archived", b"archived", "description", b"description", "model", b"model", "workspace", b"workspace"]) -> None: ...
-    @typing.overload
-    def WhichOneof(self, oneof_group: typing.Literal["_archived", b"_archived"]) -> typing.Literal["archived"] | None: ...
-    @typing.overload
-    def WhichOneof(self, oneof_group: typing.Literal["_workspace", b"_workspace"]) -> typing.Literal["workspace"] | None: ...
+    def HasField(self, field_name: typing.Literal["_metadata_patch", b"_metadata_patch", "key", b"key", "metadata_patch", b"metadata_patch", "model", b"model", "update_mask", b"update_mask"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_metadata_patch", b"_metadata_patch", "etag", b"etag", "key", b"key", "metadata_patch", b"metadata_patch", "model", b"model", "update_mask", b"update_mask"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_metadata_patch", b"_metadata_patch"]) -> typing.Literal["metadata_patch"] | None: ...
 
 global___UpdateModelRequest = UpdateModelRequest
 
@@ -323,7 +282,7 @@ class UpdateModelResponse(google.protobuf.message.Message):
     MODEL_FIELD_NUMBER: builtins.int
     @property
     def model(self) -> resolute.api.checkpoints.v1.model_pb2.Model:
-        """The model after the change."""
+        """The model after the update."""
 
     def __init__(
         self,
@@ -341,18 +300,18 @@ class DeleteModelRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    MODEL_FIELD_NUMBER: builtins.int
+    KEY_FIELD_NUMBER: builtins.int
     @property
-    def model(self) -> global___ModelKey:
-        """Which one."""
+    def key(self) -> global___ModelKey:
+        """Which model. One that does not exist counts as deleted."""
 
     def __init__(
         self,
         *,
-        model: global___ModelKey | None = ...,
+        key: global___ModelKey | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["model", b"model"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["model", b"model"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["key", b"key"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["key", b"key"]) -> None: ...
 
 global___DeleteModelRequest = DeleteModelRequest
 
@@ -369,43 +328,45 @@ class DeleteModelResponse(google.protobuf.message.Message):
 global___DeleteModelResponse = DeleteModelResponse
 
 @typing.final
-class RegisterVersionRequest(google.protobuf.message.Message):
-    """Request of RegisterVersion."""
+class CreateVersionRequest(google.protobuf.message.Message):
+    """Request of CreateVersion."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    MODEL_FIELD_NUMBER: builtins.int
-    CHECKPOINT_ID_FIELD_NUMBER: builtins.int
     REQUEST_ID_FIELD_NUMBER: builtins.int
-    DESCRIPTION_FIELD_NUMBER: builtins.int
+    KEY_FIELD_NUMBER: builtins.int
+    CHECKPOINT_ID_FIELD_NUMBER: builtins.int
+    VERSION_FIELD_NUMBER: builtins.int
+    request_id: builtins.str
+    """UUID that the client chose for this version: a repeated call returns the same version. Empty for a call that must not
+    be repeated.
+    """
     checkpoint_id: builtins.str
     """UUID of the checkpoint."""
-    request_id: builtins.str
-    """UUID that the caller chose for this request."""
     @property
-    def model(self) -> global___ModelKey:
+    def key(self) -> global___ModelKey:
         """The model."""
 
     @property
-    def description(self) -> global___Description:
-        """What is said of the version; its description is the comment."""
+    def version(self) -> resolute.api.checkpoints.v1.model_pb2.ModelVersion:
+        """The version; fields that are output only are ignored."""
 
     def __init__(
         self,
         *,
-        model: global___ModelKey | None = ...,
-        checkpoint_id: builtins.str = ...,
         request_id: builtins.str = ...,
-        description: global___Description | None = ...,
+        key: global___ModelKey | None = ...,
+        checkpoint_id: builtins.str = ...,
+        version: resolute.api.checkpoints.v1.model_pb2.ModelVersion | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["description", b"description", "model", b"model"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["checkpoint_id", b"checkpoint_id", "description", b"description", "model", b"model", "request_id", b"request_id"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["key", b"key", "version", b"version"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["checkpoint_id", b"checkpoint_id", "key", b"key", "request_id", b"request_id", "version", b"version"]) -> None: ...
 
-global___RegisterVersionRequest = RegisterVersionRequest
+global___CreateVersionRequest = CreateVersionRequest
 
 @typing.final
-class RegisterVersionResponse(google.protobuf.message.Message):
-    """Response of RegisterVersion."""
+class CreateVersionResponse(google.protobuf.message.Message):
+    """Response of CreateVersion."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -422,7 +383,7 @@ class RegisterVersionResponse(google.protobuf.message.Message):
     def HasField(self, field_name: typing.Literal["version", b"version"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["version", b"version"]) -> None: ...
 
-global___RegisterVersionResponse = RegisterVersionResponse
+global___CreateVersionResponse = CreateVersionResponse
 
 @typing.final
 class GetVersionRequest(google.protobuf.message.Message):
@@ -430,22 +391,23 @@ class GetVersionRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    MODEL_FIELD_NUMBER: builtins.int
-    VERSION_FIELD_NUMBER: builtins.int
-    version: builtins.int
-    """Number of the version; zero for the latest."""
+    KEY_FIELD_NUMBER: builtins.int
+    VERSION_NUMBER_FIELD_NUMBER: builtins.int
+    version_number: builtins.int
+    """Number of the version; absent for the latest."""
     @property
-    def model(self) -> global___ModelKey:
+    def key(self) -> global___ModelKey:
         """The model."""
 
     def __init__(
         self,
         *,
-        model: global___ModelKey | None = ...,
-        version: builtins.int = ...,
+        key: global___ModelKey | None = ...,
+        version_number: builtins.int | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["model", b"model"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["model", b"model", "version", b"version"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_version_number", b"_version_number", "key", b"key", "version_number", b"version_number"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_version_number", b"_version_number", "key", b"key", "version_number", b"version_number"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_version_number", b"_version_number"]) -> typing.Literal["version_number"] | None: ...
 
 global___GetVersionRequest = GetVersionRequest
 
@@ -476,26 +438,40 @@ class ListVersionsRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    MODEL_FIELD_NUMBER: builtins.int
+    KEY_FIELD_NUMBER: builtins.int
+    REQUIRED_LABELS_FIELD_NUMBER: builtins.int
+    ORDER_BY_FIELD_NUMBER: builtins.int
     PAGE_SIZE_FIELD_NUMBER: builtins.int
     PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    order_by: builtins.str
+    """Fields, each followed by " desc" for descending order, joined by commas: create_time, name, number. Empty for
+    "number desc".
+    """
     page_size: builtins.int
-    """Most versions; zero for 100, at most 1000. A page holds fewer where checkpoints have many files."""
+    """Most versions in the page: 0 for 100, at most 1000; larger values are reduced. A page has fewer where the versions of
+    it take more than 2 MiB.
+    """
     page_token: builtins.str
-    """From the previous response; empty for the first page."""
+    """next_page_token of the previous response; empty for the first page."""
     @property
-    def model(self) -> global___ModelKey:
+    def key(self) -> global___ModelKey:
         """The model."""
+
+    @property
+    def required_labels(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Only versions that have every one of these labels, at most 100; empty for all."""
 
     def __init__(
         self,
         *,
-        model: global___ModelKey | None = ...,
+        key: global___ModelKey | None = ...,
+        required_labels: collections.abc.Iterable[builtins.str] | None = ...,
+        order_by: builtins.str = ...,
         page_size: builtins.int = ...,
         page_token: builtins.str = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["model", b"model"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["model", b"model", "page_size", b"page_size", "page_token", b"page_token"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["key", b"key"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["key", b"key", "order_by", b"order_by", "page_size", b"page_size", "page_token", b"page_token", "required_labels", b"required_labels"]) -> None: ...
 
 global___ListVersionsRequest = ListVersionsRequest
 
@@ -508,10 +484,10 @@ class ListVersionsResponse(google.protobuf.message.Message):
     VERSIONS_FIELD_NUMBER: builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
     next_page_token: builtins.str
-    """Empty on the last page."""
+    """Token of the next page; empty on the last page."""
     @property
     def versions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.checkpoints.v1.model_pb2.ModelVersion]:
-        """The versions. Their checkpoints come without files, which GetCheckpoint gives."""
+        """The versions."""
 
     def __init__(
         self,
@@ -529,28 +505,49 @@ class UpdateVersionRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    MODEL_FIELD_NUMBER: builtins.int
+    KEY_FIELD_NUMBER: builtins.int
+    VERSION_NUMBER_FIELD_NUMBER: builtins.int
     VERSION_FIELD_NUMBER: builtins.int
-    DESCRIPTION_FIELD_NUMBER: builtins.int
-    version: builtins.int
+    UPDATE_MASK_FIELD_NUMBER: builtins.int
+    METADATA_PATCH_FIELD_NUMBER: builtins.int
+    ETAG_FIELD_NUMBER: builtins.int
+    version_number: builtins.int
     """Number of the version."""
+    etag: builtins.str
+    """The version's etag when it was read: if it has changed since, the update is refused with ABORTED. Empty to update
+    unconditionally.
+    """
     @property
-    def model(self) -> global___ModelKey:
+    def key(self) -> global___ModelKey:
         """The model."""
 
     @property
-    def description(self) -> global___Description:
-        """What is said of it from now on; its description is the comment."""
+    def version(self) -> resolute.api.checkpoints.v1.model_pb2.ModelVersion:
+        """New values of the fields in update_mask; other fields are ignored."""
+
+    @property
+    def update_mask(self) -> google.protobuf.field_mask_pb2.FieldMask:
+        """Fields to update: comment, labels, name, notes. Required, unless metadata_patch is set."""
+
+    @property
+    def metadata_patch(self) -> resolute.api.common.v1.value_pb2.Value:
+        """A map: its keys replace those of the metadata, null removes one, others stay. Absent to leave the metadata as they
+        are.
+        """
 
     def __init__(
         self,
         *,
-        model: global___ModelKey | None = ...,
-        version: builtins.int = ...,
-        description: global___Description | None = ...,
+        key: global___ModelKey | None = ...,
+        version_number: builtins.int = ...,
+        version: resolute.api.checkpoints.v1.model_pb2.ModelVersion | None = ...,
+        update_mask: google.protobuf.field_mask_pb2.FieldMask | None = ...,
+        metadata_patch: resolute.api.common.v1.value_pb2.Value | None = ...,
+        etag: builtins.str = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["description", b"description", "model", b"model"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["description", b"description", "model", b"model", "version", b"version"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_metadata_patch", b"_metadata_patch", "key", b"key", "metadata_patch", b"metadata_patch", "update_mask", b"update_mask", "version", b"version"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_metadata_patch", b"_metadata_patch", "etag", b"etag", "key", b"key", "metadata_patch", b"metadata_patch", "update_mask", b"update_mask", "version", b"version", "version_number", b"version_number"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_metadata_patch", b"_metadata_patch"]) -> typing.Literal["metadata_patch"] | None: ...
 
 global___UpdateVersionRequest = UpdateVersionRequest
 
@@ -563,7 +560,7 @@ class UpdateVersionResponse(google.protobuf.message.Message):
     VERSION_FIELD_NUMBER: builtins.int
     @property
     def version(self) -> resolute.api.checkpoints.v1.model_pb2.ModelVersion:
-        """The version after the change."""
+        """The version after the update."""
 
     def __init__(
         self,
@@ -581,22 +578,22 @@ class DeleteVersionRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    MODEL_FIELD_NUMBER: builtins.int
-    VERSION_FIELD_NUMBER: builtins.int
-    version: builtins.int
-    """Number of the version."""
+    KEY_FIELD_NUMBER: builtins.int
+    VERSION_NUMBER_FIELD_NUMBER: builtins.int
+    version_number: builtins.int
+    """Number of the version. One that does not exist counts as deleted."""
     @property
-    def model(self) -> global___ModelKey:
+    def key(self) -> global___ModelKey:
         """The model."""
 
     def __init__(
         self,
         *,
-        model: global___ModelKey | None = ...,
-        version: builtins.int = ...,
+        key: global___ModelKey | None = ...,
+        version_number: builtins.int = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["model", b"model"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["model", b"model", "version", b"version"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["key", b"key"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["key", b"key", "version_number", b"version_number"]) -> None: ...
 
 global___DeleteVersionRequest = DeleteVersionRequest
 

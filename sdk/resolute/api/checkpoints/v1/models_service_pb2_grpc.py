@@ -26,7 +26,10 @@ if _version_not_supported:
 
 
 class ModelsServiceStub(object):
-    """Keeps checkpoints as versions of named models. A registered checkpoint is deleted by nobody.
+    """Keeps checkpoints as versions of named models. Nothing deletes a checkpoint that is a version.
+
+    Get returns one object once; List returns pages; Create is idempotent by request_id; Update changes the fields of an
+    update mask, conditionally by an etag; Delete may be repeated.
     """
 
     def __init__(self, channel):
@@ -60,10 +63,10 @@ class ModelsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_models__service__pb2.DeleteModelRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_models__service__pb2.DeleteModelResponse.FromString,
                 _registered_method=True)
-        self.RegisterVersion = channel.unary_unary(
-                '/resolute.api.checkpoints.v1.ModelsService/RegisterVersion',
-                request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_models__service__pb2.RegisterVersionRequest.SerializeToString,
-                response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_models__service__pb2.RegisterVersionResponse.FromString,
+        self.CreateVersion = channel.unary_unary(
+                '/resolute.api.checkpoints.v1.ModelsService/CreateVersion',
+                request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_models__service__pb2.CreateVersionRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_models__service__pb2.CreateVersionResponse.FromString,
                 _registered_method=True)
         self.GetVersion = channel.unary_unary(
                 '/resolute.api.checkpoints.v1.ModelsService/GetVersion',
@@ -88,74 +91,77 @@ class ModelsServiceStub(object):
 
 
 class ModelsServiceServicer(object):
-    """Keeps checkpoints as versions of named models. A registered checkpoint is deleted by nobody.
+    """Keeps checkpoints as versions of named models. Nothing deletes a checkpoint that is a version.
+
+    Get returns one object once; List returns pages; Create is idempotent by request_id; Update changes the fields of an
+    update mask, conditionally by an etag; Delete may be repeated.
     """
 
     def CreateModel(self, request, context):
-        """Creates a model. A name that is taken is ALREADY_EXISTS, unless by the same model_id: then it is as it was.
+        """Creates a model. A name that is taken is ALREADY_EXISTS.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetModel(self, request, context):
-        """Gives a model.
+        """Returns a model.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListModels(self, request, context):
-        """Lists models by name.
+        """Lists models.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def UpdateModel(self, request, context):
-        """Changes what is said of a model.
+        """Updates a model.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteModel(self, request, context):
-        """Removes a model with its versions; their checkpoints stay, and may be deleted from then on. Idempotent.
+        """Deletes a model with its versions; their checkpoints stay, and may be deleted from then on.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def RegisterVersion(self, request, context):
-        """Registers a committed checkpoint as the next version. Idempotent by request_id.
+    def CreateVersion(self, request, context):
+        """Makes a committed checkpoint the next version of a model. FAILED_PRECONDITION for an archived model.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetVersion(self, request, context):
-        """Gives a version.
+        """Returns a version.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListVersions(self, request, context):
-        """Lists the versions of a model, newest first.
+        """Lists the versions of a model.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def UpdateVersion(self, request, context):
-        """Changes what is said of a version.
+        """Updates a version.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteVersion(self, request, context):
-        """Removes a version; its checkpoint stays, and may be deleted from then on. Idempotent.
+        """Deletes a version; its checkpoint stays, and may be deleted from then on.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -189,10 +195,10 @@ def add_ModelsServiceServicer_to_server(servicer, server):
                     request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_models__service__pb2.DeleteModelRequest.FromString,
                     response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_models__service__pb2.DeleteModelResponse.SerializeToString,
             ),
-            'RegisterVersion': grpc.unary_unary_rpc_method_handler(
-                    servicer.RegisterVersion,
-                    request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_models__service__pb2.RegisterVersionRequest.FromString,
-                    response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_models__service__pb2.RegisterVersionResponse.SerializeToString,
+            'CreateVersion': grpc.unary_unary_rpc_method_handler(
+                    servicer.CreateVersion,
+                    request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_models__service__pb2.CreateVersionRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_models__service__pb2.CreateVersionResponse.SerializeToString,
             ),
             'GetVersion': grpc.unary_unary_rpc_method_handler(
                     servicer.GetVersion,
@@ -223,7 +229,10 @@ def add_ModelsServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ModelsService(object):
-    """Keeps checkpoints as versions of named models. A registered checkpoint is deleted by nobody.
+    """Keeps checkpoints as versions of named models. Nothing deletes a checkpoint that is a version.
+
+    Get returns one object once; List returns pages; Create is idempotent by request_id; Update changes the fields of an
+    update mask, conditionally by an etag; Delete may be repeated.
     """
 
     @staticmethod
@@ -362,7 +371,7 @@ class ModelsService(object):
             _registered_method=True)
 
     @staticmethod
-    def RegisterVersion(request,
+    def CreateVersion(request,
             target,
             options=(),
             channel_credentials=None,
@@ -375,9 +384,9 @@ class ModelsService(object):
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/resolute.api.checkpoints.v1.ModelsService/RegisterVersion',
-            resolute_dot_api_dot_checkpoints_dot_v1_dot_models__service__pb2.RegisterVersionRequest.SerializeToString,
-            resolute_dot_api_dot_checkpoints_dot_v1_dot_models__service__pb2.RegisterVersionResponse.FromString,
+            '/resolute.api.checkpoints.v1.ModelsService/CreateVersion',
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_models__service__pb2.CreateVersionRequest.SerializeToString,
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_models__service__pb2.CreateVersionResponse.FromString,
             options,
             channel_credentials,
             insecure,

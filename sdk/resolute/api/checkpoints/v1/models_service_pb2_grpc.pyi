@@ -18,134 +18,146 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class ModelsServiceStub:
-    """Keeps checkpoints as versions of named models. A registered checkpoint is deleted by nobody."""
+    """Keeps checkpoints as versions of named models. Nothing deletes a checkpoint that is a version.
+
+    Get returns one object once; List returns pages; Create is idempotent by request_id; Update changes the fields of an
+    update mask, conditionally by an etag; Delete may be repeated.
+    """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
     CreateModel: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.models_service_pb2.CreateModelRequest,
         resolute.api.checkpoints.v1.models_service_pb2.CreateModelResponse,
     ]
-    """Creates a model. A name that is taken is ALREADY_EXISTS, unless by the same model_id: then it is as it was."""
+    """Creates a model. A name that is taken is ALREADY_EXISTS."""
 
     GetModel: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.models_service_pb2.GetModelRequest,
         resolute.api.checkpoints.v1.models_service_pb2.GetModelResponse,
     ]
-    """Gives a model."""
+    """Returns a model."""
 
     ListModels: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.models_service_pb2.ListModelsRequest,
         resolute.api.checkpoints.v1.models_service_pb2.ListModelsResponse,
     ]
-    """Lists models by name."""
+    """Lists models."""
 
     UpdateModel: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.models_service_pb2.UpdateModelRequest,
         resolute.api.checkpoints.v1.models_service_pb2.UpdateModelResponse,
     ]
-    """Changes what is said of a model."""
+    """Updates a model."""
 
     DeleteModel: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.models_service_pb2.DeleteModelRequest,
         resolute.api.checkpoints.v1.models_service_pb2.DeleteModelResponse,
     ]
-    """Removes a model with its versions; their checkpoints stay, and may be deleted from then on. Idempotent."""
+    """Deletes a model with its versions; their checkpoints stay, and may be deleted from then on."""
 
-    RegisterVersion: grpc.UnaryUnaryMultiCallable[
-        resolute.api.checkpoints.v1.models_service_pb2.RegisterVersionRequest,
-        resolute.api.checkpoints.v1.models_service_pb2.RegisterVersionResponse,
+    CreateVersion: grpc.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.models_service_pb2.CreateVersionRequest,
+        resolute.api.checkpoints.v1.models_service_pb2.CreateVersionResponse,
     ]
-    """Registers a committed checkpoint as the next version. Idempotent by request_id."""
+    """Makes a committed checkpoint the next version of a model. FAILED_PRECONDITION for an archived model."""
 
     GetVersion: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.models_service_pb2.GetVersionRequest,
         resolute.api.checkpoints.v1.models_service_pb2.GetVersionResponse,
     ]
-    """Gives a version."""
+    """Returns a version."""
 
     ListVersions: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.models_service_pb2.ListVersionsRequest,
         resolute.api.checkpoints.v1.models_service_pb2.ListVersionsResponse,
     ]
-    """Lists the versions of a model, newest first."""
+    """Lists the versions of a model."""
 
     UpdateVersion: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.models_service_pb2.UpdateVersionRequest,
         resolute.api.checkpoints.v1.models_service_pb2.UpdateVersionResponse,
     ]
-    """Changes what is said of a version."""
+    """Updates a version."""
 
     DeleteVersion: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.models_service_pb2.DeleteVersionRequest,
         resolute.api.checkpoints.v1.models_service_pb2.DeleteVersionResponse,
     ]
-    """Removes a version; its checkpoint stays, and may be deleted from then on. Idempotent."""
+    """Deletes a version; its checkpoint stays, and may be deleted from then on."""
 
 class ModelsServiceAsyncStub:
-    """Keeps checkpoints as versions of named models. A registered checkpoint is deleted by nobody."""
+    """Keeps checkpoints as versions of named models. Nothing deletes a checkpoint that is a version.
+
+    Get returns one object once; List returns pages; Create is idempotent by request_id; Update changes the fields of an
+    update mask, conditionally by an etag; Delete may be repeated.
+    """
 
     CreateModel: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.models_service_pb2.CreateModelRequest,
         resolute.api.checkpoints.v1.models_service_pb2.CreateModelResponse,
     ]
-    """Creates a model. A name that is taken is ALREADY_EXISTS, unless by the same model_id: then it is as it was."""
+    """Creates a model. A name that is taken is ALREADY_EXISTS."""
 
     GetModel: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.models_service_pb2.GetModelRequest,
         resolute.api.checkpoints.v1.models_service_pb2.GetModelResponse,
     ]
-    """Gives a model."""
+    """Returns a model."""
 
     ListModels: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.models_service_pb2.ListModelsRequest,
         resolute.api.checkpoints.v1.models_service_pb2.ListModelsResponse,
     ]
-    """Lists models by name."""
+    """Lists models."""
 
     UpdateModel: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.models_service_pb2.UpdateModelRequest,
         resolute.api.checkpoints.v1.models_service_pb2.UpdateModelResponse,
     ]
-    """Changes what is said of a model."""
+    """Updates a model."""
 
     DeleteModel: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.models_service_pb2.DeleteModelRequest,
         resolute.api.checkpoints.v1.models_service_pb2.DeleteModelResponse,
     ]
-    """Removes a model with its versions; their checkpoints stay, and may be deleted from then on. Idempotent."""
+    """Deletes a model with its versions; their checkpoints stay, and may be deleted from then on."""
 
-    RegisterVersion: grpc.aio.UnaryUnaryMultiCallable[
-        resolute.api.checkpoints.v1.models_service_pb2.RegisterVersionRequest,
-        resolute.api.checkpoints.v1.models_service_pb2.RegisterVersionResponse,
+    CreateVersion: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.models_service_pb2.CreateVersionRequest,
+        resolute.api.checkpoints.v1.models_service_pb2.CreateVersionResponse,
     ]
-    """Registers a committed checkpoint as the next version. Idempotent by request_id."""
+    """Makes a committed checkpoint the next version of a model. FAILED_PRECONDITION for an archived model."""
 
     GetVersion: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.models_service_pb2.GetVersionRequest,
         resolute.api.checkpoints.v1.models_service_pb2.GetVersionResponse,
     ]
-    """Gives a version."""
+    """Returns a version."""
 
     ListVersions: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.models_service_pb2.ListVersionsRequest,
         resolute.api.checkpoints.v1.models_service_pb2.ListVersionsResponse,
     ]
-    """Lists the versions of a model, newest first."""
+    """Lists the versions of a model."""
 
     UpdateVersion: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.models_service_pb2.UpdateVersionRequest,
         resolute.api.checkpoints.v1.models_service_pb2.UpdateVersionResponse,
     ]
-    """Changes what is said of a version."""
+    """Updates a version."""
 
     DeleteVersion: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.models_service_pb2.DeleteVersionRequest,
         resolute.api.checkpoints.v1.models_service_pb2.DeleteVersionResponse,
     ]
-    """Removes a version; its checkpoint stays, and may be deleted from then on. Idempotent."""
+    """Deletes a version; its checkpoint stays, and may be deleted from then on."""
 
 class ModelsServiceServicer(metaclass=abc.ABCMeta):
-    """Keeps checkpoints as versions of named models. A registered checkpoint is deleted by nobody."""
+    """Keeps checkpoints as versions of named models. Nothing deletes a checkpoint that is a version.
+
+    Get returns one object once; List returns pages; Create is idempotent by request_id; Update changes the fields of an
+    update mask, conditionally by an etag; Delete may be repeated.
+    """
 
     @abc.abstractmethod
     def CreateModel(
@@ -153,7 +165,7 @@ class ModelsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.models_service_pb2.CreateModelRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.models_service_pb2.CreateModelResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.models_service_pb2.CreateModelResponse]]:
-        """Creates a model. A name that is taken is ALREADY_EXISTS, unless by the same model_id: then it is as it was."""
+        """Creates a model. A name that is taken is ALREADY_EXISTS."""
 
     @abc.abstractmethod
     def GetModel(
@@ -161,7 +173,7 @@ class ModelsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.models_service_pb2.GetModelRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.models_service_pb2.GetModelResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.models_service_pb2.GetModelResponse]]:
-        """Gives a model."""
+        """Returns a model."""
 
     @abc.abstractmethod
     def ListModels(
@@ -169,7 +181,7 @@ class ModelsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.models_service_pb2.ListModelsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.models_service_pb2.ListModelsResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.models_service_pb2.ListModelsResponse]]:
-        """Lists models by name."""
+        """Lists models."""
 
     @abc.abstractmethod
     def UpdateModel(
@@ -177,7 +189,7 @@ class ModelsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.models_service_pb2.UpdateModelRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.models_service_pb2.UpdateModelResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.models_service_pb2.UpdateModelResponse]]:
-        """Changes what is said of a model."""
+        """Updates a model."""
 
     @abc.abstractmethod
     def DeleteModel(
@@ -185,15 +197,15 @@ class ModelsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.models_service_pb2.DeleteModelRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.models_service_pb2.DeleteModelResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.models_service_pb2.DeleteModelResponse]]:
-        """Removes a model with its versions; their checkpoints stay, and may be deleted from then on. Idempotent."""
+        """Deletes a model with its versions; their checkpoints stay, and may be deleted from then on."""
 
     @abc.abstractmethod
-    def RegisterVersion(
+    def CreateVersion(
         self,
-        request: resolute.api.checkpoints.v1.models_service_pb2.RegisterVersionRequest,
+        request: resolute.api.checkpoints.v1.models_service_pb2.CreateVersionRequest,
         context: _ServicerContext,
-    ) -> typing.Union[resolute.api.checkpoints.v1.models_service_pb2.RegisterVersionResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.models_service_pb2.RegisterVersionResponse]]:
-        """Registers a committed checkpoint as the next version. Idempotent by request_id."""
+    ) -> typing.Union[resolute.api.checkpoints.v1.models_service_pb2.CreateVersionResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.models_service_pb2.CreateVersionResponse]]:
+        """Makes a committed checkpoint the next version of a model. FAILED_PRECONDITION for an archived model."""
 
     @abc.abstractmethod
     def GetVersion(
@@ -201,7 +213,7 @@ class ModelsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.models_service_pb2.GetVersionRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.models_service_pb2.GetVersionResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.models_service_pb2.GetVersionResponse]]:
-        """Gives a version."""
+        """Returns a version."""
 
     @abc.abstractmethod
     def ListVersions(
@@ -209,7 +221,7 @@ class ModelsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.models_service_pb2.ListVersionsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.models_service_pb2.ListVersionsResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.models_service_pb2.ListVersionsResponse]]:
-        """Lists the versions of a model, newest first."""
+        """Lists the versions of a model."""
 
     @abc.abstractmethod
     def UpdateVersion(
@@ -217,7 +229,7 @@ class ModelsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.models_service_pb2.UpdateVersionRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.models_service_pb2.UpdateVersionResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.models_service_pb2.UpdateVersionResponse]]:
-        """Changes what is said of a version."""
+        """Updates a version."""
 
     @abc.abstractmethod
     def DeleteVersion(
@@ -225,6 +237,6 @@ class ModelsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.models_service_pb2.DeleteVersionRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.models_service_pb2.DeleteVersionResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.models_service_pb2.DeleteVersionResponse]]:
-        """Removes a version; its checkpoint stays, and may be deleted from then on. Idempotent."""
+        """Deletes a version; its checkpoint stays, and may be deleted from then on."""
 
 def add_ModelsServiceServicer_to_server(servicer: ModelsServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

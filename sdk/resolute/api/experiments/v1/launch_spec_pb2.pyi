@@ -9,7 +9,7 @@ import google.protobuf.descriptor
 import google.protobuf.duration_pb2
 import google.protobuf.internal.containers
 import google.protobuf.message
-import resolute.api.checkpoints.v1.checkpoint_pb2
+import resolute.api.checkpoints.v1.storage_pb2
 import resolute.api.common.v1.value_pb2
 import typing
 
@@ -96,7 +96,7 @@ class LaunchSpec(google.protobuf.message.Message):
         """The whole config of the experiment: a map."""
 
     @property
-    def storage(self) -> resolute.api.checkpoints.v1.checkpoint_pb2.Storage:
+    def storage(self) -> resolute.api.checkpoints.v1.storage_pb2.Storage:
         """Where the experiment's checkpoints lie."""
 
     @property
@@ -128,7 +128,7 @@ class LaunchSpec(google.protobuf.message.Message):
         config: resolute.api.common.v1.value_pb2.Value | None = ...,
         latest_checkpoint_id: builtins.str = ...,
         steps_completed: builtins.int = ...,
-        storage: resolute.api.checkpoints.v1.checkpoint_pb2.Storage | None = ...,
+        storage: resolute.api.checkpoints.v1.storage_pb2.Storage | None = ...,
         cluster_id: builtins.str = ...,
         model_definition_sha256: builtins.str = ...,
         trace_id: builtins.str = ...,

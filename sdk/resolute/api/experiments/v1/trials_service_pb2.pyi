@@ -9,7 +9,7 @@ import google.protobuf.descriptor
 import google.protobuf.internal.containers
 import google.protobuf.message
 import google.protobuf.timestamp_pb2
-import resolute.api.checkpoints.v1.checkpoint_pb2
+import resolute.api.checkpoints.v1.storage_pb2
 import resolute.api.common.v1.value_pb2
 import resolute.api.experiments.v1.experiment_pb2
 import resolute.api.experiments.v1.experiments_service_pb2
@@ -319,7 +319,7 @@ class BeginRunResponse(google.protobuf.message.Message):
         """The trial."""
 
     @property
-    def storage(self) -> resolute.api.checkpoints.v1.checkpoint_pb2.Storage:
+    def storage(self) -> resolute.api.checkpoints.v1.storage_pb2.Storage:
         """Where its checkpoints go."""
 
     def __init__(
@@ -328,7 +328,7 @@ class BeginRunResponse(google.protobuf.message.Message):
         trial: resolute.api.experiments.v1.experiment_pb2.Trial | None = ...,
         token: builtins.str = ...,
         run: builtins.int = ...,
-        storage: resolute.api.checkpoints.v1.checkpoint_pb2.Storage | None = ...,
+        storage: resolute.api.checkpoints.v1.storage_pb2.Storage | None = ...,
         searcher_metric: builtins.str = ...,
         smaller_is_better: builtins.bool = ...,
         cluster_id: builtins.str = ...,

@@ -18,18 +18,18 @@ from resolute.errors import RunSupersededError
 from resolute_checkpoints.domain.checkpoint import State
 
 
-def test_a_seal_takes_the_authority_of_earlier_runs(url: str, root: Path) -> None:
+def test_a_fence_supersedes_earlier_runs(url: str, root: Path) -> None:
     async def scenario() -> None:
         async with registry_harness(url, root) as w:
             begun = await w.begin(run=1)
             w.write(begun, CONTENT)
-            assert await w.registry.seal(TRIAL, min_run=2) is None
+            assert await w.registry.fence(TRIAL, min_run=2) is None
             with pytest.raises(RunSupersededError, match=f"run 1 of trial {TRIAL} is over"):
                 await w.commit(begun, run=1, principal=token(run=1))
             with pytest.raises(RunSupersededError):
                 await w.begin(run=1)
             assert await w.listed() == []
-            # Giving up is no authority: it only clears away.
+            # A superseded run may abort: that only removes files.
             await w.registry.abort(begun, run=1, principal=token(run=1))
             assert not w.place(begun).exists()
             await w.store(run=2)
@@ -41,18 +41,18 @@ def test_a_superseded_commit_hears_of_it_even_when_its_files_are_gone(url: str, 
     async def scenario() -> None:
         async with registry_harness(url, root) as w:
             begun = await w.begin(run=1)
-            await w.registry.seal(TRIAL, min_run=2)
+            await w.registry.fence(TRIAL, min_run=2)
             with pytest.raises(RunSupersededError):
                 await w.commit(begun, run=1)
 
     asyncio.run(scenario())
 
 
-def test_a_commit_that_was_made_before_the_seal_may_still_be_repeated(url: str, root: Path) -> None:
+def test_a_commit_from_before_the_fence_may_be_repeated(url: str, root: Path) -> None:
     async def scenario() -> None:
         async with registry_harness(url, root) as w:
             committed = await w.store(run=1)
-            latest = await w.registry.seal(TRIAL, min_run=2)
+            latest = await w.registry.fence(TRIAL, min_run=2)
             assert latest is not None
             assert latest.checkpoint_id == committed
             assert (await w.commit(committed, run=1, principal=token(run=1))).state is State.COMPLETED
@@ -60,11 +60,11 @@ def test_a_commit_that_was_made_before_the_seal_may_still_be_repeated(url: str, 
     asyncio.run(scenario())
 
 
-def test_the_floor_never_falls(url: str, root: Path) -> None:
+def test_a_fence_never_falls(url: str, root: Path) -> None:
     async def scenario() -> None:
         async with registry_harness(url, root) as w:
             for min_run in (3, 1, 2):
-                await w.registry.seal(TRIAL, min_run=min_run)
+                await w.registry.fence(TRIAL, min_run=min_run)
                 with pytest.raises(RunSupersededError, match="below 3"):
                     await w.begin(run=2)
             await w.begin(run=3)
@@ -72,10 +72,10 @@ def test_the_floor_never_falls(url: str, root: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_a_seal_of_one_trial_leaves_others_alone(url: str, root: Path) -> None:
+def test_a_fence_of_one_trial_leaves_others_alone(url: str, root: Path) -> None:
     async def scenario() -> None:
         async with registry_harness(url, root) as w:
-            await w.registry.seal(new_id(), min_run=9)
+            await w.registry.fence(new_id(), min_run=9)
             await w.store(run=1)
 
     asyncio.run(scenario())
@@ -83,7 +83,7 @@ def test_a_seal_of_one_trial_leaves_others_alone(url: str, root: Path) -> None:
 
 def test_the_latest_checkpoint_has_the_most_steps_then_the_latest_commit(url: str, root: Path) -> None:
     async def latest(w: RegistryHarness) -> str | None:
-        found = await w.registry.seal(TRIAL, min_run=0)
+        found = await w.registry.latest(TRIAL)
         return None if found is None else found.checkpoint_id
 
     async def scenario() -> None:
@@ -108,7 +108,7 @@ def test_the_latest_checkpoint_has_the_most_steps_then_the_latest_commit(url: st
     asyncio.run(scenario())
 
 
-def test_no_commit_of_a_sealed_run_slips_in_behind_the_answer(url: str, root: Path) -> None:
+def test_no_commit_of_a_fenced_run_comes_after_the_response(url: str, root: Path) -> None:
     async def scenario() -> None:
         async with registry_harness(url, root) as w, registry_harness(url, root) as replica:
             ids = [await w.begin(run=1) for _ in range(24)]
@@ -124,10 +124,10 @@ def test_no_commit_of_a_sealed_run_slips_in_behind_the_answer(url: str, root: Pa
                 return index
 
             commits = [asyncio.ensure_future(commit(index)) for index in range(12)]
-            sealed = asyncio.ensure_future(replica.registry.seal(TRIAL, min_run=2))
+            fenced = asyncio.ensure_future(replica.registry.fence(TRIAL, min_run=2))
             commits += [asyncio.ensure_future(commit(index)) for index in range(12, 24)]
             done = [step for step in await asyncio.gather(*commits) if step is not None]
-            latest = await sealed
+            latest = await fenced
             assert (latest.steps_completed if latest else None) == max(done, default=None)
             assert len(await w.listed()) == len(done)
 
