@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 
-class Steps:
+class CrashPoints:
     """Counts the steps of a process, and kills it at one of them, or at none if that is 0."""
 
     def __init__(self, fatal: int = 0) -> None:
@@ -50,12 +50,12 @@ class Steps:
         setattr(owner, name, now)
 
 
-def steps_of(work: Callable[[Steps], object]) -> int:
+def steps_of(work: Callable[[CrashPoints], object]) -> int:
     """Does it to its end in a process of its own; returns how many steps that took."""
     reader, writer = os.pipe()
 
     def counted() -> None:
-        steps = Steps()
+        steps = CrashPoints()
         work(steps)
         os.write(writer, str(steps.taken).encode())
 
@@ -67,9 +67,9 @@ def steps_of(work: Callable[[Steps], object]) -> int:
         os.close(writer)
 
 
-def kill_at_step(fatal: int, work: Callable[[Steps], object]) -> None:
+def kill_at_step(fatal: int, work: Callable[[CrashPoints], object]) -> None:
     """Does it in a process that is killed at one of its steps; fails if it ends in any other way."""
-    status = run_in_child(lambda: work(Steps(fatal)))
+    status = run_in_child(lambda: work(CrashPoints(fatal)))
     assert status == -signal.SIGKILL, f"ended with {status} before step {fatal}"
 
 

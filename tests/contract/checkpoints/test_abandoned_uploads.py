@@ -151,10 +151,10 @@ def test_parts_that_the_store_keeps_are_removed_once_it_allows_that(
             checkpoint_id = await there.begin()
             await there.send(checkpoint_id)
             refusal = Disturbance(status=403, answer=b"<Error><Code>AccessDenied</Code></Error>")
-            there.proxy.mood = lambda asked: refusal if asked.method == "DELETE" else FINE
+            there.proxy.behaviour = lambda asked: refusal if asked.method == "DELETE" else FINE
             await there.registry_harness.registry.abort(checkpoint_id, run=1, principal=SERVICE)
             assert there.parts() == 1
-            there.proxy.mood = lambda _: FINE
+            there.proxy.behaviour = lambda _: FINE
             assert await there.registry_harness.collector.collect() == 0
             there.registry_harness.clock.advance(10)
             assert await there.registry_harness.collector.collect() == 1

@@ -144,7 +144,7 @@ def test_each_step_finds_what_is_wrong_with_a_bucket(
     server: S3Server, proxy: StoreProxy, mood: ProxyBehaviour, step: str, problem: str
 ) -> None:
     bucket = server.new_bucket()
-    proxy.mood = mood
+    proxy.behaviour = mood
     findings = found(BucketStorage(bucket, "", proxy.server.endpoint_url), server)
     (failed,) = [finding for finding in findings if not finding.passed]
     assert failed.step == step

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import pytest
 from support.object_stores.azure import AzureServer, azure_server
 from support.object_stores.gcs import GcsServer, gcs_server
-from support.object_stores.off_cluster import Bucket, Directory, Place, Provided
+from support.object_stores.off_cluster import DirectoryLocation, ProviderLocation, S3Location, StorageLocation
 from support.object_stores.s3 import REGION, S3Server, own_s3_server
 from support.training.rank_threads import rank_results
 
@@ -78,28 +78,30 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
 
 
 @pytest.fixture(params=["directory", "s3", "gcs", "azure"])
-def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StorageLocation:
     monkeypatch.setenv("AWS_REGION", REGION)
     if request.param == "directory":
-        return Directory(tmp_path / "store")
+        return DirectoryLocation(tmp_path / "store")
     if request.param == "s3":
-        return Bucket(request.getfixturevalue("server"))
-    return Provided(request.getfixturevalue(request.param))
+        return S3Location(request.getfixturevalue("server"))
+    return ProviderLocation(request.getfixturevalue(request.param))
 
 
 @pytest.fixture(params=["s3", "gcs", "azure"])
-def distant(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tuple[Place, Server]:
+def distant(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> tuple[StorageLocation, Server]:
     """A place in an object store, and the store."""
     monkeypatch.setenv("AWS_REGION", REGION)
     kind = {"s3": "server"}.get(request.param, request.param)
     server = request.getfixturevalue(kind)
-    return (Bucket(server) if kind == "server" else Provided(server)), server
+    return (S3Location(server) if kind == "server" else ProviderLocation(server)), server
 
 
 @pytest.fixture
-def bucket(server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Bucket:
+def bucket(server: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Location:
     monkeypatch.setenv("AWS_REGION", REGION)
-    return Bucket(server)
+    return S3Location(server)
 
 
 @pytest.fixture(autouse=True)
@@ -108,7 +110,7 @@ def off_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def context(place: Place) -> Iterator[core.Context]:
+def context(place: StorageLocation) -> Iterator[core.Context]:
     with core.init(checkpoint_storage=place.storage) as made:
         yield made
 
@@ -127,13 +129,13 @@ def fill(directory: Path, content: Mapping[str, bytes]) -> Path:
     return directory
 
 
-def of_bucket(bucket: Bucket) -> dict[str, str]:
+def of_bucket(bucket: S3Location) -> dict[str, str]:
     assert isinstance(bucket.storage, dict)
     return bucket.storage
 
 
 def test_what_goes_in_comes_out_and_lies_there_as_plain_files(
-    context: core.Context, place: Place, source: Path, tmp_path: Path
+    context: core.Context, place: StorageLocation, source: Path, tmp_path: Path
 ) -> None:
     checkpoint_id = context.checkpoint.upload(source, STEPS)
     assert place.files() == {f"{checkpoint_id}/{path}" for path in [*CONTENT, "metadata.json"]}
@@ -147,7 +149,7 @@ def test_what_goes_in_comes_out_and_lies_there_as_plain_files(
 
 
 def test_a_stored_path_comes_back_in_another_process_of_the_same_storage(
-    context: core.Context, place: Place
+    context: core.Context, place: StorageLocation
 ) -> None:
     with context.checkpoint.store_path(STEPS, background=True) as (path, checkpoint_id):
         (path / "state").write_text("3")
@@ -168,7 +170,7 @@ def test_selectors_choose_on_the_way_in_and_out(context: core.Context, source: P
 
 
 def test_a_deleted_checkpoint_is_gone_with_all_its_files(
-    context: core.Context, place: Place, source: Path, tmp_path: Path
+    context: core.Context, place: StorageLocation, source: Path, tmp_path: Path
 ) -> None:
     kept = context.checkpoint.upload(source, STEPS)
     gone = context.checkpoint.upload(source, STEPS)
@@ -183,7 +185,7 @@ def test_a_deleted_checkpoint_is_gone_with_all_its_files(
 
 
 def test_damaged_and_missing_files_are_named(
-    context: core.Context, place: Place, source: Path, tmp_path: Path
+    context: core.Context, place: StorageLocation, source: Path, tmp_path: Path
 ) -> None:
     checkpoint_id = context.checkpoint.upload(source, STEPS)
     place.put(f"{checkpoint_id}/model.pt", b"Weights" + CONTENT["model.pt"][7:])
@@ -199,7 +201,7 @@ def test_damaged_and_missing_files_are_named(
         context.checkpoint.download(checkpoint_id, tmp_path / "again")
 
 
-def test_a_failed_block_leaves_nothing(context: core.Context, place: Place) -> None:
+def test_a_failed_block_leaves_nothing(context: core.Context, place: StorageLocation) -> None:
     block = context.checkpoint.store_path(STEPS)
     path, checkpoint_id = block.__enter__()
     (path / "half").write_text("half")
@@ -209,7 +211,7 @@ def test_a_failed_block_leaves_nothing(context: core.Context, place: Place) -> N
         context.checkpoint.restore_path(checkpoint_id).__enter__()
 
 
-def test_a_writer_that_was_killed_leaves_no_checkpoint(context: core.Context, place: Place) -> None:
+def test_a_writer_that_was_killed_leaves_no_checkpoint(context: core.Context, place: StorageLocation) -> None:
     command = [sys.executable, "-c", UPLOAD_AND_DIE, repr(place.storage)]
     died = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert died.returncode == 9, died.stderr
@@ -234,7 +236,9 @@ def test_an_identifier_leads_nowhere_else(context: core.Context, name: str, tmp_
             use()
 
 
-def test_a_damaged_record_says_so(context: core.Context, place: Place, source: Path, tmp_path: Path) -> None:
+def test_a_damaged_record_says_so(
+    context: core.Context, place: StorageLocation, source: Path, tmp_path: Path
+) -> None:
     checkpoint_id = context.checkpoint.upload(source, STEPS)
     place.put(f".records/{checkpoint_id}.json", b'{"finished": true')
     with pytest.raises(DataLossError, match=f"record of checkpoint {checkpoint_id} is damaged"):
@@ -242,7 +246,7 @@ def test_a_damaged_record_says_so(context: core.Context, place: Place, source: P
 
 
 def test_a_directory_from_elsewhere_counts_and_objects_from_elsewhere_do_not(
-    tmp_path: Path, bucket: Bucket
+    tmp_path: Path, bucket: S3Location
 ) -> None:
     foreign = fill(tmp_path / "store" / "copied", {"a": b"a", "metadata.json": b'{"x": 1}'})
     with core.init(checkpoint_storage=str(tmp_path / "store")) as context:
@@ -261,7 +265,7 @@ def test_a_directory_from_elsewhere_counts_and_objects_from_elsewhere_do_not(
 
 
 def test_a_large_file_goes_in_parts_and_comes_by_several_connections(
-    distant: tuple[Place, Server], tmp_path: Path
+    distant: tuple[StorageLocation, Server], tmp_path: Path
 ) -> None:
     place, _ = distant
     data = os.urandom(1 << 20) * (BIG >> 20) + b"end"
@@ -281,7 +285,7 @@ def test_a_large_file_goes_in_parts_and_comes_by_several_connections(
 
 
 def test_credentials_come_from_the_environment_when_the_script_names_none(
-    server: S3Server, bucket: Bucket, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: S3Server, bucket: S3Location, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", server.access_key)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", server.secret_key)
@@ -301,7 +305,7 @@ def test_credentials_come_from_the_environment_when_the_script_names_none(
 
 def test_what_a_store_refuses_is_told_before_anything_is_written_and_holds_no_secret(
     server: S3Server,
-    bucket: Bucket,
+    bucket: S3Location,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
     tmp_path: Path,
@@ -334,7 +338,7 @@ def test_what_a_store_refuses_is_told_before_anything_is_written_and_holds_no_se
     assert server.secret_key not in repr(parse_storage(good))
 
 
-def test_an_address_that_is_none_is_refused(bucket: Bucket) -> None:
+def test_an_address_that_is_none_is_refused(bucket: S3Location) -> None:
     with pytest.raises(InvalidArgumentError, match="https://host or http://host:port"):
         core.init(checkpoint_storage={**of_bucket(bucket), "endpoint_url": "minio:9000"})
 
@@ -342,7 +346,7 @@ def test_an_address_that_is_none_is_refused(bucket: Bucket) -> None:
 # The server that speaks as Google's forgets everything when it ends.
 @pytest.mark.parametrize("distant", ["s3", "azure"], indirect=True)
 def test_a_store_that_is_down_is_waited_for(
-    distant: tuple[Place, Server], source: Path, tmp_path: Path
+    distant: tuple[StorageLocation, Server], source: Path, tmp_path: Path
 ) -> None:
     place, server = distant
     pauses: list[float] = []
@@ -362,7 +366,9 @@ def test_a_store_that_is_down_is_waited_for(
     store.read(checkpoint_id, tmp_path / "back", ["model.pt"], expected=entries)
 
 
-def test_a_store_that_stays_down_fails_in_the_end(distant: tuple[Place, Server], source: Path) -> None:
+def test_a_store_that_stays_down_fails_in_the_end(
+    distant: tuple[StorageLocation, Server], source: Path
+) -> None:
     place, server = distant
     store = ObjectStore(objects_of(place), outage_timeout=0.0)
     server.stop()
@@ -373,7 +379,7 @@ def test_a_store_that_stays_down_fails_in_the_end(distant: tuple[Place, Server],
         server.start()
 
 
-def objects_of(place: Place) -> StoreBucket:
+def objects_of(place: StorageLocation) -> StoreBucket:
     opened = open_store(parse_storage(place.storage))
     assert isinstance(opened, ObjectStore)
     return opened._objects
@@ -392,7 +398,11 @@ def objects_of(place: Place) -> StoreBucket:
     ],
 )
 def test_names_are_kept_exactly_or_refused_before_anything_is_sent(
-    place: Place, tmp_path: Path, name: str, refusal: Mapping[str, str], request: pytest.FixtureRequest
+    place: StorageLocation,
+    tmp_path: Path,
+    name: str,
+    refusal: Mapping[str, str],
+    request: pytest.FixtureRequest,
 ) -> None:
     source = fill(tmp_path / "source", {name: b"f", "a/b": b"another"})
     problem = refusal.get(request.node.callspec.params["place"])
@@ -451,7 +461,7 @@ def test_azure_takes_the_address_of_an_account_and_a_token(
 
 
 def test_a_machine_with_a_cache_fetches_a_file_once(
-    bucket: Bucket, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bucket: S3Location, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RESOLUTE_CHECKPOINT_CACHE_DIR", str(tmp_path / "cache"))
     with core.init(checkpoint_storage=bucket.storage) as context:
@@ -485,7 +495,7 @@ def _say_at_once(lines: Any, count: int) -> None:
     lines._say(lines._line(1.0))
 
 
-def test_shards_of_several_ranks_go_to_one_checkpoint(place: Place, tmp_path: Path) -> None:
+def test_shards_of_several_ranks_go_to_one_checkpoint(place: StorageLocation, tmp_path: Path) -> None:
     def work(dist: core.DistributedContext) -> str:
         own = fill(tmp_path / f"rank{dist.rank}", {f"shard{dist.rank}": b"s"})
         checkpoint = core.DummyCheckpointContext(dist, open_store(parse_storage(place.storage)))

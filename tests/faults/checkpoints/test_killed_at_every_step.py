@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import urllib3
 from support.clocks import ManualClock
-from support.crash_points import Steps, kill_at_step, run_in_child, steps_of
+from support.crash_points import CrashPoints, kill_at_step, run_in_child, steps_of
 from support.object_stores.s3 import REGION, S3Server, parts_in
 from support.sampling import Sample
 from support.services.checkpoints import EXPERIMENT, SERVICE, TRIAL
@@ -207,7 +207,7 @@ def serve(scene: Scenario, work: Callable[[Scenario], Coroutine[Any, Any, None]]
     scene.close()
 
 
-def live(scene: Scenario, steps: Steps) -> None:
+def live(scene: Scenario, steps: CrashPoints) -> None:
     """Runs a service whose writes to the database and calls of the store are steps."""
     steps.around(Database, "write")
     for name in ("upload_urls", "finish_uploads", "drop_uploads", "faults", "remove", "remove_files"):

@@ -88,15 +88,15 @@ def test_a_commit_whose_answer_is_lost_is_not_taken_back(
     bucket: ObjectStore, proxy: StoreProxy, source: Path, tmp_path: Path
 ) -> None:
     def mood(asked: ProxyRequest) -> Disturbance:
-        begun = [name for name in proxy.brought("PUT") if "/.records/" in name]
+        begun = [name for name in proxy.object_names("PUT") if "/.records/" in name]
         late = asked.method == "PUT" and "/.records/" in asked.path and len(begun) > 1
         return Disturbance(cut=True) if late else FINE
 
-    proxy.mood = mood
+    proxy.behaviour = mood
     with pytest.raises(UnavailableError, match="does not answer"):
         alone(bucket).upload(source, STEPS)
-    proxy.mood = lambda _: FINE
-    record = next(name for name in proxy.brought("PUT") if "/.records/" in name)
+    proxy.behaviour = lambda _: FINE
+    record = next(name for name in proxy.object_names("PUT") if "/.records/" in name)
     assert is_whole(bucket, Path(record).stem, tmp_path / "back")
 
 
@@ -104,13 +104,13 @@ def test_a_store_that_goes_away_at_the_commit_leaves_nothing_that_counts(
     bucket: ObjectStore, proxy: StoreProxy, source: Path, tmp_path: Path
 ) -> None:
     def mood(asked: ProxyRequest) -> Disturbance:
-        return Disturbance(status=503) if "metadata.json" in "".join(proxy.brought("PUT")[:-1]) else FINE
+        return Disturbance(status=503) if "metadata.json" in "".join(proxy.object_names("PUT")[:-1]) else FINE
 
-    proxy.mood = mood
+    proxy.behaviour = mood
     with pytest.raises(UnavailableError):
         alone(bucket).upload(source, STEPS)
-    proxy.mood = lambda _: FINE
-    record = next(name for name in proxy.brought("PUT") if "/.records/" in name)
+    proxy.behaviour = lambda _: FINE
+    record = next(name for name in proxy.object_names("PUT") if "/.records/" in name)
     assert not is_whole(bucket, Path(record).stem, tmp_path / "back")
     alone(bucket).delete(Path(record).stem)
     assert list(bucket.list(Path(record).stem)) == []

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from support.crash_points import Steps, kill_at_step, run_in_child, steps_of
+from support.crash_points import CrashPoints, kill_at_step, run_in_child, steps_of
 from support.object_stores.s3 import S3Server
 from support.sampling import Sample
 
@@ -94,7 +94,7 @@ def examine(scene: Scenario) -> None:
             checkpoint.download(checkpoint_id, back)
 
 
-def live(scene: Scenario, steps: Steps) -> None:
+def live(scene: Scenario, steps: CrashPoints) -> None:
     """Goes through the life; its requests and system calls are steps."""
     for name in REQUESTS:
         steps.around(S3Bucket, name)

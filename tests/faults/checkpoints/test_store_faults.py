@@ -97,17 +97,17 @@ def test_a_slow_store_takes_its_time_and_nothing_is_seen_before(
     room: StoreScenario, proxy: StoreProxy
 ) -> None:
     seen: list[list[str]] = []
-    proxy.mood = on("PUT", "", Disturbance(pace=1_000_000))
+    proxy.behaviour = on("PUT", "", Disturbance(pace=1_000_000))
     with room.init() as context:
         writer = threading.Thread(target=lambda: store(context, CONTENT), name="writer")
         writer.start()
-        wait_until(lambda: bool(proxy.brought("PUT")), what="an upload")
+        wait_until(lambda: bool(proxy.object_names("PUT")), what="an upload")
         while writer.is_alive() and len(seen) < 5:
             seen.append(room.visible())
         writer.join()
         assert seen[0] == []
         (checkpoint_id,) = room.visible()
-        proxy.mood = on("GET", "d/large", Disturbance(pace=1_000_000))
+        proxy.behaviour = on("GET", "d/large", Disturbance(pace=1_000_000))
         assert holds(context, checkpoint_id, CONTENT)
 
 
@@ -128,10 +128,10 @@ def test_a_full_store_is_named_and_keeps_nothing_of_what_did_not_fit(
     (name,) = [name for name in content if "small" not in name]
     with room.init() as context:
         before = store(context, {"small": b"before"})
-        proxy.mood = on(method, name, answer)
+        proxy.behaviour = on(method, name, answer)
         with pytest.raises(QuotaError, match=r"is full .*; free some space and repeat"):
             store(context, content, steps=2)
-        proxy.mood = lambda _: FINE
+        proxy.behaviour = lambda _: FINE
         assert room.visible() == [before]
         wait_until(lambda: room.stored() == {before}, what="the removal of what did not fit")
         assert holds(context, store(context, content, steps=2), content)
@@ -152,11 +152,11 @@ def test_ranks_that_write_different_files_of_one_name_are_refused_before_a_byte_
     for outcome in rank_outcomes(2, lambda dist: work(dist, (b"one", b"two"))):
         assert isinstance(outcome, RuntimeError)
         assert "files conflicts: model on ranks 0, 1" in str(outcome)
-    assert (room.visible(), proxy.brought("PUT")) == ([], [])
+    assert (room.visible(), proxy.object_names("PUT")) == ([], [])
     first, second = rank_outcomes(2, lambda dist: work(dist, (b"same", b"same")))
     assert first == second
     assert room.visible() == [first]
-    assert sorted(proxy.brought("PUT")) == sorted(
+    assert sorted(proxy.object_names("PUT")) == sorted(
         f"{room.bucket}/{first}/{name}" for name in ("model", "metadata.json")
     )
 
@@ -166,12 +166,12 @@ def test_a_service_that_is_restarted_in_the_midst_of_an_upload_goes_on_with_it(
     room: StoreScenario, proxy: StoreProxy
 ) -> None:
     go_on = threading.Event()
-    proxy.mood = on("PUT", "big", Disturbance(until=go_on))
+    proxy.behaviour = on("PUT", "big", Disturbance(until=go_on))
     with room.init() as context:
         writer = threading.Thread(target=lambda: store(context, BIG | CONTENT), name="writer")
         writer.start()
         wait_until(
-            lambda: any(path.endswith("big") for path in proxy.brought("PUT")),
+            lambda: any(path.endswith("big") for path in proxy.object_names("PUT")),
             what="an upload",
         )
         room.trial.services.down()
@@ -192,11 +192,11 @@ def test_a_url_that_ran_out_on_the_way_is_asked_for_again(
     trial.services.up()
     late = threading.Event()
     timer = threading.Timer(2.2, late.set)
-    proxy.mood = on("PUT", "small", Disturbance(until=late), times=1)
+    proxy.behaviour = on("PUT", "small", Disturbance(until=late), times=1)
     with room.init() as context:
         timer.start()
         checkpoint_id = store(context, {"small": b"late"})
-        assert len([path for path in proxy.brought("PUT") if path.endswith("small")]) == 2
+        assert len([path for path in proxy.object_names("PUT") if path.endswith("small")]) == 2
         assert holds(context, checkpoint_id, {"small": b"late"})
 
 
@@ -204,10 +204,10 @@ def test_a_url_that_ran_out_on_the_way_is_asked_for_again(
 def test_a_large_file_whose_url_ran_out_begins_anew_and_leaves_no_part_of_before(
     room: StoreScenario, proxy: StoreProxy, server: S3Server
 ) -> None:
-    proxy.mood = on("PUT", "big", Disturbance(status=403), times=1)
+    proxy.behaviour = on("PUT", "big", Disturbance(status=403), times=1)
     with room.init() as context:
         checkpoint_id = store(context, BIG)
-        assert len([path for path in proxy.brought("POST") if path.endswith("big")]) == 3
+        assert len([path for path in proxy.object_names("POST") if path.endswith("big")]) == 3
         wait_until(lambda: parts_in(server, room.bucket) == [], what="the removal of parts")
         assert room.visible() == [checkpoint_id]
         assert holds(context, checkpoint_id, BIG)
@@ -217,7 +217,9 @@ def test_a_large_file_whose_url_ran_out_begins_anew_and_leaves_no_part_of_before
 def test_a_store_that_refuses_every_url_fails_the_checkpoint_and_says_where_to_look(
     room: StoreScenario, proxy: StoreProxy
 ) -> None:
-    proxy.mood = on("PUT", "", Disturbance(status=403, answer=b"<Error><Code>AccessDenied</Code></Error>"))
+    proxy.behaviour = on(
+        "PUT", "", Disturbance(status=403, answer=b"<Error><Code>AccessDenied</Code></Error>")
+    )
     with (
         room.init() as context,
         pytest.raises(FailedPreconditionError, match=r"refuses a presigned URL .*storage doctor"),
@@ -240,16 +242,16 @@ def test_bytes_that_change_on_the_way_down_are_named_and_the_file_stays_good(
 ) -> None:
     with room.init() as context:
         checkpoint_id = store(context, CONTENT)
-        proxy.mood = on("GET", "d/large", Disturbance(downwards=damage))
+        proxy.behaviour = on("GET", "d/large", Disturbance(downwards=damage))
         with pytest.raises(DataLossError, match=f"{problem}; restore from another checkpoint"):
             holds(context, checkpoint_id, CONTENT)
-        proxy.mood = on("GET", "d/large", Disturbance(cut=True), times=2)
+        proxy.behaviour = on("GET", "d/large", Disturbance(cut=True), times=2)
         assert holds(context, checkpoint_id, CONTENT)
 
 
 @pytest.mark.integration
 def test_an_object_that_arrives_short_is_never_committed(room: StoreScenario, proxy: StoreProxy) -> None:
-    proxy.mood = on("PUT", "d/large", Disturbance(upwards=lambda data: data[:-7]))
+    proxy.behaviour = on("PUT", "d/large", Disturbance(upwards=lambda data: data[:-7]))
     with room.init() as context:
         with pytest.raises(FailedPreconditionError, match=r"d/large.* has 999993 bytes, not 1000000"):
             store(context, CONTENT)
@@ -261,7 +263,7 @@ def test_an_object_that_arrives_short_is_never_committed(room: StoreScenario, pr
 def test_an_object_that_changes_on_the_way_up_is_found_when_it_is_restored(
     room: StoreScenario, proxy: StoreProxy
 ) -> None:
-    proxy.mood = on("PUT", "d/large", Disturbance(upwards=lambda data: b"L" + data[1:]))
+    proxy.behaviour = on("PUT", "d/large", Disturbance(upwards=lambda data: b"L" + data[1:]))
     with room.init() as context:
         checkpoint_id = store(context, CONTENT)
         with pytest.raises(DataLossError, match="d/large has another content; restore from another"):
@@ -280,7 +282,7 @@ def test_a_store_that_is_busy_for_the_trial_and_for_the_service_is_waited_for(
         return busy if left[0] > 0 else FINE
 
     with room.init() as context:
-        proxy.mood = mood
+        proxy.behaviour = mood
         checkpoint_id = store(context, CONTENT)
         assert room.visible() == [checkpoint_id]
         left[0] = 6
@@ -294,11 +296,11 @@ def test_a_store_that_takes_and_says_nothing_is_away(
     links = DirectUrls(proxy.server, server.new_bucket())
     (tmp_path / "source").mkdir()
     (tmp_path / "source" / "small").write_bytes(b"s")
-    proxy.mood = on("PUT", "small", Disturbance(silent=True), times=2)
+    proxy.behaviour = on("PUT", "small", Disturbance(silent=True), times=2)
     store = PresignedStore(links, outage_timeout=DEADLINE, timeout=0.3)
     entries = store.write(str(uuid.uuid4()), tmp_path / "source", ["small"])
     assert len(entries) == 1
-    proxy.mood = on("PUT", "small", Disturbance(silent=True))
+    proxy.behaviour = on("PUT", "small", Disturbance(silent=True))
     store = PresignedStore(links, outage_timeout=1.0, timeout=0.3)
     with pytest.raises(UnavailableError, match=r"does not answer \(.*timed out.*\); try again"):
         store.write(str(uuid.uuid4()), tmp_path / "source", ["small"])

@@ -37,7 +37,7 @@ CONFIG: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Platform:
+class AllServices:
     """Running services, and calls of a person."""
 
     running: Running
@@ -106,14 +106,14 @@ class Platform:
 
 
 @asynccontextmanager
-async def platform(
+async def all_services(
     tmp_path: Path, *, role: Role = Role.EDITOR, clock: Clock = SYSTEM_CLOCK
-) -> AsyncIterator[Platform]:
+) -> AsyncIterator[AllServices]:
     """Serves every service until the block ends."""
     async with serving(BLUEPRINTS, tmp_path, clock=clock) as running:
         token = running.user_token(role=role)
         channel = running.channel(token)
         try:
-            yield Platform(running, channel, token)
+            yield AllServices(running, channel, token)
         finally:
             await channel.close()

@@ -11,7 +11,7 @@ from support.object_stores.gcs import GcsServer
 from support.object_stores.s3 import S3Server
 
 
-class Place(Protocol):
+class StorageLocation(Protocol):
     """Somewhere to keep checkpoints, and a way behind the back of what is tested."""
 
     storage: str | dict[str, str]
@@ -26,7 +26,7 @@ class Place(Protocol):
         """Takes a file away."""
 
 
-class Directory:
+class DirectoryLocation:
     """A directory."""
 
     def __init__(self, path: Path) -> None:
@@ -45,7 +45,7 @@ class Directory:
         (self._path / name).unlink()
 
 
-class Bucket:
+class S3Location:
     """A bucket of a real S3 server."""
 
     def __init__(self, server: S3Server) -> None:
@@ -72,7 +72,7 @@ class Bucket:
         self._client.remove_object(self.bucket, f"team/a/{name}")
 
 
-class Provided:
+class ProviderLocation:
     """A bucket of Google's or a container of Azure's, or rather of servers that speak as they do."""
 
     def __init__(self, server: AzureServer | GcsServer) -> None:

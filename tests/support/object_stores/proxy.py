@@ -59,18 +59,18 @@ ProxyBehaviour = Callable[[ProxyRequest], Disturbance]
 @final
 @dataclass
 class StoreProxy:
-    """A proxy that runs; its mood can be changed at any time."""
+    """A proxy that runs; its behaviour can be changed at any time."""
 
     server: S3Server
     """The store as seen through it."""
-    mood: ProxyBehaviour = lambda _: FINE
-    asked: list[ProxyRequest] = field(default_factory=list)
+    behaviour: ProxyBehaviour = lambda _: FINE
+    requests: list[ProxyRequest] = field(default_factory=list)
     """Every request so far."""
     closed: threading.Event = field(default_factory=threading.Event)
 
-    def brought(self, method: str) -> list[str]:
+    def object_names(self, method: str) -> list[str]:
         """Names of the objects that requests of a method were about."""
-        return [asked.path for asked in self.asked if asked.method == method]
+        return [request.path for request in self.requests if request.method == method]
 
 
 @contextmanager
@@ -112,9 +112,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _pass_on(self) -> None:
         size = int(self.headers.get("Content-Length") or 0)
-        asked = ProxyRequest(self.command, unquote(urlsplit(self.path).path).strip("/"), size)
-        self.server.proxy.asked.append(asked)
-        trouble = self.server.proxy.mood(asked)
+        request = ProxyRequest(self.command, unquote(urlsplit(self.path).path).strip("/"), size)
+        self.server.proxy.requests.append(request)
+        trouble = self.server.proxy.behaviour(request)
         body = self._read(size, trouble.pace)
         if trouble.silent:
             self.server.proxy.closed.wait(_DEADLINE)

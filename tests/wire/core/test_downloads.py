@@ -144,7 +144,7 @@ def test_a_directory_of_another_checkpoint_is_refused_and_stays_as_it_is(
         download(second, tmp_path / "back", registry=registry)
     assert "(metadata.json, model); download into an empty directory" in str(caught.value)
     assert files_in(tmp_path / "back") == {"model": b"1", "same": b"s"}
-    proxy.mood = for_each("model", times=99, trouble=Disturbance(status=404))
+    proxy.behaviour = for_each("model", times=99, trouble=Disturbance(status=404))
     with pytest.raises(NotFoundError, match=r"model of checkpoint .* is gone from its bucket"):
         download(first, tmp_path / "half", registry=registry)
     with pytest.raises(FailedPreconditionError, match=f"an unfinished download of checkpoint {first.uuid}"):
@@ -157,10 +157,10 @@ def test_what_is_there_is_compared_and_only_what_is_missing_fetched(
     checkpoint = registry.get(store(bucket, {"model": b"1", "other": b"o"}))
     download(checkpoint, tmp_path / "back", registry=registry)
     (tmp_path / "back" / "other").unlink()
-    proxy.asked.clear()
+    proxy.requests.clear()
     download(checkpoint, tmp_path / "back", registry=registry)
     assert files_in(tmp_path / "back") == {"model": b"1", "other": b"o"}
-    assert [Path(path).name for path in proxy.brought("GET")] == ["other"]
+    assert [Path(path).name for path in proxy.object_names("GET")] == ["other"]
     (tmp_path / "back" / "model").write_bytes(b"X")
     with pytest.raises(FailedPreconditionError, match=r"files that were changed \(model\)"):
         download(checkpoint, tmp_path / "back", registry=registry)
@@ -204,10 +204,10 @@ def test_a_store_that_is_busy_or_breaks_off_is_tried_again_from_where_it_was(
 ) -> None:
     files = {"model": os.urandom(1 << 20), "other": b"o"}
     checkpoint = registry.get(store(bucket, files))
-    proxy.mood = for_each("model", times=2, trouble=trouble)
+    proxy.behaviour = for_each("model", times=2, trouble=trouble)
     download(checkpoint, tmp_path / "back", registry=registry)
     assert files_in(tmp_path / "back") == files
-    assert len([path for path in proxy.brought("GET") if path.endswith("model")]) == 3
+    assert len([path for path in proxy.object_names("GET") if path.endswith("model")]) == 3
 
 
 def test_a_store_that_stays_away_ends_the_download_and_the_next_goes_on(
@@ -220,14 +220,14 @@ def test_a_store_that_stays_away_ends_the_download_and_the_next_goes_on(
 ) -> None:
     files = {f"{place:03}": bytes([place]) * 10 for place in range(100)} | {"model": b"m"}
     checkpoint = registry.get(store(bucket, files))
-    proxy.mood = for_each("model", times=99, trouble=Disturbance(status=503))
+    proxy.behaviour = for_each("model", times=99, trouble=Disturbance(status=503))
     monkeypatch.setattr(sources, "OUTAGE_TIMEOUT", 0.2)
     with pytest.raises(UnavailableError, match="is busy"):
         download(checkpoint, tmp_path / "back", registry=registry)
     assert not (tmp_path / "back" / "metadata.json").exists()
     there = set(files_in(tmp_path / "back"))
-    proxy.mood = lambda _: FINE
-    proxy.asked.clear()
+    proxy.behaviour = lambda _: FINE
+    proxy.requests.clear()
     download(checkpoint, tmp_path / "back", registry=registry)
     assert files_in(tmp_path / "back") == files
-    assert not there & {Path(path).name for path in proxy.brought("GET")}
+    assert not there & {Path(path).name for path in proxy.object_names("GET")}

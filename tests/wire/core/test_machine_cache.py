@@ -51,7 +51,7 @@ def is_whole(context: Any, checkpoint_id: str) -> bool:
 
 
 def fetched(proxy: StoreProxy, name: str) -> int:
-    return sum(path.endswith(name) for path in proxy.brought("GET"))
+    return sum(path.endswith(name) for path in proxy.object_names("GET"))
 
 
 def test_what_was_restored_once_needs_no_store(
@@ -60,7 +60,7 @@ def test_what_was_restored_once_needs_no_store(
     with core.init(checkpoint_storage=storage) as context:
         checkpoint_id = store(context)
         assert is_whole(context, checkpoint_id)
-        proxy.mood = lambda _: Disturbance(status=500)
+        proxy.behaviour = lambda _: Disturbance(status=500)
         assert is_whole(context, checkpoint_id)
         assert [fetched(proxy, name) for name in ("/a", "d/b", "metadata.json")] == [1, 1, 1]
     monkeypatch.delenv(DIRECTORY_VARIABLE)
@@ -89,7 +89,7 @@ def test_processes_of_a_machine_that_want_the_same_fetch_it_once(
 ) -> None:
     with core.init(checkpoint_storage=storage) as context:
         checkpoint_id = store(context)
-    proxy.mood = lambda _: Disturbance(pace=500_000)
+    proxy.behaviour = lambda _: Disturbance(pace=500_000)
 
     def work(dist: DistributedContext) -> None:
         target = tmp_path / f"rank{dist.rank}"

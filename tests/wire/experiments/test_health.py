@@ -10,7 +10,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from prometheus_client.parser import text_string_to_metric_families
 from support.clocks import ManualClock
-from support.clusters.all_services import Platform, platform
+from support.clusters.all_services import AllServices, all_services
 
 from resolute_serving.observability.gauges import CallCounts
 from resolute_serving.observability.metrics_endpoint import MetricsEndpoint
@@ -27,7 +27,7 @@ class Health:
         self.states[name] = healthy
 
 
-def health_monitor(service: Platform, health: Health, calls: CallCounts | None = None) -> HealthMonitor:
+def health_monitor(service: AllServices, health: Health, calls: CallCounts | None = None) -> HealthMonitor:
     return HealthMonitor(
         service.running.services, calls=calls or CallCounts(), set_health=health.set, clock=ManualClock()
     )
@@ -36,7 +36,7 @@ def health_monitor(service: Platform, health: Health, calls: CallCounts | None =
 @pytest.mark.timeout(60)
 def test_numbers_of_all_services_are_served_to_prometheus(tmp_path: Path) -> None:
     async def body() -> dict[str, dict[str, float]]:
-        async with platform(tmp_path) as service:
+        async with all_services(tmp_path) as service:
             created = await service.create(paused=True)
             async for seen in service.watch(created.number):
                 if seen.trial_count == 3:
@@ -80,7 +80,7 @@ def test_numbers_of_all_services_are_served_to_prometheus(tmp_path: Path) -> Non
 @pytest.mark.timeout(60)
 def test_service_whose_database_is_gone_is_unhealthy_and_the_others_are_not(tmp_path: Path) -> None:
     async def body() -> None:
-        async with platform(tmp_path) as service:
+        async with all_services(tmp_path) as service:
             health = Health()
             watch = health_monitor(service, health)
             await watch.check()
@@ -102,7 +102,7 @@ def test_service_whose_database_is_gone_is_unhealthy_and_the_others_are_not(tmp_
 @pytest.mark.timeout(60)
 def test_health_can_be_asked_for_without_a_token(tmp_path: Path) -> None:
     async def body() -> None:
-        async with platform(tmp_path) as service:
+        async with all_services(tmp_path) as service:
             stub = health_pb2_grpc.HealthStub(service.channel)
             answer = await stub.Check(health_pb2.HealthCheckRequest(service=""))
             assert answer.status == health_pb2.HealthCheckResponse.SERVING

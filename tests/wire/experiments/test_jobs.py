@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.clusters.all_services import Platform, platform
+from support.clusters.all_services import AllServices, all_services
 
 from resolute import errors
 from resolute.api.experiments.v1 import jobs_service_pb2 as pb2
@@ -15,16 +15,16 @@ from resolute.api.experiments.v1 import jobs_service_pb2_grpc
 from resolute.api.experiments.v1.experiments_service_pb2 import ExperimentKey, KillExperimentRequest
 
 
-def jobs(service: Platform) -> Any:
+def jobs(service: AllServices) -> Any:
     return jobs_service_pb2_grpc.JobsServiceStub(service.channel)
 
 
-async def order(service: Platform) -> list[int]:
+async def order(service: AllServices) -> list[int]:
     response = await jobs(service).ListJobs(pb2.ListJobsRequest())
     return [job.experiment_number for job in response.jobs]
 
 
-async def three(service: Platform) -> None:
+async def three(service: AllServices) -> None:
     """Three experiments, which are paused so that none gets a slot."""
     for priority in (50, 40, 50):
         await service.create(paused=True, resources={"priority": priority, "max_slots": 1})
@@ -33,7 +33,7 @@ async def three(service: Platform) -> None:
 @pytest.mark.timeout(60)
 def test_urgent_comes_first_and_the_order_can_be_changed(tmp_path: Path) -> None:
     async def body() -> None:
-        async with platform(tmp_path) as service:
+        async with all_services(tmp_path) as service:
             await three(service)
             assert await order(service) == [2, 1, 3]
             request = pb2.UpdateJobRequest(
@@ -52,7 +52,7 @@ def test_urgent_comes_first_and_the_order_can_be_changed(tmp_path: Path) -> None
 @pytest.mark.timeout(60)
 def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
     async def body() -> None:
-        async with platform(tmp_path) as service:
+        async with all_services(tmp_path) as service:
             await three(service)
             first = ExperimentKey(number=1)
             for change in ({"priority": 0}, {"priority": 100}, {"weight": 0.0}, {"weight": float("inf")}, {}):

@@ -6,13 +6,13 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from support.clusters.all_services import Platform, platform
+from support.clusters.all_services import AllServices, all_services
 
 from resolute.api.experiments.v1 import experiment_pb2
 from resolute_experiments.store import outbox
 
 
-async def tell(service: Platform, experiment_id: str, *, kind: outbox.Kind, **payload: str) -> None:
+async def tell(service: AllServices, experiment_id: str, *, kind: outbox.Kind, **payload: str) -> None:
     """Leaves a message for other services, as a change of the database does."""
     await service.database.write(
         lambda c: outbox.put(c, event_id="strange", experiment_id=experiment_id, kind=kind, payload=payload)
@@ -23,7 +23,7 @@ async def tell(service: Platform, experiment_id: str, *, kind: outbox.Kind, **pa
 @pytest.mark.timeout(60)
 def test_event_that_the_search_refuses_ends_the_experiment_and_says_so(tmp_path: Path) -> None:
     async def body() -> None:
-        async with platform(tmp_path) as service:
+        async with all_services(tmp_path) as service:
             created = await service.create(paused=True)
             async for seen in service.watch(created.number):
                 if seen.trial_count == 3:
@@ -50,7 +50,7 @@ def test_event_that_the_search_refuses_ends_the_experiment_and_says_so(tmp_path:
 @pytest.mark.timeout(60)
 def test_logs_that_cannot_be_closed_are_no_reason_to_fail(tmp_path: Path) -> None:
     async def body() -> None:
-        async with platform(tmp_path) as service:
+        async with all_services(tmp_path) as service:
             created = await service.create(paused=True)
             async for seen in service.watch(created.number):
                 if seen.trial_count == 3:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from support.clocks import ManualClock
-from support.clusters.all_services import platform
+from support.clusters.all_services import all_services
 
 from resolute.api.experiments.v1 import allocations_service_pb2 as pb2
 from resolute.api.experiments.v1 import allocations_service_pb2_grpc
@@ -20,7 +20,7 @@ def test_a_stream_that_is_woken_in_vain_still_shows_that_it_lives(tmp_path: Path
     clock = ManualClock()
 
     async def body() -> None:
-        async with platform(tmp_path, clock=clock) as service:
+        async with all_services(tmp_path, clock=clock) as service:
             channel = service.running.channel(service.running.service_token("preemption"))
             stub: Any = allocations_service_pb2_grpc.AllocationsServiceStub(channel)
             responses = aiter(stub.FollowSignalChanges(pb2.FollowSignalChangesRequest()))
