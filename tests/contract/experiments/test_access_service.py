@@ -274,6 +274,23 @@ def test_projects_are_updated_by_mask_and_listed_by_workspace(play: Callable[[Sc
     play(scenario)
 
 
+def test_texts_have_a_longest_length(play: Callable[[Scenario], None]) -> None:
+    async def scenario(_: Running, admin: Calls) -> None:
+        with pytest.raises(InvalidArgumentError, match="10000 are allowed"):
+            await admin.project(1, "cats", description="x" * 10_001)
+        cats = await admin.project(1, "cats")
+        wanted = project_pb2.Project(project_id=cats.project_id, notes="x" * 100_001)
+        request = _places.UpdateProjectRequest(project=wanted, update_mask=FieldMask(paths=["notes"]))
+        with pytest.raises(InvalidArgumentError, match="100000 are allowed"):
+            await admin.places.UpdateProject(request)
+        with pytest.raises(InvalidArgumentError, match="1000000 are allowed"):
+            await admin.cluster.SetTemplate(
+                _cluster.SetTemplateRequest(name="a", config_yaml="#" * 1_000_001)
+            )
+
+    play(scenario)
+
+
 def test_templates_are_written_and_listed(play: Callable[[Scenario], None]) -> None:
     async def scenario(_: Running, admin: Calls) -> None:
         for name in ("b", "a"):

@@ -15,13 +15,14 @@ from resolute_experiments.admission.submissions import check_template
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.resources.fleet import Fleet
 from resolute_experiments.servicers.messages import timestamp
-from resolute_experiments.servicers.requests import any_of
+from resolute_experiments.servicers.requests import any_of, check_length
 from resolute_experiments.store import audit, runs, templates, trials
 from resolute_experiments.store import schema as tables
 from resolute_experiments.store.templates import Template
 from resolute_serving.validation import invalid
 
 _NAME_LENGTH = 200
+_CONFIG_LENGTH = 1_000_000
 
 
 class ClusterServicer(cluster_service_pb2_grpc.ClusterServiceServicer):
@@ -65,6 +66,7 @@ class ClusterServicer(cluster_service_pb2_grpc.ClusterServiceServicer):
         """Writes a template; replaces one of the same name."""
         if not request.name or len(request.name) > _NAME_LENGTH:
             raise invalid("name", f"the name of a template must have 1 to {_NAME_LENGTH} characters")
+        check_length(request.config_yaml, field="config_yaml", most=_CONFIG_LENGTH)
         now = self._core.clock.time()
         config = check_template(request.name, request.config_yaml)
         written = Template(name=request.name, config=config, updated_at=now)

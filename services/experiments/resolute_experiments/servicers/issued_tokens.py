@@ -12,7 +12,7 @@ from resolute.api.experiments.v1 import access_service_pb2 as pb2
 from resolute.contracts.times import seconds_of
 from resolute.errors import InvalidArgumentError, PermissionDeniedError
 from resolute_experiments.context import ServiceContext
-from resolute_experiments.servicers.requests import any_of, equals, required_id
+from resolute_experiments.servicers.requests import any_of, check_length, equals, required_id
 from resolute_experiments.store import audit, tokens, users
 from resolute_experiments.store import schema as tables
 from resolute_experiments.store.schema import IDEMPOTENCY_KEYS
@@ -59,8 +59,7 @@ class TokenIssuer:
         ttl = seconds_of(request.ttl) if request.HasField("ttl") else _DEFAULT_TTL
         if not 1 <= ttl <= _LONGEST_TTL:
             raise invalid("ttl", f"ttl is {ttl:g} s; it must be from 1 s to {_LONGEST_TTL:.0f} s")
-        if len(request.description) > _DESCRIPTION_LENGTH:
-            raise invalid("description", f"description is longer than {_DESCRIPTION_LENGTH} characters")
+        check_length(request.description, field="description", most=_DESCRIPTION_LENGTH)
         number = await self._user_of(request)
         return await self.issue(
             number, ttl=ttl, description=request.description, action="create_token", request=request

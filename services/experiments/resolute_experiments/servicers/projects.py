@@ -10,7 +10,7 @@ from resolute.api.experiments.v1 import project_pb2
 from resolute.api.experiments.v1 import workspaces_service_pb2 as pb2
 from resolute.errors import FailedPreconditionError
 from resolute_experiments.context import ServiceContext
-from resolute_experiments.servicers.requests import any_of, check_label, equals, required_id
+from resolute_experiments.servicers.requests import any_of, check_label, check_length, equals, required_id
 from resolute_experiments.servicers.workspace_messages import project_message
 from resolute_experiments.states import ENDED_EXPERIMENTS
 from resolute_experiments.store import audit, experiments, projects, workspaces
@@ -20,6 +20,8 @@ from resolute_experiments.store.schema import IDEMPOTENCY_KEYS
 from resolute_serving.context import actor
 from resolute_serving.updates import check_etag, update_paths
 
+_DESCRIPTION_LENGTH = 10_000
+_NOTES_LENGTH = 100_000
 _UPDATABLE = ("name", "description", "notes", "archived")
 
 
@@ -39,6 +41,7 @@ class ProjectHandlers:
         """Creates a project in a workspace."""
         workspace_id = required_id(request.workspace_id, field="workspace_id")
         check_label(request.name, field="name")
+        check_length(request.description, field="description", most=_DESCRIPTION_LENGTH)
         now = self._core.clock.time()
 
         def work(connection: Connection) -> project_pb2.Project:
@@ -97,6 +100,10 @@ class ProjectHandlers:
         number = required_id(wanted.project_id, field="project.project_id")
         if "name" in paths:
             check_label(wanted.name, field="project.name")
+        if "description" in paths:
+            check_length(wanted.description, field="project.description", most=_DESCRIPTION_LENGTH)
+        if "notes" in paths:
+            check_length(wanted.notes, field="project.notes", most=_NOTES_LENGTH)
 
         def work(connection: Connection) -> project_pb2.Project:
             before = projects.get(connection, number=number)

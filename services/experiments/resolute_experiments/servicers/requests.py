@@ -60,3 +60,13 @@ def check_label(name: str, *, field: str) -> None:
             field,
             f"{name[:200]!r} is not a valid name: 1 to {MAX_LABEL_LENGTH} printable characters, not blank",
         )
+
+
+def check_length(text: str, *, field: str, most: int) -> None:
+    """Checks that a text is not too long.
+
+    Raises:
+        InvalidArgumentError: It is.
+    """
+    if len(text) > most:
+        raise invalid(field, f"{field} has {len(text)} characters; {most} are allowed")

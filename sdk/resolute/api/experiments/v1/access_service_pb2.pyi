@@ -341,7 +341,7 @@ class SetPasswordRequest(google.protobuf.message.Message):
     user_id: builtins.int
     """The user."""
     password: builtins.str
-    """The new password: 8 characters or more."""
+    """The new password: 8 to 1024 characters."""
     def __init__(
         self,
         *,

@@ -158,7 +158,7 @@ class SetTemplateRequest(google.protobuf.message.Message):
     name: builtins.str
     """Name: 1 to 200 characters."""
     config_yaml: builtins.str
-    """Part of a config: YAML."""
+    """Part of a config: YAML, at most 1000000 characters."""
     def __init__(
         self,
         *,

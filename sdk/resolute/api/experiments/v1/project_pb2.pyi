@@ -38,9 +38,9 @@ class Project(google.protobuf.message.Message):
     workspace_name: builtins.str
     """Name of its workspace. Set by the server."""
     description: builtins.str
-    """What it is about."""
+    """What it is about: at most 10000 characters."""
     notes: builtins.str
-    """Notes of the people who work on it."""
+    """Notes of the people who work on it: at most 100000 characters."""
     owner_id: builtins.int
     """The user who created it; absent when it was no user, or one that is not known. Set by the server."""
     owner_name: builtins.str

@@ -315,7 +315,7 @@ class CreateProjectRequest(google.protobuf.message.Message):
     name: builtins.str
     """Name: 1 to 80 printable characters, not only spaces."""
     description: builtins.str
-    """What it is about."""
+    """What it is about: at most 10000 characters."""
     def __init__(
         self,
         *,
