@@ -11,7 +11,9 @@ unexport PYTHONDONTWRITEBYTECODE
 # In CI a backend that is missing is a failure; elsewhere its tests are skipped by name.
 PYTEST := $(BIN)/python -m pytest --durations 20 $(if $(CI),--require-backends)
 # Long tests come first, so that no core is idle at the end.
-PARALLEL := -n 2 --dist loadgroup --no-loadscope-reorder --ignore tests/distributed
+# More workers than cores of a small machine: a third of the time of tests of whole clusters is waiting.
+WORKERS ?= 3
+PARALLEL = -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --ignore tests/distributed
 
 AZURITE := .cache/azurite/node_modules/.bin/azurite-blob
 

@@ -6,6 +6,7 @@ import os
 import secrets
 from typing import Any
 
+import hypothesis
 import pytest
 from support import backends
 from support.sampling import Sample, choose_items
@@ -34,6 +35,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.option.sample_seed is None:
         given: dict[str, Any] = getattr(config, "workerinput", {})
         config.option.sample_seed = given.get("sample_seed") or secrets.token_hex(4)
+    if not config.option.whole:
+        hypothesis.settings.register_profile("sampled", max_examples=40)
+        hypothesis.settings.load_profile("sampled")
     if config.option.require_backends:
         backends.require_all()
 

@@ -33,6 +33,7 @@ def losses(trial: Trial) -> dict[int, float]:
     }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("example", "options", "steps"),
     [

@@ -116,11 +116,12 @@ class S3Server:
         address = self.endpoint_url.removeprefix("http://")
         command = [rclone(), "serve", "s3", "--addr", address, "--config", os.devnull]
         keys = f"{self.access_key},{self.secret_key}"
-        self.process = subprocess.Popen(
-            [*command, "--auth-key", keys, "--vfs-cache-mode", "off", *self.options, str(self.path)],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        with self.path.with_name(f"{self.path.name}.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [*command, "--auth-key", keys, "--vfs-cache-mode", "off", *self.options, str(self.path)],
+                stdout=log,
+                stderr=log,
+            )
         deadline = time.monotonic() + _START_SECONDS
         while not self._answers():
             assert time.monotonic() < deadline, "the S3 server did not start"

@@ -43,6 +43,7 @@ def run(command: str, home: Path) -> str:
     return done.stderr
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("command", "steps"),
     [

@@ -64,6 +64,7 @@ def test_without_validations_the_ends_of_epochs_are(context: core.Context, tmp_p
 
 
 # In the middle of an epoch, and at its end, where the trainer's own validation comes first.
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("checks", "stopped"), [(2, 3), (4, 5), (6, 7)])
 def test_a_preempted_training_goes_on_where_it_stopped(tmp_path: Path, checks: int, stopped: int) -> None:
     with core.init(checkpoint_storage=str(tmp_path / "straight")) as context:

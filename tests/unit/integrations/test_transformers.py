@@ -72,6 +72,7 @@ def test_what_the_trainer_saves_becomes_a_checkpoint(context: core.Context, tmp_
 
 
 # In the middle of an epoch, and at its end.
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("checks", "stopped"), [(2, 3), (4, 5), (6, 7)])
 def test_a_preempted_training_goes_on_exactly_where_it_stopped(
     tmp_path: Path, checks: int, stopped: int
