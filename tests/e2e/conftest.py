@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from support.clusters.embedded import EmbeddedCluster, embedded
+
+from resolute.errors import IllegalTransitionError
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -30,6 +33,8 @@ def cluster(shared_cluster: EmbeddedCluster) -> Iterator[EmbeddedCluster]:
     with shared_cluster.client() as client:
         unfinished = [each for each in client.list_experiments() if not each.state.is_terminal]
         for experiment in unfinished:
-            experiment.kill()
+            # It may end by itself, or be cancelled by what the test began.
+            with suppress(IllegalTransitionError):
+                experiment.kill()
         for experiment in unfinished:
             experiment.wait()
