@@ -24,6 +24,7 @@ from resolute.api.experiments.v1 import (
     trials_service_pb2_grpc,
     workspaces_service_pb2_grpc,
 )
+from resolute_experiments.admission.id_assignment import assign_ids
 from resolute_experiments.admission.storage_quotas import StorageQuota
 from resolute_experiments.admission.submissions import Admission, Submissions
 from resolute_experiments.clients import Clients
@@ -243,6 +244,7 @@ class ExperimentsService:
             asyncio.create_task(self._scheduler.run(), name="scheduler"),
             asyncio.create_task(self._heartbeats.run(), name="heartbeats"),
             asyncio.create_task(self._deferred_retention.run(), name="deferred-retention"),
+            asyncio.create_task(assign_ids(self._core.database, self._clients), name="assign-ids"),
         ]
 
     async def drain(self, *, timeout: float) -> None:

@@ -19,6 +19,7 @@ from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import Checkpoints
 from resolute.contracts.values import MAX_DEPTH, to_value
 from resolute.errors import (
     AlreadyExistsError,
+    ConflictError,
     FailedPreconditionError,
     IllegalTransitionError,
     InvalidArgumentError,
@@ -419,5 +420,83 @@ def test_downloads_of_many_readers_do_not_hold_up_a_commit(tmp_path: Path) -> No
             await asyncio.wait_for(t.store(steps=2), timeout=5)
             for call in idle:
                 call.cancel()
+
+    asyncio.run(scenario())
+
+
+def test_checkpoints_are_ordered_and_filtered_and_the_latest_is_read(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with serving([BLUEPRINT], tmp_path) as running:
+            root = tmp_path / "store"
+            async with (
+                client(running, trial(running), root) as t,
+                client(running, running.user_token(role=Role.EDITOR), root) as editor,
+            ):
+                far, near = await t.store(steps=20), await t.store(steps=10)
+
+                async def listed(**fields: object) -> list[str]:
+                    request = messages.ListCheckpointsRequest(
+                        experiment_ids=[EXPERIMENT],
+                        **fields,  # type: ignore[arg-type]
+                    )
+                    found = (await editor.stub.ListCheckpoints(request)).checkpoints
+                    return [checkpoint.checkpoint_id for checkpoint in found]
+
+                assert await listed(order_by="steps_completed") == [near, far]
+                assert await listed(order_by="steps_completed desc") == [far, near]
+                await editor.stub.PinCheckpoints(
+                    messages.PinCheckpointsRequest(checkpoint_ids=[near], pinned=True)
+                )
+                assert await listed(pinned=True) == [near]
+                assert await listed(pinned=False, trial_ids=[TRIAL]) == [far]
+                latest = messages.GetLatestCheckpointRequest(trial_id=TRIAL)
+                for caller in (t, editor):
+                    found = await caller.stub.GetLatestCheckpoint(latest)
+                    assert found.checkpoint.checkpoint_id == far
+                other = messages.GetLatestCheckpointRequest(trial_id=str(uuid.uuid4()))
+                assert not (await editor.stub.GetLatestCheckpoint(other)).HasField("checkpoint")
+                with pytest.raises(PermissionDeniedError):
+                    await t.stub.GetLatestCheckpoint(other)
+                with pytest.raises(InvalidArgumentError, match="both empty"):
+                    await editor.stub.ListCheckpoints(messages.ListCheckpointsRequest())
+
+    asyncio.run(scenario())
+
+
+def test_files_are_listed_by_prefix_and_size(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        root = tmp_path / "store"
+        async with serving([BLUEPRINT], tmp_path) as running, client(running, trial(running), root) as t:
+            checkpoint_id = await t.store()
+
+            async def listed(**fields: object) -> list[str]:
+                request = messages.ListFilesRequest(
+                    checkpoint_id=checkpoint_id,
+                    **fields,  # type: ignore[arg-type]
+                )
+                return [file.path for file in (await t.stub.ListFiles(request)).files]
+
+            paths = sorted([*CONTENT, "d/"])
+            assert await listed() == paths
+            assert await listed(path_prefix="d") == [path for path in paths if path.startswith("d")]
+            assert await listed(path_prefix="D") == []
+            assert (await listed(order_by="size desc"))[0] == "model.pt"
+
+    asyncio.run(scenario())
+
+
+def test_metadata_that_changed_meanwhile_are_not_patched(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        root = tmp_path / "store"
+        async with serving([BLUEPRINT], tmp_path) as running, client(running, trial(running), root) as t:
+            checkpoint_id = await t.store()
+            named = messages.GetCheckpointRequest(checkpoint_id=checkpoint_id)
+            seen = (await t.stub.GetCheckpoint(named)).checkpoint.etag
+            request = messages.UpdateMetadataRequest(
+                checkpoint_id=checkpoint_id, patch=to_value({"grade": "A"}), etag=seen
+            )
+            assert (await t.stub.UpdateMetadata(request)).checkpoint.etag != seen
+            with pytest.raises(ConflictError, match="changed meanwhile"):
+                await t.stub.UpdateMetadata(request)
 
     asyncio.run(scenario())

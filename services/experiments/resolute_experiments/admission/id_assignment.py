@@ -1,0 +1,43 @@
+"""Ids of workspaces and users for what the checkpoints service stored under names alone, before 0.1.0."""
+
+from __future__ import annotations
+
+import asyncio
+
+import sqlalchemy as sa
+import structlog
+from sqlalchemy.engine import Connection
+
+from resolute.api.checkpoints.v1 import checkpoints_service_pb2
+from resolute_experiments.backoff import LoggedBackoff
+from resolute_experiments.clients import Clients
+from resolute_experiments.store.schema import users, workspaces
+from resolute_serving.database.engine import Database
+
+_log = structlog.get_logger("ids")
+
+
+async def assign_ids(database: Database, clients: Clients) -> None:
+    """Sends the ids once, as soon as the checkpoints service answers.
+
+    Args:
+        database: Knows the ids.
+        clients: The checkpoints service.
+    """
+    backoff = LoggedBackoff(_log, "the checkpoints service was not told the ids of workspaces and users")
+    while True:
+        try:
+            request = await database.read(_request)
+            await clients.checkpoints.AssignIds(request)
+        except Exception as failure:  # noqa: BLE001 - a defect, or a service that is away: it is repeated
+            await asyncio.sleep(backoff.failed(failure))
+        else:
+            return
+
+
+def _request(connection: Connection) -> checkpoints_service_pb2.AssignIdsRequest:
+    def ids(table: sa.Table) -> dict[str, int]:
+        found = connection.execute(sa.select(table.c.name, table.c.number))
+        return {row.name: row.number for row in found}
+
+    return checkpoints_service_pb2.AssignIdsRequest(workspace_ids=ids(workspaces), user_ids=ids(users))
