@@ -5,7 +5,7 @@ import pathlib
 import sys
 import tempfile
 
-from gen_protos import ROOT, generate
+from gen_protos import PACKAGES, ROOT, generate
 
 
 def differences(committed: pathlib.Path, fresh: pathlib.Path) -> list[str]:
@@ -28,7 +28,13 @@ def differences(committed: pathlib.Path, fresh: pathlib.Path) -> list[str]:
 def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         generate(pathlib.Path(scratch))
-        found = differences(ROOT / "sdk/resolute/api", pathlib.Path(scratch) / "resolute/api")
+        found = [
+            name
+            for package in PACKAGES
+            for name in differences(
+                ROOT / "sdk/resolute" / package, pathlib.Path(scratch) / "resolute" / package
+            )
+        ]
     if found:
         sys.exit("generated code differs from the contract, run `make proto`: " + ", ".join(found))
 

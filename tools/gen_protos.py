@@ -1,7 +1,8 @@
-"""Generates sdk/resolute/api from protos/ with a pinned old toolchain in a virtual environment of its own.
+"""Generates sdk/resolute/api and sdk/resolute/storage from protos/ with a pinned old toolchain.
 
-Code that a new protoc generates refuses to load beside an older protobuf runtime; code of an old one loads
-beside old and new runtimes alike, and the SDK must load beside whatever a training environment pins.
+The toolchain has a virtual environment of its own. Code that a new protoc generates refuses to load beside an
+older protobuf runtime; code of an old one loads beside old and new runtimes alike, and the SDK must load
+beside whatever a training environment pins.
 """
 
 import os
@@ -18,6 +19,8 @@ TOOLS = [
     "types-protobuf==5.29.1.20250403",
     "setuptools<81",
 ]
+PACKAGES = ("api", "storage")
+"""The contract, and the messages that services store: what is generated, below `resolute`."""
 CACHE = (
     pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
     / "resolute"
@@ -55,8 +58,9 @@ def generate(destination: pathlib.Path) -> None:
 
 def main() -> None:
     destination = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "sdk"
-    for stale in (destination / "resolute" / "api").rglob("*_pb2*"):
-        stale.unlink()
+    for package in PACKAGES:
+        for stale in (destination / "resolute" / package).rglob("*_pb2*"):
+            stale.unlink()
     generate(destination.resolve())
 
 

@@ -34,7 +34,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from benchmarks.standalone import Standalone, say, standalone
-from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.api.searcher.v1 import action_pb2 as action_pb
+from resolute.api.searcher.v1 import event_pb2 as event_pb
+from resolute.api.searcher.v1 import search_spec_pb2 as spec_pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.api.searcher.v1.searcher_service_pb2_grpc import SearcherServiceStub
 from resolute_serving.context import ServiceAccount
@@ -94,14 +96,14 @@ class Cycles:
         self._trials = trials
         self._at_once = at_once
         self._search_id = str(uuid.uuid4())
-        self._created: asyncio.Queue[pb.Action.CreateTrial] = asyncio.Queue()
+        self._created: asyncio.Queue[action_pb.Action.CreateTrial] = asyncio.Queue()
         self._numbers = count()
         self.closed = 0
         self.reports = 0
 
     async def play(self) -> float:
         """Plays to the end of the search and gives the seconds that it took."""
-        method = pb.AsyncHalvingMethod(
+        method = spec_pb.AsyncHalvingMethod(
             num_rungs=len(RUNGS),
             max_length=RUNGS[-1],
             max_trials=self._trials,
@@ -109,12 +111,12 @@ class Cycles:
             max_concurrent_trials=self._at_once,
             stop_once=True,
         )
-        axis = pb.Hyperparameter(double_range=pb.DoubleRange(minval=0.0, maxval=1.0))
-        spec = pb.SearchSpec(
+        axis = spec_pb.Hyperparameter(double_range=spec_pb.DoubleRange(minval=0.0, maxval=1.0))
+        spec = spec_pb.SearchSpec(
             metric="loss",
             smaller_is_better=True,
             seed=7,
-            space=pb.Space(hyperparameters={"x": axis}),
+            space=spec_pb.Space(hyperparameters={"x": axis}),
             async_halving=method,
         )
         began = time.perf_counter()
@@ -139,8 +141,8 @@ class Cycles:
             trial = await self._created.get()
             # Later trials are better, so that each of them climbs all rungs.
             metric = 1.0 / (1 + next(self._numbers))
-            created = pb.Event.TrialCreated(request_id=trial.request_id)
-            await self._report(pb.Event(event_id=f"{trial.trial_id}/created", trial_created=created))
+            created = event_pb.Event.TrialCreated(trial_key=trial.trial_key)
+            await self._report(event_pb.Event(event_id=f"{trial.trial_id}/created", trial_created=created))
             for length in RUNGS:
                 answer = await self._stub.CompleteOperation(
                     service_pb.CompleteOperationRequest(
@@ -150,11 +152,11 @@ class Cycles:
                 self.reports += 1
                 if answer.operation.closed:
                     break
-            closed = pb.Event.TrialClosed(request_id=trial.request_id)
-            await self._report(pb.Event(event_id=f"{trial.trial_id}/closed", trial_closed=closed))
+            closed = event_pb.Event.TrialClosed(trial_key=trial.trial_key)
+            await self._report(event_pb.Event(event_id=f"{trial.trial_id}/closed", trial_closed=closed))
             self.closed += 1
 
-    async def _report(self, event: pb.Event) -> None:
+    async def _report(self, event: event_pb.Event) -> None:
         await self._stub.ReportEvents(
             service_pb.ReportEventsRequest(search_id=self._search_id, events=[event])
         )

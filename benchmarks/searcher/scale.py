@@ -26,7 +26,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.standalone import say
-from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.api.searcher.v1 import search_spec_pb2 as spec_pb
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute_searcher.log.entry import Entry
 from resolute_searcher.log.events import TrialClosed, ValidationCompleted
@@ -41,6 +41,7 @@ from resolute_searcher.store import log, repository, search_rows, snapshots
 from resolute_searcher.store.fingerprint import fingerprint
 from resolute_searcher.store.log import NewEntry
 from resolute_searcher.store.snapshots import Snapshot, StoredEntry
+from resolute_searcher.wire.contract import stored_spec
 from resolute_searcher.wire.spec import spec_from
 from resolute_serving.database import migrations
 from resolute_serving.database.engine import Database
@@ -98,21 +99,21 @@ class Costs:
         return found
 
 
-def asked(trials: int) -> pb.SearchSpec:
+def asked(trials: int) -> spec_pb.SearchSpec:
     """An adaptive search of one bracket, so that the mix of events does not change on its way."""
-    axis = pb.Hyperparameter(double_range=pb.DoubleRange(minval=0.0, maxval=1.0))
-    return pb.SearchSpec(
+    axis = spec_pb.Hyperparameter(double_range=spec_pb.DoubleRange(minval=0.0, maxval=1.0))
+    return spec_pb.SearchSpec(
         metric="loss",
         smaller_is_better=True,
         seed=7,
-        space=pb.Space(hyperparameters={"x": axis, "y": axis}),
-        adaptive_asha=pb.AdaptiveAshaMethod(
+        space=spec_pb.Space(hyperparameters={"x": axis, "y": axis}),
+        adaptive_asha=spec_pb.AdaptiveAshaMethod(
             max_length=1024,
             max_trials=trials,
             divisor=4.0,
             max_rungs=5,
             max_concurrent_trials=16,
-            mode=pb.ADAPTIVE_MODE_STANDARD,
+            mode=spec_pb.ADAPTIVE_MODE_STANDARD,
             stop_once=True,
         ),
     )
@@ -120,7 +121,7 @@ def asked(trials: int) -> pb.SearchSpec:
 
 def whole(costs: Costs) -> None:
     """Simulates the search once for its time and memory, and once more to look at its windows."""
-    spec = spec_from(asked(costs.trials))
+    spec = spec_from(stored_spec(asked(costs.trials)))
     curves = SyntheticCurves(spec.space, max_length=1024)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.process_time()
@@ -132,7 +133,7 @@ def whole(costs: Costs) -> None:
 
 def finished(trials: int) -> list[Entry]:
     """The log of a search of so many trials with about as many finished, and more to come."""
-    spec = spec_from(asked(trials + 20_000))
+    spec = spec_from(stored_spec(asked(trials + 20_000)))
     entries: list[Entry] = []
     closed = 0
 
@@ -164,7 +165,7 @@ async def events_after(trials: int) -> tuple[float, float, Load]:
         live = LiveSearches(
             storage, clock=SYSTEM_CLOCK, trial_index=TrialIndex(storage), watchers=Watchers(), shared=False
         )
-        await live.create(SEARCH, message)
+        await live.create(SEARCH, stored_spec(message))
         await _write(storage, entries[1:])
         durable = [await _window(live) for _ in range(_WINDOWS)]
         decided = []
@@ -253,19 +254,19 @@ async def _window(live: LiveSearches) -> float:
 def _step(change: Change) -> int:
     """Completes the operation of the newest trial at work, ends it if that was its last; counts events."""
     search = change.search
-    for request_id in reversed(search.trials):
-        trial = search.trials[request_id]
+    for trial_key in reversed(search.trials):
+        trial = search.trials[trial_key]
         if trial.pending:
-            change.record(ValidationCompleted(request_id, _metric(request_id, trial.length), trial.length))
+            change.record(ValidationCompleted(trial_key, _metric(trial_key, trial.length), trial.length))
             if trial.closing:
-                change.record(TrialClosed(request_id))
+                change.record(TrialClosed(trial_key))
                 return 2
             return 1
     raise RuntimeError("nobody works")
 
 
-def _metric(request_id: str, length: int) -> float:
-    return int(request_id[:8], 16) / (1 << 32) + 1.0 / length
+def _metric(trial_key: str, length: int) -> float:
+    return int(trial_key[:8], 16) / (1 << 32) + 1.0 / length
 
 
 def main() -> int:

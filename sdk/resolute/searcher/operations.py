@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.api.searcher.v1 import event_pb2, operation_pb2
 from resolute.contracts.values import to_value
 
 
@@ -23,16 +23,16 @@ class ExitedReason(Enum):
     INIT_INVALID_HP = "EXITED_REASON_INIT_INVALID_HP"
 
     @classmethod
-    def from_message(cls, reason: pb.ExitReason.ValueType) -> ExitedReason:
+    def from_message(cls, reason: event_pb2.ExitReason.ValueType) -> ExitedReason:
         """Reads the reason of an event."""
-        return cls[pb.ExitReason.Name(reason).removeprefix("EXIT_REASON_")]
+        return cls[event_pb2.ExitReason.Name(reason).removeprefix("EXIT_REASON_")]
 
 
 class Operation(ABC):
     """A decision."""
 
     @abstractmethod
-    def to_message(self) -> pb.Operation:
+    def to_message(self) -> operation_pb2.Operation:
         """Writes it for the searcher."""
 
 
@@ -50,15 +50,15 @@ class Create(Operation):
     hparams: Mapping[str, Any]
     checkpoint: Any
 
-    def to_message(self) -> pb.Operation:
+    def to_message(self) -> operation_pb2.Operation:
         """Writes it for the searcher."""
         source = getattr(self.checkpoint, "uuid", self.checkpoint)
-        created = pb.Operation.Create(
-            request_id=str(self.request_id),
+        created = operation_pb2.Operation.Create(
+            trial_key=str(self.request_id),
             hparams=to_value(dict(self.hparams)),
-            checkpoint_id=str(source) if source else "",
+            checkpoint_id=str(source) if source else None,
         )
-        return pb.Operation(create=created)
+        return operation_pb2.Operation(create=created)
 
 
 @dataclass(frozen=True)
@@ -68,10 +68,10 @@ class ValidateAfter(Operation):
     request_id: uuid.UUID
     length: int
 
-    def to_message(self) -> pb.Operation:
+    def to_message(self) -> operation_pb2.Operation:
         """Writes it for the searcher."""
-        asked = pb.Operation.ValidateAfter(request_id=str(self.request_id), length=self.length)
-        return pb.Operation(validate_after=asked)
+        asked = operation_pb2.Operation.ValidateAfter(trial_key=str(self.request_id), length=self.length)
+        return operation_pb2.Operation(validate_after=asked)
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,9 @@ class Close(Operation):
 
     request_id: uuid.UUID
 
-    def to_message(self) -> pb.Operation:
+    def to_message(self) -> operation_pb2.Operation:
         """Writes it for the searcher."""
-        return pb.Operation(close=pb.Operation.Close(request_id=str(self.request_id)))
+        return operation_pb2.Operation(close=operation_pb2.Operation.Close(trial_key=str(self.request_id)))
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,9 @@ class Progress(Operation):
 
     progress: float
 
-    def to_message(self) -> pb.Operation:
+    def to_message(self) -> operation_pb2.Operation:
         """Writes it for the searcher."""
-        return pb.Operation(progress=pb.Operation.Progress(progress=self.progress))
+        return operation_pb2.Operation(progress=operation_pb2.Operation.Progress(progress=self.progress))
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,7 @@ class Shutdown(Operation):
     cancel: bool = False
     failure: bool = False
 
-    def to_message(self) -> pb.Operation:
+    def to_message(self) -> operation_pb2.Operation:
         """Writes it for the searcher."""
-        return pb.Operation(shutdown=pb.Operation.Shutdown(cancel=self.cancel, failure=self.failure))
+        shutdown = operation_pb2.Operation.Shutdown(cancel=self.cancel, failure=self.failure)
+        return operation_pb2.Operation(shutdown=shutdown)

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Protocol
 
-from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.api.searcher.v1 import event_pb2, operation_pb2
 from resolute.client.remote.searches import PendingEvents
 from resolute.client.schema.states import ExperimentState
 from resolute.searcher.method import SearcherState, SearchMethod
@@ -24,7 +24,7 @@ class SearchClient(Protocol):
     def poll(self, *, wait: float) -> PendingEvents:
         """Gives the events that wait for an answer; waits some seconds for one."""
 
-    def post(self, operations: Sequence[pb.Operation], *, answers: int) -> None:
+    def post(self, operations: Sequence[operation_pb2.Operation], *, answers: int) -> None:
         """Answers an event, and all before it."""
 
     def experiment_state(self) -> ExperimentState:
@@ -61,8 +61,8 @@ class SearchRunner(ABC):
         paused = False
         while not self.state.experiment_completed:
             unanswered = drive.poll(wait=_POLL_SECONDS)
-            for request_id, progress in unanswered.progress.items():
-                self.state.trial_progress[uuid.UUID(request_id)] = progress
+            for trial_key, progress in unanswered.progress.items():
+                self.state.trial_progress[uuid.UUID(trial_key)] = progress
             for event in unanswered.events:
                 if prior is not None and event.sequence <= self.state.last_event_id:
                     operations = prior
@@ -77,7 +77,7 @@ class SearchRunner(ABC):
             elif not unanswered.events:
                 paused = self._look(drive.experiment_state(), paused=paused)
 
-    def _post(self, drive: SearchClient, operations: list[Operation], event: pb.Event) -> None:
+    def _post(self, drive: SearchClient, operations: list[Operation], event: event_pb2.Event) -> None:
         drive.post([operation.to_message() for operation in operations], answers=event.sequence)
         for operation in operations:
             if isinstance(operation, Shutdown):
@@ -93,28 +93,28 @@ class SearchRunner(ABC):
             _log.info("the experiment is paused; the search goes on when it is activated")
         return state is ExperimentState.PAUSED
 
-    def _decide(self, event: pb.Event) -> list[Operation]:
+    def _decide(self, event: event_pb2.Event) -> list[Operation]:
         method, state = self.search_method, self.state
         match event.WhichOneof("kind"):
             case "started":
                 return method.initial_operations(state)
             case "trial_created":
-                request_id = uuid.UUID(event.trial_created.request_id)
+                request_id = uuid.UUID(event.trial_created.trial_key)
                 state.trials_created.add(request_id)
                 state.trial_progress[request_id] = 0.0
                 return method.on_trial_created(state, request_id)
             case "validation_completed":
                 done = event.validation_completed
                 operations = method.on_validation_completed(
-                    state, uuid.UUID(done.request_id), done.metric, done.length
+                    state, uuid.UUID(done.trial_key), done.metric, done.length
                 )
             case "trial_closed":
-                request_id = uuid.UUID(event.trial_closed.request_id)
+                request_id = uuid.UUID(event.trial_closed.trial_key)
                 state.trials_closed.add(request_id)
                 state.trial_progress.pop(request_id, None)
                 operations = method.on_trial_closed(state, request_id)
             case _:
-                request_id = uuid.UUID(event.trial_exited.request_id)
+                request_id = uuid.UUID(event.trial_exited.trial_key)
                 reason = ExitedReason.from_message(event.trial_exited.reason)
                 if reason is ExitedReason.ERRORED:
                     state.failures.add(request_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.api.searcher.v1 import operation_pb2
 from resolute.client.remote.searches import PendingEvents
 from resolute.client.schema.states import ExperimentState
 from resolute.client.services import Services
@@ -34,7 +34,7 @@ class ClusterSearchClient:
         except NotFoundError:
             return PendingEvents(events=(), progress={}, over=False)
 
-    def post(self, operations: Sequence[pb.Operation], *, answers: int) -> None:
+    def post(self, operations: Sequence[operation_pb2.Operation], *, answers: int) -> None:
         """Answers an event, and all before it."""
         self._services.searches.post(self._id, operations, answers=answers)
 

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from contract.experiments.test_lifecycle import NOW, Store
 from sqlalchemy.engine import Connection
 
-from resolute.api.searcher.v1 import search_pb2
+from resolute.api.searcher.v1 import action_pb2
 from resolute.errors import FailedPreconditionError, IllegalTransitionError, InvalidConfigError
 from resolute_experiments.continuation import planning
 from resolute_experiments.continuation.planning import Plan
@@ -74,8 +74,8 @@ def reopen(
     store: Store, trial_id: str, *, length: int, newest: dict[str, LatestCheckpoint] | None = None
 ) -> None:
     store.sequence += 1
-    run = search_pb2.Action.RunTrial(trial_id=trial_id, length=length, reopens=True)
-    action = search_pb2.Action(sequence=store.sequence, run_trial=run)
+    run = action_pb2.Action.RunTrial(trial_id=trial_id, length=length, reopens=True)
+    action = action_pb2.Action(sequence=store.sequence, run_trial=run)
     answers = ActionInputs(newest=newest or {})
     store.run(lambda c: actions.apply(c, store.experiment_id, [action], NOW, answers))
 
@@ -189,15 +189,15 @@ def test_the_second_end_of_a_trial_is_another_event(store: Store) -> None:
 
 def test_a_late_run_action_brings_no_killed_trial_back(store: Store) -> None:
     trial_id = ended_trial(store, TrialState.CANCELED)
-    store.act(run_trial=search_pb2.Action.RunTrial(trial_id=trial_id, length=100))
+    store.act(run_trial=action_pb2.Action.RunTrial(trial_id=trial_id, length=100))
     assert store.trial(trial_id).state is TrialState.CANCELED
 
 
 def test_what_a_search_decides_while_its_experiment_stops_waits(store: Store) -> None:
     store.create_trial()
     store.change(commands.cancel)
-    create = search_pb2.Action.CreateTrial(request_id=str(uuid.uuid4()), trial_id=str(uuid.uuid4()))
-    later = search_pb2.Action(sequence=2, create_trial=create)
+    create = action_pb2.Action.CreateTrial(trial_key=str(uuid.uuid4()), trial_id=str(uuid.uuid4()))
+    later = action_pb2.Action(sequence=2, create_trial=create)
     apply = lambda c: actions.apply(c, store.experiment_id, [later], NOW, ActionInputs())  # noqa: E731
     assert store.run(apply) == 1
     be(store, ExperimentState.ACTIVE)
@@ -206,7 +206,7 @@ def test_what_a_search_decides_while_its_experiment_stops_waits(store: Store) ->
 
 
 def test_a_shutdown_before_the_last_action_is_void(store: Store) -> None:
-    shutdown = search_pb2.Action(sequence=1, shutdown=search_pb2.Action.Shutdown())
+    shutdown = action_pb2.Action(sequence=1, shutdown=action_pb2.Action.Shutdown())
     void = ActionInputs(last_action=2)
     assert store.run(lambda c: actions.apply(c, store.experiment_id, [shutdown], NOW, void)) == 1
     assert store.experiment().state is ExperimentState.ACTIVE
@@ -215,7 +215,7 @@ def test_a_shutdown_before_the_last_action_is_void(store: Store) -> None:
 def test_a_shutdown_ends_the_trials_that_the_search_left_open(store: Store) -> None:
     running, queued = store.create_trial(), store.create_trial()
     store.start(running)
-    store.act(shutdown=search_pb2.Action.Shutdown())
+    store.act(shutdown=action_pb2.Action.Shutdown())
     assert store.experiment().state is ExperimentState.STOPPING_COMPLETED
     assert store.trial(queued).state is TrialState.CANCELED
     assert (store.signal(running).preempt, store.signal(running).signal_reason) == (True, "SEARCH")
@@ -223,6 +223,6 @@ def test_a_shutdown_ends_the_trials_that_the_search_left_open(store: Store) -> N
 
 def test_a_search_that_failed_says_where_to_look(store: Store) -> None:
     ended_trial(store, TrialState.ERROR)
-    store.act(shutdown=search_pb2.Action.Shutdown(failure=True))
+    store.act(shutdown=action_pb2.Action.Shutdown(failure=True))
     assert store.experiment().failure == "every trial failed; `resolute trial describe 1` shows why"
     assert store.experiment().progress == 0.25

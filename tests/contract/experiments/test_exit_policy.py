@@ -12,7 +12,7 @@ from contract.experiments.test_lifecycle import Store
 from support.clocks import ManualClock
 
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2
-from resolute.api.searcher.v1 import search_pb2, searcher_service_pb2
+from resolute.api.searcher.v1 import action_pb2, operation_pb2, searcher_service_pb2
 from resolute_experiments.lifecycle.controller import ExperimentController
 from resolute_experiments.notifier import Notifier
 from resolute_experiments.states import RunOutcome, TrialState
@@ -41,10 +41,10 @@ class Searcher:
     def __init__(self, *standings: tuple[int, bool]) -> None:
         self._standings = list(standings)
 
-    async def Seal(self, request: Any) -> searcher_service_pb2.SealResponse:  # noqa: N802
+    async def FenceTrial(self, request: Any) -> searcher_service_pb2.FenceTrialResponse:  # noqa: N802
         length, completed = self._standings.pop(0)
-        operation = search_pb2.TrialOperation(length=length, completed=completed)
-        return searcher_service_pb2.SealResponse(operation=operation)
+        operation = operation_pb2.TrialOperation(length=length, completed=completed)
+        return searcher_service_pb2.FenceTrialResponse(operation=operation)
 
 
 class Checkpoints:
@@ -109,7 +109,7 @@ def test_work_that_comes_while_an_end_is_judged_is_not_lost(database: Database, 
     )
 
     def give_work() -> None:
-        store.act(run_trial=search_pb2.Action.RunTrial(trial_id=trial_id, length=8))
+        store.act(run_trial=action_pb2.Action.RunTrial(trial_id=trial_id, length=8))
 
     searcher = Searcher((4, True), (8, False)) if work_comes else Searcher((4, True))
     checkpoints = Checkpoints(give_work) if work_comes else Checkpoints()

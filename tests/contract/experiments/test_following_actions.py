@@ -13,7 +13,7 @@ from contract.experiments.test_exit_policy import NoMachines
 from contract.experiments.test_lifecycle import Store
 from support.clocks import ManualClock
 
-from resolute.api.searcher.v1 import search_pb2, searcher_service_pb2
+from resolute.api.searcher.v1 import action_pb2, searcher_service_pb2
 from resolute.contracts.values import to_value
 from resolute.errors import UnavailableError
 from resolute_experiments.lifecycle.controller import ExperimentController
@@ -45,13 +45,13 @@ class Searcher:
     ) -> AsyncIterator[searcher_service_pb2.FollowActionsResponse]:
         self.calls += 1
         if self.calls > FAILURES:
-            trial = search_pb2.Action.CreateTrial(
-                request_id=str(uuid.uuid4()),
+            trial = action_pb2.Action.CreateTrial(
+                trial_key=str(uuid.uuid4()),
                 trial_id=str(uuid.uuid4()),
                 hparams=to_value({"lr": 0.1}),
                 trial_seed=7,
             )
-            action = search_pb2.Action(sequence=1, create_trial=trial)
+            action = action_pb2.Action(sequence=1, create_trial=trial)
             yield searcher_service_pb2.FollowActionsResponse(actions=[action])
         raise UnavailableError("the searcher service restarts")
 

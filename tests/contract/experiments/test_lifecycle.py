@@ -14,7 +14,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy.engine import Connection, Engine
 
-from resolute.api.searcher.v1 import search_pb2
+from resolute.api.searcher.v1 import action_pb2
 from resolute.contracts.times import seconds_of
 from resolute.contracts.values import to_value
 from resolute.errors import IllegalTransitionError, NotFoundError
@@ -65,13 +65,13 @@ class Store:
 
     def act(self, **kind: Any) -> None:
         self.sequence += 1
-        action = search_pb2.Action(sequence=self.sequence, **kind)
+        action = action_pb2.Action(sequence=self.sequence, **kind)
         self.run(lambda c: actions.apply(c, self.experiment_id, [action], NOW, ActionInputs()))
 
     def create_trial(self) -> str:
         trial_id = str(uuid.uuid4())
-        create = search_pb2.Action.CreateTrial(
-            request_id=str(uuid.uuid4()), trial_id=trial_id, hparams=to_value({"lr": 0.1}), trial_seed=7
+        create = action_pb2.Action.CreateTrial(
+            trial_key=str(uuid.uuid4()), trial_id=trial_id, hparams=to_value({"lr": 0.1}), trial_seed=7
         )
         self.act(create_trial=create)
         return trial_id
@@ -180,10 +180,10 @@ def test_experiments_are_numbered_from_one_and_numbers_never_come_back(store: St
 
 def test_action_is_applied_once_however_often_it_comes(store: Store) -> None:
     trial_id = store.create_trial()
-    repeated = search_pb2.Action(
+    repeated = action_pb2.Action(
         sequence=1,
-        create_trial=search_pb2.Action.CreateTrial(
-            request_id="x", trial_id=str(uuid.uuid4()), hparams=to_value({})
+        create_trial=action_pb2.Action.CreateTrial(
+            trial_key="x", trial_id=str(uuid.uuid4()), hparams=to_value({})
         ),
     )
     cursor = store.run(lambda c: actions.apply(c, store.experiment_id, [repeated], NOW, ActionInputs()))
@@ -300,16 +300,16 @@ def test_new_work_wakes_a_waiting_trial_and_stale_work_does_not(store: Store) ->
             c, trials.get(c, trial_id=trial_id), state=TrialState.WAITING.value, settled_length=4
         )
     )
-    store.act(run_trial=search_pb2.Action.RunTrial(trial_id=trial_id, length=4))
+    store.act(run_trial=action_pb2.Action.RunTrial(trial_id=trial_id, length=4))
     assert store.trial(trial_id).state is TrialState.WAITING
-    store.act(run_trial=search_pb2.Action.RunTrial(trial_id=trial_id, length=16))
+    store.act(run_trial=action_pb2.Action.RunTrial(trial_id=trial_id, length=16))
     assert store.trial(trial_id).state is TrialState.QUEUED
 
 
 def test_close_ends_a_waiting_trial_and_leaves_word(store: Store) -> None:
     trial_id = store.create_trial()
     store.run(lambda c: trials.update(c, trials.get(c, trial_id=trial_id), state=TrialState.WAITING.value))
-    store.act(close_trial=search_pb2.Action.CloseTrial(trial_id=trial_id))
+    store.act(close_trial=action_pb2.Action.CloseTrial(trial_id=trial_id))
     assert store.trial(trial_id).state is TrialState.COMPLETED
     kinds = [message.kind for message in store.messages()]
     assert kinds == [outbox.Kind.TRIAL_CREATED, outbox.Kind.TRIAL_ENDED, outbox.Kind.LOGS_CLOSED]
@@ -318,7 +318,7 @@ def test_close_ends_a_waiting_trial_and_leaves_word(store: Store) -> None:
 def test_stop_signals_a_running_trial(store: Store) -> None:
     trial_id = store.create_trial()
     store.start(trial_id)
-    store.act(stop_trial=search_pb2.Action.StopTrial(trial_id=trial_id))
+    store.act(stop_trial=action_pb2.Action.StopTrial(trial_id=trial_id))
     assert store.signal(trial_id).signal_reason == "SEARCH"
 
 
@@ -333,7 +333,7 @@ def test_stop_signals_a_running_trial(store: Store) -> None:
 def test_shutdown_of_the_search_ends_the_experiment(
     store: Store, shutdown: dict[str, bool], state: ExperimentState
 ) -> None:
-    store.act(shutdown=search_pb2.Action.Shutdown(**shutdown))
+    store.act(shutdown=action_pb2.Action.Shutdown(**shutdown))
     assert store.experiment().state is state
     ended = store.run(lambda c: commands.finish_if_done(c, store_experiment(c, store), NOW))
     assert ended.value == state.value.removeprefix("STOPPING_")
@@ -454,8 +454,8 @@ def test_lists_are_filtered_and_paged_newest_first(store: Store) -> None:
 
 def test_checkpoints_that_trials_began_from_are_found(store: Store) -> None:
     source, other = str(uuid.uuid4()), str(uuid.uuid4())
-    create = search_pb2.Action.CreateTrial(
-        request_id=str(uuid.uuid4()),
+    create = action_pb2.Action.CreateTrial(
+        trial_key=str(uuid.uuid4()),
         trial_id=str(uuid.uuid4()),
         hparams=to_value({}),
         trial_seed=7,

@@ -13,7 +13,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.services.searcher import Player, adaptive, run, searcher
 
-from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.api.searcher.v1 import action_pb2 as action_pb
+from resolute.api.searcher.v1 import event_pb2 as event_pb
+from resolute.api.searcher.v1 import search_pb2 as search_pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.errors import ConflictError
 
@@ -60,17 +62,17 @@ async def platform(clients: list[Any], choice: random.Random) -> None:
     """Follows the actions of a search and runs all its trials at once, through any of some servers."""
     lives: list[asyncio.Task[None]] = []
 
-    async def report(event: pb.Event) -> None:
+    async def report(event: event_pb.Event) -> None:
         request = service_pb.ReportEventsRequest(search_id=SEARCH, events=[event])
         client = choice.choice(clients)
         await twice(lambda: client.ReportEvents(request), choice)
 
-    async def trial(created: pb.Action.CreateTrial) -> None:
-        noted = pb.Event.TrialCreated(request_id=created.request_id)
-        await report(pb.Event(event_id=f"{created.trial_id}/created", trial_created=noted))
+    async def trial(created: action_pb.Action.CreateTrial) -> None:
+        noted = event_pb.Event.TrialCreated(trial_key=created.trial_key)
+        await report(event_pb.Event(event_id=f"{created.trial_id}/created", trial_created=noted))
         await live(choice.choice(clients), created.trial_id, choice)
-        ended = pb.Event.TrialClosed(request_id=created.request_id)
-        await report(pb.Event(event_id=f"{created.trial_id}/ended", trial_closed=ended))
+        ended = event_pb.Event.TrialClosed(trial_key=created.trial_key)
+        await report(event_pb.Event(event_id=f"{created.trial_id}/ended", trial_closed=ended))
 
     async for response in clients[0].FollowActions(service_pb.FollowActionsRequest(search_id=SEARCH)):
         lives += [
@@ -84,8 +86,8 @@ async def platform(clients: list[Any], choice: random.Random) -> None:
 async def check(client: Any) -> None:
     replayed = await client.ReplaySearch(service_pb.ReplaySearchRequest(search_id=SEARCH))
     assert (replayed.equal, replayed.detail) == (True, "")
-    found = (await client.GetSearch(service_pb.GetSearchRequest(search_id=SEARCH))).search
-    assert found.state == pb.SEARCH_STATE_SHUT_DOWN
+    found = (await client.GetSearch(service_pb.GetSearchRequest(search_id=SEARCH))).search.status
+    assert found.state == search_pb.SEARCH_STATE_SHUT_DOWN
     assert found.trials_closed == found.trials_requested == 32
     state = json.loads(replayed.state_json)
     assert state["sequence"] == found.last_event_sequence

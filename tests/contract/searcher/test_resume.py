@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from support.services.searcher import Player, Searcher, adaptive, run, searcher, spec
 
-from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.api.searcher.v1 import event_pb2 as event_pb
+from resolute.api.searcher.v1 import search_pb2 as search_pb
+from resolute.api.searcher.v1 import search_spec_pb2 as spec_pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.errors import FailedPreconditionError, InvalidArgumentError
 
@@ -22,7 +24,7 @@ def backend(database_url: str, tmp_path: Path) -> dict[str, Any]:
     return {"tmp_path": tmp_path, "database_url": database_url}
 
 
-async def played(service: Searcher, asked: pb.SearchSpec) -> Player:
+async def played(service: Searcher, asked: spec_pb.SearchSpec) -> Player:
     client = service.platform()
     await client.CreateSearch(service_pb.CreateSearchRequest(search_id=SEARCH, spec=asked))
     player = Player(client, SEARCH, lambda number: 1.0 / number)
@@ -30,9 +32,9 @@ async def played(service: Searcher, asked: pb.SearchSpec) -> Player:
     return player
 
 
-async def extend(player: Player, **given: int) -> pb.Search:
+async def extend(player: Player, **given: int) -> search_pb.Search:
     request = service_pb.ExtendSearchRequest(
-        search_id=SEARCH, event_id="more", extension=pb.Event.Extended(**given)
+        search_id=SEARCH, request_id="more", extension=event_pb.Event.Extended(**given)
     )
     return (await player.client.ExtendSearch(request)).search
 
@@ -42,9 +44,9 @@ async def replays(player: Player) -> bool:
     return (await player.client.ReplaySearch(request)).equal
 
 
-def halving(*, stop_once: bool = False) -> pb.SearchSpec:
+def halving(*, stop_once: bool = False) -> spec_pb.SearchSpec:
     return spec(
-        async_halving=pb.AsyncHalvingMethod(
+        async_halving=spec_pb.AsyncHalvingMethod(
             num_rungs=2,
             max_length=16,
             max_trials=8,
@@ -55,19 +57,19 @@ def halving(*, stop_once: bool = False) -> pb.SearchSpec:
     )
 
 
-RANDOM = spec(random=pb.RandomMethod(max_length=16, max_trials=8, max_concurrent_trials=3))
+RANDOM = spec(random=spec_pb.RandomMethod(max_length=16, max_trials=8, max_concurrent_trials=3))
 METHODS = [RANDOM, halving(), halving(stop_once=True), adaptive(max_trials=8, max_length=16)]
 NAMES = ["random", "asha", "stopping", "adaptive"]
 
 
 @pytest.mark.parametrize("asked", METHODS, ids=NAMES)
-def test_more_trials_come_and_the_others_stay(backend: dict[str, Any], asked: pb.SearchSpec) -> None:
+def test_more_trials_come_and_the_others_stay(backend: dict[str, Any], asked: spec_pb.SearchSpec) -> None:
     async def scenario() -> None:
         async with searcher(**backend) as service:
             player = await played(service, asked)
             before = len(player.played.numbers)
             for _ in range(2):
-                assert (await extend(player, max_trials=12)).state == pb.SEARCH_STATE_ACTIVE
+                assert (await extend(player, max_trials=12)).status.state == search_pb.SEARCH_STATE_ACTIVE
             await player.play()
             assert len(player.played.numbers) >= before + 4
             assert await replays(player)
@@ -76,7 +78,7 @@ def test_more_trials_come_and_the_others_stay(backend: dict[str, Any], asked: pb
 
 
 @pytest.mark.parametrize("asked", METHODS, ids=NAMES)
-def test_a_longer_length_trains_the_best_on(backend: dict[str, Any], asked: pb.SearchSpec) -> None:
+def test_a_longer_length_trains_the_best_on(backend: dict[str, Any], asked: spec_pb.SearchSpec) -> None:
     async def scenario() -> None:
         async with searcher(**backend) as service:
             player = await played(service, asked)
@@ -130,7 +132,7 @@ def test_an_extension_by_nothing_is_refused(
 
 @pytest.mark.parametrize("asked", METHODS[:3], ids=NAMES[:3])
 def test_a_crashed_trial_is_tried_again_as_itself(
-    backend: dict[str, Any], asked: pb.SearchSpec
+    backend: dict[str, Any], asked: spec_pb.SearchSpec
 ) -> None:  # B.9 continue
     async def scenario() -> None:
         async with searcher(**backend) as service:
@@ -138,13 +140,13 @@ def test_a_crashed_trial_is_tried_again_as_itself(
             await client.CreateSearch(service_pb.CreateSearchRequest(search_id=SEARCH, spec=asked))
             player = Player(client, SEARCH, float)
             first = (await player.actions(0))[0].create_trial
-            left = pb.Event.TrialExited(request_id=first.request_id, reason=pb.EXIT_REASON_ERRORED)
+            left = event_pb.Event.TrialExited(trial_key=first.trial_key, reason=event_pb.EXIT_REASON_ERRORED)
             await client.ReportEvents(
                 service_pb.ReportEventsRequest(
-                    search_id=SEARCH, events=[pb.Event(event_id="crash", trial_exited=left)]
+                    search_id=SEARCH, events=[event_pb.Event(event_id="crash", trial_exited=left)]
                 )
             )
-            request = service_pb.RetryTrialRequest(trial_id=first.trial_id, event_id="again")
+            request = service_pb.RetryTrialRequest(trial_id=first.trial_id, request_id="again")
             for _ in range(2):
                 operation = (await client.RetryTrial(request)).operation
                 assert (operation.completed, operation.length > 0) == (False, True)
@@ -153,7 +155,7 @@ def test_a_crashed_trial_is_tried_again_as_itself(
             assert (again.trial_id, again.length) == (first.trial_id, operation.length)
             with pytest.raises(FailedPreconditionError, match="has not failed"):
                 await client.RetryTrial(
-                    service_pb.RetryTrialRequest(trial_id=first.trial_id, event_id="third")
+                    service_pb.RetryTrialRequest(trial_id=first.trial_id, request_id="third")
                 )
             complete = service_pb.CompleteOperationRequest(
                 trial_id=first.trial_id, run=1, length=operation.length, metric=math.pi
@@ -170,12 +172,14 @@ def test_a_trial_that_refused_its_hyperparameters_is_not_tried_again(backend: di
             client = service.platform()
             await client.CreateSearch(service_pb.CreateSearchRequest(search_id=SEARCH, spec=halving()))
             first = (await Player(client, SEARCH, float).actions(0))[0].create_trial
-            left = pb.Event.TrialExited(request_id=first.request_id, reason=pb.EXIT_REASON_INVALID_HP)
-            event = pb.Event(event_id=str(uuid.uuid4()), trial_exited=left)
+            left = event_pb.Event.TrialExited(
+                trial_key=first.trial_key, reason=event_pb.EXIT_REASON_INVALID_HP
+            )
+            event = event_pb.Event(event_id=str(uuid.uuid4()), trial_exited=left)
             await client.ReportEvents(service_pb.ReportEventsRequest(search_id=SEARCH, events=[event]))
             with pytest.raises(FailedPreconditionError, match="another trial took its place"):
                 await client.RetryTrial(
-                    service_pb.RetryTrialRequest(trial_id=first.trial_id, event_id="again")
+                    service_pb.RetryTrialRequest(trial_id=first.trial_id, request_id="again")
                 )
 
     run(scenario)

@@ -22,7 +22,10 @@ from support.services.searcher import (
 )
 from unit.searcher.harness import drive_in_order
 
-from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.api.searcher.v1 import action_pb2 as action_pb
+from resolute.api.searcher.v1 import event_pb2 as event_pb
+from resolute.api.searcher.v1 import search_pb2 as search_pb
+from resolute.api.searcher.v1 import search_spec_pb2 as spec_pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.errors import (
     AlreadyExistsError,
@@ -32,6 +35,7 @@ from resolute.errors import (
     UnavailableError,
 )
 from resolute_searcher.engine.search import Search
+from resolute_searcher.wire.contract import stored_spec
 from resolute_searcher.wire.spec import spec_from
 
 
@@ -48,9 +52,9 @@ class TestCreation:
                 first = await session.create(SINGLE)
                 assert await session.create(SINGLE) == first
                 assert [action.WhichOneof("kind") for action in first] == ["create_trial", "close_trial"]
-                assert (await session.search()).last_event_sequence == 1
+                assert (await session.search()).status.last_event_sequence == 1
                 with pytest.raises(AlreadyExistsError, match="with another spec"):
-                    await session.create(spec(single=pb.SingleMethod(max_length=11)))
+                    await session.create(spec(single=spec_pb.SingleMethod(max_length=11)))
 
         run(scenario)
 
@@ -68,7 +72,7 @@ class TestCreation:
                 with pytest.raises(NotFoundError):
                     await session.operation(trial.trial_id)
                 with pytest.raises(NotFoundError):
-                    await session.report(closed(trial.request_id))
+                    await session.report(closed(trial.trial_key))
                 with pytest.raises(FailedPreconditionError, match="was deleted"):
                     await session.create(SINGLE)
 
@@ -88,7 +92,7 @@ class TestCreation:
         async def scenario() -> None:
             async with searcher(**backend) as service:
                 session = SearchSession(service)
-                wrong = spec(random=pb.RandomMethod(max_length=0, max_trials=0), metric="")
+                wrong = spec(random=spec_pb.RandomMethod(max_length=0, max_trials=0), metric="")
                 with pytest.raises(InvalidArgumentError) as caught:
                     await session.create(wrong)
                 assert {violation.field for violation in caught.value.violations} == {
@@ -118,19 +122,19 @@ class TestWholeSearches:
                 assert [action.sequence for action in played.actions] == list(
                     range(1, len(played.actions) + 1)
                 )
-                found = await session.search()
-                assert found.state == pb.SEARCH_STATE_SHUT_DOWN
+                found = (await session.search()).status
+                assert found.state == search_pb.SEARCH_STATE_SHUT_DOWN
                 assert (found.progress, found.trials_requested, found.trials_closed) == (1.0, 16, 16)
                 outcome = await session.replay()
                 assert (outcome.equal, outcome.first_difference, outcome.detail) == (True, 0, "")
                 state = json.loads(outcome.state_json)
                 assert state["method"] == json.loads(json.dumps(memory.snapshot()["method"]))
 
-        memory = Search(spec_from(adaptive(max_concurrent_trials=4)))
+        memory = Search(spec_from(stored_spec(adaptive(max_concurrent_trials=4))))
         run(scenario)
 
     def test_restarts_between_any_two_operations_change_nothing(self, backend: dict[str, Any]) -> None:
-        async def played(search_id: str, *, restarts: bool) -> tuple[list[list[int]], list[pb.Action]]:
+        async def played(search_id: str, *, restarts: bool) -> tuple[list[list[int]], list[action_pb.Action]]:
             player: Player | None = None
             while True:
                 async with searcher(**backend) as service:
@@ -161,7 +165,7 @@ class TestWholeSearches:
                 await session.create(adaptive(max_trials=4))
                 await Player(session.client, SEARCH, float).play()
                 whole = await session.log()
-                pages: list[service_pb.LoggedEvent] = []
+                pages: list[event_pb.LogEntry] = []
                 token = ""
                 while True:
                     request = service_pb.ListEventsRequest(search_id=SEARCH, page_size=7, page_token=token)
@@ -175,7 +179,7 @@ class TestWholeSearches:
                 assert [entry.event.sequence for entry in whole] == list(range(1, len(whole) + 1))
                 assert len({entry.event.event_id for entry in whole}) == len(whole)
                 assert [a.sequence for entry in whole for a in entry.actions] == list(
-                    range(1, (await session.search()).last_action_sequence + 1)
+                    range(1, (await session.search()).status.last_action_sequence + 1)
                 )
 
         run(scenario)
@@ -202,7 +206,7 @@ class TestFollowing:
             async with searcher(**backend) as service:
                 session = SearchSession(service)
                 (trial,) = await session.trials(SINGLE)
-                heard: list[pb.Action] = []
+                heard: list[action_pb.Action] = []
 
                 async def follow() -> None:
                     request = service_pb.FollowActionsRequest(search_id=SEARCH, after_sequence=1)
@@ -211,7 +215,7 @@ class TestFollowing:
 
                 following = asyncio.create_task(follow())
                 await session.complete(trial.trial_id, 0.5, length=10)
-                await session.report(closed(trial.request_id))
+                await session.report(closed(trial.trial_key))
                 await following
                 assert [action.WhichOneof("kind") for action in heard] == ["close_trial", "shutdown"]
                 assert [action.event_sequence for action in heard] == [1, 3]

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 from support.services.searcher import SEARCH, Player, Searcher, SearchSession, adaptive, run, searcher, spec
 
-from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.api.searcher.v1 import search_spec_pb2 as spec_pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute_searcher.engine.search import Search
 from resolute_searcher.identifiers import trial_id
@@ -24,10 +24,11 @@ from resolute_searcher.store.log import read_log
 from resolute_searcher.store.packing import pack
 from resolute_searcher.store.schema import entries, searches, snapshots, trials
 from resolute_searcher.store.snapshots import Snapshot, read_snapshot, write_snapshot
+from resolute_searcher.wire.contract import stored_spec
 from resolute_searcher.wire.spec import spec_from
 
 ASKED = adaptive(max_trials=40, max_concurrent_trials=6)
-CODE = fingerprint(spec_from(ASKED)) or ""
+CODE = fingerprint(spec_from(stored_spec(ASKED))) or ""
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ async def keep(service: Searcher, *, first: int = 10) -> Snapshot | None:
     return await storage.read(lambda c: read_snapshot(c, SEARCH, CODE))
 
 
-async def play(service: Searcher, asked: pb.SearchSpec = ASKED, *, steps: int = 25) -> Player:
+async def play(service: Searcher, asked: spec_pb.SearchSpec = ASKED, *, steps: int = 25) -> Player:
     await SearchSession(service).create(asked)
     player = Player(service.platform(), SEARCH, lambda trial: float(7 * trial % 17))
     await player.play(steps=steps)
@@ -62,20 +63,20 @@ async def loaded(storage: Storage) -> tuple[dict[str, Any], str]:
     return search.snapshot(), tip
 
 
-async def folded(storage: Storage, asked: pb.SearchSpec = ASKED) -> tuple[dict[str, Any], str]:
-    search, tip = Search(spec_from(asked)), ""
+async def folded(storage: Storage, asked: spec_pb.SearchSpec = ASKED) -> tuple[dict[str, Any], str]:
+    search, tip = Search(spec_from(stored_spec(asked))), ""
     for recorded in await storage.read(lambda c: list(read_log(c, SEARCH))):
         search.apply(recorded.entry)
         tip = recorded.tip
     return search.snapshot(), tip
 
 
-RANDOM = spec(random=pb.RandomMethod(max_length=5, max_trials=60, max_concurrent_trials=4))
+RANDOM = spec(random=spec_pb.RandomMethod(max_length=5, max_trials=60, max_concurrent_trials=4))
 
 
 @pytest.mark.parametrize("asked", [ASKED, RANDOM], ids=["adaptive", "random"])
 def test_a_search_is_the_same_from_its_snapshot_as_from_its_whole_log(
-    backend: dict[str, Any], asked: pb.SearchSpec
+    backend: dict[str, Any], asked: spec_pb.SearchSpec
 ) -> None:
     async def scenario() -> None:
         async with searcher(**backend) as service:
@@ -166,7 +167,7 @@ def test_a_log_that_went_another_way_outdates_its_snapshot(backend: dict[str, An
             assert (await loaded(storage))[0]["sequence"] < kept.sequence
             assert await loaded(storage) == await folded(storage)
             session = SearchSession(service)
-            while (await session.search()).last_event_sequence <= kept.sequence:
+            while (await session.search()).status.last_event_sequence <= kept.sequence:
                 await answer(service, metric=0.75)
             assert await loaded(storage) == await folded(storage)
             assert (await session.replay()).equal
@@ -177,11 +178,9 @@ def test_a_log_that_went_another_way_outdates_its_snapshot(backend: dict[str, An
 async def answer(service: Searcher, *, metric: float) -> None:
     """Completes some trial's operation."""
     search, _ = await storage_of(service).read(lambda c: repository.load_search(c, SEARCH))
-    request_id, trial = next((one, trial) for one, trial in search.trials.items() if trial.pending)
+    trial_key, trial = next((one, trial) for one, trial in search.trials.items() if trial.pending)
     session = SearchSession(service)
-    await session.complete(
-        trial_id(SEARCH, request_id), metric, length=trial.length, of_run=trial.min_run + 1
-    )
+    await session.complete(trial_id(SEARCH, trial_key), metric, length=trial.length, of_run=trial.min_run + 1)
 
 
 async def dump(storage: Storage) -> list[tuple[sa.Table, Sequence[Any]]]:

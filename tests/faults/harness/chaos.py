@@ -32,6 +32,7 @@ from support.clusters.embedded import EmbeddedCluster
 
 from resolute.errors import ResoluteError
 from resolute_searcher.identifiers import trial_id
+from resolute_searcher.wire.contract import stored_spec
 from resolute_searcher.wire.spec import spec_from
 
 TRIALS = 40
@@ -200,7 +201,7 @@ class FaultRun:
         with channel_to(self._cluster) as channel:
             while True:
                 try:
-                    return undisturbed(spec_from(search(channel, experiment).spec), loss)
+                    return undisturbed(spec_from(stored_spec(search(channel, experiment).spec)), loss)
                 except ResoluteError:
                     if time.monotonic() > deadline:
                         raise
@@ -252,7 +253,7 @@ class FaultRun:
         if done == total - 1 and sum(self._outcome.kills.values()) < self._kills:
             return
         following = course.completions[done]
-        line = f"{trial_id(experiment, following.request_id)} {following.length}\n"
+        line = f"{trial_id(experiment, following.trial_key)} {following.length}\n"
         if line not in self._turns.read_text():
             with self._turns.open("a") as turns:
                 turns.write(line)

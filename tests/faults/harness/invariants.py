@@ -15,7 +15,8 @@ from faults.harness.reference import Completion, ReferenceRun
 from faults.harness.service_queries import channel_to, checkpoints_of, log_of, replay, reports_of
 from support.clusters.embedded import EmbeddedCluster
 
-from resolute_searcher.wire.log import operation_from
+from resolute_searcher.wire.contract import stored_operation
+from resolute_searcher.wire.operations import operation_from
 
 _TIDY_SECONDS = 60.0
 """How long processes and directories of runs may stay behind: what they hold is still being sent."""
@@ -49,7 +50,7 @@ def _endings(evidence: Evidence) -> Iterator[str]:
     if experiment != "COMPLETED":
         yield f"the experiment is {experiment}"
     states = Counter(state for (state,) in _rows(evidence.cluster, "SELECT state FROM trials"))
-    trials = len({completion.request_id for completion in evidence.course.completions})
+    trials = len({completion.trial_key for completion in evidence.course.completions})
     if states != {"COMPLETED": trials}:
         yield f"trials ended as {dict(states)}; all {trials} should be COMPLETED"
 
@@ -87,9 +88,9 @@ def _decisions(evidence: Evidence, channel: grpc.Channel) -> Iterator[str]:
     for entry in log_of(channel, evidence.experiment):
         if entry.event.HasField("validation_completed"):
             completed = entry.event.validation_completed
-            operations = tuple(operation_from(operation) for operation in entry.operations)
+            operations = tuple(operation_from(stored_operation(operation)) for operation in entry.operations)
             completions.append(
-                Completion(completed.request_id, completed.length, completed.metric, operations)
+                Completion(completed.trial_key, completed.length, completed.metric, operations)
             )
     for number, (is_, should) in enumerate(zip(completions, evidence.course.completions, strict=False)):
         if is_ != should:

@@ -17,7 +17,7 @@ from resolute_searcher.spec.search import SearchSpec
 class Completion:
     """An operation that completes, and what the search makes of it."""
 
-    request_id: str
+    trial_key: str
     length: int
     metric: float
     operations: tuple[Operation, ...]
@@ -47,11 +47,11 @@ def undisturbed(spec: SearchSpec, metric: Callable[[Any, int], float]) -> Refere
     completions: list[Completion] = []
     while waiting:
         operation = waiting.popleft()
-        value = metric(hparams[operation.request_id], operation.length)
-        completed = search.record(ValidationCompleted(operation.request_id, value, operation.length))
+        value = metric(hparams[operation.trial_key], operation.length)
+        completed = search.record(ValidationCompleted(operation.trial_key, value, operation.length))
         assert completed is not None
         completions.append(
-            Completion(operation.request_id, operation.length, value, tuple(completed.operations))
+            Completion(operation.trial_key, operation.length, value, tuple(completed.operations))
         )
         _enqueue(search, completed.operations, waiting, hparams)
     return ReferenceRun(first=tuple(entry.operations), completions=tuple(completions))
@@ -65,7 +65,7 @@ def _enqueue(
 ) -> None:
     for operation in operations:
         if isinstance(operation, Create):
-            hparams[operation.request_id] = operation.hparams
-            search.record(TrialCreated(operation.request_id))
+            hparams[operation.trial_key] = operation.hparams
+            search.record(TrialCreated(operation.trial_key))
         elif isinstance(operation, ValidateAfter):
             waiting.append(operation)

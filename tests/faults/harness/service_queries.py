@@ -12,7 +12,7 @@ from support.clusters.embedded import EmbeddedCluster
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2, checkpoints_service_pb2, checkpoints_service_pb2_grpc
 from resolute.api.metrics.v1 import metrics_service_pb2, metrics_service_pb2_grpc, report_pb2
-from resolute.api.searcher.v1 import search_pb2, searcher_service_pb2, searcher_service_pb2_grpc
+from resolute.api.searcher.v1 import event_pb2, search_pb2, searcher_service_pb2, searcher_service_pb2_grpc
 from resolute.rpc.channel import open_channel
 
 _PAGE = 1000
@@ -39,10 +39,10 @@ def replay(channel: grpc.Channel, search_id: str) -> searcher_service_pb2.Replay
     return stub.ReplaySearch(searcher_service_pb2.ReplaySearchRequest(search_id=search_id))
 
 
-def log_of(channel: grpc.Channel, search_id: str) -> list[searcher_service_pb2.LoggedEvent]:
+def log_of(channel: grpc.Channel, search_id: str) -> list[event_pb2.LogEntry]:
     """The log of a search."""
     stub = searcher_service_pb2_grpc.SearcherServiceStub(channel)
-    entries: list[searcher_service_pb2.LoggedEvent] = []
+    entries: list[event_pb2.LogEntry] = []
     token = ""
     while True:
         request = searcher_service_pb2.ListEventsRequest(

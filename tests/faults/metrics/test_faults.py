@@ -23,6 +23,7 @@ from support.sampling import Sample
 from support.services.killable_process import ServiceProcess, some_run
 
 from resolute.api.metrics.v1.metrics_service_pb2_grpc import MetricsServiceStub
+from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
 from resolute.errors import QuotaError, UnavailableError
 from resolute.spool.delivery.requests import RunIdentity
 from resolute.spool.delivery.sender import SpoolSender
@@ -76,7 +77,9 @@ def sending(
                 raise UnavailableError("the answer was lost")
             return answer
 
-        delivery = ReportDelivery(identity, ingest=ingest, validate=lambda _: None)
+        delivery = ReportDelivery(
+            identity, ingest=ingest, validate=lambda _: searcher.ReportValidationsResponse()
+        )
         sender = SpoolSender(spool, delivery, clock=clock, jitter=lambda: 0.5)
         yield sender
         sender.close()

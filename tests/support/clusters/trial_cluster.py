@@ -26,7 +26,8 @@ from resolute import info as info_module
 from resolute.api.experiments.v1 import trials_service_pb2 as trials
 from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
 from resolute.api.metrics.v1.metrics_service_pb2_grpc import MetricsServiceStub
-from resolute.api.searcher.v1 import search_pb2 as search
+from resolute.api.searcher.v1 import event_pb2 as event_pb
+from resolute.api.searcher.v1 import search_spec_pb2 as spec_pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
 from resolute.api.searcher.v1.searcher_service_pb2_grpc import SearcherServiceStub
 from resolute.contracts.atomic_files import write_atomically
@@ -235,7 +236,7 @@ def cluster(
     *,
     max_length: int = 8,
     unit: str = "batches",
-    halving: search.AsyncHalvingMethod | None = None,
+    halving: spec_pb.AsyncHalvingMethod | None = None,
 ) -> Iterator[Trial]:
     """Serves an experiment whose search gives operations, several by halving; yields its first trial."""
     services = Services(tmp_path / "services")
@@ -259,25 +260,25 @@ def cluster(
 
 
 def _first_trial(
-    services: Services, search_id: str, max_length: int, halving: search.AsyncHalvingMethod | None
+    services: Services, search_id: str, max_length: int, halving: spec_pb.AsyncHalvingMethod | None
 ) -> str:
     """Creates a search and tells it that its first trial exists, as the experiments service does."""
     channel = open_channel(services.address, token=services.running.service_token)
     stub = SearcherServiceStub(channel)
-    spec = search.SearchSpec(
+    spec = spec_pb.SearchSpec(
         metric="loss",
         smaller_is_better=True,
         seed=1,
-        space=search.Space(),
-        single=None if halving else search.SingleMethod(max_length=max_length),
+        space=spec_pb.Space(),
+        single=None if halving else spec_pb.SingleMethod(max_length=max_length),
         async_halving=halving,
     )
     stub.CreateSearch(searcher.CreateSearchRequest(search_id=search_id, spec=spec))
     stream = stub.FollowActions(searcher.FollowActionsRequest(search_id=search_id))
     create = next(action.create_trial for answer in stream for action in answer.actions)
     stream.cancel()
-    event = search.Event(
-        event_id="created", trial_created=search.Event.TrialCreated(request_id=create.request_id)
+    event = event_pb.Event(
+        event_id="created", trial_created=event_pb.Event.TrialCreated(trial_key=create.trial_key)
     )
     stub.ReportEvents(searcher.ReportEventsRequest(search_id=search_id, events=[event]))
     channel.close()

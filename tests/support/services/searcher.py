@@ -13,7 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from support.services.in_process import Running, serving
 
-from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.api.searcher.v1 import action_pb2 as action_pb
+from resolute.api.searcher.v1 import event_pb2 as event_pb
+from resolute.api.searcher.v1 import operation_pb2 as operation_pb
+from resolute.api.searcher.v1 import search_pb2 as search_pb
+from resolute.api.searcher.v1 import search_spec_pb2 as spec_pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.api.searcher.v1.searcher_service_pb2_grpc import SearcherServiceStub
 from resolute_searcher.blueprint import BLUEPRINT
@@ -29,21 +33,22 @@ DEADLINE = 20.0
 SEARCH = "5b8e1a62-4b3c-4d0f-9a59-6f0a2f0f6a10"
 
 
-def space(**axes: pb.Hyperparameter) -> pb.Space:
+def space(**axes: spec_pb.Hyperparameter) -> spec_pb.Space:
     """A space of named axes; one of reals by default."""
-    return pb.Space(
-        hyperparameters=axes or {"x": pb.Hyperparameter(double_range=pb.DoubleRange(minval=0.0, maxval=1.0))}
+    return spec_pb.Space(
+        hyperparameters=axes
+        or {"x": spec_pb.Hyperparameter(double_range=spec_pb.DoubleRange(minval=0.0, maxval=1.0))}
     )
 
 
-def spec(**fields: Any) -> pb.SearchSpec:
+def spec(**fields: Any) -> spec_pb.SearchSpec:
     """A spec that minimizes a loss; the method is a keyword argument."""
-    return pb.SearchSpec(
+    return spec_pb.SearchSpec(
         **{"metric": "loss", "smaller_is_better": True, "seed": 7, "space": space(), **fields}
     )
 
 
-def adaptive(**fields: Any) -> pb.SearchSpec:
+def adaptive(**fields: Any) -> spec_pb.SearchSpec:
     """A spec of an adaptive search with the documented defaults."""
     defaults = {
         "max_length": 64,
@@ -51,9 +56,9 @@ def adaptive(**fields: Any) -> pb.SearchSpec:
         "divisor": 4.0,
         "max_rungs": 5,
         "max_concurrent_trials": 16,
-        "mode": pb.ADAPTIVE_MODE_STANDARD,
+        "mode": spec_pb.ADAPTIVE_MODE_STANDARD,
     }
-    return spec(adaptive_asha=pb.AdaptiveAshaMethod(**{**defaults, **fields}))
+    return spec(adaptive_asha=spec_pb.AdaptiveAshaMethod(**{**defaults, **fields}))
 
 
 def run(scenario: Callable[[], Awaitable[T]], *, deadline: float = DEADLINE) -> T:
@@ -108,7 +113,7 @@ class Played:
 
     numbers: dict[str, int] = field(default_factory=dict)
     lengths: dict[int, list[int]] = field(default_factory=dict)
-    actions: list[pb.Action] = field(default_factory=list)
+    actions: list[action_pb.Action] = field(default_factory=list)
 
     def in_order(self) -> list[list[int]]:
         """The lengths that each trial trained to, in order of creation."""
@@ -156,10 +161,10 @@ class Player:
                 steps = None if steps is None else steps - 1
         return self.played
 
-    async def actions(self, after: int) -> list[pb.Action]:
+    async def actions(self, after: int) -> list[action_pb.Action]:
         """Reads the actions that are there beyond a position."""
-        last = (await self._search()).last_action_sequence
-        actions: list[pb.Action] = []
+        last = (await self._search()).status.last_action_sequence
+        actions: list[action_pb.Action] = []
         if last > after:
             request = service_pb.FollowActionsRequest(search_id=self.search_id, after_sequence=after)
             async for response in self.client.FollowActions(request):
@@ -168,19 +173,19 @@ class Player:
                     break
         return actions
 
-    async def _search(self) -> pb.Search:
+    async def _search(self) -> search_pb.Search:
         request = service_pb.GetSearchRequest(search_id=self.search_id)
         return (await self.client.GetSearch(request)).search
 
-    async def _apply(self, action: pb.Action) -> None:
+    async def _apply(self, action: action_pb.Action) -> None:
         if action.HasField("create_trial"):
             trial = action.create_trial
             number = len(self.played.numbers) + 1
             self.played.numbers[trial.trial_id] = number
             self.played.lengths[number] = []
-            self._requests[trial.trial_id] = trial.request_id
-            created = pb.Event.TrialCreated(request_id=trial.request_id)
-            await self._report(pb.Event(event_id=f"{trial.trial_id}/created", trial_created=created))
+            self._requests[trial.trial_id] = trial.trial_key
+            created = event_pb.Event.TrialCreated(trial_key=trial.trial_key)
+            await self._report(event_pb.Event(event_id=f"{trial.trial_id}/created", trial_created=created))
             self._runnable.append(trial.trial_id)
         elif action.HasField("run_trial"):
             self._runnable.append(action.run_trial.trial_id)
@@ -202,7 +207,9 @@ class Player:
                     trial_id=trial_id, run=of_run, length=operation.length, metric=self.metric(number)
                 )
             )
-        sealed = await self.client.Seal(service_pb.SealRequest(trial_id=trial_id, min_run=of_run + 1))
+        sealed = await self.client.FenceTrial(
+            service_pb.FenceTrialRequest(trial_id=trial_id, min_run=of_run + 1)
+        )
         if not sealed.operation.completed:
             self._runnable.append(trial_id)
         elif sealed.operation.closed:
@@ -210,20 +217,20 @@ class Player:
             await self._close(trial_id)
 
     async def _close(self, trial_id: str) -> None:
-        closed = pb.Event.TrialClosed(request_id=self._requests[trial_id])
+        closed = event_pb.Event.TrialClosed(trial_key=self._requests[trial_id])
         # A search that is extended can let a trial run, and end, again.
         event_id = f"{trial_id}/{self._runs.get(trial_id, 0)}/ended"
-        await self._report(pb.Event(event_id=event_id, trial_closed=closed))
+        await self._report(event_pb.Event(event_id=event_id, trial_closed=closed))
 
-    async def _report(self, event: pb.Event) -> None:
+    async def _report(self, event: event_pb.Event) -> None:
         await self.client.ReportEvents(
             service_pb.ReportEventsRequest(search_id=self.search_id, events=[event])
         )
 
 
-SINGLE = spec(single=pb.SingleMethod(max_length=10))
+SINGLE = spec(single=spec_pb.SingleMethod(max_length=10))
 TIMED = spec(
-    async_halving=pb.AsyncHalvingMethod(
+    async_halving=spec_pb.AsyncHalvingMethod(
         num_rungs=2, max_length=100, max_trials=3, divisor=4.0, max_concurrent_trials=2, time_driven=True
     ),
     time_metric="batches",
@@ -238,15 +245,15 @@ class SearchSession:
         self.client = service.platform()
         self.search_id = search_id
 
-    async def create(self, asked: pb.SearchSpec) -> list[pb.Action]:
+    async def create(self, asked: spec_pb.SearchSpec) -> list[action_pb.Action]:
         request = service_pb.CreateSearchRequest(search_id=self.search_id, spec=asked)
         await self.client.CreateSearch(request)
         return await self.actions()
 
-    async def actions(self, after: int = 0) -> list[pb.Action]:
+    async def actions(self, after: int = 0) -> list[action_pb.Action]:
         return await Player(self.client, self.search_id, float).actions(after)
 
-    async def trials(self, asked: pb.SearchSpec) -> list[pb.Action.CreateTrial]:
+    async def trials(self, asked: spec_pb.SearchSpec) -> list[action_pb.Action.CreateTrial]:
         return [action.create_trial for action in await self.create(asked) if action.HasField("create_trial")]
 
     async def complete(self, trial_id: str, metric: float, *, length: int, of_run: int = 1) -> None:
@@ -254,45 +261,50 @@ class SearchSession:
             service_pb.CompleteOperationRequest(trial_id=trial_id, run=of_run, length=length, metric=metric)
         )
 
-    async def operation(self, trial_id: str, *, of_run: int = 0) -> pb.TrialOperation:
+    async def operation(self, trial_id: str, *, of_run: int | None = None) -> operation_pb.TrialOperation:
         request = service_pb.GetOperationRequest(trial_id=trial_id, run=of_run)
         return (await self.client.GetOperation(request)).operation
 
-    async def seal(self, trial_id: str, min_run: int) -> pb.TrialOperation:
-        request = service_pb.SealRequest(trial_id=trial_id, min_run=min_run)
-        return (await self.client.Seal(request)).operation
+    async def seal(self, trial_id: str, min_run: int) -> operation_pb.TrialOperation:
+        request = service_pb.FenceTrialRequest(trial_id=trial_id, min_run=min_run)
+        return (await self.client.FenceTrial(request)).operation
 
-    async def report(self, *events: pb.Event) -> int:
+    async def report(self, *events: event_pb.Event) -> int:
         request = service_pb.ReportEventsRequest(search_id=self.search_id, events=events)
         return (await self.client.ReportEvents(request)).last_event_sequence
 
-    async def validate(
+    async def validate(self, trial_id: str, sequence: int, **values: Any) -> bool:
+        response = await self.report_validation(trial_id, sequence, **values)
+        assert not response.refusals
+        return response.stop
+
+    async def report_validation(
         self, trial_id: str, sequence: int, *, of_run: int = 1, source: str = "spool", **values: float
-    ) -> bool:
+    ) -> service_pb.ReportValidationsResponse:
         validation = service_pb.ReportValidationsRequest.Validation(sequence=sequence, **values)
         request = service_pb.ReportValidationsRequest(
             trial_id=trial_id, run=of_run, source=source, validations=[validation]
         )
-        return (await self.client.ReportValidations(request)).stop
+        return await self.client.ReportValidations(request)
 
-    async def search(self) -> pb.Search:
+    async def search(self) -> search_pb.Search:
         request = service_pb.GetSearchRequest(search_id=self.search_id)
         return (await self.client.GetSearch(request)).search
 
-    async def log(self) -> list[service_pb.LoggedEvent]:
+    async def log(self) -> list[event_pb.LogEntry]:
         request = service_pb.ListEventsRequest(search_id=self.search_id, page_size=1000)
         return list((await self.client.ListEvents(request)).entries)
 
-    async def replay(self, until: int = 0) -> service_pb.ReplaySearchResponse:
+    async def replay(self, until: int | None = None) -> service_pb.ReplaySearchResponse:
         request = service_pb.ReplaySearchRequest(search_id=self.search_id, until_sequence=until)
         return await self.client.ReplaySearch(request)
 
 
-def exited(request_id: str, reason: pb.ExitReason.ValueType, event_id: str = "exit") -> pb.Event:
-    return pb.Event(
-        event_id=event_id, trial_exited=pb.Event.TrialExited(request_id=request_id, reason=reason)
+def exited(trial_key: str, reason: event_pb.ExitReason.ValueType, event_id: str = "exit") -> event_pb.Event:
+    return event_pb.Event(
+        event_id=event_id, trial_exited=event_pb.Event.TrialExited(trial_key=trial_key, reason=reason)
     )
 
 
-def closed(request_id: str, event_id: str = "end") -> pb.Event:
-    return pb.Event(event_id=event_id, trial_closed=pb.Event.TrialClosed(request_id=request_id))
+def closed(trial_key: str, event_id: str = "end") -> event_pb.Event:
+    return event_pb.Event(event_id=event_id, trial_closed=event_pb.Event.TrialClosed(trial_key=trial_key))

@@ -10,6 +10,7 @@ from resolute_experiments.config import parse_config
 from resolute_experiments.specs.search import search_spec, works_by_operations
 from resolute_searcher.planning.preview import preview
 from resolute_searcher.spec.search import CustomSpec, ModelSpec, PluginSpec
+from resolute_searcher.wire.contract import stored_spec
 from resolute_searcher.wire.spec import spec_from
 
 
@@ -58,7 +59,7 @@ def document(searcher: dict[str, Any]) -> dict[str, Any]:
 )
 def test_searches_by_others_reach_the_searcher_whole(searcher: dict[str, Any], expected: object) -> None:
     config = document(searcher)
-    spec = spec_from(search_spec(config))
+    spec = spec_from(stored_spec(search_spec(config)))
     assert spec.method == expected
     assert works_by_operations(config)
     if isinstance(spec.method, ModelSpec):

@@ -52,13 +52,13 @@ class Run:
 
     def _note(self, operation: Operation) -> None:
         match operation:
-            case Create(request_id):
+            case Create(trial_key):
                 number = len(self.numbers) + 1
-                self.numbers[request_id] = number
+                self.numbers[trial_key] = number
                 self.lengths[number] = []
                 self.creates.append(operation)
-            case ValidateAfter(request_id, length):
-                self.lengths[self.numbers[request_id]].append(length)
+            case ValidateAfter(trial_key, length):
+                self.lengths[self.numbers[trial_key]].append(length)
             case Shutdown():
                 self.shutdown = operation
 
@@ -91,19 +91,19 @@ def drive_in_order(
     answered: Counter[int] = Counter()
     while waiting:
         match waiting.popleft():
-            case Create(request_id):
-                waiting += run.record(TrialCreated(request_id))
-            case ValidateAfter(request_id, length):
-                number = run.numbers[request_id]
+            case Create(trial_key):
+                waiting += run.record(TrialCreated(trial_key))
+            case ValidateAfter(trial_key, length):
+                number = run.numbers[trial_key]
                 answered[number] += 1
                 if (number, answered[number]) in exits:
-                    waiting += run.record(TrialExited(request_id, reason))
-                    waiting += run.record(TrialClosed(request_id))
+                    waiting += run.record(TrialExited(trial_key, reason))
+                    waiting += run.record(TrialClosed(trial_key))
                 else:
-                    waiting += run.record(ValidationCompleted(request_id, metric(number), length))
+                    waiting += run.record(ValidationCompleted(trial_key, metric(number), length))
                 _assert_snapshot_is_exact(search)
-            case Close(request_id):
-                waiting += run.record(TrialClosed(request_id))
+            case Close(trial_key):
+                waiting += run.record(TrialClosed(trial_key))
     assert fold(search.spec, run.entries).snapshot() == search.snapshot()
     return run
 
@@ -125,22 +125,22 @@ def drive_at_random(search: Search, metric: Metric, *, seed: int = 0, in_turn: b
     def feed(event: Event) -> None:
         for operation in run.record(event):
             if isinstance(operation, Create | ValidateAfter | Close):
-                pending.setdefault(operation.request_id, deque()).append(operation)
+                pending.setdefault(operation.trial_key, deque()).append(operation)
         progress.append(search.progress())
 
     feed(Started())
     while pending:
-        request_id = next(iter(pending)) if in_turn else choice.choice(list(pending))
-        match pending[request_id].popleft():
+        trial_key = next(iter(pending)) if in_turn else choice.choice(list(pending))
+        match pending[trial_key].popleft():
             case Create():
-                feed(TrialCreated(request_id))
+                feed(TrialCreated(trial_key))
             case ValidateAfter(_, length):
-                search.reach(request_id, length)
-                feed(ValidationCompleted(request_id, metric(run.numbers[request_id]), length))
+                search.reach(trial_key, length)
+                feed(ValidationCompleted(trial_key, metric(run.numbers[trial_key]), length))
             case Close():
-                feed(TrialClosed(request_id))
-        if not pending[request_id]:
-            del pending[request_id]
+                feed(TrialClosed(trial_key))
+        if not pending[trial_key]:
+            del pending[trial_key]
     assert progress[0] == 0.0
     assert progress == sorted(progress)
     assert progress[-1] == 1.0

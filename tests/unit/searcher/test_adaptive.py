@@ -107,9 +107,9 @@ def test_brackets_begin_one_after_the_other_and_are_told_of_their_own_trials_onl
         brackets = run.search.snapshot()["method"]["brackets"]
         return [len(bracket["rungs"][0]["entries"]) for bracket in brackets]
 
-    run.record(ValidationCompleted(started[4].request_id, 0.5, 16))
+    run.record(ValidationCompleted(started[4].trial_key, 0.5, 16))
     assert reported() == [0, 1]
-    run.record(ValidationCompleted(started[0].request_id, 0.5, 4))
+    run.record(ValidationCompleted(started[0].trial_key, 0.5, 4))
     assert reported() == [1, 1]
     # The mean of 1 of 12 and 1 of 4 at the bottom, a fifth of each held back for the climb.
     assert run.search.progress() == pytest.approx((1 / (1.2 * 12) + 1 / (1.2 * 4)) / 2)

@@ -40,11 +40,11 @@ def begun(
     )
     run = Run(Search(SearchSpec(method=method, smaller_is_better=smaller)))
     started = run.record(Started())
-    return run, [operation.request_id for operation in started if isinstance(operation, Create)]
+    return run, [operation.trial_key for operation in started if isinstance(operation, Create)]
 
 
-def told(run: Run, request_id: str, metric: float) -> list[Operation]:
-    return run.record(ValidationCompleted(request_id, metric, run.search.trial(request_id).length))
+def told(run: Run, trial_key: str, metric: float) -> list[Operation]:
+    return run.record(ValidationCompleted(trial_key, metric, run.search.trial(trial_key).length))
 
 
 @pytest.mark.parametrize(  # C.4 row 1
@@ -114,10 +114,10 @@ def test_a_report_that_trains_nobody_on_begins_a_trial() -> None:  # C.4 row 5
     run, (a, b) = begun(trials=4, concurrent=2)
     created, given = told(run, a, 0.1)
     assert isinstance(created, Create)
-    assert given == ValidateAfter(created.request_id, 1)
+    assert given == ValidateAfter(created.trial_key, 1)
     told(run, b, 0.2)
     # The third report trains the best on, and so begins no other; the fourth trial was the last anyway.
-    assert told(run, created.request_id, 0.3) == [ValidateAfter(a, 3)]
+    assert told(run, created.trial_key, 0.3) == [ValidateAfter(a, 3)]
     assert len(run.numbers) == 4
     assert told(run, a, 0.1) == []
 
@@ -156,12 +156,12 @@ def test_refused_hyperparameters_are_as_if_they_had_never_been() -> None:  # C.4
     close, created, given = run.record(TrialExited(a, ExitReason.INVALID_HP))
     assert close == Close(a)
     assert isinstance(created, Create)
-    assert given == ValidateAfter(created.request_id, 1)
+    assert given == ValidateAfter(created.trial_key, 1)
     assert run.search.snapshot()["method"]["invalid"] == 1
     told(run, b, 0.3)
     told(run, c, 0.2)
     # Three have reported, with the one that was refused it would be four.
-    assert told(run, created.request_id, 0.4) == [ValidateAfter(c, 3)]
+    assert told(run, created.trial_key, 0.4) == [ValidateAfter(c, 3)]
 
 
 @pytest.mark.parametrize("stop_once", [False, True])
@@ -213,8 +213,8 @@ class TestStopping:
         close, created, given = told(run, a, 0.5)
         assert close == Close(a)
         assert isinstance(created, Create)
-        assert given == ValidateAfter(created.request_id, 9)
-        assert [type(one) for one in told(run, created.request_id, 0.1)] == [Close]
+        assert given == ValidateAfter(created.trial_key, 9)
+        assert [type(one) for one in told(run, created.trial_key, 0.1)] == [Close]
 
     def test_an_exit_is_the_worst_on_its_own_rung_only(self) -> None:  # C.5
         run, trials = begun(stop_once=True)
@@ -252,13 +252,13 @@ class Plain:
         self.risen = [set() for _ in range(self.rungs)]
         self.working = [0] * self.rungs
 
-    def begin(self, request_id: str) -> None:
-        self.at[request_id] = 0
+    def begin(self, trial_key: str) -> None:
+        self.at[trial_key] = 0
         self.working[0] += 1
 
-    def report(self, request_id: str, metric: float) -> tuple[str | None, bool, set[str]]:
+    def report(self, trial_key: str, metric: float) -> tuple[str | None, bool, set[str]]:
         """Gives who trains on, whether a trial begins, and who is closed."""
-        rung = self.at[request_id]
+        rung = self.at[trial_key]
         self.working[rung] -= 1
         found = self.metrics[rung]
         before = len(found)
@@ -267,18 +267,18 @@ class Plain:
             place = next((i for i, value in enumerate(values) if value >= metric), before)
         else:
             place = next((i for i, value in enumerate(values) if value > metric), before)
-        found.insert(place, (metric, request_id))
+        found.insert(place, (metric, trial_key))
         room, room_before = math.floor((before + 1) / self.divisor), math.floor(before / self.divisor)
         trains, closes = None, set[str]()
         if rung == self.rungs - 1:
-            closes.add(request_id)
+            closes.add(trial_key)
         elif self.stop_once:
             if place < max(room, 1):
-                trains = request_id
+                trains = trial_key
             else:
-                closes.add(request_id)
+                closes.add(trial_key)
         elif place < room:
-            trains = request_id
+            trains = trial_key
         elif room != room_before and found[room_before][1] not in self.risen[rung]:
             trains = found[room_before][1]
         if trains is not None:
@@ -330,18 +330,18 @@ def test_decisions_are_those_of_the_plain_rules(  # C.4 rows 2 to 6, C.5
     run = Run(search)
     for operation in run.record(Started()):
         if isinstance(operation, Create):
-            plain.begin(operation.request_id)
+            plain.begin(operation.trial_key)
     assert len(plain.at) == min(trials, concurrent)
     while pending := [one for one, trial in search.trials.items() if trial.pending]:
         chosen = choice.choice(pending)
         metric = choice.choice([0.25, 0.5, choice.random()])
         operations = run.record(ValidationCompleted(chosen, metric, search.trial(chosen).length))
         trains, begins, closes = plain.report(chosen, metric)
-        new = [operation.request_id for operation in operations if isinstance(operation, Create)]
+        new = [operation.trial_key for operation in operations if isinstance(operation, Create)]
         assert len(new) == begins
-        given = [operation.request_id for operation in operations if isinstance(operation, ValidateAfter)]
+        given = [operation.trial_key for operation in operations if isinstance(operation, ValidateAfter)]
         assert given == ([trains] if trains else []) + new
-        assert {operation.request_id for operation in operations if isinstance(operation, Close)} == closes
+        assert {operation.trial_key for operation in operations if isinstance(operation, Close)} == closes
         for one in new:
             plain.begin(one)
     assert len(plain.at) == trials

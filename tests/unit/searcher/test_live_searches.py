@@ -22,6 +22,7 @@ from resolute_searcher.runtime.storage import Storage
 from resolute_searcher.runtime.trial_index import TrialIndex
 from resolute_searcher.runtime.watchers import Watchers
 from resolute_searcher.store import log, repository
+from resolute_searcher.wire.contract import stored_spec
 from resolute_searcher.wire.spec import spec_from
 from resolute_serving.database import migrations
 from resolute_serving.database.engine import Database, Work
@@ -108,7 +109,7 @@ def test_failing_writes_leave_no_trace_in_memory(tmp_path: Path, seed: int) -> N
 
     async def scenario() -> None:
         async with searches(tmp_path) as (live, database):
-            await live.create(SEARCH, adaptive(max_trials=120))
+            await live.create(SEARCH, stored_spec(adaptive(max_trials=120)))
             database.failing = random.Random(seed)
             await asyncio.gather(*(worker(live, random.Random(seed * 100 + n)) for n in range(5)))
             database.failing = None
@@ -116,7 +117,7 @@ def test_failing_writes_leave_no_trace_in_memory(tmp_path: Path, seed: int) -> N
             in_memory = await live.change(SEARCH, lambda change: change.search.snapshot())
             assert (await rebuilt(database)).snapshot() == in_memory
             entries = await database.read(lambda c: [recorded.entry for recorded in log.read_log(c, SEARCH)])
-            again = Search(spec_from(adaptive(max_trials=120)))
+            again = Search(spec_from(stored_spec(adaptive(max_trials=120))))
             for entry in entries:
                 assert again.record(entry.event) == entry
 
@@ -126,7 +127,7 @@ def test_failing_writes_leave_no_trace_in_memory(tmp_path: Path, seed: int) -> N
 def test_a_call_that_gives_up_loses_nothing(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with searches(tmp_path) as (live, database):
-            await live.create(SEARCH, adaptive())
+            await live.create(SEARCH, stored_spec(adaptive()))
             await live.change(SEARCH, lambda change: change.search.sequence)  # it is in memory now
             choice = random.Random(0)
             for _ in range(20):
@@ -148,7 +149,7 @@ def test_searches_that_do_not_fit_are_read_again(tmp_path: Path) -> None:
             names = [f"7b3c5f6e-0a53-4f0e-8f8c-7f2f0b6f8d{number:02d}" for number in range(6)]
             choice = random.Random(0)
             for name in names:
-                await live.create(name, adaptive())
+                await live.create(name, stored_spec(adaptive()))
             for _ in range(10):
                 await asyncio.gather(
                     *(live.change(name, lambda change: step(change, choice)) for name in names)
@@ -165,7 +166,7 @@ def test_replicas_on_one_database_agree(tmp_path: Path) -> None:
             searches(tmp_path, shared=True) as (one, database),
             searches(tmp_path, shared=True) as (other, _),
         ):
-            await one.create(SEARCH, adaptive(max_trials=12))
+            await one.create(SEARCH, stored_spec(adaptive(max_trials=12)))
             choice = random.Random(5)
 
             async def work(live: LiveSearches) -> None:
@@ -188,7 +189,7 @@ def test_replicas_on_one_database_agree(tmp_path: Path) -> None:
 def test_a_defect_in_a_decision_does_not_poison_the_search(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with searches(tmp_path) as (live, database):
-            await live.create(SEARCH, adaptive())
+            await live.create(SEARCH, stored_spec(adaptive()))
 
             def half_way(change: Change) -> None:
                 step(change, random.Random(0))
@@ -206,7 +207,7 @@ def test_a_defect_in_a_decision_does_not_poison_the_search(tmp_path: Path) -> No
 def test_nothing_begins_once_the_service_stops(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with searches(tmp_path) as (live, _):
-            await live.create(SEARCH, adaptive())
+            await live.create(SEARCH, stored_spec(adaptive()))
             await live._storage.close()
             with pytest.raises(UnavailableError, match="the searcher stops"):
                 await live.change(SEARCH, lambda change: step(change, random.Random(0)))

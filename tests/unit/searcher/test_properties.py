@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.errors import FailedPreconditionError
+from resolute.storage.searcher.v1 import log_pb2
 from resolute_searcher.engine.replay import replay
 from resolute_searcher.engine.resume import accepts_extension, accepts_retry
 from resolute_searcher.engine.search import Search, fold
@@ -26,12 +26,12 @@ from resolute_searcher.log.events import (
     ExitReason,
     Extended,
     Retried,
-    Sealed,
     Started,
     Suggested,
     TrialClosed,
     TrialCreated,
     TrialExited,
+    TrialFenced,
     ValidationCompleted,
     ValidationReported,
 )
@@ -165,14 +165,14 @@ class Chaos:
         self.renewals += 1
         # An extension may come before or after those who failed are tried again.
         extended_first = self.choice.random() < 0.3
-        for request_id, trial in self.search.trials.items():
+        for trial_key, trial in self.search.trials.items():
             if extended_first:
                 break
             try:
-                accepts_retry(trial, request_id)
+                accepts_retry(trial, trial_key)
             except FailedPreconditionError:
                 continue
-            self.once(Retried(request_id))
+            self.once(Retried(trial_key))
             return True
         raised = {
             field: before + self.choice.randint(1, 2 * before)
@@ -231,73 +231,73 @@ class Chaos:
     def obey(self, entry: Entry) -> None:
         for action in entry.actions:
             match action:
-                case CreateTrial(request_id):
-                    assert request_id not in self.alive
-                    self.alive[request_id] = 1
-                case RunTrial(request_id, length, reopens):
-                    assert reopens == (request_id not in self.alive)
-                    assert reopens or request_id in self.resting
-                    self.resting.discard(request_id)
-                    if reopens and self.search.trial(request_id).completed(length):
-                        self.resting.add(request_id)
-                    self.alive[request_id] = (
-                        self.alive.get(request_id, self.search.trial(request_id).min_run) + 1
+                case CreateTrial(trial_key):
+                    assert trial_key not in self.alive
+                    self.alive[trial_key] = 1
+                case RunTrial(trial_key, length, reopens):
+                    assert reopens == (trial_key not in self.alive)
+                    assert reopens or trial_key in self.resting
+                    self.resting.discard(trial_key)
+                    if reopens and self.search.trial(trial_key).completed(length):
+                        self.resting.add(trial_key)
+                    self.alive[trial_key] = (
+                        self.alive.get(trial_key, self.search.trial(trial_key).min_run) + 1
                     )
-                case CloseTrial(request_id) | StopTrial(request_id):
-                    assert request_id in self.alive
-                    assert self.search.trial(request_id).closing
+                case CloseTrial(trial_key) | StopTrial(trial_key):
+                    assert trial_key in self.alive
+                    assert self.search.trial(trial_key).closing
                 case EndSearch():
                     assert self.search.over
 
-    def step(self, request_id: str) -> None:
-        trial = self.search.trial(request_id)
+    def step(self, trial_key: str) -> None:
+        trial = self.search.trial(trial_key)
         lucky = self.choice.random()
         if self.resting and lucky < 0.02:
             self.leave(min(self.resting))
         elif trial.closing and not trial.pending:
-            self.end(request_id)
+            self.end(trial_key)
         elif lucky < 0.05:
-            self.feed(TrialCreated(request_id))
+            self.feed(TrialCreated(trial_key))
         elif lucky < 0.15 and self.refused < 5:
-            self.leave(request_id)
+            self.leave(trial_key)
         elif trial.pending:
-            self.complete(request_id)
+            self.complete(trial_key)
         elif self.spec.time_metric is not None:
-            self.validate(request_id)
+            self.validate(trial_key)
         elif trial.length == 0:
-            self.end(request_id)
+            self.end(trial_key)
         else:
-            self.rest(request_id)
+            self.rest(trial_key)
 
-    def complete(self, request_id: str) -> None:
+    def complete(self, trial_key: str) -> None:
         metric = self.choice.choice([0.5, 1.0, self.choice.random(), float("inf"), float("nan")])
-        self.feed(ValidationCompleted(request_id, metric, self.search.trial(request_id).length))
+        self.feed(ValidationCompleted(trial_key, metric, self.search.trial(trial_key).length))
 
-    def validate(self, request_id: str) -> None:
-        self.times[request_id] = self.times.get(request_id, 0.0) + self.choice.choice([1.0, 30.0, 200.0])
-        position = int(self.times[request_id])
+    def validate(self, trial_key: str) -> None:
+        self.times[trial_key] = self.times.get(trial_key, 0.0) + self.choice.choice([1.0, 30.0, 200.0])
+        position = int(self.times[trial_key])
         self.feed(
-            ValidationReported(request_id, self.choice.random(), self.times[request_id], 1, "spool", position)
+            ValidationReported(trial_key, self.choice.random(), self.times[trial_key], 1, "spool", position)
         )
 
-    def rest(self, request_id: str) -> None:
+    def rest(self, trial_key: str) -> None:
         """The run ends: either its trial has new work by now, or it rests until it is told."""
-        self.feed(Sealed(request_id, self.alive[request_id] + 1))
-        if self.search.trial(request_id).pending:
-            self.alive[request_id] += 1
-        elif request_id not in self.resting:
-            self.resting.add(request_id)
+        self.feed(TrialFenced(trial_key, self.alive[trial_key] + 1))
+        if self.search.trial(trial_key).pending:
+            self.alive[trial_key] += 1
+        elif trial_key not in self.resting:
+            self.resting.add(trial_key)
 
-    def leave(self, request_id: str) -> None:
+    def leave(self, trial_key: str) -> None:
         reason = self.choice.choice(list(ExitReason))
         self.refused += reason.invalid
-        self.feed(TrialExited(request_id, reason))
-        self.end(request_id)
+        self.feed(TrialExited(trial_key, reason))
+        self.end(trial_key)
 
-    def end(self, request_id: str) -> None:
-        self.feed(TrialClosed(request_id))
-        self.alive.pop(request_id, None)
-        self.resting.discard(request_id)
+    def end(self, trial_key: str) -> None:
+        self.feed(TrialClosed(trial_key))
+        self.alive.pop(trial_key, None)
+        self.resting.discard(trial_key)
 
 
 @pytest.mark.sampled(1)
@@ -322,7 +322,7 @@ def test_every_search_ends_and_its_log_is_its_state(
 
 def through_messages(entry: Entry) -> Entry:
     message = entry_to(entry, search_id=SEARCH, event_id="e", time=1.5)
-    written = service_pb.LoggedEvent.FromString(message.SerializeToString())
+    written = log_pb2.LoggedEvent.FromString(message.SerializeToString())
     assert [action.sequence for action in written.actions] == list(
         range(entry.last_action - len(entry.actions) + 1, entry.last_action + 1)
     )

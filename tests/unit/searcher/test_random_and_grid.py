@@ -22,21 +22,21 @@ SIX = Space({"a": IntRange(0, 2, count=3), "b": Categorical(("x", "y"))})
 def begun(method: MethodSpec, *, space: Space | None = None, seed: int = 0) -> tuple[Run, list[str]]:
     run = Run(Search(SearchSpec(method=method, space=space or Space(), seed=seed)))
     started = run.record(Started())
-    return run, [operation.request_id for operation in started if isinstance(operation, Create)]
+    return run, [operation.trial_key for operation in started if isinstance(operation, Create)]
 
 
-def finish(run: Run, request_id: str) -> list[str]:
+def finish(run: Run, trial_key: str) -> list[str]:
     """Trains a trial to its end; gives the trials that this begins."""
-    run.record(ValidationCompleted(request_id, 0.5, run.search.trial(request_id).length))
-    ended = run.record(TrialClosed(request_id))
-    return [operation.request_id for operation in ended if isinstance(operation, Create)]
+    run.record(ValidationCompleted(trial_key, 0.5, run.search.trial(trial_key).length))
+    ended = run.record(TrialClosed(trial_key))
+    return [operation.trial_key for operation in ended if isinstance(operation, Create)]
 
 
-def refuse(run: Run, request_id: str) -> list[str]:
+def refuse(run: Run, trial_key: str) -> list[str]:
     """Ends a trial that refuses its hyperparameters; gives the trials that this begins."""
-    operations = run.record(TrialExited(request_id, ExitReason.INVALID_HP))
-    operations += run.record(TrialClosed(request_id))
-    return [operation.request_id for operation in operations if isinstance(operation, Create)]
+    operations = run.record(TrialExited(trial_key, ExitReason.INVALID_HP))
+    operations += run.record(TrialClosed(trial_key))
+    return [operation.trial_key for operation in operations if isinstance(operation, Create)]
 
 
 class TestOperations:
@@ -146,8 +146,8 @@ class TestGrid:
         run, _ = begun(GridSpec(max_length=5), space=SIX, seed=3)
         plain = Sampler(Space(), RandomStream(3))
         expected = [plain.create() for _ in range(6)]
-        assert [(one.request_id, one.trial_seed) for one in run.creates] == [
-            (one.request_id, one.trial_seed) for one in expected
+        assert [(one.trial_key, one.trial_seed) for one in run.creates] == [
+            (one.trial_key, one.trial_seed) for one in expected
         ]
 
 
@@ -182,5 +182,5 @@ class TestDraws:
         sampler, words = Sampler(SIX, RandomStream(11)), RandomStream(11)
         created = sampler.create()
         assert created.hparams == {"a": words.bounded(3), "b": ("x", "y")[words.bounded(2)]}
-        assert created.request_id == str(UUID(bytes=words.octets(4), version=4))
+        assert created.trial_key == str(UUID(bytes=words.octets(4), version=4))
         assert created.trial_seed == words.bounded(2**31)

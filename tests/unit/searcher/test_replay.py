@@ -17,7 +17,7 @@ SPEC = SearchSpec(method=AdaptiveAshaSpec(max_length=64, max_trials=16))
 def test_an_untouched_log_replays_equal() -> None:
     run = drive_in_order(Search(SPEC), float)
     outcome = replay(SPEC, run.entries)
-    assert (outcome.equal, outcome.first_difference, outcome.detail) == (True, 0, "")
+    assert (outcome.equal, outcome.first_difference, outcome.detail) == (True, None, "")
     assert outcome.state == run.search.snapshot()
 
 
@@ -40,7 +40,7 @@ def test_a_decision_of_another_version_is_found_and_shown() -> None:
     assert not outcome.equal
     assert outcome.first_difference == entries[position].sequence
     assert f"length={decided.length}" in outcome.detail
-    assert f"recorded (ValidateAfter(request_id='{decided.request_id}', length={decided.length + 1}" in (
+    assert f"recorded (ValidateAfter(trial_key='{decided.trial_key}', length={decided.length + 1}" in (
         outcome.detail
     )
 

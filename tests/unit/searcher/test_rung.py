@@ -27,8 +27,11 @@ def test_a_report_rises_or_makes_room_as_in_a_sorted_list(metrics: list[float], 
         assert rung.in_top(trial) == (position < new)
         assert rung.top_grew() == (old != new)
         if new:
-            assert rung.last_of_top() == listed[new - 1][1]
-    assert [(entry.metric, entry.request_id) for entry in rung] == listed
+            last = rung.last_of_top()
+            assert last is not None
+            assert last.trial_key == listed[new - 1][1]
+        assert rung.rank(trial) == position + 1
+    assert [(entry.metric, entry.trial_key) for entry in rung] == listed
 
 
 @given(METRICS, DIVISORS)
@@ -55,8 +58,8 @@ def test_a_forgotten_trial_leaves_no_trace_in_the_order(
     for number, metric in enumerate(metrics):
         if number not in gone:
             clean.insert(f"t{number}", metric)
-    assert [entry.request_id for entry in rung] == [entry.request_id for entry in clean]
-    assert rung.last_of_top() == clean.last_of_top()
+    assert [entry.trial_key for entry in rung] == [entry.trial_key for entry in clean]
+    assert [entry.trial_key for entry in rung.best()] == [entry.trial_key for entry in clean.best()]
     assert len(rung) == len(clean)
 
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.api.searcher.v1 import event_pb2 as event_pb
+from resolute.api.searcher.v1 import operation_pb2 as operation_pb
 from resolute.client.remote.searches import PendingEvents
 from resolute.client.schema.states import ExperimentState
 from resolute.searcher import (
@@ -81,7 +82,7 @@ class PowerCutError(Exception):
 class Script:
     """A search that has some events, and an experiment that goes through some states after them."""
 
-    events: list[pb.Event]
+    events: list[event_pb.Event]
     states: list[ExperimentState] = field(default_factory=lambda: [ExperimentState.COMPLETED])
     posts: list[tuple[int, list[str]]] = field(default_factory=list)
     cut_at: int = 0
@@ -91,7 +92,7 @@ class Script:
         left = tuple(event for event in self.events if event.sequence > answered)
         return PendingEvents(left, {NAME: 0.5}, over=False)
 
-    def post(self, operations: Sequence[pb.Operation], *, answers: int) -> None:
+    def post(self, operations: Sequence[operation_pb.Operation], *, answers: int) -> None:
         if answers == self.cut_at:
             self.cut_at = 0
             raise PowerCutError
@@ -102,17 +103,17 @@ class Script:
 
 
 EVENTS = [
-    pb.Event(sequence=1, started=pb.Event.Started()),
-    pb.Event(sequence=2, trial_created=pb.Event.TrialCreated(request_id=NAME)),
-    pb.Event(
+    event_pb.Event(sequence=1, started=event_pb.Event.Started()),
+    event_pb.Event(sequence=2, trial_created=event_pb.Event.TrialCreated(trial_key=NAME)),
+    event_pb.Event(
         sequence=3,
-        validation_completed=pb.Event.ValidationCompleted(request_id=NAME, metric=0.5, length=4),
+        validation_completed=event_pb.Event.ValidationCompleted(trial_key=NAME, metric=0.5, length=4),
     ),
-    pb.Event(
+    event_pb.Event(
         sequence=4,
-        trial_exited=pb.Event.TrialExited(request_id=NAME, reason=pb.EXIT_REASON_ERRORED),
+        trial_exited=event_pb.Event.TrialExited(trial_key=NAME, reason=event_pb.EXIT_REASON_ERRORED),
     ),
-    pb.Event(sequence=5, trial_closed=pb.Event.TrialClosed(request_id=NAME)),
+    event_pb.Event(sequence=5, trial_closed=event_pb.Event.TrialClosed(trial_key=NAME)),
 ]
 ASKED = [
     ("initial",),

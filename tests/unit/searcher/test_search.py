@@ -13,11 +13,11 @@ from resolute_searcher.engine.search import Search, fold
 from resolute_searcher.log.actions import CloseTrial, CreateTrial, EndSearch, RunTrial
 from resolute_searcher.log.events import (
     ExitReason,
-    Sealed,
     Started,
     TrialClosed,
     TrialCreated,
     TrialExited,
+    TrialFenced,
     ValidationCompleted,
 )
 from resolute_searcher.log.operations import Close, Create, Promote, Shutdown, ValidateAfter
@@ -36,7 +36,7 @@ FAILED, REFUSED = ExitReason.ERRORED, ExitReason.INVALID_HP
 
 def started(method: MethodSpec, *, smaller: bool = True) -> tuple[Run, list[str]]:
     run = Run(Search(SearchSpec(method=method, smaller_is_better=smaller)))
-    trials = [operation.request_id for operation in run.record(Started()) if isinstance(operation, Create)]
+    trials = [operation.trial_key for operation in run.record(Started()) if isinstance(operation, Create)]
     return run, trials
 
 
@@ -84,7 +84,7 @@ class TestCompletions:
         run, trials = started(
             AsyncHalvingSpec(num_rungs=5, max_length=2, max_trials=2, divisor=2, stop_once=True)
         )
-        run.record(Sealed(trials[0], 1))
+        run.record(TrialFenced(trials[0], 1))
         run.record(ValidationCompleted(trials[0], 0.5, 1))
         assert run.lengths[1] == [1, 1, 1, 1, 2]
         assert (run.search.trial(trials[0]).length, run.search.trial(trials[0]).pending) == (2, True)
@@ -204,7 +204,7 @@ class TestRefusedHyperparameters:
         operations = run.record(TrialExited(trials[0], REFUSED))
         assert operations[0] == Close(trials[0])
         assert isinstance(operations[1], Create)
-        assert operations[2] == ValidateAfter(operations[1].request_id, 1)
+        assert operations[2] == ValidateAfter(operations[1].trial_key, 1)
         rungs = run.search.snapshot()["method"]["rungs"]
         assert trials[0] not in [entry[0] for rung in rungs for entry in rung["entries"]]
 
@@ -216,8 +216,8 @@ class TestRefusedHyperparameters:
         replacement = run.record(TrialExited(trials[0], REFUSED))[1]
         assert isinstance(replacement, Create)
         # The best that rests is closed already and must not rise, though there is room for one.
-        assert run.record(ValidationCompleted(replacement.request_id, 0.9, 1)) == [
-            Close(replacement.request_id)
+        assert run.record(ValidationCompleted(replacement.trial_key, 0.9, 1)) == [
+            Close(replacement.trial_key)
         ]
 
 
@@ -248,7 +248,7 @@ class TestExitsInAsha:
         run, (trial,) = started(method)
         created, given = run.record(TrialExited(trial, FAILED))
         assert isinstance(created, Create)
-        assert given == ValidateAfter(created.request_id, 2)
+        assert given == ValidateAfter(created.trial_key, 2)
 
 
 class TestActions:
@@ -256,7 +256,7 @@ class TestActions:
         run, (trial,) = started(SingleSpec(max_length=10))
         create, close = run.entries[0].actions
         assert isinstance(create, CreateTrial)
-        assert (create.request_id, create.hparams) == (trial, {})
+        assert (create.trial_key, create.hparams) == (trial, {})
         assert close == CloseTrial(trial)
         assert run.entries[0].last_action == 2
 
@@ -270,7 +270,7 @@ class TestActions:
     def test_an_idle_trial_is_told_to_run_again_when_it_is_promoted(self) -> None:  # C.4 row 3
         run, trials = started(asha(trials=3))
         run.record(ValidationCompleted(trials[0], 0.1, 1))
-        run.record(Sealed(trials[0], 2))
+        run.record(TrialFenced(trials[0], 2))
         run.record(ValidationCompleted(trials[1], 0.2, 1))
         run.record(ValidationCompleted(trials[2], 0.3, 1))
         assert run.entries[-1].actions[0] == RunTrial(trials[0], 3)
@@ -283,15 +283,15 @@ class TestActions:
         assert ValidateAfter(trials[0], 3) in run.entries[-1].operations
         assert not any(isinstance(action, RunTrial) for action in run.entries[-1].actions)
         # Its exit finds the new work by sealing.
-        run.record(Sealed(trials[0], 2))
+        run.record(TrialFenced(trials[0], 2))
         assert run.search.trial(trials[0]).pending
         assert not run.search.trial(trials[0]).idle
 
     def test_the_floor_of_runs_never_falls(self) -> None:
         run, (trial,) = started(SingleSpec(max_length=10))
-        run.record(Sealed(trial, 3))
-        assert run.search.record(Sealed(trial, 3)) is None
-        assert run.search.record(Sealed(trial, 1)) is None
+        run.record(TrialFenced(trial, 3))
+        assert run.search.record(TrialFenced(trial, 3)) is None
+        assert run.search.record(TrialFenced(trial, 1)) is None
         assert run.search.trial(trial).min_run == 3
 
     def test_the_shutdown_is_the_last_action(self) -> None:

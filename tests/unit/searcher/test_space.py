@@ -36,7 +36,7 @@ DOCUMENTED = Space(
 def test_samples_identifiers_and_seeds_are_as_documented() -> None:  # C.2 vectors, rules 1 to 3
     sampler = Sampler(DOCUMENTED, RandomStream(0))
     rows = [
-        (created.hparams, created.request_id, created.trial_seed)
+        (created.hparams, created.trial_key, created.trial_seed)
         for created in (sampler.create() for _ in range(3))
     ]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from support.services.searcher import spec
 
-from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.api.searcher.v1 import search_spec_pb2 as spec_pb
 from resolute.contracts.values import to_value
 from resolute_searcher.engine.replay import replay
 from resolute_searcher.engine.search import Search
@@ -15,20 +15,21 @@ from resolute_searcher.log.entry import Entry
 from resolute_searcher.log.events import Started, Suggested, TrialClosed, ValidationCompleted
 from resolute_searcher.planning.curves import SyntheticCurves
 from resolute_searcher.runtime.optuna_sampler import available, suggest
+from resolute_searcher.wire.contract import stored_spec
 from resolute_searcher.wire.external_methods import SAMPLERS
 from resolute_searcher.wire.spec import spec_from
 
-SPACE = pb.Space(
+SPACE = spec_pb.Space(
     hyperparameters={
-        "lr": pb.Hyperparameter(log_range=pb.LogRange(minval=-4, maxval=-1, base=10)),
-        "width": pb.Hyperparameter(int_range=pb.IntRange(minval=4, maxval=64)),
-        "fixed": pb.Hyperparameter(const_value=to_value([1, {"a": None}])),
-        "nested": pb.Hyperparameter(
-            nested=pb.Space(
+        "lr": spec_pb.Hyperparameter(log_range=spec_pb.LogRange(minval=-4, maxval=-1, base=10)),
+        "width": spec_pb.Hyperparameter(int_range=spec_pb.IntRange(minval=4, maxval=64)),
+        "fixed": spec_pb.Hyperparameter(const_value=to_value([1, {"a": None}])),
+        "nested": spec_pb.Hyperparameter(
+            nested=spec_pb.Space(
                 hyperparameters={
-                    "drop": pb.Hyperparameter(double_range=pb.DoubleRange(minval=0, maxval=0.5)),
-                    "act": pb.Hyperparameter(
-                        categorical=pb.Categorical(
+                    "drop": spec_pb.Hyperparameter(double_range=spec_pb.DoubleRange(minval=0, maxval=0.5)),
+                    "act": spec_pb.Hyperparameter(
+                        categorical=spec_pb.Categorical(
                             vals=[to_value("relu"), to_value(None), to_value({"x": 1})]
                         )
                     ),
@@ -39,13 +40,13 @@ SPACE = pb.Space(
 )
 
 
-def asked(sampler: str, **settings: object) -> pb.SearchSpec:
+def asked(sampler: str, **settings: object) -> spec_pb.SearchSpec:
     given = {"max_length": 16, "max_trials": 14, "max_concurrent_trials": 4, "sampler": sampler, **settings}
-    return spec(external=pb.ExternalMethod(name="optuna", settings=to_value(given)), space=SPACE)
+    return spec(external=spec_pb.ExternalMethod(name="optuna", settings=to_value(given)), space=SPACE)
 
 
-def play(message: pb.SearchSpec) -> list[Entry]:
-    parsed = spec_from(message)
+def play(message: spec_pb.SearchSpec) -> list[Entry]:
+    parsed = spec_from(stored_spec(message))
     search = Search(parsed)
     entries: list[Entry] = []
 
@@ -64,11 +65,11 @@ def play(message: pb.SearchSpec) -> list[Entry]:
             assert answer.failure == ""
             feed(answer)
             continue
-        request_id = pending[0]
-        trial = search.trial(request_id)
-        feed(ValidationCompleted(request_id, 0.1 * (len(entries) % 7), trial.length))
+        trial_key = pending[0]
+        trial = search.trial(trial_key)
+        feed(ValidationCompleted(trial_key, 0.1 * (len(entries) % 7), trial.length))
         if trial.closing:
-            feed(TrialClosed(request_id))
+            feed(TrialClosed(trial_key))
     assert replay(parsed, entries).equal
     return entries
 
@@ -94,16 +95,16 @@ def test_every_sampler_plays_a_search(sampler: str) -> None:
 
 def test_an_answer_rests_on_its_question_alone() -> None:
     message = asked("tpe", settings={"n_startup_trials": 2})
-    search = Search(spec_from(message))
+    search = Search(spec_from(stored_spec(message)))
     search.record(Started())
     first = search.suggestion_request()
     assert first is not None
     answers = [suggest(message.SerializeToString(), first) for _ in range(2)]
     assert answers[0] == answers[1]
     search.record(answers[0])
-    (request_id,) = search.trials
+    (trial_key,) = search.trials
     second = search.suggestion_request()
-    search.record(ValidationCompleted(request_id, 0.5, 16))
+    search.record(ValidationCompleted(trial_key, 0.5, 16))
     # What came after the question was asked does not change it.
     assert search.suggestion_request() == second
     assert second is not None
@@ -112,7 +113,7 @@ def test_an_answer_rests_on_its_question_alone() -> None:
 
 def test_a_model_that_fails_leaves_the_choice_to_chance() -> None:
     message = asked("tpe", settings={"no_such_setting": 1})
-    search = Search(spec_from(message))
+    search = Search(spec_from(stored_spec(message)))
     search.record(Started())
     question = search.suggestion_request()
     assert question is not None
@@ -127,7 +128,7 @@ def test_a_model_that_fails_leaves_the_choice_to_chance() -> None:
 def test_a_model_learns() -> None:
     def best(sampler: str) -> float:
         message = asked(sampler, max_trials=60, max_concurrent_trials=4)
-        parsed = spec_from(message)
+        parsed = spec_from(stored_spec(message))
         curves = SyntheticCurves(parsed.space, max_length=16)
         search = Search(parsed)
         search.record(Started())
@@ -137,13 +138,13 @@ def test_a_model_learns() -> None:
             if question is not None:
                 search.record(suggest(message.SerializeToString(), question))
                 continue
-            request_id = next(one for one, trial in search.trials.items() if trial.pending)
-            number = list(search.trials).index(request_id)
+            trial_key = next(one for one, trial in search.trials.items() if trial.pending)
+            number = list(search.trials).index(trial_key)
             hparams = samples(search)[number]
             metric = curves.metric(number, hparams, 16)
             found.append(metric)
-            search.record(ValidationCompleted(request_id, metric, 16))
-            search.record(TrialClosed(request_id))
+            search.record(ValidationCompleted(trial_key, metric, 16))
+            search.record(TrialClosed(trial_key))
         return min(found)
 
     def samples(search: Search) -> list[dict[str, object]]:

@@ -55,24 +55,22 @@ def drive(search: Search, metric: Callable[[int], float], *, period: int) -> tup
     def take(operations: list[Operation]) -> None:
         for operation in operations:
             if isinstance(operation, Create):
-                run.record(TrialCreated(operation.request_id))
-                running.append(operation.request_id)
+                run.record(TrialCreated(operation.trial_key))
+                running.append(operation.trial_key)
             elif isinstance(operation, Stop):
-                stopped[times[operation.request_id]] += 1
+                stopped[times[operation.trial_key]] += 1
 
     take(run.record(Started()))
     while running:
-        request_id = running.popleft()
-        times[request_id] = times.get(request_id, 0) + period
+        trial_key = running.popleft()
+        times[trial_key] = times.get(trial_key, 0) + period
         take(
-            run.record(
-                ValidationReported(request_id, metric(run.numbers[request_id]), float(times[request_id]))
-            )
+            run.record(ValidationReported(trial_key, metric(run.numbers[trial_key]), float(times[trial_key])))
         )
-        if search.trial(request_id).closing:
-            take(run.record(TrialClosed(request_id)))
+        if search.trial(trial_key).closing:
+            take(run.record(TrialClosed(trial_key)))
         else:
-            running.appendleft(request_id)
+            running.appendleft(trial_key)
     assert fold(search.spec, run.entries).snapshot() == search.snapshot()
     return run, stopped
 
@@ -106,7 +104,7 @@ def test_adaptive_brackets_stop_on_their_own_rungs() -> None:  # C.7 simulation 
     ends: dict[int, Counter[str]] = {0: Counter(), 1: Counter()}
     state = search.snapshot()["method"]
     for create in run.creates:
-        rung = state["brackets"][create.bracket]["trials"][create.request_id][0]
+        rung = state["brackets"][create.bracket]["trials"][create.trial_key][0]
         ends[create.bracket][("10", "30", "90")[rung + create.bracket]] += 1
     assert ends == {0: {"10": 5, "90": 1}, 1: {"30": 2, "90": 1}}
 
@@ -116,19 +114,19 @@ def test_one_report_can_reach_several_rungs() -> None:  # C.7 loop over rungs, s
     run = Run(search)
     first = run.record(Started())[0]
     assert isinstance(first, Create)
-    assert run.record(ValidationReported(first.request_id, 0.5, 350.0)) == [
-        Promote(first.request_id, 1),
-        Promote(first.request_id, 2),
+    assert run.record(ValidationReported(first.trial_key, 0.5, 350.0)) == [
+        Promote(first.trial_key, 1),
+        Promote(first.trial_key, 2),
     ]
-    operations = run.record(ValidationReported(first.request_id, 0.5, 901.0))
-    assert operations[0] == Stop(first.request_id)
+    operations = run.record(ValidationReported(first.trial_key, 0.5, 901.0))
+    assert operations[0] == Stop(first.trial_key)
     assert isinstance(operations[1], Create)
 
 
 def test_a_trial_is_judged_when_it_arrives_and_not_again() -> None:  # C.7 rank
     search = timed(concurrent=10)
     run = Run(search)
-    trials = [operation.request_id for operation in run.record(Started()) if isinstance(operation, Create)]
+    trials = [operation.trial_key for operation in run.record(Started()) if isinstance(operation, Create)]
     run.record(ValidationReported(trials[0], 5.0, 100.0))
     for better in trials[1:4]:
         run.record(ValidationReported(better, 1.0, 100.0))
@@ -139,7 +137,7 @@ def test_a_trial_is_judged_when_it_arrives_and_not_again() -> None:  # C.7 rank
 def test_reports_after_a_stop_change_nothing_more() -> None:
     search = timed(trials=2, concurrent=2)
     run = Run(search)
-    first, second = (o.request_id for o in run.record(Started()) if isinstance(o, Create))
+    first, second = (o.trial_key for o in run.record(Started()) if isinstance(o, Create))
     run.record(ValidationReported(first, 1.0, 100.0))
     assert run.record(ValidationReported(second, 2.0, 100.0)) == [Stop(second)]
     assert run.record(ValidationReported(second, 0.1, 200.0)) == []
@@ -152,14 +150,14 @@ def test_a_trial_that_is_done_by_itself_makes_room_for_another() -> None:
     run = Run(search)
     (first,) = run.record(Started())
     assert isinstance(first, Create)
-    (second,) = run.record(TrialClosed(first.request_id))
+    (second,) = run.record(TrialClosed(first.trial_key))
     assert isinstance(second, Create)
 
 
 def test_a_refused_trial_is_replaced_beyond_the_budget() -> None:  # C.7, C.4 row 8
     search = timed(trials=2, concurrent=2)
     run = Run(search)
-    first, second = (o.request_id for o in run.record(Started()) if isinstance(o, Create))
+    first, second = (o.trial_key for o in run.record(Started()) if isinstance(o, Create))
     run.record(ValidationReported(first, 1.0, 150.0))
     (third,) = run.record(TrialExited(first, ExitReason.INVALID_HP))
     assert isinstance(third, Create)
@@ -171,7 +169,7 @@ def test_a_refused_trial_is_replaced_beyond_the_budget() -> None:  # C.7, C.4 ro
 def test_a_failed_trial_stands_with_the_worst_metric() -> None:
     search = timed(trials=3, concurrent=2)
     run = Run(search)
-    first, second = (o.request_id for o in run.record(Started()) if isinstance(o, Create))
+    first, second = (o.trial_key for o in run.record(Started()) if isinstance(o, Create))
     (third,) = run.record(TrialExited(first, ExitReason.ERRORED))
     assert isinstance(third, Create)
     assert run.record(ValidationReported(second, 1e9, 100.0)) == [Promote(second, 1)]
@@ -184,7 +182,7 @@ def test_reports_are_taken_once_by_run_source_and_position() -> None:
     assert isinstance(first, Create)
 
     def report(position: int, *, source: str = "a", of_run: int = 1) -> ValidationReported:
-        return ValidationReported(first.request_id, 1.0, 10.0, run=of_run, source=source, position=position)
+        return ValidationReported(first.trial_key, 1.0, 10.0, run=of_run, source=source, position=position)
 
     assert search.record(report(0)) is not None
     assert search.record(report(0)) is None
@@ -203,7 +201,7 @@ def test_a_time_that_is_no_time_is_refused(time: float) -> None:  # C.7 time met
     first = entry.operations[0]
     assert isinstance(first, Create)
     with pytest.raises(InvalidArgumentError, match="as batches, which must be a finite number"):
-        search.record(ValidationReported(first.request_id, 1.0, time))
+        search.record(ValidationReported(first.trial_key, 1.0, time))
 
 
 def test_reports_to_a_search_by_operations_are_refused() -> None:
@@ -213,7 +211,7 @@ def test_reports_to_a_search_by_operations_are_refused() -> None:
     first = entry.operations[0]
     assert isinstance(first, Create)
     with pytest.raises(FailedPreconditionError, match="do not drive this search"):
-        search.record(ValidationReported(first.request_id, 1.0, 1.0))
+        search.record(ValidationReported(first.trial_key, 1.0, 1.0))
 
 
 def test_random_trials_without_a_length_run_until_they_are_done() -> None:
@@ -224,8 +222,8 @@ def test_random_trials_without_a_length_run_until_they_are_done() -> None:
     while waiting:
         operation = waiting.popleft()
         if isinstance(operation, Create):
-            search.reach(operation.request_id, 0.5)
-            waiting += run.record(TrialClosed(operation.request_id))
+            search.reach(operation.trial_key, 0.5)
+            waiting += run.record(TrialClosed(operation.trial_key))
     assert len(run.numbers) == 3
     assert run.shutdown == Shutdown()
     assert search.progress() == 1.0

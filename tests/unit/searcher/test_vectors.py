@@ -210,7 +210,7 @@ def test_equal_seeds_give_equal_searches(method: MethodSpec) -> None:  # C.8 vec
         drive_at_random(search(method, space=space, seed=17), constant, seed=3) for _ in range(2)
     )
     assert first.entries == second.entries
-    assert [create.request_id for create in first.creates] == [create.request_id for create in second.creates]
+    assert [create.trial_key for create in first.creates] == [create.trial_key for create in second.creates]
 
 
 @pytest.mark.parametrize(

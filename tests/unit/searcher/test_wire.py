@@ -9,10 +9,11 @@ import pytest
 from support.services.searcher import adaptive, spec
 
 from resolute.api.common.v1 import value_pb2
-from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.api.searcher.v1 import search_spec_pb2 as spec_pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.contracts.values import to_value
 from resolute.errors import InvalidArgumentError, ResoluteError
+from resolute.storage.searcher.v1 import log_pb2
 from resolute_searcher.engine.search import start
 from resolute_searcher.spec.adaptive import AdaptiveMode
 from resolute_searcher.spec.search import (
@@ -24,18 +25,23 @@ from resolute_searcher.spec.search import (
     SingleSpec,
 )
 from resolute_searcher.spec.space import Categorical, Const, DoubleRange, IntRange, LogRange, Space
-from resolute_searcher.wire.log import entry_to, event_from, operation_from
+from resolute_searcher.wire.contract import contract_entry, stored_spec
+from resolute_searcher.wire.events import event_from
+from resolute_searcher.wire.log import entry_to
+from resolute_searcher.wire.operations import operation_from
 from resolute_searcher.wire.spec import spec_from
 
-AXES = pb.Space(
+AXES = spec_pb.Space(
     hyperparameters={
-        "const": pb.Hyperparameter(const_value=to_value({"a": [1, None, 2.5]})),
-        "int": pb.Hyperparameter(int_range=pb.IntRange(minval=-3, maxval=9, count=4)),
-        "double": pb.Hyperparameter(double_range=pb.DoubleRange(minval=0.0, maxval=1.0, count=2)),
-        "log": pb.Hyperparameter(log_range=pb.LogRange(minval=-4.0, maxval=-1.0, base=10.0, count=3)),
-        "cat": pb.Hyperparameter(categorical=pb.Categorical(vals=[to_value("x"), to_value(1)])),
-        "nested": pb.Hyperparameter(
-            nested=pb.Space(hyperparameters={"in": pb.Hyperparameter(const_value=to_value(True))})
+        "const": spec_pb.Hyperparameter(const_value=to_value({"a": [1, None, 2.5]})),
+        "int": spec_pb.Hyperparameter(int_range=spec_pb.IntRange(minval=-3, maxval=9, count=4)),
+        "double": spec_pb.Hyperparameter(double_range=spec_pb.DoubleRange(minval=0.0, maxval=1.0, count=2)),
+        "log": spec_pb.Hyperparameter(
+            log_range=spec_pb.LogRange(minval=-4.0, maxval=-1.0, base=10.0, count=3)
+        ),
+        "cat": spec_pb.Hyperparameter(categorical=spec_pb.Categorical(vals=[to_value("x"), to_value(1)])),
+        "nested": spec_pb.Hyperparameter(
+            nested=spec_pb.Space(hyperparameters={"in": spec_pb.Hyperparameter(const_value=to_value(True))})
         ),
     }
 )
@@ -54,16 +60,16 @@ SPACE = Space(
 @pytest.mark.parametrize(
     ("fields", "method"),
     [
-        ({"single": pb.SingleMethod(max_length=3)}, SingleSpec(max_length=3)),
-        ({"single": pb.SingleMethod()}, SingleSpec(max_length=None)),
+        ({"single": spec_pb.SingleMethod(max_length=3)}, SingleSpec(max_length=3)),
+        ({"single": spec_pb.SingleMethod()}, SingleSpec(max_length=None)),
         (
-            {"random": pb.RandomMethod(max_trials=4)},
+            {"random": spec_pb.RandomMethod(max_trials=4)},
             RandomSpec(max_length=None, max_trials=4, max_concurrent_trials=0),
         ),
-        ({"grid": pb.GridMethod(max_length=9, max_concurrent_trials=2)}, GridSpec(9, 2)),
+        ({"grid": spec_pb.GridMethod(max_length=9, max_concurrent_trials=2)}, GridSpec(9, 2)),
         (
             {
-                "async_halving": pb.AsyncHalvingMethod(
+                "async_halving": spec_pb.AsyncHalvingMethod(
                     num_rungs=2, max_length=9, max_trials=3, divisor=3.0, stop_once=True
                 )
             },
@@ -71,13 +77,13 @@ SPACE = Space(
         ),
         (
             {
-                "adaptive_asha": pb.AdaptiveAshaMethod(
+                "adaptive_asha": spec_pb.AdaptiveAshaMethod(
                     max_length=9,
                     max_trials=3,
                     divisor=3.0,
                     max_rungs=2,
                     max_concurrent_trials=5,
-                    mode=pb.ADAPTIVE_MODE_CONSERVATIVE,
+                    mode=spec_pb.ADAPTIVE_MODE_CONSERVATIVE,
                     bracket_rungs=[1, 2],
                     time_driven=True,
                 ),
@@ -89,7 +95,7 @@ SPACE = Space(
 )
 def test_a_spec_is_read_field_by_field(fields: dict[str, Any], method: Any) -> None:
     message = spec(**fields, smaller_is_better=False, space=AXES, source_checkpoint_id="c")
-    assert spec_from(message) == SearchSpec(
+    assert spec_from(stored_spec(message)) == SearchSpec(
         method=method,
         metric="loss",
         smaller_is_better=False,
@@ -100,10 +106,10 @@ def test_a_spec_is_read_field_by_field(fields: dict[str, Any], method: Any) -> N
     )
 
 
-def nested(depth: int) -> pb.Space:
-    inner = pb.Space()
+def nested(depth: int) -> spec_pb.Space:
+    inner = spec_pb.Space()
     for _ in range(depth):
-        inner = pb.Space(hyperparameters={"x": pb.Hyperparameter(nested=inner)})
+        inner = spec_pb.Space(hyperparameters={"x": spec_pb.Hyperparameter(nested=inner)})
     return inner
 
 
@@ -111,44 +117,61 @@ def nested(depth: int) -> pb.Space:
     ("message", "kind", "complaint"),
     [
         (spec(), InvalidArgumentError, "searcher.name: must name a search method"),
-        (adaptive(mode=pb.ADAPTIVE_MODE_UNSPECIFIED), InvalidArgumentError, "searcher.mode: must be"),
         (
-            spec(single=pb.SingleMethod(), space=pb.Space(hyperparameters={"x": pb.Hyperparameter()})),
+            adaptive(mode=spec_pb.ADAPTIVE_MODE_UNSPECIFIED),
+            InvalidArgumentError,
+            "searcher.mode: must be",
+        ),
+        (
+            spec(
+                single=spec_pb.SingleMethod(),
+                space=spec_pb.Space(hyperparameters={"x": spec_pb.Hyperparameter()}),
+            ),
             InvalidArgumentError,
             "hyperparameters.x: must be of some kind",
         ),
         (
             spec(
-                single=pb.SingleMethod(),
-                space=pb.Space(
-                    hyperparameters={"x": pb.Hyperparameter(const_value=value_pb2.Value())},
+                single=spec_pb.SingleMethod(),
+                space=spec_pb.Space(
+                    hyperparameters={"x": spec_pb.Hyperparameter(const_value=value_pb2.Value())},
                 ),
             ),
             InvalidArgumentError,
             "a value without a kind",
         ),
-        (spec(single=pb.SingleMethod(), space=nested(26)), InvalidArgumentError, "nests deeper than 24"),
-        (spec(external=pb.ExternalMethod(name="optuna")), InvalidArgumentError, "max_length: must be given"),
         (
-            spec(external=pb.ExternalMethod(name="optuna", settings=to_value({"max_length": "1"}))),
+            spec(single=spec_pb.SingleMethod(), space=nested(26)),
+            InvalidArgumentError,
+            "nests deeper than 24",
+        ),
+        (
+            spec(external=spec_pb.ExternalMethod(name="optuna")),
+            InvalidArgumentError,
+            "max_length: must be given",
+        ),
+        (
+            spec(external=spec_pb.ExternalMethod(name="optuna", settings=to_value({"max_length": "1"}))),
             InvalidArgumentError,
             "max_length: is of the wrong kind",
         ),
         (
-            spec(external=pb.ExternalMethod(name="optuna", settings=to_value({"prior": 1}))),
+            spec(external=spec_pb.ExternalMethod(name="optuna", settings=to_value({"prior": 1}))),
             InvalidArgumentError,
             "prior: is unknown",
         ),
-        (spec(external=pb.ExternalMethod()), InvalidArgumentError, "must name a search method"),
+        (spec(external=spec_pb.ExternalMethod()), InvalidArgumentError, "must name a search method"),
         (
             spec(
-                grid=pb.GridMethod(max_length=1),
-                space=pb.Space(
+                grid=spec_pb.GridMethod(max_length=1),
+                space=spec_pb.Space(
                     hyperparameters={
-                        "x": pb.Hyperparameter(
-                            nested=pb.Space(
+                        "x": spec_pb.Hyperparameter(
+                            nested=spec_pb.Space(
                                 hyperparameters={
-                                    "y": pb.Hyperparameter(int_range=pb.IntRange(minval=0, maxval=5))
+                                    "y": spec_pb.Hyperparameter(
+                                        int_range=spec_pb.IntRange(minval=0, maxval=5)
+                                    )
                                 }
                             )
                         )
@@ -161,10 +184,10 @@ def nested(depth: int) -> pb.Space:
     ],
 )
 def test_a_spec_that_means_nothing_is_refused(
-    message: pb.SearchSpec, kind: type[ResoluteError], complaint: str
+    message: spec_pb.SearchSpec, kind: type[ResoluteError], complaint: str
 ) -> None:
     with pytest.raises(kind) as caught:
-        spec_from(message)
+        spec_from(stored_spec(message))
     assert complaint in str(caught.value)
 
 
@@ -172,24 +195,24 @@ def test_the_deepest_space_that_is_taken_fits_into_every_message() -> None:
     deepest: Any = 1
     for _ in range(12):
         deepest = {"y": deepest}
-    inner = pb.Space(hyperparameters={"x": pb.Hyperparameter(const_value=to_value(deepest))})
+    inner = spec_pb.Space(hyperparameters={"x": spec_pb.Hyperparameter(const_value=to_value(deepest))})
     for _ in range(12):
-        inner = pb.Space(hyperparameters={"x": pb.Hyperparameter(nested=inner)})
-    message = spec(single=pb.SingleMethod(max_length=1), space=inner)
-    _, first = start(spec_from(pb.SearchSpec.FromString(message.SerializeToString())))
+        inner = spec_pb.Space(hyperparameters={"x": spec_pb.Hyperparameter(nested=inner)})
+    message = spec(single=spec_pb.SingleMethod(max_length=1), space=inner)
+    _, first = start(spec_from(stored_spec(spec_pb.SearchSpec.FromString(message.SerializeToString()))))
     logged = entry_to(first, search_id=str(UUID(int=1)), event_id="e", time=0.0)
-    listed = service_pb.ListEventsResponse(entries=[logged])
+    listed = service_pb.ListEventsResponse(entries=[contract_entry(logged)])
     assert service_pb.ListEventsResponse.FromString(listed.SerializeToString()) == listed
     with pytest.raises(InvalidArgumentError, match="nests deeper than 24"):
-        spec_from(spec(single=pb.SingleMethod(max_length=1), space=deeper(inner)))
+        spec_from(stored_spec(spec(single=spec_pb.SingleMethod(max_length=1), space=deeper(inner))))
 
 
-def deeper(inner: pb.Space) -> pb.Space:
-    return pb.Space(hyperparameters={"x": pb.Hyperparameter(nested=inner)})
+def deeper(inner: spec_pb.Space) -> spec_pb.Space:
+    return spec_pb.Space(hyperparameters={"x": spec_pb.Hyperparameter(nested=inner)})
 
 
 def test_kinds_of_a_later_version_are_refused() -> None:
     with pytest.raises(InvalidArgumentError, match="event 'e' is of no kind"):
-        event_from(pb.Event(event_id="e"))
+        event_from(log_pb2.Event(event_id="e"))
     with pytest.raises(InvalidArgumentError, match="an operation is of no kind"):
-        operation_from(pb.Operation())
+        operation_from(log_pb2.Operation())

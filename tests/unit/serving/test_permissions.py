@@ -142,8 +142,8 @@ def test_token_of_a_run_does_not_speak_for_a_later_run() -> None:
     assert not allowed(method, TRIAL, searcher.CompleteOperationRequest(trial_id="t", run=3))
 
 
-def test_services_may_seal_and_users_may_not() -> None:
-    method = "/resolute.api.searcher.v1.SearcherService/Seal"
-    assert allowed(method, ServiceAccount("experiments"), searcher.SealRequest())
+def test_services_may_fence_trials_and_users_may_not() -> None:
+    method = "/resolute.api.searcher.v1.SearcherService/FenceTrial"
+    assert allowed(method, ServiceAccount("experiments"), searcher.FenceTrialRequest())
     with pytest.raises(PermissionDeniedError, match="not for users"):
-        authorize(method, User("a", Role.ADMIN), searcher.SealRequest())
+        authorize(method, User("a", Role.ADMIN), searcher.FenceTrialRequest())

@@ -44,6 +44,10 @@ class Clock:
         return self.now
 
 
+def take_all(_: searcher.ReportValidationsRequest) -> searcher.ReportValidationsResponse:
+    return searcher.ReportValidationsResponse()
+
+
 class Receiver:
     """Takes batches by the rules of the contract, and fails when told to.
 
@@ -96,9 +100,7 @@ def unpack(request: metrics.IngestReportsRequest) -> Iterator[tuple[int, str, in
 
 
 def sender_to(receiver: Receiver, directory: Path, clock: Clock, **changes: Any) -> SpoolSender:
-    delivery = ReportDelivery(
-        IDENTITY, ingest=receiver.ingest, validate=changes.pop("validate", lambda _: None)
-    )
+    delivery = ReportDelivery(IDENTITY, ingest=receiver.ingest, validate=changes.pop("validate", take_all))
     return SpoolSender(directory, delivery, clock=clock, jitter=lambda: 0.5)
 
 
@@ -238,9 +240,7 @@ def test_a_report_that_no_service_takes_is_found_and_left_out(tmp_path: Path) ->
 
     for step in range(40):
         writer.report("training", step, {"loss": 1.0})
-    sender = SpoolSender(
-        tmp_path, ReportDelivery(IDENTITY, ingest=ingest, validate=lambda _: None), clock=clock
-    )
+    sender = SpoolSender(tmp_path, ReportDelivery(IDENTITY, ingest=ingest, validate=take_all), clock=clock)
     pump_all(sender, clock)
 
     assert [steps for _, steps, _ in receiver.all_rows()] == [step for step in range(40) if step != 13]
@@ -336,9 +336,7 @@ def test_batches_grow_while_the_service_is_fast_and_shrink_when_it_is_slow(tmp_p
         clock.now += seconds
         return receiver.ingest(request)
 
-    sender = SpoolSender(
-        tmp_path, ReportDelivery(IDENTITY, ingest=ingest, validate=lambda _: None), clock=clock
-    )
+    sender = SpoolSender(tmp_path, ReportDelivery(IDENTITY, ingest=ingest, validate=take_all), clock=clock)
     for _ in range(3):
         sender.pump()
     seconds = 5.0
@@ -353,20 +351,45 @@ def test_validations_reach_a_search_that_they_drive(tmp_path: Path) -> None:
     identity = RunIdentity("trial", 2, "experiment", searcher_metric="loss", time_metric="batches")
     writer, receiver, clock = ReportWriter(tmp_path), Receiver(), Clock()
     passed: list[searcher.ReportValidationsRequest] = []
+
+    def validate(request: searcher.ReportValidationsRequest) -> searcher.ReportValidationsResponse:
+        passed.append(request)
+        return searcher.ReportValidationsResponse()
+
     writer.report("training", 1, {"loss": 1.0, "batches": 10})
     writer.report("validation", 1, {"loss": 0.5, "batches": 10})
     writer.report("validation", 2, {"loss": 0.25, "note": "text"})
 
     sender = SpoolSender(
-        tmp_path, ReportDelivery(identity, ingest=receiver.ingest, validate=passed.append), clock=clock
+        tmp_path, ReportDelivery(identity, ingest=receiver.ingest, validate=validate), clock=clock
     )
     pump_all(sender, clock)
 
     (request,) = passed
     assert (request.trial_id, request.run, request.source) == ("trial", 2, writer.path.stem)
     first, second = request.validations
-    assert (first.sequence, first.metric, first.time) == (1, 0.5, 10)
-    assert (second.sequence, second.metric, second.HasField("time")) == (2, 0.25, False)
+    assert (first.sequence, first.metric, first.time_metric) == (1, 0.5, 10)
+    assert (second.sequence, second.metric, second.HasField("time_metric")) == (2, 0.25, False)
+
+
+def test_a_validation_that_the_search_refuses_is_raised_in_the_script(tmp_path: Path) -> None:
+    identity = RunIdentity("trial", 2, "experiment", searcher_metric="loss", time_metric="batches")
+    writer, receiver, clock = ReportWriter(tmp_path), Receiver(), Clock()
+    writer.report("validation", 1, {"loss": 0.5, "batches": 10})
+    writer.report("validation", 2, {"loss": 0.25})
+
+    def validate(request: searcher.ReportValidationsRequest) -> searcher.ReportValidationsResponse:
+        refusal = searcher.ReportValidationsResponse.Refusal(
+            sequence=1, message="validation 1 lacks 'batches'"
+        )
+        return searcher.ReportValidationsResponse(refusals=[refusal])
+
+    delivery = ReportDelivery(identity, ingest=receiver.ingest, validate=validate)
+    pump_all(SpoolSender(tmp_path, delivery, clock=clock), clock)
+
+    assert len(receiver.all_rows()) == 2
+    with pytest.raises(errors.InvalidArgumentError, match="lacks 'batches'"):
+        writer.flush(timeout=0)
 
 
 def test_history_is_taken_even_when_the_search_listens_to_a_later_run(tmp_path: Path) -> None:
@@ -374,7 +397,7 @@ def test_history_is_taken_even_when_the_search_listens_to_a_later_run(tmp_path: 
     writer, receiver, clock = ReportWriter(tmp_path), Receiver(), Clock()
     writer.report("validation", 1, {"loss": 0.5, "batches": 10})
 
-    def validate(request: searcher.ReportValidationsRequest) -> None:
+    def validate(request: searcher.ReportValidationsRequest) -> searcher.ReportValidationsResponse:
         raise errors.RunSupersededError("run 2 has taken over")
 
     delivery = ReportDelivery(identity, ingest=receiver.ingest, validate=validate)
@@ -390,10 +413,11 @@ def test_validations_are_sent_again_until_the_search_has_them(tmp_path: Path) ->
     answers = iter([errors.UnavailableError("away"), None])
     seen = []
 
-    def validate(request: searcher.ReportValidationsRequest) -> None:
+    def validate(request: searcher.ReportValidationsRequest) -> searcher.ReportValidationsResponse:
         seen.append(request)
         if (failure := next(answers)) is not None:
             raise failure
+        return searcher.ReportValidationsResponse()
 
     delivery = ReportDelivery(identity, ingest=receiver.ingest, validate=validate)
     pump_all(SpoolSender(tmp_path, delivery, clock=clock), clock)
@@ -479,7 +503,7 @@ def test_the_next_batch_is_made_while_the_service_works_on_one(tmp_path: Path) -
             assert packed[1].wait(30)
         return receiver.ingest(request)
 
-    sender = SpoolSender(tmp_path, Watched(IDENTITY, ingest=ingest, validate=lambda _: None), clock=clock)
+    sender = SpoolSender(tmp_path, Watched(IDENTITY, ingest=ingest, validate=take_all), clock=clock)
     sender._batch = 1000
     pump_all(sender, clock)
     sender.close()
@@ -568,7 +592,7 @@ def test_a_spool_that_meets_a_defect_does_not_hold_up_the_others(tmp_path: Path)
             raise errors.InternalError("a defect")
         return receiver.ingest(request)
 
-    delivery = ReportDelivery(IDENTITY, ingest=ingest, validate=lambda _: None)
+    delivery = ReportDelivery(IDENTITY, ingest=ingest, validate=take_all)
     sender = SpoolSender(tmp_path, delivery, clock=clock, jitter=lambda: 0.5)
     bad.report("training", 1, {"loss": 1.0})
     good.report("training", 2, {"loss": 2.0})
@@ -592,7 +616,7 @@ def test_a_thread_knows_when_to_wait_is_in_vain(tmp_path: Path) -> None:
         def pump(self) -> bool:
             raise RuntimeError("a defect of the sender itself")
 
-    delivery = ReportDelivery(IDENTITY, ingest=Receiver().ingest, validate=lambda _: None)
+    delivery = ReportDelivery(IDENTITY, ingest=Receiver().ingest, validate=take_all)
     thread = SenderThread(Broken(tmp_path, delivery), name="test-sender", idle_seconds=0.001)
     thread.start()
     assert not thread.drain(timeout=3600.0)

@@ -25,7 +25,7 @@ from resolute.api.experiments.v1 import (
 )
 from resolute.api.logs.v1 import line_pb2, logs_service_pb2
 from resolute.api.metrics.v1 import metrics_service_pb2
-from resolute.api.searcher.v1 import search_pb2, searcher_service_pb2
+from resolute.api.searcher.v1 import search_spec_pb2, searcher_service_pb2
 from resolute.contracts.values import from_value, to_value
 from resolute.errors import IllegalTransitionError, NotFoundError
 from resolute_serving.context import actor
@@ -88,7 +88,9 @@ class Handlers:
 
     async def ValidateConfig(self, request: Any, _context: Any) -> Any:
         self._enter("ValidateConfig")
-        spec = search_pb2.SearchSpec(metric="accuracy", random=search_pb2.RandomMethod(max_trials=3))
+        spec = search_spec_pb2.SearchSpec(
+            metric="accuracy", random=search_spec_pb2.RandomMethod(max_trials=3)
+        )
         config = {"searcher": {"name": "random", "max_length": {"epochs": 4}}}
         return experiments_service_pb2.ValidateConfigResponse(config=to_value(config), search=spec)
 

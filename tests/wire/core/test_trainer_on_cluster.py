@@ -16,7 +16,7 @@ from support.training.trials import LineTrial, local_context, same, weights
 
 import resolute
 from resolute import pytorch
-from resolute.api.searcher.v1 import search_pb2 as search
+from resolute.api.searcher.v1 import search_spec_pb2
 from resolute.core.system_metrics import MachineSampler
 from resolute.pytorch import Batch, Trainer
 from resolute.pytorch.checkpointing.random_state import seed_all
@@ -230,7 +230,9 @@ def test_a_trial_that_fails_on_its_way_to_the_next_length_begins_at_the_last_one
                 raise OSError("the disk is full")
             return super().train_batch(batch, epoch_idx, batch_idx)
 
-    halving = search.AsyncHalvingMethod(num_rungs=2, max_length=12, max_trials=1, divisor=3, stop_once=True)
+    halving = search_spec_pb2.AsyncHalvingMethod(
+        num_rungs=2, max_length=12, max_trials=1, divisor=3, stop_once=True
+    )
     with cluster(tmp_path, max_length=12, halving=halving) as trial:
         trial.enter(monkeypatch)
         with pytest.raises(OSError, match="disk"):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from support.clusters.trial_cluster import Trial, cluster
 
-from resolute.api.searcher.v1 import search_pb2 as search
+from resolute.api.searcher.v1 import search_spec_pb2
 
 Start = Callable[..., Any]
 
@@ -23,7 +23,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
     def started(
         *, max_length: int, unit: str = "batches", rungs: int = 1, time_driven: bool = False
     ) -> Iterator[Trial]:
-        halving = search.AsyncHalvingMethod(
+        halving = search_spec_pb2.AsyncHalvingMethod(
             num_rungs=rungs, max_length=max_length, max_trials=1, divisor=3, stop_once=True
         )
         with cluster(tmp_path, max_length=max_length, unit=unit, halving=halving) as trial:

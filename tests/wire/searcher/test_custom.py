@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.protobuf.duration_pb2 import Duration
 from support.services.searcher import Player, run, searcher, spec
 
-from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.api.searcher.v1 import operation_pb2 as operation_pb
+from resolute.api.searcher.v1 import search_pb2 as search_pb
+from resolute.api.searcher.v1 import search_spec_pb2 as spec_pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.client.connection.endpoint import Endpoint
 from resolute.client.connection.session import Session
@@ -31,7 +34,7 @@ from resolute.searcher import (
 )
 
 SEARCH = "5b8e1a62-4b3c-4d0f-9a59-6f0a2f0f6a10"
-CUSTOM = spec(external=pb.ExternalMethod(name="custom"))
+CUSTOM = spec(external=spec_pb.ExternalMethod(name="custom"))
 
 
 class TwoSteps(SearchMethod):
@@ -43,28 +46,28 @@ class TwoSteps(SearchMethod):
     def initial_operations(self, searcher_state: SearcherState) -> list[Operation]:
         made: list[Operation] = []
         for number in range(3):
-            request_id = uuid.UUID(int=number, version=4)
-            made += [Create(request_id, {"x": number}, None), ValidateAfter(request_id, 4)]
+            trial_key = uuid.UUID(int=number, version=4)
+            made += [Create(trial_key, {"x": number}, None), ValidateAfter(trial_key, 4)]
         return made
 
-    def on_trial_created(self, searcher_state: SearcherState, request_id: uuid.UUID) -> list[Operation]:
+    def on_trial_created(self, searcher_state: SearcherState, trial_key: uuid.UUID) -> list[Operation]:
         return []
 
     def on_validation_completed(
-        self, searcher_state: SearcherState, request_id: uuid.UUID, metric: Any, train_length: int
+        self, searcher_state: SearcherState, trial_key: uuid.UUID, metric: Any, train_length: int
     ) -> list[Operation]:
         if train_length == 4 and metric < 0.9:
-            return [ValidateAfter(request_id, 8)]
-        return [Close(request_id)]
+            return [ValidateAfter(trial_key, 8)]
+        return [Close(trial_key)]
 
-    def on_trial_closed(self, searcher_state: SearcherState, request_id: uuid.UUID) -> list[Operation]:
+    def on_trial_closed(self, searcher_state: SearcherState, trial_key: uuid.UUID) -> list[Operation]:
         return [Shutdown()] if len(searcher_state.trials_closed) == 3 else []
 
     def progress(self, searcher_state: SearcherState) -> float:
         return len(searcher_state.trials_closed) / 3
 
     def on_trial_exited_early(
-        self, searcher_state: SearcherState, request_id: uuid.UUID, exited_reason: ExitedReason
+        self, searcher_state: SearcherState, trial_key: uuid.UUID, exited_reason: ExitedReason
     ) -> list[Operation]:
         return []
 
@@ -82,7 +85,7 @@ class Flaky:
     def poll(self, *, wait: float) -> PendingEvents:
         return self.searches.poll(SEARCH, wait=min(wait, 0.5))
 
-    def post(self, operations: Sequence[pb.Operation], *, answers: int) -> None:
+    def post(self, operations: Sequence[operation_pb.Operation], *, answers: int) -> None:
         self._step()
         self.searches.post(SEARCH, operations, answers=answers)
         self._step()
@@ -136,8 +139,8 @@ def test_a_method_drives_a_search_to_its_end(tmp_path: Path, kills: set[int]) ->
             assert played.in_order() == [[4, 8], [4, 8], [4]]
             replayed = await client.ReplaySearch(service_pb.ReplaySearchRequest(search_id=SEARCH))
             assert replayed.equal
-            found = (await client.GetSearch(service_pb.GetSearchRequest(search_id=SEARCH))).search
-            assert (found.state, found.progress) == (pb.SEARCH_STATE_SHUT_DOWN, 1.0)
+            found = (await client.GetSearch(service_pb.GetSearchRequest(search_id=SEARCH))).search.status
+            assert (found.state, found.progress) == (search_pb.SEARCH_STATE_SHUT_DOWN, 1.0)
 
     run(scenario, deadline=60)
 
@@ -147,7 +150,9 @@ def test_a_client_that_comes_before_its_search_waits_for_it(tmp_path: Path) -> N
         async with searcher(tmp_path) as service:
             client = service.platform()
             early = asyncio.ensure_future(
-                client.PollEvents(service_pb.PollEventsRequest(search_id=SEARCH, wait_seconds=30))
+                client.PollEvents(
+                    service_pb.PollEventsRequest(search_id=SEARCH, max_wait=Duration(seconds=30))
+                )
             )
             with pytest.raises(NotFoundError):
                 await client.PollEvents(service_pb.PollEventsRequest(search_id=SEARCH))
@@ -157,8 +162,8 @@ def test_a_client_that_comes_before_its_search_waits_for_it(tmp_path: Path) -> N
     run(scenario)
 
 
-def created(request_id: str) -> pb.Operation:
-    return pb.Operation(create=pb.Operation.Create(request_id=request_id))
+def created(trial_key: str) -> operation_pb.Operation:
+    return operation_pb.Operation(create=operation_pb.Operation.Create(trial_key=trial_key))
 
 
 @pytest.mark.parametrize(
@@ -169,19 +174,19 @@ def created(request_id: str) -> pb.Operation:
         ([created("7")], 1, InvalidArgumentError, "must be a UUID"),
         ([created(SEARCH), created(SEARCH)], 1, FailedPreconditionError, "is there already"),
         (
-            [pb.Operation(close=pb.Operation.Close(request_id=SEARCH))],
+            [operation_pb.Operation(close=operation_pb.Operation.Close(trial_key=SEARCH))],
             1,
             FailedPreconditionError,
             "is not of this search",
         ),
         (
-            [pb.Operation(stop=pb.Operation.Stop(request_id=SEARCH))],
+            [operation_pb.Operation(stop=operation_pb.Operation.Stop(trial_key=SEARCH))],
             1,
             InvalidArgumentError,
             "cannot be posted",
         ),
         (
-            [pb.Operation(progress=pb.Operation.Progress(progress=2))],
+            [operation_pb.Operation(progress=operation_pb.Operation.Progress(progress=2))],
             1,
             InvalidArgumentError,
             "outside of 0 to 1",
@@ -189,14 +194,18 @@ def created(request_id: str) -> pb.Operation:
     ],
 )
 def test_answers_that_make_no_sense_are_refused_whole(  # C.9 unknown event
-    tmp_path: Path, operations: list[pb.Operation], answers: int, error: type[Exception], message: str
+    tmp_path: Path,
+    operations: list[operation_pb.Operation],
+    answers: int,
+    error: type[Exception],
+    message: str,
 ) -> None:
     async def scenario() -> None:
         async with searcher(tmp_path) as service:
             client = service.platform()
             await client.CreateSearch(service_pb.CreateSearchRequest(search_id=SEARCH, spec=CUSTOM))
             request = service_pb.PostOperationsRequest(
-                search_id=SEARCH, operations=operations, triggered_by_sequence=answers
+                search_id=SEARCH, operations=operations, answered_sequence=answers
             )
             with pytest.raises(error, match=message):
                 await client.PostOperations(request)
@@ -210,7 +219,7 @@ def test_a_search_that_decides_by_itself_has_no_client(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with searcher(tmp_path) as service:
             client = service.platform()
-            asked = spec(single=pb.SingleMethod(max_length=1))
+            asked = spec(single=spec_pb.SingleMethod(max_length=1))
             await client.CreateSearch(service_pb.CreateSearchRequest(search_id=SEARCH, spec=asked))
             with pytest.raises(FailedPreconditionError, match="only custom searches"):
                 await client.PollEvents(service_pb.PollEventsRequest(search_id=SEARCH))

@@ -23,7 +23,8 @@ from support.services.searcher import (
     spec,
 )
 
-from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.api.searcher.v1 import event_pb2 as event_pb
+from resolute.api.searcher.v1 import search_spec_pb2 as spec_pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.errors import (
     FailedPreconditionError,
@@ -34,7 +35,7 @@ from resolute.errors import (
 )
 
 HALVING = spec(
-    async_halving=pb.AsyncHalvingMethod(
+    async_halving=spec_pb.AsyncHalvingMethod(
         num_rungs=2, max_length=9, max_trials=3, divisor=3.0, max_concurrent_trials=3
     )
 )
@@ -55,7 +56,7 @@ def completion(trial_id: str, *, length: int = 10) -> service_pb.CompleteOperati
 def test_odd_numbers_are_taken_and_ordered(tmp_path: Path, odd: float, smaller: bool) -> None:
     async def scenario() -> None:
         async with session_of(tmp_path) as session:
-            asked = pb.SearchSpec()
+            asked = spec_pb.SearchSpec()
             asked.CopyFrom(HALVING)
             asked.smaller_is_better = smaller
             trials = await session.trials(asked)
@@ -92,7 +93,7 @@ def test_a_metric_that_is_text_is_refused(tmp_path: Path) -> None:
             sent.MergeFromString(bytes([4 << 3 | 2, 4]) + b"good")
             with pytest.raises(InvalidArgumentError, match="metric: must be the number"):
                 await session.client.CompleteOperation(sent)
-            assert (await session.search()).last_event_sequence == 1
+            assert (await session.search()).status.last_event_sequence == 1
 
     run(scenario)
 
@@ -101,17 +102,28 @@ def test_a_validation_whose_metric_is_missing_or_text_is_refused(tmp_path: Path)
     async def scenario() -> None:
         async with session_of(tmp_path) as session:
             first, _ = await session.trials(TIMED)
-            with pytest.raises(InvalidArgumentError, match="lacks 'loss'"):
-                await session.validate(first.trial_id, 1, time=1.0)
-            report = service_pb.ReportValidationsRequest.Validation(sequence=1, time=1.0)
-            report.MergeFromString(bytes([2 << 3 | 2, 4]) + b"good")
-            with pytest.raises(InvalidArgumentError, match="lacks 'loss'"):
-                await session.client.ReportValidations(
-                    service_pb.ReportValidationsRequest(
-                        trial_id=first.trial_id, run=1, source="spool", validations=[report]
-                    )
-                )
-            assert (await session.search()).last_event_sequence == 1
+            missing = service_pb.ReportValidationsRequest.Validation(sequence=1, time_metric=1.0)
+            text = service_pb.ReportValidationsRequest.Validation(sequence=2, time_metric=1.0)
+            text.MergeFromString(bytes([2 << 3 | 2, 4]) + b"good")
+            timeless = service_pb.ReportValidationsRequest.Validation(sequence=3, metric=0.5)
+            negative = service_pb.ReportValidationsRequest.Validation(
+                sequence=4, metric=0.5, time_metric=-1.0
+            )
+            good = service_pb.ReportValidationsRequest.Validation(sequence=5, metric=0.5, time_metric=1.0)
+            request = service_pb.ReportValidationsRequest(
+                trial_id=first.trial_id,
+                run=1,
+                source="spool",
+                validations=[missing, text, timeless, negative, good],
+            )
+            for _ in range(2):  # sent again, all is as before
+                refusals = (await session.client.ReportValidations(request)).refusals
+                assert [refusal.sequence for refusal in refusals] == [1, 2, 3, 4]
+                complaints = ["lacks 'loss'", "lacks 'loss'", "lacks 'batches'", "not negative"]
+                for refusal, complaint in zip(refusals, complaints, strict=True):
+                    assert complaint in refusal.message
+                (entry,) = (await session.log())[1:]
+                assert entry.event.validation_reported.source_sequence == 5
 
     run(scenario)
 
@@ -125,7 +137,7 @@ def test_a_wrong_length_is_refused_and_the_right_one_named(tmp_path: Path, lengt
                 FailedPreconditionError, match=f"is of length 10, not {length}; complete that"
             ):
                 await session.complete(trial.trial_id, 0.5, length=length)
-            assert (await session.search()).last_event_sequence == 1
+            assert (await session.search()).status.last_event_sequence == 1
 
     run(scenario)
 
@@ -134,16 +146,16 @@ def test_completions_of_trials_that_are_over_are_refused(tmp_path: Path) -> None
     async def scenario() -> None:
         async with session_of(tmp_path) as session:
             one, other, _ = await session.trials(HALVING)
-            await session.report(exited(one.request_id, pb.EXIT_REASON_ERRORED))
+            await session.report(exited(one.trial_key, event_pb.EXIT_REASON_ERRORED))
             with pytest.raises(FailedPreconditionError, match=r"left the search \(errored\)"):
                 await session.complete(one.trial_id, 0.5, length=3)
             await session.complete(other.trial_id, 0.5, length=3)
-            last = (await session.search()).last_event_sequence
+            last = (await session.search()).status.last_event_sequence
             with pytest.raises(FailedPreconditionError, match=r"already completed, with metric 0\.5"):
                 await session.complete(other.trial_id, 0.6, length=3)
             with pytest.raises(FailedPreconditionError, match="has no operation to complete"):
                 await session.complete(other.trial_id, 0.6, length=9)
-            assert (await session.search()).last_event_sequence == last
+            assert (await session.search()).status.last_event_sequence == last
 
     run(scenario)
 
@@ -153,7 +165,7 @@ def test_a_completion_of_a_closed_trial_is_refused(tmp_path: Path) -> None:
         async with session_of(tmp_path) as session:
             (trial,) = await session.trials(SINGLE)
             await session.complete(trial.trial_id, 0.5, length=10)
-            await session.report(closed(trial.request_id))
+            await session.report(closed(trial.trial_key))
             # The same again changes nothing; anything else is refused, though the search is over.
             await session.complete(trial.trial_id, 0.5, length=10)
             with pytest.raises(FailedPreconditionError, match="already completed"):
@@ -172,14 +184,14 @@ def test_foreign_trials_are_refused(tmp_path: Path) -> None:
             mine, other = (await session.trials(adaptive(max_trials=4)))[:2]
             neighbour = SearchSession(service, str(uuid.uuid4()))
             # Of another seed: equal seeds give equal request ids.
-            (foreign,) = await neighbour.trials(spec(single=pb.SingleMethod(max_length=10), seed=8))
+            (foreign,) = await neighbour.trials(spec(single=spec_pb.SingleMethod(max_length=10), seed=8))
             with pytest.raises(PermissionDeniedError):
                 await service.trial(mine.trial_id).CompleteOperation(completion(other.trial_id, length=4))
             with pytest.raises(PermissionDeniedError):
                 await service.trial(mine.trial_id).CompleteOperation(completion(foreign.trial_id))
             # Even the platform cannot end a trial in a search that is not its own.
             with pytest.raises(NotFoundError, match="is not of this search"):
-                await session.report(exited(foreign.request_id, pb.EXIT_REASON_ERRORED))
+                await session.report(exited(foreign.trial_key, event_pb.EXIT_REASON_ERRORED))
             with pytest.raises(NotFoundError, match="no search knows trial"):
                 await session.complete(str(uuid.uuid4()), 0.5, length=4)
 
@@ -203,11 +215,11 @@ def test_a_search_that_is_unknown_is_not_found_by_any_call(tmp_path: Path) -> No
                 ),
                 client.PollEvents(service_pb.PollEventsRequest(search_id=unknown)),
                 client.PostOperations(
-                    service_pb.PostOperationsRequest(search_id=unknown, triggered_by_sequence=1)
+                    service_pb.PostOperationsRequest(search_id=unknown, answered_sequence=1)
                 ),
                 client.ExtendSearch(
                     service_pb.ExtendSearchRequest(
-                        search_id=unknown, event_id="more", extension=pb.Event.Extended(max_trials=9)
+                        search_id=unknown, request_id="more", extension=event_pb.Event.Extended(max_trials=9)
                     )
                 ),
                 client.GetOperation(service_pb.GetOperationRequest(trial_id=trial)),
@@ -215,8 +227,8 @@ def test_a_search_that_is_unknown_is_not_found_by_any_call(tmp_path: Path) -> No
                 client.ReportValidations(
                     service_pb.ReportValidationsRequest(trial_id=trial, run=1, source="spool")
                 ),
-                client.Seal(service_pb.SealRequest(trial_id=trial, min_run=1)),
-                client.RetryTrial(service_pb.RetryTrialRequest(trial_id=trial, event_id="again")),
+                client.FenceTrial(service_pb.FenceTrialRequest(trial_id=trial, min_run=1)),
+                client.RetryTrial(service_pb.RetryTrialRequest(trial_id=trial, request_id="again")),
                 anext(aiter(client.FollowActions(service_pb.FollowActionsRequest(search_id=unknown)))),
             ]
             for call in calls:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import pytest
 from support.services.searcher import Player, Searcher, SearchSession, adaptive, run, searcher, spec
 
-from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.api.searcher.v1 import search_spec_pb2 as spec_pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.cli.search.curves import read_curves
 from resolute.cli.search.plot import draw
@@ -93,23 +93,25 @@ def test_a_replay_tells_at_any_event_who_rose_and_why(
                 assert (told.equal, told.state["sequence"]) == (True, until)
                 show(told, in_full=True)
                 shown[until] = " ".join(capsys.readouterr().out.split())
-            names[:] = [trial.request_id for trial in bottom]
+            names[:] = [trial.trial_key for trial in bottom]
 
     shown: dict[int, str] = {}
     names: list[str] = []
     run(scenario, deadline=60)
-    assert "Because of no place on a rung" in shown[1]
+    assert "Because initial trial; first length" in shown[1]
     assert "Decided create {" in shown[4]
     # The fourth report makes room for one, and it is not the one that reported.
-    where = "on rung 1 of bracket 1, where the best 1 go on"
-    assert f"Because {names[2]} is number 1 of 4 {where}" in shown[5]
-    assert f'validate_after {{ request_id: "{names[2]}" length: 16 }}' in shown[5]
-    assert f"Because {names[4]} is number 1 of 5 {where}" in shown[6]
+    where = "on rung 0 of bracket 0"
+    assert (
+        f"Because top of rung: number 1 of 4 {where} with 0.1, where the last of the best has 0.1" in shown[5]
+    )
+    assert f'validate_after {{ trial_key: "{names[2]}" length: 16 }}' in shown[5]
+    assert f"Because top of rung: number 1 of 5 {where} with 0.05" in shown[6]
 
 
-def modelled(**settings: Any) -> pb.SearchSpec:
+def modelled(**settings: Any) -> spec_pb.SearchSpec:
     given = {"max_length": 16, "max_trials": 9, "max_concurrent_trials": 3, "num_rungs": 2, **settings}
-    return spec(external=pb.ExternalMethod(name="optuna", settings=to_value(given)))
+    return spec(external=spec_pb.ExternalMethod(name="optuna", settings=to_value(given)))
 
 
 def test_a_search_by_a_model_survives_its_server_and_replays(tmp_path: Path) -> None:

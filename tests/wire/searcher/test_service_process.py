@@ -19,12 +19,14 @@ from support.ports import free_port
 from support.services.searcher import Player, adaptive, run
 from unit.searcher.harness import drive_in_order
 
-from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.api.searcher.v1 import action_pb2 as action_pb
+from resolute.api.searcher.v1 import search_pb2 as search_pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.api.searcher.v1.searcher_service_pb2_grpc import SearcherServiceStub
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.errors import ConflictError, NotFoundError, UnavailableError
 from resolute_searcher.engine.search import Search
+from resolute_searcher.wire.contract import stored_spec
 from resolute_searcher.wire.spec import spec_from
 from resolute_serving.auth.tokens import TokenSigner, load_or_create_key
 from resolute_serving.context import ServiceAccount
@@ -124,10 +126,10 @@ class PatientPlayer(Player):
             self._progressed.notify_all()
         await super()._work(trial_id)
 
-    async def actions(self, after: int) -> list[pb.Action]:
+    async def actions(self, after: int) -> list[action_pb.Action]:
         patient: Any = self.client
         read = super().actions
-        actions: list[pb.Action] = await patient.insist(lambda: read(after))
+        actions: list[action_pb.Action] = await patient.insist(lambda: read(after))
         return actions
 
 
@@ -159,10 +161,10 @@ def test_a_searcher_that_is_killed_again_and_again_tells_one_story(tmp_path: Pat
             await playing
             replayed = await stub.ReplaySearch(service_pb.ReplaySearchRequest(search_id=SEARCH))
             assert (replayed.equal, replayed.detail) == (True, "")
-            found = (await stub.GetSearch(service_pb.GetSearchRequest(search_id=SEARCH))).search
-            assert found.state == pb.SEARCH_STATE_SHUT_DOWN
+            found = (await stub.GetSearch(service_pb.GetSearchRequest(search_id=SEARCH))).search.status
+            assert found.state == search_pb.SEARCH_STATE_SHUT_DOWN
         await peers.close()
-        expected = drive_in_order(Search(spec_from(ASKED)), metric)
+        expected = drive_in_order(Search(spec_from(stored_spec(ASKED))), metric)
         assert player.played.in_order() == expected.in_order()
 
     upgrade(tmp_path)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from resolute.api.searcher.v1 import search_pb2
+from resolute.api.searcher.v1 import search_spec_pb2
 from resolute.cli.options.settings import Settings
 from resolute.client.submission.config import config_text, parse_config, read_config, with_overrides
 from resolute.errors import UnimplementedError
@@ -19,7 +19,7 @@ from resolute.errors import UnimplementedError
 class CheckedSearch:
     """The search of a config."""
 
-    spec: search_pb2.SearchSpec
+    spec: search_spec_pb2.SearchSpec
     searcher: dict[str, Any]
     """The config's section, with defaults."""
 

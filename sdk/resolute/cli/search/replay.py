@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,12 +31,6 @@ class _RungPosition:
     def is_promoted(self) -> bool:
         return self.place <= self.best
 
-    def __str__(self) -> str:
-        return (
-            f"{self.trial} is number {self.place} of {self.of} on rung {self.rung} of bracket "
-            f"{self.bracket}, where the best {self.best} go on"
-        )
-
 
 _COLUMNS: tuple[Column[_RungPosition], ...] = (
     Column("Bracket", lambda row: row.bracket, right=True),
@@ -57,7 +51,7 @@ def replay(ctx: click.Context, experiment_id: str, until: int | None, output: Fo
     """Decide the search of experiment ID again from its log, and compare with what was decided then.
 
     Fails if anything comes out otherwise. With --until, shows the rungs as they stood after that event, what
-    the search decided upon it, and where the trials that it decided about stood.
+    the search decided upon it, and why.
     """
     settings: Settings = ctx.obj
     services = settings.services()
@@ -92,7 +86,7 @@ def show(result: ReplayResult, *, in_full: bool) -> None:
         [
             ("Event", result.event),
             ("Decided", "; ".join(result.decisions) or "nothing"),
-            ("Because", "; ".join(_reasons(result.trials, places)) or "of no place on a rung"),
+            ("Because", "; ".join(dict.fromkeys(result.reasons)) or "nothing was decided"),
             ("Trials", f"{state['requested']} asked for, {state['closed']} closed"),
             ("Over", state["over"]),
         ]
@@ -104,14 +98,8 @@ def show(result: ReplayResult, *, in_full: bool) -> None:
 
 def _rung_positions(state: Mapping[str, Any]) -> Iterator[_RungPosition]:
     method = state["method"]
-    for bracket, one in enumerate(method.get("brackets", [method]), start=1):
-        for number, rung in enumerate(one.get("rungs", []), start=1):
+    for bracket, one in enumerate(method.get("brackets", [method])):
+        for number, rung in enumerate(one.get("rungs", [])):
             of, best = len(rung["entries"]), rung["top"]
             for place, (trial, metric, _) in enumerate(rung["entries"], start=1):
                 yield _RungPosition(bracket, number, place, of, trial, metric, best)
-
-
-def _reasons(trials: Sequence[str], places: Sequence[_RungPosition]) -> Iterator[str]:
-    """Tells where those stand that were decided about, on the highest rung that they came to."""
-    highest = {place.trial: place for place in places}
-    return (str(highest[trial]) for trial in dict.fromkeys(trials) if trial in highest)

@@ -15,7 +15,7 @@ from resolute.api.experiments.v1 import (
     retention_service_pb2,
     retention_service_pb2_grpc,
 )
-from resolute.api.searcher.v1 import search_pb2
+from resolute.api.searcher.v1 import search_spec_pb2
 from resolute.client.connection.paging import all_items
 from resolute.client.connection.resumed_stream import ResumedStream
 from resolute.client.connection.session import Session
@@ -64,7 +64,7 @@ class ValidConfig:
     config: dict[str, Any]
     """All of it, defaults filled in."""
     warnings: tuple[str, ...]
-    search: search_pb2.SearchSpec | None
+    search: search_spec_pb2.SearchSpec | None
     """What the searcher would be given, to hand on to it; None from a service that does not tell."""
 
 

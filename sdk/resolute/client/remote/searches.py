@@ -5,11 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from google.protobuf import text_format
+from google.protobuf.duration_pb2 import Duration
 
-from resolute.api.searcher.v1 import search_pb2, searcher_service_pb2, searcher_service_pb2_grpc
+from resolute.api.searcher.v1 import (
+    event_pb2,
+    operation_pb2,
+    reason_pb2,
+    search_spec_pb2,
+    searcher_service_pb2,
+    searcher_service_pb2_grpc,
+)
 from resolute.client.connection.session import Session
 
 _LONG_SECONDS = 300.0  # of calls that calculate
@@ -96,8 +105,8 @@ class ReplayResult:
     """The last event that was replayed, for people."""
     decisions: tuple[str, ...]
     """What was decided upon it, for people."""
-    trials: tuple[str, ...]
-    """Whom that was about, by request id."""
+    reasons: tuple[str, ...]
+    """Why, for people; one for each decision."""
     state: dict[str, Any]
     """The search after it."""
 
@@ -106,9 +115,9 @@ class ReplayResult:
 class PendingEvents:
     """What the client of a custom search has to answer."""
 
-    events: tuple[search_pb2.Event, ...]
+    events: tuple[event_pb2.Event, ...]
     progress: dict[str, float]
-    """How far open trials are, by request id."""
+    """How far open trials are, by key."""
     over: bool
     """No further event will come."""
 
@@ -123,7 +132,7 @@ class Searches:
     def __init__(self, session: Session) -> None:
         self._stub = session.stub(searcher_service_pb2_grpc.SearcherServiceStub)
 
-    def preview(self, spec: search_pb2.SearchSpec) -> Plan:
+    def preview(self, spec: search_spec_pb2.SearchSpec) -> Plan:
         """Tells what a search would run, without creating it."""
         response = self._stub.PreviewSearch(searcher_service_pb2.PreviewSearchRequest(spec=spec))
         brackets = tuple(
@@ -137,7 +146,7 @@ class Searches:
         return Plan(brackets, response.total_units)
 
     def simulate(
-        self, spec: search_pb2.SearchSpec, *, curves: Sequence[Curve] = (), slots: int = 0
+        self, spec: search_spec_pb2.SearchSpec, *, curves: Sequence[Curve] = (), slots: int = 0
     ) -> SimulationResult:
         """Plays a search in virtual time, without creating it.
 
@@ -151,7 +160,7 @@ class Searches:
             for curve in curves
         ]
         result = self._stub.SimulateSearch(
-            searcher_service_pb2.SimulateSearchRequest(spec=spec, curves=recorded, slots=slots),
+            searcher_service_pb2.SimulateSearchRequest(spec=spec, curves=recorded, slots=slots or None),
             timeout=_LONG_SECONDS,
         )
         columns = zip(
@@ -179,14 +188,16 @@ class Searches:
             search_id: UUID of the search, which is the experiment's.
             wait: Longest wait for an event, in seconds, at most 60.
         """
+        max_wait = Duration()
+        max_wait.FromTimedelta(timedelta(seconds=wait))
         result = self._stub.PollEvents(
-            searcher_service_pb2.PollEventsRequest(search_id=search_id, wait_seconds=wait),
+            searcher_service_pb2.PollEventsRequest(search_id=search_id, max_wait=max_wait),
             timeout=wait + _POLL_MARGIN_SECONDS,
         )
-        progress = {one.request_id: one.progress for one in result.progress}
+        progress = {one.trial_key: one.progress for one in result.progress}
         return PendingEvents(tuple(result.events), progress, result.over)
 
-    def post(self, search_id: str, operations: Sequence[search_pb2.Operation], *, answers: int) -> None:
+    def post(self, search_id: str, operations: Sequence[operation_pb2.Operation], *, answers: int) -> None:
         """Answers events of a custom search.
 
         Args:
@@ -196,7 +207,7 @@ class Searches:
         """
         self._stub.PostOperations(
             searcher_service_pb2.PostOperationsRequest(
-                search_id=search_id, operations=operations, triggered_by_sequence=answers
+                search_id=search_id, operations=operations, answered_sequence=answers
             )
         )
 
@@ -208,7 +219,7 @@ class Searches:
             until: Last event to replay; 0 for all.
         """
         result = self._stub.ReplaySearch(
-            searcher_service_pb2.ReplaySearchRequest(search_id=search_id, until_sequence=until),
+            searcher_service_pb2.ReplaySearchRequest(search_id=search_id, until_sequence=until or None),
             timeout=_LONG_SECONDS,
         )
         return ReplayResult(
@@ -216,15 +227,31 @@ class Searches:
             first_difference=result.first_difference,
             detail=result.detail,
             event=_line(result.last.event),
-            decisions=tuple(map(_line, result.last.operations)),
-            trials=tuple(filter(None, map(_trial, result.last.operations))),
+            decisions=tuple(map(_decision, result.last.operations)),
+            reasons=tuple(describe_reason(operation.reason) for operation in result.last.operations),
             state=json.loads(result.state_json),
         )
 
 
-def _trial(operation: search_pb2.Operation) -> str:
-    kind = operation.WhichOneof("kind")
-    return getattr(getattr(operation, kind), "request_id", "") if kind else ""
+def describe_reason(reason: reason_pb2.Reason) -> str:
+    """Tells why something was decided, such as "top of rung: number 2 of 9 on rung 1 of bracket 0"."""
+    text = reason_pb2.ReasonKind.Name(reason.kind).removeprefix("REASON_KIND_").replace("_", " ").lower()
+    if reason.HasField("rank"):
+        text += (
+            f": number {reason.rank} of {reason.rank_of} on rung {reason.rung} of bracket {reason.bracket}"
+        )
+    if reason.HasField("metric"):
+        text += f" with {reason.metric:g}"
+    if reason.HasField("threshold"):
+        text += f", where the last of the best has {reason.threshold:g}"
+    return text
+
+
+def _decision(operation: operation_pb2.Operation) -> str:
+    bare = operation_pb2.Operation()
+    bare.CopyFrom(operation)
+    bare.ClearField("reason")
+    return _line(bare)
 
 
 def _line(message: Any) -> str:

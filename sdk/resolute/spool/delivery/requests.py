@@ -158,7 +158,9 @@ def _validation(
     row = record if isinstance(record, Row) else split_numbers(record)[0]
     values = dict(zip(row.schema.names, row.values, strict=True))
     return searcher.ReportValidationsRequest.Validation(
-        sequence=sequence, metric=values.get(identity.searcher_metric), time=values.get(identity.time_metric)
+        sequence=sequence,
+        metric=values.get(identity.searcher_metric),
+        time_metric=values.get(identity.time_metric),
     )
 
 

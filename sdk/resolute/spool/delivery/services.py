@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import grpc
 
@@ -25,7 +25,17 @@ INGEST_DEADLINE = 30.0
 """Seconds that one batch may take."""
 _log = logging.getLogger("resolute.spool")
 
-Refusal = metrics.IngestReportsResponse.Refusal
+
+class Refusal(Protocol):
+    """What a service said to one record that it refused."""
+
+    @property
+    def sequence(self) -> int:
+        """The record's sequence in its spool."""
+
+    @property
+    def message(self) -> str:
+        """What is wrong with it and how to mend it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +81,7 @@ class ReportDelivery:
         identity: RunIdentity,
         *,
         ingest: Callable[[metrics.IngestReportsRequest], metrics.IngestReportsResponse],
-        validate: Callable[[searcher.ReportValidationsRequest], Any],
+        validate: Callable[[searcher.ReportValidationsRequest], searcher.ReportValidationsResponse],
     ) -> None:
         self._identity = identity
         self._ingest = ingest
@@ -97,9 +107,10 @@ class ReportDelivery:
 
         def send() -> IngestResult:
             response = self._ingest(request)
+            refusals: list[Refusal] = list(response.refusals)
             if validations is not None:
-                self._send_validations(validations)
-            return IngestResult(response.next_sequence, response.refusals)
+                refusals += self._send_validations(validations)
+            return IngestResult(response.next_sequence, refusals)
 
         return send
 
@@ -109,13 +120,14 @@ class ReportDelivery:
         request.count = 1
         self._ingest(request)
 
-    def _send_validations(self, validations: searcher.ReportValidationsRequest) -> None:
+    def _send_validations(self, validations: searcher.ReportValidationsRequest) -> Sequence[Refusal]:
+        """Sends validations to the search; returns those that it refused, which the script is to hear of."""
         try:
-            self._validate(validations)
+            return self._validate(validations).refusals
         except (AbortedError, NotFoundError, FailedPreconditionError, InvalidArgumentError) as failure:
-            # The reports are history and were taken; a search that ended or listens to a later run decides
-            # without them.
-            _log.info("the search does not listen to run %d: %s", self._identity.run, failure)
+            # The metrics service has the reports; a search that ended or takes a later run's decides without.
+            _log.info("the search does not take validations of run %d: %s", self._identity.run, failure)
+            return ()
 
 
 class LineDelivery:

@@ -12,7 +12,7 @@ from functools import partial
 import structlog
 from sqlalchemy.engine import Connection
 
-from resolute.api.searcher.v1 import search_pb2, searcher_service_pb2
+from resolute.api.searcher.v1 import event_pb2, search_pb2, searcher_service_pb2
 from resolute.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from resolute_experiments.clients import Clients
 from resolute_experiments.moment import Moment
@@ -68,7 +68,7 @@ async def _request_resume(experiment: Experiment, asked: Continuation, clients: 
         return str(error)
     for trial_id in asked.trial_ids:
         request = searcher_service_pb2.RetryTrialRequest(
-            trial_id=trial_id, event_id=f"{asked.request_id}/{trial_id}/retried"
+            trial_id=trial_id, request_id=f"{asked.request_id}/{trial_id}/retried"
         )
         try:
             await clients.searcher.RetryTrial(request)
@@ -76,17 +76,17 @@ async def _request_resume(experiment: Experiment, asked: Continuation, clients: 
             _log.info("a trial is not tried again", experiment=experiment.number, reason=str(error))
             refusals.append(str(error))
     told = searcher_service_pb2.GetSearchRequest(search_id=experiment.id)
-    search = (await clients.searcher.GetSearch(told)).search
-    has_ended = search.state == search_pb2.SEARCH_STATE_SHUT_DOWN
-    if has_ended and search.last_action_sequence <= experiment.action_cursor:
+    status = (await clients.searcher.GetSearch(told)).search.status
+    has_ended = status.state == search_pb2.SEARCH_STATE_SHUT_DOWN
+    if has_ended and status.last_action_sequence <= experiment.action_cursor:
         return "; ".join(refusals) or "its search is over"
     return ""
 
 
 def _extension(experiment: Experiment, asked: Continuation) -> searcher_service_pb2.ExtendSearchRequest:
-    given = search_pb2.Event.Extended(max_trials=asked.max_trials, max_length=asked.max_length)
+    given = event_pb2.Event.Extended(max_trials=asked.max_trials, max_length=asked.max_length)
     return searcher_service_pb2.ExtendSearchRequest(
-        search_id=experiment.id, event_id=f"{asked.request_id}/extended", extension=given
+        search_id=experiment.id, request_id=f"{asked.request_id}/extended", extension=given
     )
 
 

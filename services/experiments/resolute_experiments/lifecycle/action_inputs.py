@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2
-from resolute.api.searcher.v1 import search_pb2, searcher_service_pb2
+from resolute.api.searcher.v1 import action_pb2, searcher_service_pb2
 from resolute.errors import NotFoundError
 from resolute_experiments.clients import Clients
 
@@ -30,7 +30,7 @@ class ActionInputs:
 
 
 async def fetch_action_inputs(
-    search_id: str, actions: Sequence[search_pb2.Action], *, clients: Clients
+    search_id: str, actions: Sequence[action_pb2.Action], *, clients: Clients
 ) -> ActionInputs:
     """Asks what must be known to apply some consecutive actions.
 
@@ -52,7 +52,7 @@ async def fetch_action_inputs(
     last_action = actions[-1].sequence
     if actions[-1].HasField("shutdown"):
         told = searcher_service_pb2.GetSearchRequest(search_id=search_id)
-        last_action = (await clients.searcher.GetSearch(told)).search.last_action_sequence
+        last_action = (await clients.searcher.GetSearch(told)).search.status.last_action_sequence
     return ActionInputs(last_action=last_action, newest=newest)
 
 
@@ -66,11 +66,11 @@ async def acknowledge_unapplied(search_id: str, *, clients: Clients) -> None:
     """
     try:
         told = searcher_service_pb2.GetSearchRequest(search_id=search_id)
-        search = (await clients.searcher.GetSearch(told)).search
+        status = (await clients.searcher.GetSearch(told)).search.status
     except NotFoundError:
         return
     await clients.searcher.AcknowledgeActions(
         searcher_service_pb2.AcknowledgeActionsRequest(
-            search_id=search_id, sequence=search.last_action_sequence
+            search_id=search_id, sequence=status.last_action_sequence
         )
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlalchemy.engine import Connection
 
-from resolute.api.searcher.v1 import search_pb2
+from resolute.api.searcher.v1 import action_pb2
 from resolute.contracts.values import to_mapping
 from resolute_experiments.lifecycle import commands
 from resolute_experiments.lifecycle.action_inputs import ActionInputs, LatestCheckpoint
@@ -21,7 +21,7 @@ from resolute_experiments.transitions.signals import SignalReason
 def apply(
     connection: Connection,
     experiment_id: str,
-    actions: Sequence[search_pb2.Action],
+    actions: Sequence[action_pb2.Action],
     moment: Moment,
     answers: ActionInputs,
 ) -> int:
@@ -59,7 +59,7 @@ def apply(
 def _apply_one(
     connection: Connection,
     experiment: Experiment,
-    action: search_pb2.Action,
+    action: action_pb2.Action,
     moment: Moment,
     answers: ActionInputs,
 ) -> None:
@@ -84,14 +84,14 @@ def _is_paused(experiment: Experiment) -> bool:
 
 
 def _create_trial(
-    connection: Connection, experiment: Experiment, create: search_pb2.Action.CreateTrial, moment: Moment
+    connection: Connection, experiment: Experiment, create: action_pb2.Action.CreateTrial, moment: Moment
 ) -> None:
     trials.insert(
         connection,
         {
             "id": create.trial_id,
             "experiment_id": experiment.id,
-            "request_id": create.request_id,
+            "request_id": create.trial_key,
             "state": (TrialState.PAUSED if _is_paused(experiment) else TrialState.QUEUED).value,
             "hparams": to_mapping(create.hparams),
             "seed": create.trial_seed,
@@ -115,12 +115,12 @@ def _create_trial(
         event_id=f"{create.trial_id}/created",
         experiment_id=experiment.id,
         kind=outbox.Kind.TRIAL_CREATED,
-        payload={"request_id": create.request_id},
+        payload={"request_id": create.trial_key},
     )
 
 
 def _run_trial(
-    connection: Connection, experiment: Experiment, run: search_pb2.Action.RunTrial, moment: Moment
+    connection: Connection, experiment: Experiment, run: action_pb2.Action.RunTrial, moment: Moment
 ) -> None:
     trial = trials.get(connection, trial_id=run.trial_id)
     # A run that was settled after this action was decided has already taken the new operation into account.
@@ -133,7 +133,7 @@ def _run_trial(
 def _reopen_trial(
     connection: Connection,
     experiment: Experiment,
-    run: search_pb2.Action.RunTrial,
+    run: action_pb2.Action.RunTrial,
     moment: Moment,
     answers: ActionInputs,
 ) -> None:
@@ -153,7 +153,7 @@ def _reopen_trial(
 
 
 def _shut_down(
-    connection: Connection, experiment: Experiment, shutdown: search_pb2.Action.Shutdown, moment: Moment
+    connection: Connection, experiment: Experiment, shutdown: action_pb2.Action.Shutdown, moment: Moment
 ) -> None:
     if shutdown.failure:
         commands.fail(connection, experiment, moment, failure=_all_failed(connection, experiment))

@@ -17,7 +17,7 @@ import structlog
 from sqlalchemy.engine import Connection
 
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints_pb2
-from resolute.api.searcher.v1 import search_pb2, searcher_service_pb2
+from resolute.api.searcher.v1 import action_pb2, search_pb2, searcher_service_pb2
 from resolute.contracts.clock import Clock
 from resolute.errors import InvalidArgumentError, NotFoundError
 from resolute_experiments.backoff import LoggedBackoff
@@ -264,10 +264,10 @@ class ExperimentController:
         return await self._database.write(work)
 
     async def _seal(self, run: Run) -> SealResult:
-        operation_request = searcher_service_pb2.SealRequest(trial_id=run.trial_id, min_run=run.run + 1)
-        operation = (await self._clients.searcher.Seal(operation_request)).operation
-        fence = checkpoints_pb2.FenceTrialRequest(trial_id=run.trial_id, min_run=run.run + 1)
-        latest = (await self._clients.checkpoints.FenceTrial(fence)).latest_checkpoint
+        fence = searcher_service_pb2.FenceTrialRequest(trial_id=run.trial_id, min_run=run.run + 1)
+        operation = (await self._clients.searcher.FenceTrial(fence)).operation
+        checkpoint_fence = checkpoints_pb2.FenceTrialRequest(trial_id=run.trial_id, min_run=run.run + 1)
+        latest = (await self._clients.checkpoints.FenceTrial(checkpoint_fence)).latest_checkpoint
         return SealResult(
             operation_length=operation.length,
             operation_completed=operation.completed,
@@ -289,7 +289,7 @@ class ExperimentController:
             return
         request = searcher_service_pb2.GetSearchRequest(search_id=experiment.id)
         try:
-            search = (await self._clients.searcher.GetSearch(request)).search
+            search = (await self._clients.searcher.GetSearch(request)).search.status
         except NotFoundError as gone:
             await self._fail(f"its search is gone: {gone}")
             return
@@ -379,7 +379,7 @@ class ExperimentController:
             # The searcher answers again: the next failure is a first one.
             backoff.succeeded()
 
-    async def _apply(self, batch: list[search_pb2.Action]) -> int:
+    async def _apply(self, batch: list[action_pb2.Action]) -> int:
         moment = self._moment()
         answers = await fetch_action_inputs(self._id, batch, clients=self._clients)
         return await self._database.write(lambda c: actions.apply(c, self._id, batch, moment, answers))

@@ -8,7 +8,7 @@ from functools import partial
 import structlog
 
 from resolute.api.logs.v1 import logs_service_pb2
-from resolute.api.searcher.v1 import search_pb2, searcher_service_pb2
+from resolute.api.searcher.v1 import event_pb2, searcher_service_pb2
 from resolute.errors import (
     AlreadyExistsError,
     FailedPreconditionError,
@@ -82,7 +82,7 @@ async def _report_to_search(
     return refusals
 
 
-async def _report(experiment: Experiment, events: Sequence[search_pb2.Event], clients: Clients) -> None:
+async def _report(experiment: Experiment, events: Sequence[event_pb2.Event], clients: Clients) -> None:
     request = searcher_service_pb2.ReportEventsRequest(search_id=experiment.id, events=events)
     await clients.searcher.ReportEvents(request)
 
@@ -95,20 +95,20 @@ async def _close_logs(experiment: Experiment, trial_id: str, clients: Clients) -
         _log.warning("the logs of a trial stay open", experiment=experiment.number, reason=str(failure))
 
 
-def _search_event(message: outbox.Message) -> search_pb2.Event | None:
+def _search_event(message: outbox.Message) -> event_pb2.Event | None:
     if message.kind is outbox.Kind.TRIAL_CREATED:
-        created = search_pb2.Event.TrialCreated(request_id=message.payload["request_id"])
-        return search_pb2.Event(event_id=message.event_id, trial_created=created)
+        created = event_pb2.Event.TrialCreated(trial_key=message.payload["request_id"])
+        return event_pb2.Event(event_id=message.event_id, trial_created=created)
     if message.kind is not outbox.Kind.TRIAL_ENDED:
         return None
     event = SearchEvent(message.payload["event"])
-    request_id = message.payload["request_id"]
+    trial_key = message.payload["request_id"]
     if event is SearchEvent.CLOSED:
-        return search_pb2.Event(
-            event_id=message.event_id, trial_closed=search_pb2.Event.TrialClosed(request_id=request_id)
+        return event_pb2.Event(
+            event_id=message.event_id, trial_closed=event_pb2.Event.TrialClosed(trial_key=trial_key)
         )
-    reason = search_pb2.ExitReason.Value(f"EXIT_REASON_{event.value}")
-    return search_pb2.Event(
+    reason = event_pb2.ExitReason.Value(f"EXIT_REASON_{event.value}")
+    return event_pb2.Event(
         event_id=message.event_id,
-        trial_exited=search_pb2.Event.TrialExited(request_id=request_id, reason=reason),
+        trial_exited=event_pb2.Event.TrialExited(trial_key=trial_key, reason=reason),
     )

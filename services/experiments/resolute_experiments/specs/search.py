@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from resolute.api.searcher.v1 import search_pb2
+from resolute.api.searcher.v1 import search_spec_pb2
 from resolute.contracts.values import to_value
 from resolute.errors import InvalidConfigError, Violation
 
 _MODES = {
-    "aggressive": search_pb2.ADAPTIVE_MODE_AGGRESSIVE,
-    "standard": search_pb2.ADAPTIVE_MODE_STANDARD,
-    "conservative": search_pb2.ADAPTIVE_MODE_CONSERVATIVE,
+    "aggressive": search_spec_pb2.ADAPTIVE_MODE_AGGRESSIVE,
+    "standard": search_spec_pb2.ADAPTIVE_MODE_STANDARD,
+    "conservative": search_spec_pb2.ADAPTIVE_MODE_CONSERVATIVE,
 }
 
 
-def search_spec(config: Mapping[str, Any], *, source_checkpoint_id: str = "") -> search_pb2.SearchSpec:
+def search_spec(config: Mapping[str, Any], *, source_checkpoint_id: str = "") -> search_spec_pb2.SearchSpec:
     """Builds the spec of an experiment's search.
 
     Args:
@@ -27,12 +27,12 @@ def search_spec(config: Mapping[str, Any], *, source_checkpoint_id: str = "") ->
         InvalidConfigError: The search method cannot run here.
     """
     searcher = config["searcher"]
-    spec = search_pb2.SearchSpec(
+    spec = search_spec_pb2.SearchSpec(
         metric=searcher.get("metric") or "",
         smaller_is_better=searcher["smaller_is_better"],
         seed=config["reproducibility"]["experiment_seed"],
         space=_space(config["hyperparameters"]),
-        source_checkpoint_id=source_checkpoint_id,
+        source_checkpoint_id=source_checkpoint_id or None,
     )
     if searcher.get("time_metric"):
         spec.time_metric = searcher["time_metric"]
@@ -69,48 +69,50 @@ def _limit(searcher: Mapping[str, Any]) -> int:
     return length_of(searcher) or 1
 
 
-def _single(spec: search_pb2.SearchSpec, searcher: Mapping[str, Any]) -> None:
+def _single(spec: search_spec_pb2.SearchSpec, searcher: Mapping[str, Any]) -> None:
     spec.single.SetInParent()
     if (length := length_of(searcher)) is not None:
         spec.single.max_length = length
 
 
-def _random(spec: search_pb2.SearchSpec, searcher: Mapping[str, Any]) -> None:
+def _random(spec: search_spec_pb2.SearchSpec, searcher: Mapping[str, Any]) -> None:
     spec.random.max_trials = searcher["max_trials"]
-    spec.random.max_concurrent_trials = searcher["max_concurrent_trials"]
+    if searcher["max_concurrent_trials"]:
+        spec.random.max_concurrent_trials = searcher["max_concurrent_trials"]
     if (length := length_of(searcher)) is not None:
         spec.random.max_length = length
 
 
-def _grid(spec: search_pb2.SearchSpec, searcher: Mapping[str, Any]) -> None:
+def _grid(spec: search_spec_pb2.SearchSpec, searcher: Mapping[str, Any]) -> None:
     spec.grid.SetInParent()
-    spec.grid.max_concurrent_trials = searcher["max_concurrent_trials"]
+    if searcher["max_concurrent_trials"]:
+        spec.grid.max_concurrent_trials = searcher["max_concurrent_trials"]
     if (length := length_of(searcher)) is not None:
         spec.grid.max_length = length
 
 
-def _async_halving(spec: search_pb2.SearchSpec, searcher: Mapping[str, Any]) -> None:
+def _async_halving(spec: search_spec_pb2.SearchSpec, searcher: Mapping[str, Any]) -> None:
     spec.async_halving.MergeFrom(
-        search_pb2.AsyncHalvingMethod(
+        search_spec_pb2.AsyncHalvingMethod(
             num_rungs=searcher["num_rungs"],
             max_length=_limit(searcher),
             max_trials=searcher["max_trials"],
             divisor=searcher["divisor"],
-            max_concurrent_trials=searcher["max_concurrent_trials"],
+            max_concurrent_trials=searcher["max_concurrent_trials"] or None,
             stop_once=searcher.get("stop_once", False),
             time_driven=bool(searcher.get("time_metric")),
         )
     )
 
 
-def _adaptive_asha(spec: search_pb2.SearchSpec, searcher: Mapping[str, Any]) -> None:
+def _adaptive_asha(spec: search_spec_pb2.SearchSpec, searcher: Mapping[str, Any]) -> None:
     spec.adaptive_asha.MergeFrom(
-        search_pb2.AdaptiveAshaMethod(
+        search_spec_pb2.AdaptiveAshaMethod(
             max_length=_limit(searcher),
             max_trials=searcher["max_trials"],
             divisor=searcher["divisor"],
             max_rungs=searcher["max_rungs"],
-            max_concurrent_trials=searcher["max_concurrent_trials"],
+            max_concurrent_trials=searcher["max_concurrent_trials"] or None,
             mode=_MODES[searcher["mode"]],
             bracket_rungs=searcher.get("bracket_rungs") or [],
             stop_once=searcher.get("stop_once", False),
@@ -119,7 +121,7 @@ def _adaptive_asha(spec: search_pb2.SearchSpec, searcher: Mapping[str, Any]) -> 
     )
 
 
-def _optuna(spec: search_pb2.SearchSpec, searcher: Mapping[str, Any]) -> None:
+def _optuna(spec: search_spec_pb2.SearchSpec, searcher: Mapping[str, Any]) -> None:
     settings = {
         "max_length": length_of(searcher),
         "max_trials": searcher["max_trials"],
@@ -129,19 +131,19 @@ def _optuna(spec: search_pb2.SearchSpec, searcher: Mapping[str, Any]) -> None:
         "num_rungs": searcher["num_rungs"],
         "divisor": searcher["divisor"],
     }
-    spec.external.MergeFrom(search_pb2.ExternalMethod(name="optuna", settings=to_value(settings)))
+    spec.external.MergeFrom(search_spec_pb2.ExternalMethod(name="optuna", settings=to_value(settings)))
 
 
-def _custom(spec: search_pb2.SearchSpec, _searcher: Mapping[str, Any]) -> None:
+def _custom(spec: search_spec_pb2.SearchSpec, _searcher: Mapping[str, Any]) -> None:
     spec.external.name = "custom"
 
 
-def _plugin(spec: search_pb2.SearchSpec, searcher: Mapping[str, Any]) -> None:
+def _plugin(spec: search_spec_pb2.SearchSpec, searcher: Mapping[str, Any]) -> None:
     settings = to_value(dict(searcher.get("settings") or {}))
-    spec.external.MergeFrom(search_pb2.ExternalMethod(name=searcher["method"], settings=settings))
+    spec.external.MergeFrom(search_spec_pb2.ExternalMethod(name=searcher["method"], settings=settings))
 
 
-_METHODS: Mapping[str, Callable[[search_pb2.SearchSpec, Mapping[str, Any]], None]] = {
+_METHODS: Mapping[str, Callable[[search_spec_pb2.SearchSpec, Mapping[str, Any]], None]] = {
     "single": _single,
     "random": _random,
     "grid": _grid,
@@ -154,27 +156,29 @@ _METHODS: Mapping[str, Callable[[search_pb2.SearchSpec, Mapping[str, Any]], None
 }
 
 
-def _space(hyperparameters: Mapping[str, Any]) -> search_pb2.Space:
-    return search_pb2.Space(
+def _space(hyperparameters: Mapping[str, Any]) -> search_spec_pb2.Space:
+    return search_spec_pb2.Space(
         hyperparameters={name: _hyperparameter(value) for name, value in hyperparameters.items()}
     )
 
 
-def _hyperparameter(value: Any) -> search_pb2.Hyperparameter:
+def _hyperparameter(value: Any) -> search_spec_pb2.Hyperparameter:
     if not isinstance(value, Mapping):
-        return search_pb2.Hyperparameter(const_value=to_value(value))
+        return search_spec_pb2.Hyperparameter(const_value=to_value(value))
     kind = value.get("type")
     if not isinstance(kind, str):
-        return search_pb2.Hyperparameter(nested=_space(value))
+        return search_spec_pb2.Hyperparameter(nested=_space(value))
     if kind == "const":
-        return search_pb2.Hyperparameter(const_value=to_value(value["val"]))
+        return search_spec_pb2.Hyperparameter(const_value=to_value(value["val"]))
     if kind == "categorical":
-        choices = search_pb2.Categorical(vals=[to_value(choice) for choice in value["vals"]])
-        return search_pb2.Hyperparameter(categorical=choices)
+        choices = search_spec_pb2.Categorical(vals=[to_value(choice) for choice in value["vals"]])
+        return search_spec_pb2.Hyperparameter(categorical=choices)
     if kind == "int":
-        whole = search_pb2.IntRange(minval=value["minval"], maxval=value["maxval"], count=value.get("count"))
-        return search_pb2.Hyperparameter(int_range=whole)
+        whole = search_spec_pb2.IntRange(
+            minval=value["minval"], maxval=value["maxval"], count=value.get("count")
+        )
+        return search_spec_pb2.Hyperparameter(int_range=whole)
     bounds = {"minval": value["minval"], "maxval": value["maxval"], "count": value.get("count")}
     if kind == "double":
-        return search_pb2.Hyperparameter(double_range=search_pb2.DoubleRange(**bounds))
-    return search_pb2.Hyperparameter(log_range=search_pb2.LogRange(base=value["base"], **bounds))
+        return search_spec_pb2.Hyperparameter(double_range=search_spec_pb2.DoubleRange(**bounds))
+    return search_spec_pb2.Hyperparameter(log_range=search_spec_pb2.LogRange(base=value["base"], **bounds))

@@ -50,46 +50,46 @@ class _DryRun:
         if self._over:
             raise FailedPreconditionError(f"{where} comes after a shutdown; post the shutdown last")
         match operation:
-            case Create(request_id):
-                self._create(request_id, where)
-            case ValidateAfter(request_id, length):
-                self._validate(request_id, length, where)
-            case Close(request_id):
-                self._known(request_id, where)
-                self._closing.add(request_id)
+            case Create(trial_key):
+                self._create(trial_key, where)
+            case ValidateAfter(trial_key, length):
+                self._validate(trial_key, length, where)
+            case Close(trial_key):
+                self._known(trial_key, where)
+                self._closing.add(trial_key)
             case Progress(progress):
                 if not 0.0 <= progress <= 1.0:
                     raise InvalidArgumentError(f"{where}: progress {progress} is outside of 0 to 1")
             case Shutdown():
                 self._over = True
 
-    def _create(self, request_id: str, where: str) -> None:
-        if canonical_uuid(request_id, field=f"{where}.request_id") != request_id:
-            raise InvalidArgumentError(f"{where}: request_id {request_id!r} must be a UUID in lower case")
-        if request_id in self._search.trials or request_id in self._lengths:
-            raise FailedPreconditionError(f"{where}: trial {request_id} is there already; make another UUID")
-        self._lengths[request_id] = 0
+    def _create(self, trial_key: str, where: str) -> None:
+        if canonical_uuid(trial_key, field=f"{where}.trial_key") != trial_key:
+            raise InvalidArgumentError(f"{where}: trial_key {trial_key!r} must be a UUID in lower case")
+        if trial_key in self._search.trials or trial_key in self._lengths:
+            raise FailedPreconditionError(f"{where}: trial {trial_key} is there already; make another UUID")
+        self._lengths[trial_key] = 0
 
-    def _validate(self, request_id: str, length: int, where: str) -> None:
-        trial = self._known(request_id, where)
-        if request_id in self._pending or (trial is not None and trial.pending):
+    def _validate(self, trial_key: str, length: int, where: str) -> None:
+        trial = self._known(trial_key, where)
+        if trial_key in self._pending or (trial is not None and trial.pending):
             raise FailedPreconditionError(
-                f"{where}: trial {request_id} has an operation under way; wait until it is complete"
+                f"{where}: trial {trial_key} has an operation under way; wait until it is complete"
             )
-        last = max(self._lengths.get(request_id, 0), trial.length if trial is not None else 0)
+        last = max(self._lengths.get(trial_key, 0), trial.length if trial is not None else 0)
         if length <= last:
             raise FailedPreconditionError(
-                f"{where}: trial {request_id} has trained to {last}; a length of {length} asks for nothing"
+                f"{where}: trial {trial_key} has trained to {last}; a length of {length} asks for nothing"
             )
-        self._lengths[request_id] = length
-        self._pending.add(request_id)
+        self._lengths[trial_key] = length
+        self._pending.add(trial_key)
 
-    def _known(self, request_id: str, where: str) -> TrialState | None:
-        trial = self._search.trials.get(request_id)
-        if trial is None and request_id not in self._lengths:
+    def _known(self, trial_key: str, where: str) -> TrialState | None:
+        trial = self._search.trials.get(trial_key)
+        if trial is None and trial_key not in self._lengths:
             raise FailedPreconditionError(
-                f"{where}: trial {request_id} is not of this search; create it first"
+                f"{where}: trial {trial_key} is not of this search; create it first"
             )
-        if request_id in self._closing or (trial is not None and (trial.closing or trial.ended)):
-            raise FailedPreconditionError(f"{where}: trial {request_id} was closed or has left")
+        if trial_key in self._closing or (trial is not None and (trial.closing or trial.ended)):
+            raise FailedPreconditionError(f"{where}: trial {trial_key} was closed or has left")
         return trial

@@ -18,13 +18,13 @@ class Replay:
 
     Attributes:
         equal: Every decision came out as recorded.
-        first_difference: Position of the first entry that came out otherwise; 0 when equal.
+        first_difference: Position of the first entry that came out otherwise; None when equal.
         detail: What differs, for people; empty when equal.
         state: The search after the last entry that was replayed, as JSON values.
     """
 
     equal: bool
-    first_difference: int
+    first_difference: int | None
     detail: str
     state: dict[str, Any]
 
@@ -43,7 +43,7 @@ def replay(spec: SearchSpec, log: Iterable[Entry]) -> Replay:
             return Replay(
                 equal=False, first_difference=entry.sequence, detail=detail, state=search.snapshot()
             )
-    return Replay(equal=True, first_difference=0, detail="", state=search.snapshot())
+    return Replay(equal=True, first_difference=None, detail="", state=search.snapshot())
 
 
 def _difference(search: Search, recorded: Entry) -> str:

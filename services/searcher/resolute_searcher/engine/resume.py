@@ -65,7 +65,7 @@ def _most_rungs(method: AdaptiveAshaSpec) -> int:
     return min(method.max_rungs, *fitting)
 
 
-def accepts_retry(trial: TrialState, request_id: str) -> bool:
+def accepts_retry(trial: TrialState, trial_key: str) -> bool:
     """Tells that a trial can be tried again.
 
     Raises:
@@ -79,5 +79,5 @@ def accepts_retry(trial: TrialState, request_id: str) -> bool:
     elif trial.closing and trial.length and trial.completed(trial.length):
         problem = "it had completed all that was asked of it when it left"
     if problem:
-        raise FailedPreconditionError(f"trial {request_id}: {problem}", resource=f"trial {request_id}")
+        raise FailedPreconditionError(f"trial {trial_key}: {problem}", resource=f"trial {trial_key}")
     return True

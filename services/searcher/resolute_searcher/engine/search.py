@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from resolute_searcher.engine import validation
+from resolute_searcher.engine.event_reasons import event_reason
 from resolute_searcher.engine.state import SearchState
 from resolute_searcher.engine.trial import TrialState
 from resolute_searcher.log.actions import Action, CloseTrial, CreateTrial, EndSearch, RunTrial, StopTrial
@@ -16,12 +18,12 @@ from resolute_searcher.log.events import (
     MethodEvent,
     OperationsPosted,
     Retried,
-    Sealed,
     Started,
     Suggested,
     TrialClosed,
     TrialCreated,
     TrialExited,
+    TrialFenced,
     ValidationCompleted,
     ValidationReported,
 )
@@ -35,6 +37,7 @@ from resolute_searcher.log.operations import (
     Stop,
     ValidateAfter,
 )
+from resolute_searcher.log.reasons import Reason, ReasonKind
 from resolute_searcher.spec.search import SearchSpec
 
 
@@ -58,12 +61,13 @@ class Search(SearchState):
         """
         if not validation.accepts(self, event):
             return None
+        reason = event_reason(self, event)
+        self.sequence += 1
         self._absorb(event)
         operations: list[Operation] = []
         actions: list[Action] = []
-        if not isinstance(event, Sealed):
+        if not isinstance(event, TrialFenced):
             self._decide(event, operations, actions)
-        self.sequence += 1
         return Entry(
             sequence=self.sequence,
             event=event,
@@ -71,6 +75,7 @@ class Search(SearchState):
             actions=tuple(actions),
             last_action=self.last_action,
             draws=self._draws,
+            reason=reason,
         )
 
     def implied_event(self) -> Event | None:
@@ -79,10 +84,10 @@ class Search(SearchState):
         Rungs that lie close together can have equal lengths. A trial that rises from one to the next has
         nothing to train: it completes its new operation with the metric that it has.
         """
-        for request_id in self._repeats:
-            trial = self.trials[request_id]
+        for trial_key in self._repeats:
+            trial = self.trials[trial_key]
             if trial.pending and trial.done is not None:
-                return ValidationCompleted(request_id, trial.done[1], trial.length)
+                return ValidationCompleted(trial_key, trial.done[1], trial.length)
         return None
 
     def apply(self, entry: Entry) -> None:
@@ -93,12 +98,12 @@ class Search(SearchState):
         """
         if entry.sequence != self.sequence + 1:
             raise ValueError(f"entry {entry.sequence} cannot follow entry {self.sequence}")
+        self.sequence = entry.sequence
         self._absorb(entry.event)
         for operation in entry.operations:
             self._apply_operation(operation)
         for action in entry.actions:
             self._apply_action(action)
-        self.sequence = entry.sequence
         self.last_action = entry.last_action
         self._draws = entry.draws
 
@@ -106,27 +111,24 @@ class Search(SearchState):
         self._sampler.random.advance_to(self._draws)
         if isinstance(event, Retried):
             # It is there again before anything is decided about it.
-            again = self.trials[event.request_id]
-            self._emit_action(RunTrial(event.request_id, again.length, reopens=True), actions)
+            again = self.trials[event.trial_key]
+            retried = Reason(ReasonKind.TRIAL_RETRIED)
+            run = RunTrial(event.trial_key, again.length, reopens=True, reason=retried)
+            self._emit_action(run, actions)
         for operation in self._method.decide(event, self._sampler):
             self._record_operation(operation, operations, actions)
         if isinstance(event, Retried):
             # Recovery hands actions out after the operations: what both leave behind must be the same.
             self._apply_action(actions[0])
         if self._is_finished_by(event):
-            self._record_operation(
-                Shutdown(
-                    cancel=self._cancels >= self.requested,
-                    failure=self._failures >= self.requested,
-                ),
-                operations,
-                actions,
-            )
+            self._record_operation(self._shutdown(), operations, actions)
         self._draws = self._sampler.random.position.draws
 
     def _record_operation(
         self, operation: Operation, operations: list[Operation], actions: list[Action]
     ) -> None:
+        if operation.reason.kind is ReasonKind.NOT_RECORDED:
+            operation = replace(operation, reason=Reason(ReasonKind.METHOD_DECISION))
         operations.append(operation)
         # Whether a trial must be told to run again depends on its state before the operation.
         action = self._action(operation)
@@ -145,56 +147,69 @@ class Search(SearchState):
             return False
         return self.closed == self.requested and not self.awaits_suggestion
 
+    def _shutdown(self) -> Shutdown:
+        cancel, failure = self._cancels >= self.requested, self._failures >= self.requested
+        kind = ReasonKind.ALL_TRIALS_CLOSED
+        if cancel:
+            kind = ReasonKind.ALL_TRIALS_CANCELED
+        elif failure:
+            kind = ReasonKind.ALL_TRIALS_FAILED
+        return Shutdown(cancel=cancel, failure=failure, reason=Reason(kind))
+
     def _action(self, operation: Operation) -> Action | None:
+        why = operation.reason
         match operation:
-            case Create(request_id, hparams, trial_seed, _, checkpoint_id):
+            case Create(trial_key, hparams, trial_seed, _, checkpoint_id):
                 source = checkpoint_id or self.spec.source_checkpoint_id
-                return CreateTrial(request_id, hparams, trial_seed, source)
-            case ValidateAfter(request_id, length):
-                trial = self.trials[request_id]
+                return CreateTrial(trial_key, hparams, trial_seed, source, why)
+            case ValidateAfter(trial_key, length):
+                trial = self.trials[trial_key]
                 if (trial.idle or trial.closed) and not trial.completed(length):
-                    return RunTrial(request_id, length, reopens=trial.closed)
-            case Promote(request_id) if self._reopens(request_id):
-                return RunTrial(request_id, 0, reopens=True)
-            case Close(request_id):
-                return CloseTrial(request_id)
-            case Stop(request_id):
-                return StopTrial(request_id)
+                    return RunTrial(trial_key, length, reopens=trial.closed, reason=why)
+            case Promote(trial_key) if self._reopens(trial_key):
+                return RunTrial(trial_key, 0, reopens=True, reason=why)
+            case Close(trial_key):
+                return CloseTrial(trial_key, why)
+            case Stop(trial_key):
+                return StopTrial(trial_key, why)
             case Shutdown(cancel, failure):
-                return EndSearch(cancel=cancel, failure=failure)
+                return EndSearch(cancel=cancel, failure=failure, reason=why)
         return None
 
     def _absorb(self, event: Event) -> None:
         """Takes in what happened: the part of an event that needs no decision."""
         match event:
-            case Sealed(request_id, min_run):
-                trial = self.trials[request_id]
+            case TrialFenced(trial_key, min_run):
+                trial = self.trials[trial_key]
                 trial.min_run = max(trial.min_run, min_run)
                 trial.idle = not trial.pending
                 return
-            case TrialCreated(request_id):
-                self.trials[request_id].created = True
-            case ValidationCompleted(request_id, metric, length):
-                trial = self.trials[request_id]
+            case TrialCreated(trial_key):
+                self.trials[trial_key].created = True
+            case ValidationCompleted(trial_key, metric, length):
+                trial = self.trials[trial_key]
                 trial.pending = False
                 trial.done = (length, metric)
-                if request_id in self._repeats:
-                    self._repeats.remove(request_id)
-            case ValidationReported(request_id) if event.source:
-                trial = self.trials[request_id]
+                if trial_key in self._repeats:
+                    self._repeats.remove(trial_key)
+            case ValidationReported(trial_key) if event.source:
+                trial = self.trials[trial_key]
                 trial.report_positions = {
                     **(trial.report_positions or {}),
                     (event.run, event.source): event.position,
                 }
-            case TrialExited(request_id, reason):
-                self._exit(request_id, reason)
-            case TrialClosed(request_id):
-                self.trials[request_id].closed = True
+            case TrialExited(trial_key, reason):
+                self._exit(trial_key, reason)
+            case TrialClosed(trial_key):
+                self.trials[trial_key].closed = True
                 self.closed += 1
-                self._reached.pop(request_id, None)
+                self._reached.pop(trial_key, None)
             case _:
                 self._absorb_external(event)
         self._method.absorb(event)
+        if self._model is not None:
+            while len(self._requested_at) < self._model.open_requests:
+                self._requested_at.append(self.sequence)
 
     def _absorb_external(self, event: MethodEvent) -> None:
         """Takes in what somebody outside decided."""
@@ -203,26 +218,29 @@ class Search(SearchState):
                 self.answered = answers
             case Suggested(number):
                 self.suggested = number
+                self._requested_at.popleft()
             case Extended():
                 self._extend(event)
                 self.over = False
-            case Retried(request_id):
-                self._retry(request_id)
+            case Retried(trial_key):
+                self._retry(trial_key)
 
-    def _exit(self, request_id: str, reason: ExitReason) -> None:
-        trial = self.trials[request_id]
+    def _exit(self, trial_key: str, reason: ExitReason) -> None:
+        trial = self.trials[trial_key]
         trial.exit = reason
+        trial.decided_at = self.sequence
         trial.pending = False
         self._failures += reason is ExitReason.ERRORED
         self._cancels += reason is ExitReason.USER_CANCELED
         if reason.invalid:
-            self._reached.pop(request_id, None)
+            self._reached.pop(trial_key, None)
 
-    def _retry(self, request_id: str) -> None:
-        trial = self.trials[request_id]
+    def _retry(self, trial_key: str) -> None:
+        trial = self.trials[trial_key]
         self._failures -= trial.exit is ExitReason.ERRORED
         self._cancels -= trial.exit is ExitReason.USER_CANCELED
         trial.exit = None
+        trial.decided_at = self.sequence
         trial.idle = False
         trial.pending = trial.length > 0 and not trial.completed(trial.length)
         self._reopen(trial)
@@ -232,42 +250,44 @@ class Search(SearchState):
         self.closed -= 1
         self.over = False
 
-    def _reopens(self, request_id: str) -> bool:
+    def _reopens(self, trial_key: str) -> bool:
         """Tells whether a promotion lets a trial of a time-driven search run again."""
-        trial = self.trials[request_id]
+        trial = self.trials[trial_key]
         return self.spec.time_metric is not None and trial.closed and trial.exit is None
 
     def _apply_operation(self, operation: Operation) -> None:
         """Changes the state as an operation demands."""
         match operation:
-            case Create(request_id):
-                self.trials[request_id] = TrialState()
+            case Create(trial_key):
+                self.trials[trial_key] = TrialState()
                 self.requested += 1
-            case ValidateAfter(request_id, length):
-                trial = self.trials[request_id]
+            case ValidateAfter(trial_key, length):
+                trial = self.trials[trial_key]
                 if trial.closed:
                     self._reopen(trial)
                     trial.closing = False
                 trial.length = length
                 trial.pending = True
                 if trial.repeats:
-                    self._repeats.append(request_id)
-            case Close(request_id) | Stop(request_id):
-                self.trials[request_id].closing = True
-            case Promote(request_id) if self._reopens(request_id):
-                self._reopen(self.trials[request_id])
-                self.trials[request_id].closing = False
+                    self._repeats.append(trial_key)
+            case Close(trial_key) | Stop(trial_key):
+                self.trials[trial_key].closing = True
+            case Promote(trial_key) if self._reopens(trial_key):
+                self._reopen(self.trials[trial_key])
+                self.trials[trial_key].closing = False
             case Promote() | Progress():
                 pass
             case Shutdown():
                 self.over = True
                 return
         self._method.apply(operation)
+        if not isinstance(operation, Progress):
+            self.trials[operation.trial_key].decided_at = self.sequence
 
     def _apply_action(self, action: Action) -> None:
         """Changes the state as an action demands."""
         if isinstance(action, RunTrial):
-            trial = self.trials[action.request_id]
+            trial = self.trials[action.trial_key]
             # A trial that is tried again after it left without work rests, and is told when it has some.
             trial.idle = action.length > 0 and not trial.pending
 

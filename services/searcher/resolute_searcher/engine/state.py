@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 from resolute.errors import NotFoundError
@@ -39,57 +40,69 @@ class SearchState:
         self._failures = 0
         self._cancels = 0
         self._method = self.kind.build(spec)
+        self._model = self._method if isinstance(self._method, ModelMethod) else None
         self._sampler = Sampler(spec.space, RandomStream(spec.seed))
         self._draws = 0
         self._extensions: list[Extended] = []
         # Trials that were given the very length that they completed before.
         self._repeats: list[str] = []
+        # Positions of the events at which the open requests for suggestions were made.
+        self._requested_at: deque[int] = deque()
         # How far open trials say they are. No state: nothing is decided by it.
         self._reached: dict[str, float] = {}
 
-    def trial(self, request_id: str) -> TrialState:
+    def trial(self, trial_key: str) -> TrialState:
         """Gives a trial's state, for reading.
 
         Raises:
             NotFoundError: The search did not ask for such a trial.
         """
         try:
-            return self.trials[request_id]
+            return self.trials[trial_key]
         except KeyError:
             raise NotFoundError(
-                f"trial {request_id} is not of this search; use the request id of a create action",
-                resource=f"trial {request_id}",
+                f"trial {trial_key} is not of this search; use the key that its create action named",
+                resource=f"trial {trial_key}",
             ) from None
+
+    def repeats(self, trial_key: str) -> bool:
+        """Tells whether a trial was given the very length that it completed before."""
+        return trial_key in self._repeats
+
+    @property
+    def requested_at(self) -> int | None:
+        """Position of the event at which the oldest open request for a suggestion was made."""
+        return self._requested_at[0] if self._requested_at else None
 
     @property
     def awaits_suggestion(self) -> bool:
         """Whether the search waits for a suggestion."""
-        return isinstance(self._method, ModelMethod) and self._method.awaits_suggestion
+        return self._model is not None and self._model.open_requests > 0
 
     def suggestion_request(self) -> SuggestionRequest | None:
         """Gives what a `Suggested` event must answer next; None when the search waits for nothing."""
-        return self._method.suggestion_request() if isinstance(self._method, ModelMethod) else None
+        return None if self._model is None else self._model.suggestion_request()
 
     def progress(self) -> float:
         """Gives the done share of the whole search, from 0 to 1."""
         return min(max(self._method.progress(self._reached), 0.0), 1.0)
 
-    def reach(self, request_id: str, progress: float) -> None:
+    def reach(self, trial_key: str, progress: float) -> None:
         """Notes how far an open trial says it is; a trial that ended is not listened to.
 
         Args:
-            request_id: The trial.
+            trial_key: The trial.
             progress: Absolute length, or share in searches without operations; NaN counts as 0.
 
         Raises:
             NotFoundError: The search did not ask for such a trial.
         """
-        if not self.trial(request_id).ended:
-            self._reached[request_id] = max(progress, 0.0) if progress == progress else 0.0  # noqa: PLR0124
+        if not self.trial(trial_key).ended:
+            self._reached[trial_key] = max(progress, 0.0) if progress == progress else 0.0  # noqa: PLR0124
 
-    def reached(self, request_id: str) -> float:
+    def reached(self, trial_key: str) -> float:
         """Gives how far a trial said it is; 0 when it said nothing."""
-        return self._reached.get(request_id, 0.0)
+        return self._reached.get(trial_key, 0.0)
 
     def all_reached(self) -> list[tuple[str, float]]:
         """Gives how far the open trials say they are."""
@@ -110,7 +123,8 @@ class SearchState:
             "extensions": [[one.max_trials, one.max_length] for one in self._extensions],
             "draws": self._draws,
             "repeats": list(self._repeats),
-            "trials": {request_id: trial.to_json() for request_id, trial in self.trials.items()},
+            "requested_at": list(self._requested_at),
+            "trials": {trial_key: trial.to_json() for trial_key, trial in self.trials.items()},
             "method": self._method.snapshot(),
         }
 
@@ -130,9 +144,10 @@ class SearchState:
             self._method.absorb(self._extensions[-1])
         self._draws = state["draws"]
         self.trials = {
-            request_id: TrialState.from_json(fields) for request_id, fields in state["trials"].items()
+            trial_key: TrialState.from_json(fields) for trial_key, fields in state["trials"].items()
         }
         self._repeats = list(state["repeats"])
+        self._requested_at = deque(state["requested_at"])
         self._method.restore(state["method"])
         self._sampler = Sampler(self.spec.space, RandomStream(self.spec.seed, self._draws))
 

@@ -14,12 +14,17 @@ class TrialState:
 
     Attributes:
         length: Absolute length of the current operation; 0 before the first, and in searches without
-        operations. pending: That operation is not complete. created: The trial exists. closing: The search
-        closed or stopped it: no operation will follow. closed: It is over. idle: It rested without work when
-        its last run was sealed, and was not told to run again since. exit: Why it left before it was closed;
-        None when it did not. min_run: Runs below this have no authority. done: Length and metric of the
-        operation that it completed last. report_positions: By run and source, the position of the last
-        validation report that was taken.
+            operations.
+        pending: That operation is not complete.
+        created: The trial exists.
+        closing: The search closed or stopped it: no operation will follow.
+        closed: It is over.
+        idle: It rested without work when its last run was fenced off, and was not told to run again since.
+        exit: Why it left before it was closed; None when it did not.
+        min_run: Calls of runs below this are refused.
+        done: Length and metric of the operation that it completed last.
+        report_positions: By run and source, the position of the last validation report that was taken.
+        decided_at: Position of the last event at which something was decided about it, or it exited.
     """
 
     length: int = 0
@@ -32,6 +37,7 @@ class TrialState:
     min_run: int = 0
     done: tuple[int, float] | None = None
     report_positions: dict[tuple[int, str], int] | None = None
+    decided_at: int = 0
 
     @property
     def ended(self) -> bool:
@@ -61,12 +67,13 @@ class TrialState:
             # As text, since JSON has neither NaN nor infinities.
             [self.done[0], repr(self.done[1])] if self.done else None,
             report_positions,
+            self.decided_at,
         ]
 
     @classmethod
     def from_json(cls, fields: list[Any]) -> TrialState:
         """Reads what `to_json` wrote."""
-        length, flags, left, min_run, done, report_positions = fields
+        length, flags, left, min_run, done, report_positions, decided_at = fields
         return cls(
             length,
             bool(flags & 1),
@@ -78,4 +85,5 @@ class TrialState:
             min_run,
             (done[0], float(done[1])) if done else None,
             {(run, source): last for run, source, last in report_positions} if report_positions else None,
+            decided_at,
         )

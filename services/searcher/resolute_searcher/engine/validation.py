@@ -12,13 +12,13 @@ from resolute_searcher.log.events import (
     Extended,
     OperationsPosted,
     Retried,
-    Sealed,
     Started,
     Suggested,
     TrialClosed,
     TrialCreated,
     TrialEvent,
     TrialExited,
+    TrialFenced,
     ValidationCompleted,
     ValidationReported,
 )
@@ -42,10 +42,10 @@ def accepts(search: SearchState, event: Event) -> bool:
         case Extended():
             return accepts_extension(search, event)
         case _:
-            return _accepts_of_trial(search, search.trial(event.request_id), event)
+            return _accepts_of_trial(search, search.trial(event.trial_key), event)
 
 
-def _accepts_of_trial(search: SearchState, trial: TrialState, event: TrialEvent | Sealed) -> bool:
+def _accepts_of_trial(search: SearchState, trial: TrialState, event: TrialEvent | TrialFenced) -> bool:
     match event:
         case TrialCreated():
             return not trial.created
@@ -56,12 +56,12 @@ def _accepts_of_trial(search: SearchState, trial: TrialState, event: TrialEvent 
         case TrialExited():
             # The first reason counts: a trial that was cancelled may well fail on its way out.
             return not trial.ended
-        case TrialClosed(request_id):
-            return _accepts_close(trial, request_id)
-        case Sealed(_, min_run):
+        case TrialClosed(trial_key):
+            return _accepts_close(trial, trial_key)
+        case TrialFenced(_, min_run):
             return min_run > trial.min_run or trial.idle == trial.pending
-        case Retried(request_id):
-            return accepts_retry(trial, request_id)
+        case Retried(trial_key):
+            return accepts_retry(trial, trial_key)
 
 
 def _accepts_suggestion(search: SearchState, event: Suggested) -> bool:
@@ -80,7 +80,7 @@ def _accepts_completion(trial: TrialState, event: ValidationCompleted) -> bool:
         if _same(trial.done[1], event.metric):
             return False
         raise _refused(
-            event.request_id,
+            event.trial_key,
             f"its operation of length {event.length} was already completed, with metric {trial.done[1]}; "
             f"a second metric ({event.metric}) is not taken",
         )
@@ -90,24 +90,21 @@ def _accepts_completion(trial: TrialState, event: ValidationCompleted) -> bool:
         return False
     if trial.exit is not None:
         raise _refused(
-            event.request_id, f"it left the search ({trial.exit.value}); its completions no longer count"
+            event.trial_key, f"it left the search ({trial.exit.value}); its completions no longer count"
         )
     if trial.pending:
         raise _refused(
-            event.request_id, f"its operation is of length {trial.length}, not {event.length}; complete that"
+            event.trial_key, f"its operation is of length {trial.length}, not {event.length}; complete that"
         )
-    raise _refused(event.request_id, "it has no operation to complete; ask for its operation again")
+    raise _refused(event.trial_key, "it has no operation to complete; ask for its operation again")
 
 
 def _accepts_report(search: SearchState, trial: TrialState, event: ValidationReported) -> bool:
-    if search.spec.time_metric is None:
-        raise FailedPreconditionError(
-            "validation reports do not drive this search; complete operations, or set searcher.time_metric"
-        )
+    require_time_metric(search)
     # Anything but a number compares false, so the test is written for what is good.
     if not 0 <= event.time < float("inf"):
         raise InvalidArgumentError(
-            f"trial {event.request_id} reported {event.time} as {search.spec.time_metric}, "
+            f"trial {event.trial_key} reported {event.time} as {search.spec.time_metric}, "
             "which must be a finite number that is not negative"
         )
     if trial.ended:
@@ -117,7 +114,19 @@ def _accepts_report(search: SearchState, trial: TrialState, event: ValidationRep
     return event.position > (trial.report_positions or {}).get((event.run, event.source), -1)
 
 
-def _accepts_close(trial: TrialState, request_id: str) -> bool:
+def require_time_metric(search: SearchState) -> None:
+    """Checks that validation reports drive a search.
+
+    Raises:
+        FailedPreconditionError: Operations do.
+    """
+    if search.spec.time_metric is None:
+        raise FailedPreconditionError(
+            "validation reports do not drive this search; complete operations, or set searcher.time_metric"
+        )
+
+
+def _accepts_close(trial: TrialState, trial_key: str) -> bool:
     if trial.closed:
         return False
     if trial.exit is not None or (trial.closing and not trial.pending):
@@ -125,7 +134,7 @@ def _accepts_close(trial: TrialState, request_id: str) -> bool:
     if trial.length == 0:
         return True  # it runs by itself and knows when it is done
     raise _refused(
-        request_id,
+        trial_key,
         "it cannot be over, since the search has not closed it or waits for its operation; "
         "report first why it exited",
     )
@@ -136,5 +145,5 @@ def _same(one: float, other: float) -> bool:
     return one == other or (one != one and other != other)  # noqa: PLR0124
 
 
-def _refused(request_id: str, why: str) -> FailedPreconditionError:
-    return FailedPreconditionError(f"trial {request_id}: {why}", resource=f"trial {request_id}")
+def _refused(trial_key: str, why: str) -> FailedPreconditionError:
+    return FailedPreconditionError(f"trial {trial_key}: {why}", resource=f"trial {trial_key}")

@@ -1,10 +1,11 @@
-"""What whoever runs the trials must do. Actions follow from operations and from where trials stand."""
+"""What whoever runs the trials must do. Actions follow from operations, and have their reasons."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from resolute_searcher.log.reasons import NOT_RECORDED, Reason
 from resolute_searcher.spec.space import Json
 
 
@@ -13,16 +14,17 @@ class CreateTrial:
     """Create a trial and let it run.
 
     Attributes:
-        request_id: UUID of the trial within the search.
+        trial_key: UUID of the trial within the search.
         hparams: Its hyperparameters by name.
         trial_seed: Seed for its own random numbers.
         checkpoint_id: Checkpoint to start from; empty for none.
     """
 
-    request_id: str
+    trial_key: str
     hparams: dict[str, Json]
     trial_seed: int
     checkpoint_id: str = ""
+    reason: Reason = field(default=NOT_RECORDED, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,29 +32,32 @@ class RunTrial:
     """An idle trial has new work: let it run again, to an absolute length.
 
     Attributes:
-        request_id: The trial.
+        trial_key: The trial.
         length: The length; 0 in searches without operations.
         reopens: The trial was over. It goes on from its newest checkpoint, or rests if it completed that
             length.
     """
 
-    request_id: str
+    trial_key: str
     length: int
     reopens: bool = False
+    reason: Reason = field(default=NOT_RECORDED, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class CloseTrial:
     """A trial has no more work: it ends once it is idle."""
 
-    request_id: str
+    trial_key: str
+    reason: Reason = field(default=NOT_RECORDED, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class StopTrial:
     """Stop a running trial by its signal."""
 
-    request_id: str
+    trial_key: str
+    reason: Reason = field(default=NOT_RECORDED, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,7 @@ class EndSearch:
 
     cancel: bool
     failure: bool
+    reason: Reason = field(default=NOT_RECORDED, compare=False, repr=False)
 
 
 Action: TypeAlias = CreateTrial | RunTrial | CloseTrial | StopTrial | EndSearch

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from resolute_searcher.log.actions import Action
 from resolute_searcher.log.events import Event
 from resolute_searcher.log.operations import Operation
+from resolute_searcher.log.reasons import NOT_RECORDED, Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,7 @@ class Entry:
         actions: What others must do for it, in order.
         last_action: Position of the last of all actions so far; those of this entry are numbered up to it.
         draws: Random words that the search had taken when the entry was complete.
+        reason: Why the event happened.
     """
 
     sequence: int
@@ -28,3 +30,4 @@ class Entry:
     actions: tuple[Action, ...]
     last_action: int
     draws: int
+    reason: Reason = field(default=NOT_RECORDED, compare=False, repr=False)

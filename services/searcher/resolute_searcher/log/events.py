@@ -39,7 +39,7 @@ class Started:
 class TrialCreated:
     """A trial that the search asked for exists."""
 
-    request_id: str
+    trial_key: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +47,12 @@ class ValidationCompleted:
     """A trial trained to the length of its operation and validated.
 
     Attributes:
-        request_id: The trial's identifier within the search.
+        trial_key: The trial's identifier within the search.
         metric: The search's metric as reported.
         length: Absolute length of the operation.
     """
 
-    request_id: str
+    trial_key: str
     metric: float
     length: int
 
@@ -62,7 +62,7 @@ class ValidationReported:
     """A trial of a time-driven search validated.
 
     Attributes:
-        request_id: The trial's identifier within the search.
+        trial_key: The trial's identifier within the search.
         metric: The search's metric as reported.
         time: The time metric: how far the trial has trained.
         run: Run of the trial that reported.
@@ -70,7 +70,7 @@ class ValidationReported:
         position: Position in that spool.
     """
 
-    request_id: str
+    trial_key: str
     metric: float
     time: float
     run: int = 0
@@ -82,7 +82,7 @@ class ValidationReported:
 class TrialExited:
     """A trial ended before the search closed it."""
 
-    request_id: str
+    trial_key: str
     reason: ExitReason
 
 
@@ -90,14 +90,14 @@ class TrialExited:
 class TrialClosed:
     """A trial is over: nothing of it runs or will run."""
 
-    request_id: str
+    trial_key: str
 
 
 @dataclass(frozen=True, slots=True)
-class Sealed:
-    """Runs of a trial below `min_run` lost their authority."""
+class TrialFenced:
+    """Calls of runs of a trial below `min_run` are refused from now on."""
 
-    request_id: str
+    trial_key: str
     min_run: int
 
 
@@ -116,12 +116,12 @@ class OperationsPosted:
 
 @dataclass(frozen=True, slots=True)
 class Suggested:
-    """Somebody outside of the search chose the hyperparameters of a trial that it wants.
+    """A sampler outside of the search chose the hyperparameters of a trial that it wants.
 
     Attributes:
         number: Which of the search's suggestions it is, from 1.
         hparams: The choice; None when it failed, and the search draws them itself.
-        notes: What the chooser wants to know when it chooses again.
+        notes: What the sampler keeps for its next suggestions.
         failure: Why the choice failed; empty when it did not.
     """
 
@@ -148,7 +148,7 @@ class Extended:
 class Retried:
     """A trial that failed is tried again, from its newest checkpoint."""
 
-    request_id: str
+    trial_key: str
 
 
 TrialEvent: TypeAlias = (
@@ -159,5 +159,5 @@ TrialEvent: TypeAlias = (
 MethodEvent: TypeAlias = Started | TrialEvent | OperationsPosted | Suggested | Extended
 """Events that a search method hears of."""
 
-Event: TypeAlias = MethodEvent | Sealed
+Event: TypeAlias = MethodEvent | TrialFenced
 """Every event of a search's log."""

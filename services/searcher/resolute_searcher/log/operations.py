@@ -1,10 +1,14 @@
-"""What a search decides. Operations are recorded beside the event that caused them."""
+"""What a search decides. Operations are recorded beside the event that caused them, each with its reason.
+
+The reason is no part of the decision: operations are equal whatever their reasons.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from resolute_searcher.log.reasons import NOT_RECORDED, Reason
 from resolute_searcher.spec.space import Json
 
 
@@ -13,40 +17,44 @@ class Create:
     """Create a trial.
 
     Attributes:
-        request_id: UUID of the trial within the search.
+        trial_key: UUID of the trial within the search.
         hparams: Its hyperparameters by name.
         trial_seed: Seed for its own random numbers, from 0 to 2**31 - 1.
         bracket: Position of the bracket that asked for it; 0 in methods without brackets.
         checkpoint_id: Checkpoint to start from; empty for the search's own, if it has one.
     """
 
-    request_id: str
+    trial_key: str
     hparams: dict[str, Json]
     trial_seed: int
     bracket: int = 0
     checkpoint_id: str = ""
+    reason: Reason = field(default=NOT_RECORDED, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class ValidateAfter:
     """Train a trial to an absolute length in the units of the config, then validate."""
 
-    request_id: str
+    trial_key: str
     length: int
+    reason: Reason = field(default=NOT_RECORDED, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Close:
     """No more work for a trial once it has done what it was given."""
 
-    request_id: str
+    trial_key: str
+    reason: Reason = field(default=NOT_RECORDED, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
     """End a running trial of a time-driven search."""
 
-    request_id: str
+    trial_key: str
+    reason: Reason = field(default=NOT_RECORDED, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +65,9 @@ class Promote:
     is recorded, although nobody acts on it, because it is a decision that later decisions rest on.
     """
 
-    request_id: str
+    trial_key: str
     rung: int
+    reason: Reason = field(default=NOT_RECORDED, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +81,7 @@ class Shutdown:
 
     cancel: bool = False
     failure: bool = False
+    reason: Reason = field(default=NOT_RECORDED, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +89,7 @@ class Progress:
     """The client of a custom search tells how far the search is, from 0 to 1."""
 
     progress: float
+    reason: Reason = field(default=NOT_RECORDED, compare=False, repr=False)
 
 
 TrialOperation: TypeAlias = Create | ValidateAfter | Close | Stop | Promote

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from resolute_searcher.log.events import MethodEvent
 from resolute_searcher.log.operations import Create, MethodOperation
+from resolute_searcher.log.reasons import NOT_RECORDED, Reason
 from resolute_searcher.rng import RandomStream
 from resolute_searcher.spec.space import Json, Space
 
@@ -35,19 +36,21 @@ class Sampler:
         """Draws a seed for a trial that was not made here."""
         return self.random.bounded(_TRIAL_SEEDS)
 
-    def create(self, hparams: dict[str, Json] | None = None) -> Create:
+    def create(self, reason: Reason = NOT_RECORDED, *, hparams: dict[str, Json] | None = None) -> Create:
         """Makes a trial.
 
         The order of draws is hyperparameters, identifier, seed: it is what makes equal seeds give equal
         trials.
 
         Args:
+            reason: Why it is wanted.
             hparams: The hyperparameters, or None to sample them.
         """
         if hparams is None:
             hparams = self.space.sample(self.random)
-        request_id = str(UUID(bytes=self.random.octets(_ID_WORDS), version=4))
-        return Create(request_id=request_id, hparams=hparams, trial_seed=self.random.bounded(_TRIAL_SEEDS))
+        trial_key = str(UUID(bytes=self.random.octets(_ID_WORDS), version=4))
+        seed = self.random.bounded(_TRIAL_SEEDS)
+        return Create(trial_key=trial_key, hparams=hparams, trial_seed=seed, reason=reason)
 
 
 class SearchMethod(Protocol):
@@ -65,8 +68,8 @@ class SearchMethod(Protocol):
     def decide(self, event: MethodEvent, sampler: Sampler) -> Iterator[MethodOperation]:
         """Yields what follows from an event that was just absorbed.
 
-        It changes no state itself, except by its owner's applying each operation before the next is asked
-        for.
+        Each operation should carry its reason. It changes no state itself, except by its owner's applying
+        each operation before the next is asked for.
         """
 
     def apply(self, operation: MethodOperation) -> None:
@@ -76,7 +79,7 @@ class SearchMethod(Protocol):
         """Gives the done share of the search, from 0 to 1.
 
         Args:
-            reached: How far each open trial said it is, by request id; trials that said nothing are absent.
+            reached: How far each open trial said it is, by trial key; trials that said nothing are absent.
         """
 
     def snapshot(self) -> dict[str, Any]:
@@ -116,11 +119,11 @@ class ModelMethod(Protocol):
     """A search method that leaves the choice of hyperparameters to somebody else."""
 
     @property
-    def awaits_suggestion(self) -> bool:
-        """Whether it waits for a choice."""
+    def open_requests(self) -> int:
+        """Suggestions that it waits for; they are answered in the order in which they were asked for."""
 
     def suggestion_request(self) -> SuggestionRequest | None:
-        """Gives the choice that it waits for; None when it waits for none."""
+        """Gives the oldest open request; None when there is none."""
 
 
 def decide_and_apply(method: SearchMethod, event: MethodEvent, sampler: Sampler) -> list[MethodOperation]:

@@ -8,7 +8,10 @@ from typing import Any
 
 from resolute_searcher.log.events import MethodEvent, OperationsPosted
 from resolute_searcher.log.operations import Create, MethodOperation, Progress, Shutdown
+from resolute_searcher.log.reasons import Reason, ReasonKind
 from resolute_searcher.methods.base import Sampler
+
+_CLIENT_DECISION = Reason(ReasonKind.CLIENT_DECISION)
 
 
 class CustomSearch:
@@ -26,9 +29,8 @@ class CustomSearch:
             return
         for operation in event.operations:
             if isinstance(operation, Create) and not operation.trial_seed:
-                yield replace(operation, trial_seed=sampler.trial_seed())
-            else:
-                yield operation
+                operation = replace(operation, trial_seed=sampler.trial_seed())  # noqa: PLW2901
+            yield replace(operation, reason=_CLIENT_DECISION)
 
     def apply(self, operation: MethodOperation) -> None:
         """Notes the progress."""

@@ -16,6 +16,7 @@ from resolute_searcher.log.events import (
     TrialExited,
 )
 from resolute_searcher.log.operations import Close, Create, MethodOperation, ValidateAfter
+from resolute_searcher.log.reasons import Reason, ReasonKind
 from resolute_searcher.methods.base import Sampler
 from resolute_searcher.methods.length_extension import LengthExtension
 
@@ -36,29 +37,34 @@ class FullLengthSearch(ABC):
         self._counted = 0
         self._finished = 0
         self._open: dict[str, None] = {}
+        # Whether the trial that closes was refused. No state: nothing of it outlives its event.
+        self._replaces = False
         self._length_extension = LengthExtension()
 
     @abstractmethod
-    def create_trial(self, sampler: Sampler) -> Create:
+    def create_trial(self, sampler: Sampler, reason: Reason) -> Create:
         """Makes the next trial."""
 
-    def on_exit(self, request_id: str, reason: ExitReason) -> None:
+    def on_exit(self, trial_key: str, reason: ExitReason) -> None:
         """Notes a trial that left before it was closed."""
-        self._length_extension.leave(request_id)
+        self._length_extension.leave(trial_key)
 
     def absorb(self, event: MethodEvent) -> None:
         """Counts ends."""
         match event:
-            case TrialExited(request_id, reason):
-                self.on_exit(request_id, reason)
-            case TrialClosed(request_id) if request_id in self._open:
-                del self._open[request_id]
-                self._finished += 1
-                self._length_extension.end(request_id)
-            case Retried(request_id):
-                self._open[request_id] = None
+            case TrialExited(trial_key, reason):
+                self.on_exit(trial_key, reason)
+            case TrialClosed(trial_key):
+                # A trial that was refused is no longer open, and makes room for its replacement.
+                self._replaces = trial_key not in self._open
+                if not self._replaces:
+                    del self._open[trial_key]
+                    self._finished += 1
+                    self._length_extension.end(trial_key)
+            case Retried(trial_key):
+                self._open[trial_key] = None
                 self._finished -= 1
-                self._length_extension.retry(request_id)
+                self._length_extension.retry(trial_key)
             case Extended(max_trials, max_length):
                 self._max_trials = max_trials or self._max_trials
                 if max_length is not None:
@@ -70,23 +76,24 @@ class FullLengthSearch(ABC):
         match event:
             case Started():
                 for _ in range(self._initial_trials):
-                    yield from self._trial(sampler)
+                    yield from self._trial(sampler, ReasonKind.INITIAL_TRIAL)
             case TrialClosed():
-                yield from self._next(sampler)
-            case Retried(request_id) if self._max_length is not None:
+                why = ReasonKind.REPLACEMENT if self._replaces else ReasonKind.FREE_SLOT
+                yield from self._next(sampler, why)
+            case Retried(trial_key) if self._max_length is not None:
                 # An extension may have come after it left.
-                yield ValidateAfter(request_id, self._max_length)
+                yield ValidateAfter(trial_key, self._max_length, Reason(ReasonKind.TRIAL_RETRIED))
             case Extended():
                 while len(self._open) < self._initial_trials and self._has_more:
-                    yield from self._next(sampler)
+                    yield from self._next(sampler, ReasonKind.SEARCH_EXTENDED)
 
     def apply(self, operation: MethodOperation) -> None:
         """Counts trials."""
         if isinstance(operation, Create):
             self._counted += 1
-            self._open[operation.request_id] = None
-        elif isinstance(operation, ValidateAfter) and self._length_extension.dequeue(operation.request_id):
-            self._open[operation.request_id] = None
+            self._open[operation.trial_key] = None
+        elif isinstance(operation, ValidateAfter) and self._length_extension.dequeue(operation.trial_key):
+            self._open[operation.trial_key] = None
             self._finished -= 1
 
     def progress(self, reached: Mapping[str, float]) -> float:
@@ -118,15 +125,15 @@ class FullLengthSearch(ABC):
     def _has_more(self) -> bool:
         return self._length_extension.waits or self._counted < self._max_trials
 
-    def _next(self, sampler: Sampler) -> Iterator[MethodOperation]:
+    def _next(self, sampler: Sampler, why: ReasonKind) -> Iterator[MethodOperation]:
         if self._length_extension.waits and self._max_length is not None:
             yield from self._length_extension.next(self._max_length)
         elif self._counted < self._max_trials:
-            yield from self._trial(sampler)
+            yield from self._trial(sampler, why)
 
-    def _trial(self, sampler: Sampler) -> Iterator[MethodOperation]:
-        created = self.create_trial(sampler)
+    def _trial(self, sampler: Sampler, why: ReasonKind) -> Iterator[MethodOperation]:
+        created = self.create_trial(sampler, Reason(why))
         yield created
         if self._max_length is not None:
-            yield ValidateAfter(created.request_id, self._max_length)
-            yield Close(created.request_id)
+            yield ValidateAfter(created.trial_key, self._max_length, Reason(ReasonKind.FIRST_LENGTH))
+            yield Close(created.trial_key, Reason(ReasonKind.MAX_LENGTH_REACHED))

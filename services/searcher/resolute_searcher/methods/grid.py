@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from resolute_searcher.log.operations import Create
+from resolute_searcher.log.reasons import Reason
 from resolute_searcher.methods.base import Sampler
 from resolute_searcher.methods.full_length import FullLengthSearch
 from resolute_searcher.spec.grid import Grid
@@ -29,6 +30,6 @@ class GridSearch(FullLengthSearch):
             max_concurrent_trials=max_concurrent_trials,
         )
 
-    def create_trial(self, sampler: Sampler) -> Create:
+    def create_trial(self, sampler: Sampler, reason: Reason) -> Create:
         """Makes the trial of the next grid point."""
-        return sampler.create(self._grid.point(self._grid.size - 1 - self._counted))
+        return sampler.create(reason, hparams=self._grid.point(self._grid.size - 1 - self._counted))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from resolute_searcher.log.operations import Close, MethodOperation, ValidateAfter
+from resolute_searcher.log.reasons import Reason, ReasonKind
 
 
 class LengthExtension:
@@ -16,18 +17,18 @@ class LengthExtension:
         self._left: set[str] = set()
         self._waiting: dict[str, None] = {}
 
-    def leave(self, request_id: str) -> None:
+    def leave(self, trial_key: str) -> None:
         """Notes a trial that left: it does not train on."""
-        self._left.add(request_id)
+        self._left.add(trial_key)
 
-    def retry(self, request_id: str) -> None:
+    def retry(self, trial_key: str) -> None:
         """Notes that a trial that left is tried again."""
-        self._left.discard(request_id)
+        self._left.discard(trial_key)
 
-    def end(self, request_id: str) -> None:
+    def end(self, trial_key: str) -> None:
         """Notes a trial that is over."""
-        if request_id not in self._left:
-            self._complete[request_id] = None
+        if trial_key not in self._left:
+            self._complete[trial_key] = None
 
     def extend(self) -> None:
         """Lets everyone wait who is complete."""
@@ -36,16 +37,16 @@ class LengthExtension:
 
     def next(self, length: int) -> Iterator[MethodOperation]:
         """Yields the work of the next who waits, if anyone does."""
-        for request_id in self._waiting:
-            yield ValidateAfter(request_id, length)
-            yield Close(request_id)
+        for trial_key in self._waiting:
+            yield ValidateAfter(trial_key, length, Reason(ReasonKind.SEARCH_EXTENDED))
+            yield Close(trial_key, Reason(ReasonKind.MAX_LENGTH_REACHED))
             return
 
-    def dequeue(self, request_id: str) -> bool:
+    def dequeue(self, trial_key: str) -> bool:
         """Notes that a trial got work; tells whether it waited for it."""
-        if request_id not in self._waiting:
+        if trial_key not in self._waiting:
             return False
-        del self._waiting[request_id]
+        del self._waiting[trial_key]
         return True
 
     def snapshot(self) -> dict[str, Any]:

@@ -21,9 +21,11 @@ from resolute_searcher.log.events import (
     ValidationCompleted,
 )
 from resolute_searcher.log.operations import Close, Create, MethodOperation, ValidateAfter
+from resolute_searcher.log.reasons import Reason, ReasonKind
 from resolute_searcher.methods.base import Observation, Sampler, SuggestionRequest
 from resolute_searcher.methods.successive_halving.bracket import BracketState
 from resolute_searcher.methods.successive_halving.rung import Rung
+from resolute_searcher.methods.successive_halving.rung_reasons import rung_reason
 from resolute_searcher.spec.halving import Halving
 from resolute_searcher.spec.space import Json
 
@@ -57,9 +59,9 @@ class ModelSearch:
         self._notes: Json = None
 
     @property
-    def awaits_suggestion(self) -> bool:
-        """Whether a question is open."""
-        return bool(self._open)
+    def open_requests(self) -> int:
+        """Suggestions that it waits for."""
+        return len(self._open)
 
     def suggestion_request(self) -> SuggestionRequest | None:
         """Gives the oldest open question."""
@@ -77,19 +79,19 @@ class ModelSearch:
     def absorb(self, event: MethodEvent) -> None:
         """Puts metrics on rungs, notes facts, asks for trials."""
         match event:
-            case ValidationCompleted(request_id, metric, length):
-                self._facts.append((self._numbers[request_id], length, metric))
-                self._bracket.report(request_id, self._halving.cost(metric))
-            case TrialExited(request_id, reason):
+            case ValidationCompleted(trial_key, metric, length):
+                self._facts.append((self._numbers[trial_key], length, metric))
+                self._bracket.report(trial_key, self._halving.cost(metric))
+            case TrialExited(trial_key, reason):
                 if reason.invalid:
-                    self._bracket.forget(request_id)
+                    self._bracket.forget(trial_key)
                 else:
-                    self._bracket.record_exit(request_id)
-                self._facts.append((self._numbers[request_id], None, FAILED))
+                    self._bracket.record_exit(trial_key)
+                self._facts.append((self._numbers[trial_key], None, FAILED))
             case TrialClosed():
                 self._bracket.ended += 1
-            case Retried(request_id):
-                self._bracket.retry(request_id)
+            case Retried(trial_key):
+                self._bracket.retry(trial_key)
             case Extended(max_trials, max_length):
                 self._extend(max_trials, max_length)
             case Suggested(_, _, notes):
@@ -102,38 +104,43 @@ class ModelSearch:
         """Begins the trial that was suggested; lets trials train on or closes them."""
         match event:
             case Suggested(_, hparams):
-                created = sampler.create(hparams)
+                created = sampler.create(Reason(ReasonKind.SUGGESTED, bracket=0), hparams=hparams)
                 yield created
-                yield ValidateAfter(created.request_id, self._halving.length(0))
-            case ValidationCompleted(request_id):
-                rung = self._bracket.trials[request_id].rung
-                if rung < self._halving.top and self._bracket.rungs[rung].in_top(request_id):
-                    yield ValidateAfter(request_id, self._halving.length(rung + 1))
+                first = Reason(ReasonKind.FIRST_LENGTH, bracket=0, rung=0)
+                yield ValidateAfter(created.trial_key, self._halving.length(0), first)
+            case ValidationCompleted(trial_key):
+                rung = self._bracket.trials[trial_key].rung
+                if rung < self._halving.top and self._bracket.rungs[rung].in_top(trial_key):
+                    why = self._reason(ReasonKind.TOP_OF_RUNG, trial_key, rung)
+                    yield ValidateAfter(trial_key, self._halving.length(rung + 1), why)
                 else:
-                    yield Close(request_id)
-            case TrialExited(request_id, reason) if reason.invalid:
-                if not self._bracket.trials[request_id].closed:
-                    yield Close(request_id)
+                    at_top = rung == self._halving.top
+                    kind = ReasonKind.MAX_LENGTH_REACHED if at_top else ReasonKind.BELOW_TOP_OF_RUNG
+                    yield Close(trial_key, self._reason(kind, trial_key, rung))
+            case TrialExited(trial_key, reason) if reason.invalid:
+                if not self._bracket.trials[trial_key].closed:
+                    yield Close(trial_key, Reason(ReasonKind.INVALID_HYPERPARAMETERS, bracket=0))
             case Extended() if self._old_top < self._halving.top:
                 for entry in self._bracket.rungs[self._old_top].best():
-                    if self._bracket.trials[entry.request_id].extendable:
-                        yield ValidateAfter(entry.request_id, self._halving.length(self._old_top + 1))
+                    if self._bracket.trials[entry.trial_key].extendable:
+                        why = self._reason(ReasonKind.SEARCH_EXTENDED, entry.trial_key, self._old_top)
+                        yield ValidateAfter(entry.trial_key, self._halving.length(self._old_top + 1), why)
 
     def apply(self, operation: MethodOperation) -> None:
         """Moves trials."""
         match operation:
-            case Create(request_id, hparams):
-                self._numbers[request_id] = len(self._suggestions)
+            case Create(trial_key, hparams):
+                self._numbers[trial_key] = len(self._suggestions)
                 self._suggestions.append((hparams, self._notes))
-                self._bracket.begin(request_id)
-            case ValidateAfter(request_id):
-                self._bracket.assign(request_id)
-            case Close(request_id):
-                trial = self._bracket.trials[request_id]
-                self._bracket.close(request_id)
+                self._bracket.begin(trial_key)
+            case ValidateAfter(trial_key):
+                self._bracket.assign(trial_key)
+            case Close(trial_key):
+                trial = self._bracket.trials[trial_key]
+                self._bracket.close(trial_key)
                 if not trial.exited:
                     how = COMPLETE if trial.rung == self._halving.top else PRUNED
-                    self._facts.append((self._numbers[request_id], None, how))
+                    self._facts.append((self._numbers[trial_key], None, how))
 
     def progress(self, reached: Mapping[str, float]) -> float:
         """Gives the share of trials that ended."""
@@ -181,3 +188,7 @@ class ModelSearch:
         left = self._halving.max_trials - self._bracket.counted - asked
         for _ in range(min(room, left)):
             self._open.append(len(self._facts))
+
+    def _reason(self, kind: ReasonKind, trial_key: str, number: int) -> Reason:
+        rung = self._bracket.rungs[number]
+        return rung_reason(kind, self._halving, rung, number=number, trial_key=trial_key)

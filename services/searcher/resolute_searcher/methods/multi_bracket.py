@@ -37,25 +37,29 @@ class MultiBracketSearch:
             case OperationsPosted() | Suggested():
                 pass
             case _:
-                self._brackets[self._bracket_of[event.request_id]].absorb(event)
+                self._brackets[self._bracket_of[event.trial_key]].absorb(event)
 
     def decide(self, event: MethodEvent, sampler: Sampler) -> Iterator[MethodOperation]:
         """Asks the bracket that it concerns; at the start and when there is more to do, all."""
         deciding = range(len(self._brackets))
         if not isinstance(event, Started | Extended | OperationsPosted | Suggested):
-            owner = self._bracket_of[event.request_id]
+            owner = self._bracket_of[event.trial_key]
             deciding = range(owner, owner + 1)
         for number in deciding:
             for operation in self._brackets[number].decide(event, sampler):
-                yield replace(operation, bracket=number) if isinstance(operation, Create) else operation
+                reason = replace(operation.reason, bracket=number)
+                if isinstance(operation, Create):
+                    yield replace(operation, bracket=number, reason=reason)
+                else:
+                    yield replace(operation, reason=reason)
 
     def apply(self, operation: MethodOperation) -> None:
         """Lets the owner of the trial apply it."""
         if isinstance(operation, Progress | Shutdown):
             return
         if isinstance(operation, Create):
-            self._bracket_of[operation.request_id] = operation.bracket
-        self._brackets[self._bracket_of[operation.request_id]].apply(operation)
+            self._bracket_of[operation.trial_key] = operation.bracket
+        self._brackets[self._bracket_of[operation.trial_key]].apply(operation)
 
     def progress(self, reached: Mapping[str, float]) -> float:
         """Gives the mean of the brackets."""

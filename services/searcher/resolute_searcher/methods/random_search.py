@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from resolute_searcher.log.events import ExitReason
 from resolute_searcher.log.operations import Create
+from resolute_searcher.log.reasons import Reason
 from resolute_searcher.methods.base import Sampler
 from resolute_searcher.methods.full_length import FullLengthSearch
 
@@ -31,15 +32,15 @@ class RandomSearch(FullLengthSearch):
         )
         self._replace_invalid = replace_invalid
 
-    def create_trial(self, sampler: Sampler) -> Create:
+    def create_trial(self, sampler: Sampler, reason: Reason) -> Create:
         """Samples a trial."""
-        return sampler.create()
+        return sampler.create(reason)
 
-    def on_exit(self, request_id: str, reason: ExitReason) -> None:
+    def on_exit(self, trial_key: str, reason: ExitReason) -> None:
         """Notes a trial that left; one whose hyperparameters were refused does not count."""
-        if reason.invalid and request_id in self._open:
-            del self._open[request_id]
+        if reason.invalid and trial_key in self._open:
+            del self._open[trial_key]
             if self._replace_invalid:
                 self._counted -= 1
         else:
-            super().on_exit(request_id, reason)
+            super().on_exit(trial_key, reason)

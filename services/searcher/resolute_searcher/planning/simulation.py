@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 
-from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.storage.searcher.v1 import spec_pb2 as pb
 from resolute_searcher.engine.search import Search
 from resolute_searcher.log.actions import CloseTrial, CreateTrial, RunTrial, StopTrial
 from resolute_searcher.log.entry import Entry
@@ -135,9 +135,9 @@ class _Simulator:
             if self.closing:
                 self.close(self.closing.pop())
                 continue
-            self.now, _, request_id, length = heapq.heappop(self.training)
-            self.busy.discard(request_id)
-            self.finish_training(request_id, length)
+            self.now, _, trial_key, length = heapq.heappop(self.training)
+            self.busy.discard(trial_key)
+            self.finish_training(trial_key, length)
         return self.result()
 
     def record(self, event: Event) -> None:
@@ -154,74 +154,74 @@ class _Simulator:
     def apply(self, entry: Entry) -> None:
         for operation in entry.operations:
             if isinstance(operation, Create):
-                self.trials[operation.request_id] = SimulatedTrial(len(self.trials), operation.bracket)
-                self.hparams[operation.request_id] = operation.hparams
-            elif isinstance(operation, ValidateAfter) and operation.request_id not in self.busy:
-                self.wait(operation.request_id)
+                self.trials[operation.trial_key] = SimulatedTrial(len(self.trials), operation.bracket)
+                self.hparams[operation.trial_key] = operation.hparams
+            elif isinstance(operation, ValidateAfter) and operation.trial_key not in self.busy:
+                self.wait(operation.trial_key)
         for action in entry.actions:
             match action:
-                case CreateTrial(request_id) if not self.search.trial(request_id).pending:
-                    self.wait(request_id)  # it runs by itself
-                case CloseTrial(request_id) | StopTrial(request_id):
-                    if request_id not in self.busy and not self.search.trial(request_id).pending:
-                        self.closing.append(request_id)
+                case CreateTrial(trial_key) if not self.search.trial(trial_key).pending:
+                    self.wait(trial_key)  # it runs by itself
+                case CloseTrial(trial_key) | StopTrial(trial_key):
+                    if trial_key not in self.busy and not self.search.trial(trial_key).pending:
+                        self.closing.append(trial_key)
                 case RunTrial():
                     pass  # its operation said so
 
-    def wait(self, request_id: str) -> None:
-        self.busy.add(request_id)
-        self.waiting.append(request_id)
+    def wait(self, trial_key: str) -> None:
+        self.busy.add(trial_key)
+        self.waiting.append(trial_key)
 
     def dispatch(self) -> None:
         while self.waiting and (not self.slots or len(self.training) < self.slots):
-            request_id = self.waiting.popleft()
-            state, trial = self.search.trial(request_id), self.trials[request_id]
+            trial_key = self.waiting.popleft()
+            state, trial = self.search.trial(trial_key), self.trials[trial_key]
             if state.length and not state.pending:
                 # Its operation was of a length that it had trained to: the search completed it by itself.
-                self.busy.discard(request_id)
+                self.busy.discard(trial_key)
                 if state.closing:
-                    self.closing.append(request_id)
+                    self.closing.append(trial_key)
                 continue
             if trial.length == 0:
                 trial.start = self.now
-            length = self.next_length(request_id)
+            length = self.next_length(trial_key)
             heapq.heappush(
-                self.training, (self.now + length - trial.length, next(self.order), request_id, length)
+                self.training, (self.now + length - trial.length, next(self.order), trial_key, length)
             )
 
-    def next_length(self, request_id: str) -> int:
-        if self.search.trial(request_id).pending:
-            return self.search.trial(request_id).length
-        trial = self.trials[request_id]
+    def next_length(self, trial_key: str) -> int:
+        if self.search.trial(trial_key).pending:
+            return self.search.trial(trial_key).length
+        trial = self.trials[trial_key]
         if self.spec.time_metric is None:
             return _WHOLE_TRIAL
         lengths = _report_lengths(self.spec, trial.bracket)
         return next((length for length in lengths if length > trial.length), lengths[-1])
 
-    def finish_training(self, request_id: str, length: int) -> None:
-        trial = self.trials[request_id]
+    def finish_training(self, trial_key: str, length: int) -> None:
+        trial = self.trials[trial_key]
         trial.length = length
-        trial.metric = self.curves.metric(trial.number, self.hparams[request_id], length)
+        trial.metric = self.curves.metric(trial.number, self.hparams[trial_key], length)
         key = trial.bracket, length
         self.reached[key] = self.reached.get(key, 0) + 1
-        if self.search.trial(request_id).pending:
-            self.record(ValidationCompleted(request_id, trial.metric, length))
+        if self.search.trial(trial_key).pending:
+            self.record(ValidationCompleted(trial_key, trial.metric, length))
         elif self.spec.time_metric is not None:
-            self.record(ValidationReported(request_id, trial.metric, length))
-        state = self.search.trial(request_id)
-        if request_id in self.busy:
+            self.record(ValidationReported(trial_key, trial.metric, length))
+        state = self.search.trial(trial_key)
+        if trial_key in self.busy:
             return
         if state.closing or (state.length == 0 and self.spec.time_metric is None):
-            self.close(request_id)
+            self.close(trial_key)
         elif self.spec.time_metric is not None:
-            self.wait(request_id)
+            self.wait(trial_key)
 
-    def close(self, request_id: str) -> None:
-        if self.search.trial(request_id).closed:
+    def close(self, trial_key: str) -> None:
+        if self.search.trial(trial_key).closed:
             return
-        self.trials[request_id].end = self.now
-        del self.hparams[request_id]
-        self.record(TrialClosed(request_id))
+        self.trials[trial_key].end = self.now
+        del self.hparams[trial_key]
+        self.record(TrialClosed(trial_key))
 
     def result(self) -> Simulation:
         trials = tuple(self.trials.values())

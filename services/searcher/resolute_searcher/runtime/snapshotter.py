@@ -16,9 +16,8 @@ from functools import partial
 import structlog
 from sqlalchemy.engine import Connection
 
-from resolute.api.searcher.v1 import search_pb2 as pb
-from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.errors import ConflictError, NotFoundError, ResoluteError, UnavailableError
+from resolute.storage.searcher.v1 import log_pb2, spec_pb2
 from resolute_searcher.engine.search import Search
 from resolute_searcher.runtime.process_pool import ProcessPool
 from resolute_searcher.runtime.storage import Storage
@@ -41,7 +40,7 @@ _log = structlog.get_logger("searcher")
 class _Step:
     """What makes the next snapshot of a search."""
 
-    spec: pb.SearchSpec
+    spec: spec_pb2.SearchSpec
     code: str
     before: bytes | None
     new: Sequence[StoredEntry]
@@ -153,10 +152,10 @@ def advance_snapshot(spec: bytes, search_id: str, before: bytes | None, new: Seq
     Raises:
         CorruptStateError: `before` is damaged.
     """
-    search = Search(spec_from(pb.SearchSpec.FromString(spec)))
+    search = Search(spec_from(spec_pb2.SearchSpec.FromString(spec)))
     if before is not None:
         search.restore(unpack(before))
     for raw in new:
-        message = service_pb.LoggedEvent.FromString(raw.entry)
+        message = log_pb2.LoggedEvent.FromString(raw.entry)
         search.apply(entry_from(message, search_id=search_id, last_action=raw.last_action, draws=raw.draws))
     return pack(search.snapshot())

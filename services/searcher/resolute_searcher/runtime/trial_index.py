@@ -23,10 +23,10 @@ class TrialIndex:
         self._capacity = capacity
         self._known: OrderedDict[str, tuple[str, str]] = OrderedDict()
 
-    def add(self, search_id: str, request_ids: Iterable[str]) -> None:
+    def add(self, search_id: str, trial_keys: Iterable[str]) -> None:
         """Remembers trials that a search has just asked for, for good."""
-        for request_id in request_ids:
-            self._remember(trial_id(search_id, request_id), (search_id, request_id))
+        for trial_key in trial_keys:
+            self._remember(trial_id(search_id, trial_key), (search_id, trial_key))
 
     async def find(self, trial: str) -> tuple[str, str]:
         """Gives the search of a trial, and the trial's identifier within it.

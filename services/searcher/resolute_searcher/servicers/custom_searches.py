@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
-from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.api.searcher.v1 import event_pb2
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.errors import FailedPreconditionError, NotFoundError, UnavailableError
 from resolute_searcher.engine.search import Search
@@ -17,7 +17,8 @@ from resolute_searcher.log.events import OperationsPosted
 from resolute_searcher.runtime.live_searches import Change
 from resolute_searcher.servicers.base import BaseCalls
 from resolute_searcher.store import log
-from resolute_searcher.wire.log import posted_from
+from resolute_searcher.wire.contract import contract_event, stored_operation
+from resolute_searcher.wire.operations import posted_from
 
 _CLIENT_EVENTS = frozenset(
     {"started", "trial_created", "validation_completed", "trial_closed", "trial_exited"}
@@ -36,12 +37,11 @@ class CustomSearchCalls(BaseCalls):
     ) -> service_pb.PollEventsResponse:
         """Gives the events that wait for an answer; waits until there is one, and for the search itself."""
         search_id = canonical_uuid(request.search_id, field="search_id")
-        if not 0.0 <= request.wait_seconds <= _MAX_WAIT_SECONDS:
-            raise invalid_field(
-                "wait_seconds", f"must be from 0 to {_MAX_WAIT_SECONDS:g}, not {request.wait_seconds}"
-            )
+        wait = request.max_wait.ToTimedelta().total_seconds()
+        if not 0.0 <= wait <= _MAX_WAIT_SECONDS:
+            raise invalid_field("max_wait", f"must be from 0 to {_MAX_WAIT_SECONDS:g} seconds, not {wait:g}")
         now = asyncio.get_running_loop().time
-        end = now() + request.wait_seconds
+        end = now() + wait
         with self.watchers.watch(search_id) as watcher:
             while True:
                 try:
@@ -62,21 +62,25 @@ class CustomSearchCalls(BaseCalls):
     ) -> service_pb.PostOperationsResponse:
         """Takes the operations by which the client answers events."""
         search_id = canonical_uuid(request.search_id, field="search_id")
-        if request.triggered_by_sequence < 1:
-            raise invalid_field("triggered_by_sequence", "must name the event that the operations answer")
-        operations = tuple(posted_from(operation) for operation in request.operations)
-        event = OperationsPosted(operations, request.triggered_by_sequence)
+        if request.answered_sequence < 1:
+            raise invalid_field("answered_sequence", "must name the event that the operations answer")
+        operations = tuple(posted_from(stored_operation(operation)) for operation in request.operations)
+        event = OperationsPosted(operations, request.answered_sequence)
         await self.searches.change(search_id, lambda change: change.record(event))
         return service_pb.PostOperationsResponse()
 
-    async def _client_events(self, search_id: str, after: int) -> list[pb.Event]:
-        def work(connection: Connection) -> list[pb.Event]:
+    async def _client_events(self, search_id: str, after: int) -> list[event_pb2.Event]:
+        def work(connection: Connection) -> list[event_pb2.Event]:
             position = after
             while True:
                 logged = log.read_logged(
                     connection, search_id, after=position, limit=_MAX_EVENTS, max_bytes=_MAX_BYTES
                 )
-                found = [one.event for one in logged if one.event.WhichOneof("kind") in _CLIENT_EVENTS]
+                found = [
+                    contract_event(one.event)
+                    for one in logged
+                    if one.event.WhichOneof("kind") in _CLIENT_EVENTS
+                ]
                 if found or not logged:
                     return found
                 position = logged[-1].event.sequence
@@ -94,10 +98,10 @@ def _client_view(change: Change) -> tuple[int, bool, Sequence[tuple[str, float]]
 
 
 def _response(
-    events: list[pb.Event], *, over: bool, reached: Sequence[tuple[str, float]]
+    events: list[event_pb2.Event], *, over: bool, reached: Sequence[tuple[str, float]]
 ) -> service_pb.PollEventsResponse:
     progress = [
-        service_pb.PollEventsResponse.TrialProgress(request_id=request_id, progress=share)
-        for request_id, share in reached
+        service_pb.PollEventsResponse.TrialProgress(trial_key=trial_key, progress=share)
+        for trial_key, share in reached
     ]
     return service_pb.PollEventsResponse(events=events, progress=progress, over=over)

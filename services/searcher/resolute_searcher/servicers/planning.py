@@ -10,6 +10,7 @@ from resolute_searcher.planning.curves import RecordedCurve
 from resolute_searcher.planning.preview import preview
 from resolute_searcher.planning.simulation import Simulation, run_simulation
 from resolute_searcher.servicers.base import BaseCalls
+from resolute_searcher.wire.contract import stored_spec
 from resolute_searcher.wire.spec import spec_from
 
 MAX_SIMULATED_TRIALS = 50_000
@@ -23,13 +24,13 @@ class PlanningCalls(BaseCalls):
         self, request: service_pb.PreviewSearchRequest, context: Any
     ) -> service_pb.PreviewSearchResponse:
         """Tells what a spec would run."""
-        result = preview(spec_from(request.spec))
+        result = preview(spec_from(stored_spec(request.spec)))
         brackets = [
             service_pb.PreviewSearchResponse.Bracket(
                 trials=bracket.trials,
-                concurrent_trials=bracket.concurrent_trials,
+                concurrent_trials=bracket.concurrent_trials or None,
                 endings=[
-                    service_pb.PreviewSearchResponse.Ending(length=length, trials=trials)
+                    service_pb.PreviewSearchResponse.Ending(length=length or None, trials=trials)
                     for length, trials in bracket.endings
                 ],
             )
@@ -41,18 +42,19 @@ class PlanningCalls(BaseCalls):
         self, request: service_pb.SimulateSearchRequest, context: Any
     ) -> service_pb.SimulateSearchResponse:
         """Plays a spec in virtual time, in a process of its own."""
-        spec = spec_from(request.spec)
+        stored = stored_spec(request.spec)
+        spec = spec_from(stored)
         trials = sum(bracket.trials for bracket in preview(spec).brackets)
         if trials > MAX_SIMULATED_TRIALS:
             raise invalid_field(
                 "spec", f"has {trials} trials; up to {MAX_SIMULATED_TRIALS} can be simulated over the network"
             )
-        if request.slots < 0:
-            raise invalid_field("slots", f"must not be below 0 as {request.slots} is")
+        if request.HasField("slots") and request.slots < 1:
+            raise invalid_field("slots", f"must be at least 1, not {request.slots}")
         curves = [RecordedCurve(tuple(curve.lengths), tuple(curve.metrics)) for curve in request.curves]
         for number, curve in enumerate(curves):
             curve.check(f"curves[{number}]")
-        message = request.spec.SerializeToString()
+        message = stored.SerializeToString()
         return _response(await self.process_pool.run(run_simulation, message, curves, request.slots))
 
 

@@ -11,7 +11,8 @@ from resolute_searcher.runtime.live_searches import Change
 from resolute_searcher.servicers.searches import SearchCalls
 from resolute_searcher.servicers.trials import operation_status
 from resolute_searcher.store import log
-from resolute_searcher.wire.log import extension_from
+from resolute_searcher.wire.contract import stored_extension
+from resolute_searcher.wire.events import extension_from
 
 
 class ResumeCalls(SearchCalls):
@@ -22,8 +23,8 @@ class ResumeCalls(SearchCalls):
     ) -> service_pb.ExtendSearchResponse:
         """Gives a search that is over more to do."""
         search_id = canonical_uuid(request.search_id, field="search_id")
-        event_id = _event_id(request.event_id)
-        extension = extension_from(request.extension)
+        event_id = _event_id(request.request_id)
+        extension = extension_from(stored_extension(request.extension))
         if not await self._is_recorded(search_id, event_id):
             await self.searches.change(search_id, lambda change: change.record(extension, event_id=event_id))
         return service_pb.ExtendSearchResponse(search=await self.describe(search_id))
@@ -32,14 +33,14 @@ class ResumeCalls(SearchCalls):
         self, request: service_pb.RetryTrialRequest, context: Any
     ) -> service_pb.RetryTrialResponse:
         """Tries a trial that failed again, as itself."""
-        search_id, request_id = await self.trial_index.find(request.trial_id)
-        event_id = _event_id(request.event_id)
+        search_id, trial_key = await self.trial_index.find(request.trial_id)
+        event_id = _event_id(request.request_id)
         taken = await self._is_recorded(search_id, event_id)
 
         def act(change: Change) -> service_pb.RetryTrialResponse:
             if not taken:
-                change.record(Retried(request_id), event_id=event_id)
-            return service_pb.RetryTrialResponse(operation=operation_status(change.search, request_id))
+                change.record(Retried(trial_key), event_id=event_id)
+            return service_pb.RetryTrialResponse(operation=operation_status(change.search, trial_key))
 
         return await self.searches.change(search_id, act)
 
@@ -48,10 +49,10 @@ class ResumeCalls(SearchCalls):
         return await self.storage.read(lambda c: log.has_event(c, search_id, event_id))
 
 
-def _event_id(event_id: str) -> str:
-    if not event_id or event_id.startswith(log.OWN_EVENT_PREFIX):
+def _event_id(request_id: str) -> str:
+    if not request_id or request_id.startswith(log.OWN_EVENT_PREFIX):
         raise invalid_field(
-            "event_id",
+            "request_id",
             f"must identify the request across retries, and not begin with {log.OWN_EVENT_PREFIX!r}",
         )
-    return event_id
+    return request_id

@@ -11,20 +11,22 @@ from sqlalchemy.engine import Connection
 from resolute.api.searcher.v1 import search_pb2 as pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.errors import FailedPreconditionError, UnavailableError
+from resolute.storage.searcher.v1 import log_pb2
 from resolute_searcher.engine.replay import Replay, replay
-from resolute_searcher.identifiers import canonical_uuid
+from resolute_searcher.identifiers import canonical_uuid, invalid_field
 from resolute_searcher.runtime.optuna_sampler import available
 from resolute_searcher.servicers.base import BaseCalls
 from resolute_searcher.spec.search import ModelSpec
 from resolute_searcher.store import log, search_rows
 from resolute_searcher.store.search_rows import SearchRow
+from resolute_searcher.wire.contract import contract_actions, contract_entry, contract_spec, stored_spec
 from resolute_searcher.wire.spec import spec_from
-from resolute_serving.pagination import decode_token, encode_token, page_size
 
-_MAX_BYTES = 2 * 1024 * 1024
+MAX_BYTES = 2 * 1024 * 1024
+"""Most bytes of entries in one response."""
 _ACTION_BATCH = 500
 HEARTBEAT_SECONDS = 300.0
-"""How often a quiet stream of actions shows that it lives; pings notice a dead connection sooner."""
+"""How often a quiet stream shows that it lives; pings notice a dead connection sooner."""
 
 
 class SearchCalls(BaseCalls):
@@ -35,19 +37,20 @@ class SearchCalls(BaseCalls):
     ) -> service_pb.CreateSearchResponse:
         """Creates a search, or finds the same one."""
         search_id = canonical_uuid(request.search_id, field="search_id")
-        spec = spec_from(request.spec)
+        stored = stored_spec(request.spec)
+        spec = spec_from(stored)
         if isinstance(spec.method, ModelSpec) and (missing := available(spec.method.sampler)):
             raise FailedPreconditionError(
                 f"the sampler {spec.method.sampler} needs {missing} beside the searcher service; "
                 "install resolute-train[search] there"
             )
-        await self.searches.create(search_id, request.spec)
+        await self.searches.create(search_id, stored)
         return service_pb.CreateSearchResponse(search=await self.describe(search_id))
 
     async def GetSearch(
         self, request: service_pb.GetSearchRequest, context: Any
     ) -> service_pb.GetSearchResponse:
-        """Gives the state of a search."""
+        """Gives a search."""
         search_id = canonical_uuid(request.search_id, field="search_id")
         return service_pb.GetSearchResponse(search=await self.describe(search_id))
 
@@ -66,7 +69,7 @@ class SearchCalls(BaseCalls):
                     in_log = True
                     continue
                 if actions:
-                    yield service_pb.FollowActionsResponse(actions=actions)
+                    yield service_pb.FollowActionsResponse(actions=contract_actions(actions))
                     after = actions[-1].sequence
                     if actions[-1].HasField("shutdown") and await self._is_last(search_id, after):
                         return
@@ -85,36 +88,21 @@ class SearchCalls(BaseCalls):
         await self.storage.write(lambda c: search_rows.acknowledge(c, search_id, request.sequence))
         return service_pb.AcknowledgeActionsResponse()
 
-    async def ListEvents(
-        self, request: service_pb.ListEventsRequest, context: Any
-    ) -> service_pb.ListEventsResponse:
-        """Lists the log."""
-        search_id = canonical_uuid(request.search_id, field="search_id")
-        size = page_size(request.page_size)
-        after = decode_token(request) or 0
-        logged = await self.storage.read(
-            lambda c: log.read_logged(c, search_id, after=after, limit=size, max_bytes=_MAX_BYTES)
-        )
-        token = ""
-        if logged:
-            last = logged[-1].event.sequence
-            row = await self.storage.read(lambda c: search_rows.read_search(c, search_id))
-            token = encode_token(request, last) if last < row.last_sequence else ""
-        return service_pb.ListEventsResponse(entries=logged, next_page_token=token)
-
     async def ReplaySearch(
         self, request: service_pb.ReplaySearchRequest, context: Any
     ) -> service_pb.ReplaySearchResponse:
         """Decides the log again and compares."""
         search_id = canonical_uuid(request.search_id, field="search_id")
-        until = request.until_sequence
+        until = request.until_sequence if request.HasField("until_sequence") else None
+        if until is not None and until < 1:
+            raise invalid_field("until_sequence", f"must be the position of an event, from 1, not {until}")
 
-        def work(connection: Connection) -> tuple[Replay, list[service_pb.LoggedEvent]]:
+        def work(connection: Connection) -> tuple[Replay, list[log_pb2.LoggedEvent]]:
             row = search_rows.read_search(connection, search_id)
             entries = (recorded.entry for recorded in log.read_log(connection, search_id))
-            result = replay(spec_from(row.spec), (e for e in entries if not until or e.sequence <= until))
+            result = replay(spec_from(row.spec), (e for e in entries if until is None or e.sequence <= until))
             before = result.state["sequence"] - 1
-            return result, log.read_logged(connection, search_id, after=before, limit=1, max_bytes=_MAX_BYTES)
+            return result, log.read_logged(connection, search_id, after=before, limit=1, max_bytes=MAX_BYTES)
 
         outcome, last = await self.storage.read(work)
         return service_pb.ReplaySearchResponse(
@@ -122,7 +110,7 @@ class SearchCalls(BaseCalls):
             first_difference=outcome.first_difference,
             detail=outcome.detail,
             state_json=json.dumps(outcome.state),
-            last=last[0] if last else None,
+            last=contract_entry(last[0]) if last else None,
         )
 
     async def DeleteSearch(
@@ -132,9 +120,9 @@ class SearchCalls(BaseCalls):
         await self.searches.delete(canonical_uuid(request.search_id, field="search_id"))
         return service_pb.DeleteSearchResponse()
 
-    async def _actions(self, search_id: str, after: int) -> list[pb.Action]:
+    async def _actions(self, search_id: str, after: int) -> list[log_pb2.Action]:
         return await self.storage.read(
-            lambda c: log.read_actions(c, search_id, after=after, limit=_ACTION_BATCH, max_bytes=_MAX_BYTES)
+            lambda c: log.read_actions(c, search_id, after=after, limit=_ACTION_BATCH, max_bytes=MAX_BYTES)
         )
 
     async def _load(self, search_id: str) -> None:
@@ -150,27 +138,28 @@ class SearchCalls(BaseCalls):
     async def describe(self, search_id: str) -> pb.Search:
         """Tells what is known of a search."""
         row = await self.storage.read(lambda c: search_rows.read_search(c, search_id))
+        message = pb.Search(
+            search_id=row.search_id,
+            spec=contract_spec(row.spec),
+            method_version=row.method_version,
+            status=await self.status(row),
+        )
+        message.create_time.FromMicroseconds(round(row.created_at * 1e6))
+        return message
+
+    async def status(self, row: SearchRow) -> pb.SearchStatus:
+        """Tells how far a search is."""
         # A search that is over has nothing more to say than its row: its log may be long.
         progress = (
             1.0
             if row.over
-            else await self.searches.change(search_id, lambda change: change.search.progress())
+            else await self.searches.change(row.search_id, lambda change: change.search.progress())
         )
-        return search_message(row, progress=progress)
-
-
-def search_message(row: SearchRow, *, progress: float) -> pb.Search:
-    """Writes what is known of a search."""
-    message = pb.Search(
-        search_id=row.search_id,
-        state=pb.SEARCH_STATE_SHUT_DOWN if row.over else pb.SEARCH_STATE_ACTIVE,
-        spec=row.spec,
-        method_version=row.method_version,
-        progress=progress,
-        trials_requested=row.requested,
-        trials_closed=row.closed,
-        last_event_sequence=row.last_sequence,
-        last_action_sequence=row.last_action,
-    )
-    message.create_time.FromMicroseconds(round(row.created_at * 1e6))
-    return message
+        return pb.SearchStatus(
+            state=pb.SEARCH_STATE_SHUT_DOWN if row.over else pb.SEARCH_STATE_ACTIVE,
+            progress=progress,
+            trials_requested=row.requested,
+            trials_closed=row.closed,
+            last_event_sequence=row.last_sequence,
+            last_action_sequence=row.last_action,
+        )

@@ -84,6 +84,12 @@ class Halving:
         signed = metric if self.smaller_is_better else -metric
         return min(max(signed, -WORST), WORST)
 
+    def metric(self, cost: float) -> float | None:
+        """Gives the metric that a cost was made of; None for the worst cost, which stands for no metric."""
+        if cost == WORST:
+            return None
+        return cost if self.smaller_is_better else 0.0 - cost
+
     def progress(self, *, at_bottom: int, ended: int) -> float:
         """Gives the done share of a bracket.
 

@@ -10,11 +10,10 @@ from uuid import uuid4
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from resolute.api.searcher.v1 import search_pb2 as pb
-from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.errors import (
     ConflictError,
 )
+from resolute.storage.searcher.v1 import log_pb2 as pb
 from resolute_searcher.engine.search import Search
 from resolute_searcher.identifiers import trial_id
 from resolute_searcher.log.entry import Entry
@@ -101,8 +100,8 @@ class AppendResult:
     """What a batch of entries brought.
 
     Attributes:
-        actions: The actions, in order.
-        trials: Request ids of the trials that were asked for.
+        actions: The actions as they are stored, in order.
+        trials: Keys of the trials that were asked for.
     """
 
     actions: list[pb.Action]
@@ -145,13 +144,13 @@ def append(connection: Connection, search_id: str, batch: Sequence[NewEntry]) ->
     rows = [_entry_row(search_id, new, message) for new, message in zip(batch, messages, strict=True)]
     insert_many(connection, entries, rows)
     created = [
-        operation.request_id
+        operation.trial_key
         for new in batch
         for operation in new.entry.operations
         if isinstance(operation, Create)
     ]
     if created:
-        insert_many(connection, trials, [_trial_row(search_id, request_id) for request_id in created])
+        insert_many(connection, trials, [_trial_row(search_id, trial_key) for trial_key in created])
     actions = [action for message in messages for action in message.actions]
     return AppendResult(actions=actions, trials=created)
 
@@ -161,12 +160,12 @@ def has_event(connection: Connection, search_id: str, event_id: str) -> bool:
     return _FIND_EVENT.execute(connection, {"which": search_id, "event": event_id}).first() is not None
 
 
-def _message(search_id: str, new: NewEntry) -> service_pb.LoggedEvent:
+def _message(search_id: str, new: NewEntry) -> pb.LoggedEvent:
     event_id = new.event_id or f"{OWN_EVENT_PREFIX}{new.entry.sequence}"
     return entry_to(new.entry, search_id=search_id, event_id=event_id, time=new.now)
 
 
-def _entry_row(search_id: str, new: NewEntry, message: service_pb.LoggedEvent) -> dict[str, Any]:
+def _entry_row(search_id: str, new: NewEntry, message: pb.LoggedEvent) -> dict[str, Any]:
     entry = new.entry
     return {
         "search_id": search_id,
@@ -181,11 +180,11 @@ def _entry_row(search_id: str, new: NewEntry, message: service_pb.LoggedEvent) -
     }
 
 
-def _trial_row(search_id: str, request_id: str) -> dict[str, Any]:
+def _trial_row(search_id: str, trial_key: str) -> dict[str, Any]:
     return {
-        "trial_id": trial_id(search_id, request_id),
+        "trial_id": trial_id(search_id, trial_key),
         "search_id": search_id,
-        "request_id": request_id,
+        "trial_key": trial_key,
         "progress": 0.0,
     }
 
@@ -202,7 +201,7 @@ def read_log(connection: Connection, search_id: str, *, after: int = 0) -> Itera
             .limit(_BATCH)
         ).all()
         for row in rows:
-            message = service_pb.LoggedEvent.FromString(row.entry)
+            message = pb.LoggedEvent.FromString(row.entry)
             entry = entry_from(message, search_id=search_id, last_action=row.last_action, draws=row.draws)
             yield LoggedEntry(entry=entry, tip=row.tip)
         if len(rows) < _BATCH:
@@ -241,20 +240,35 @@ def catch_up(connection: Connection, search_id: str, *, after: int, tip: str) ->
 
 
 def read_logged(
-    connection: Connection, search_id: str, *, after: int, limit: int, max_bytes: int
-) -> list[service_pb.LoggedEvent]:
+    connection: Connection,
+    search_id: str,
+    *,
+    after: int = 0,
+    before: int | None = None,
+    descending: bool = False,
+    limit: int,
+    max_bytes: int,
+) -> list[pb.LoggedEvent]:
     """Reads entries as messages: at least one if there is any, then until a limit is reached.
+
+    Args:
+        connection: A transaction.
+        search_id: The search.
+        after: Only entries beyond this position.
+        before: Only entries ahead of this position; None for all.
+        descending: Whether the last comes first.
+        limit: Most entries.
+        max_bytes: Most bytes of entries.
 
     Raises:
         NotFoundError: There is no such search.
     """
     read_search(connection, search_id)
-    rows = connection.execute(
-        sa.select(entries.c.entry)
-        .where(entries.c.search_id == search_id, entries.c.sequence > after)
-        .order_by(entries.c.sequence)
-        .limit(limit)
-    )
+    query = sa.select(entries.c.entry).where(entries.c.search_id == search_id, entries.c.sequence > after)
+    if before is not None:
+        query = query.where(entries.c.sequence < before)
+    order = entries.c.sequence.desc() if descending else entries.c.sequence
+    rows = connection.execute(query.order_by(order).limit(limit))
     return _within_bytes(rows.scalars(), max_bytes)
 
 
@@ -329,19 +343,17 @@ def unacknowledged(connection: Connection) -> tuple[int, float | None]:
             .order_by(entries.c.last_action)
             .limit(1)
         ).scalar_one()
-        times.append(service_pb.LoggedEvent.FromString(first).event.time.ToMicroseconds() / 1e6)
+        times.append(pb.LoggedEvent.FromString(first).event.time.ToMicroseconds() / 1e6)
     count = sum(row.last_action - row.acknowledged for row in lagging)
     return count, min(times, default=None)
 
 
-def _within_bytes(
-    blobs: Iterator[bytes] | sa.ScalarResult[bytes], max_bytes: int
-) -> list[service_pb.LoggedEvent]:
-    logged: list[service_pb.LoggedEvent] = []
+def _within_bytes(blobs: Iterator[bytes] | sa.ScalarResult[bytes], max_bytes: int) -> list[pb.LoggedEvent]:
+    logged: list[pb.LoggedEvent] = []
     size = 0
     for blob in blobs:
         size += len(blob)
         if logged and size > max_bytes:
             break
-        logged.append(service_pb.LoggedEvent.FromString(blob))
+        logged.append(pb.LoggedEvent.FromString(blob))
     return logged

@@ -6,11 +6,11 @@ import sqlalchemy as sa
 import structlog
 from sqlalchemy.engine import Connection
 
-from resolute.api.searcher.v1 import search_pb2 as pb
 from resolute.errors import (
     AlreadyExistsError,
     FailedPreconditionError,
 )
+from resolute.storage.searcher.v1 import spec_pb2 as pb
 from resolute_searcher.engine.search import Search
 from resolute_searcher.log.entry import Entry
 from resolute_searcher.spec.search import SearchSpec
@@ -83,12 +83,12 @@ def load_search(connection: Connection, search_id: str) -> tuple[Search, str]:
         search.apply(recorded.entry)
         tip = recorded.tip
     reported = connection.execute(
-        sa.select(trials.c.request_id, trials.c.progress).where(
+        sa.select(trials.c.trial_key, trials.c.progress).where(
             trials.c.search_id == search_id, trials.c.progress > 0
         )
     )
-    for request_id, progress in reported:
-        search.reach(request_id, progress)
+    for trial_key, progress in reported:
+        search.reach(trial_key, progress)
     return search, tip
 
 

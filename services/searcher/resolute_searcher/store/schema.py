@@ -67,7 +67,7 @@ trials = sa.Table(
     metadata,
     sa.Column("trial_id", sa.String(36), primary_key=True),
     sa.Column("search_id", sa.String(36), nullable=False),
-    sa.Column("request_id", sa.String(36), nullable=False),
+    sa.Column("trial_key", sa.String(36), nullable=False),
     # How far the trial says it is.
     sa.Column("progress", sa.Float, nullable=False),
 )

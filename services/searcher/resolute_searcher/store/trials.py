@@ -18,13 +18,13 @@ def find_trial(connection: Connection, trial: str) -> tuple[str, str]:
         NotFoundError: No search asked for the trial.
     """
     row = connection.execute(
-        sa.select(trials.c.search_id, trials.c.request_id).where(trials.c.trial_id == trial)
+        sa.select(trials.c.search_id, trials.c.trial_key).where(trials.c.trial_id == trial)
     ).one_or_none()
     if row is None:
         raise NotFoundError(
             f"no search knows trial {trial}; it may have been deleted", resource=f"trial {trial}"
         )
-    return row.search_id, row.request_id
+    return row.search_id, row.trial_key
 
 
 def write_progress(connection: Connection, trial: str, progress: float) -> None:

@@ -1,12 +1,12 @@
-"""What is asked of a search, read from the messages of the contract."""
+"""What is asked of a search, read from the messages that are stored."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from resolute.api.common.v1 import value_pb2
-from resolute.api.searcher.v1 import search_pb2 as pb
 from resolute.contracts.values import from_value
+from resolute.storage.searcher.v1 import spec_pb2 as pb
 from resolute_searcher.spec.adaptive import AdaptiveMode
 from resolute_searcher.spec.search import (
     AdaptiveAshaSpec,

@@ -163,6 +163,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
     "resolute.api.searcher.v1.SearcherService": {
         "CreateSearch": _SERVICE,
         "GetSearch": _VIEW,
+        "WatchSearches": _VIEW,
         "FollowActions": _SERVICE,
         "AcknowledgeActions": _SERVICE,
         "ReportEvents": _SERVICE,
@@ -170,7 +171,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "CompleteOperation": _trial(own_trial),
         "ReportProgress": _trial(own_trial),
         "ReportValidations": _trial(own_trial),
-        "Seal": _SERVICE,
+        "FenceTrial": _SERVICE,
         "ListEvents": _VIEW,
         "ReplaySearch": _VIEW,
         "PreviewSearch": _VIEW,

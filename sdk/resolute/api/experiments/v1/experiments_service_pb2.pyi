@@ -10,7 +10,7 @@ import google.protobuf.internal.containers
 import google.protobuf.message
 import resolute.api.common.v1.value_pb2
 import resolute.api.experiments.v1.experiment_pb2
-import resolute.api.searcher.v1.search_pb2
+import resolute.api.searcher.v1.search_spec_pb2
 import typing
 
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
@@ -140,7 +140,7 @@ class ValidateConfigResponse(google.protobuf.message.Message):
         """As in CreateExperimentResponse."""
 
     @property
-    def search(self) -> resolute.api.searcher.v1.search_pb2.SearchSpec:
+    def search(self) -> resolute.api.searcher.v1.search_spec_pb2.SearchSpec:
         """The search that an experiment with this config would run, such as PreviewSearch takes it. Set by every server that checks configs."""
 
     def __init__(
@@ -148,7 +148,7 @@ class ValidateConfigResponse(google.protobuf.message.Message):
         *,
         config: resolute.api.common.v1.value_pb2.Value | None = ...,
         warnings: collections.abc.Iterable[builtins.str] | None = ...,
-        search: resolute.api.searcher.v1.search_pb2.SearchSpec | None = ...,
+        search: resolute.api.searcher.v1.search_spec_pb2.SearchSpec | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_search", b"_search", "config", b"config", "search", b"search"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["_search", b"_search", "config", b"config", "search", b"search", "warnings", b"warnings"]) -> None: ...

@@ -23,106 +23,20 @@ _sym_db = _symbol_database.Default()
 
 
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
-from resolute.api.common.v1 import value_pb2 as resolute_dot_api_dot_common_dot_v1_dot_value__pb2
+from resolute.api.searcher.v1 import search_spec_pb2 as resolute_dot_api_dot_searcher_dot_v1_dot_search__spec__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%resolute/api/searcher/v1/search.proto\x12\x18resolute.api.searcher.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\"resolute/api/common/v1/value.proto\"\xf0\x02\n\x0eHyperparameter\x12\x34\n\x0b\x63onst_value\x18\x01 \x01(\x0b\x32\x1d.resolute.api.common.v1.ValueH\x00\x12\x37\n\tint_range\x18\x02 \x01(\x0b\x32\".resolute.api.searcher.v1.IntRangeH\x00\x12=\n\x0c\x64ouble_range\x18\x03 \x01(\x0b\x32%.resolute.api.searcher.v1.DoubleRangeH\x00\x12\x37\n\tlog_range\x18\x04 \x01(\x0b\x32\".resolute.api.searcher.v1.LogRangeH\x00\x12<\n\x0b\x63\x61tegorical\x18\x05 \x01(\x0b\x32%.resolute.api.searcher.v1.CategoricalH\x00\x12\x31\n\x06nested\x18\x06 \x01(\x0b\x32\x1f.resolute.api.searcher.v1.SpaceH\x00\x42\x06\n\x04kind\"H\n\x08IntRange\x12\x0e\n\x06minval\x18\x01 \x01(\x03\x12\x0e\n\x06maxval\x18\x02 \x01(\x03\x12\x12\n\x05\x63ount\x18\x03 \x01(\x03H\x00\x88\x01\x01\x42\x08\n\x06_count\"K\n\x0b\x44oubleRange\x12\x0e\n\x06minval\x18\x01 \x01(\x01\x12\x0e\n\x06maxval\x18\x02 \x01(\x01\x12\x12\n\x05\x63ount\x18\x03 \x01(\x03H\x00\x88\x01\x01\x42\x08\n\x06_count\"V\n\x08LogRange\x12\x0e\n\x06minval\x18\x01 \x01(\x01\x12\x0e\n\x06maxval\x18\x02 \x01(\x01\x12\x0c\n\x04\x62\x61se\x18\x03 \x01(\x01\x12\x12\n\x05\x63ount\x18\x04 \x01(\x03H\x00\x88\x01\x01\x42\x08\n\x06_count\":\n\x0b\x43\x61tegorical\x12+\n\x04vals\x18\x01 \x03(\x0b\x32\x1d.resolute.api.common.v1.Value\"\xb8\x01\n\x05Space\x12M\n\x0fhyperparameters\x18\x01 \x03(\x0b\x32\x34.resolute.api.searcher.v1.Space.HyperparametersEntry\x1a`\n\x14HyperparametersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x37\n\x05value\x18\x02 \x01(\x0b\x32(.resolute.api.searcher.v1.Hyperparameter:\x02\x38\x01\"6\n\x0cSingleMethod\x12\x17\n\nmax_length\x18\x01 \x01(\x03H\x00\x88\x01\x01\x42\r\n\x0b_max_length\"i\n\x0cRandomMethod\x12\x17\n\nmax_length\x18\x01 \x01(\x03H\x00\x88\x01\x01\x12\x12\n\nmax_trials\x18\x02 \x01(\x03\x12\x1d\n\x15max_concurrent_trials\x18\x03 \x01(\x03\x42\r\n\x0b_max_length\"S\n\nGridMethod\x12\x17\n\nmax_length\x18\x01 \x01(\x03H\x00\x88\x01\x01\x12\x1d\n\x15max_concurrent_trials\x18\x02 \x01(\x03\x42\r\n\x0b_max_length\"\xa7\x01\n\x12\x41syncHalvingMethod\x12\x11\n\tnum_rungs\x18\x01 \x01(\x03\x12\x12\n\nmax_length\x18\x02 \x01(\x03\x12\x12\n\nmax_trials\x18\x03 \x01(\x03\x12\x0f\n\x07\x64ivisor\x18\x04 \x01(\x01\x12\x1d\n\x15max_concurrent_trials\x18\x05 \x01(\x03\x12\x11\n\tstop_once\x18\x06 \x01(\x08\x12\x13\n\x0btime_driven\x18\x07 \x01(\x08\"\xf4\x01\n\x12\x41\x64\x61ptiveAshaMethod\x12\x12\n\nmax_length\x18\x01 \x01(\x03\x12\x12\n\nmax_trials\x18\x02 \x01(\x03\x12\x0f\n\x07\x64ivisor\x18\x03 \x01(\x01\x12\x11\n\tmax_rungs\x18\x04 \x01(\x03\x12\x1d\n\x15max_concurrent_trials\x18\x05 \x01(\x03\x12\x34\n\x04mode\x18\x06 \x01(\x0e\x32&.resolute.api.searcher.v1.AdaptiveMode\x12\x15\n\rbracket_rungs\x18\x07 \x03(\x03\x12\x11\n\tstop_once\x18\x08 \x01(\x08\x12\x13\n\x0btime_driven\x18\t \x01(\x08\"O\n\x0e\x45xternalMethod\x12\x0c\n\x04name\x18\x01 \x01(\t\x12/\n\x08settings\x18\x02 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value\"\xbd\x04\n\nSearchSpec\x12\x0e\n\x06metric\x18\x01 \x01(\t\x12\x19\n\x11smaller_is_better\x18\x02 \x01(\x08\x12\x0c\n\x04seed\x18\x03 \x01(\r\x12.\n\x05space\x18\x04 \x01(\x0b\x32\x1f.resolute.api.searcher.v1.Space\x12\x18\n\x0btime_metric\x18\x05 \x01(\tH\x01\x88\x01\x01\x12\x1c\n\x14source_checkpoint_id\x18\x06 \x01(\t\x12\x38\n\x06single\x18\n \x01(\x0b\x32&.resolute.api.searcher.v1.SingleMethodH\x00\x12\x38\n\x06random\x18\x0b \x01(\x0b\x32&.resolute.api.searcher.v1.RandomMethodH\x00\x12\x34\n\x04grid\x18\x0c \x01(\x0b\x32$.resolute.api.searcher.v1.GridMethodH\x00\x12\x45\n\rasync_halving\x18\r \x01(\x0b\x32,.resolute.api.searcher.v1.AsyncHalvingMethodH\x00\x12\x45\n\radaptive_asha\x18\x0e \x01(\x0b\x32,.resolute.api.searcher.v1.AdaptiveAshaMethodH\x00\x12<\n\x08\x65xternal\x18\x0f \x01(\x0b\x32(.resolute.api.searcher.v1.ExternalMethodH\x00\x42\x08\n\x06methodB\x0e\n\x0c_time_metric\"\xcc\x02\n\x06Search\x12\x11\n\tsearch_id\x18\x01 \x01(\t\x12\x34\n\x05state\x18\x02 \x01(\x0e\x32%.resolute.api.searcher.v1.SearchState\x12\x32\n\x04spec\x18\x03 \x01(\x0b\x32$.resolute.api.searcher.v1.SearchSpec\x12\x16\n\x0emethod_version\x18\x04 \x01(\t\x12\x10\n\x08progress\x18\x05 \x01(\x01\x12\x18\n\x10trials_requested\x18\x06 \x01(\x03\x12\x15\n\rtrials_closed\x18\x07 \x01(\x03\x12\x1b\n\x13last_event_sequence\x18\x08 \x01(\x03\x12\x1c\n\x14last_action_sequence\x18\t \x01(\x03\x12/\n\x0b\x63reate_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xec\x0c\n\x05\x45vent\x12\x10\n\x08sequence\x18\x01 \x01(\x03\x12\x10\n\x08\x65vent_id\x18\x02 \x01(\t\x12(\n\x04time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12:\n\x07started\x18\x04 \x01(\x0b\x32\'.resolute.api.searcher.v1.Event.StartedH\x00\x12\x45\n\rtrial_created\x18\x05 \x01(\x0b\x32,.resolute.api.searcher.v1.Event.TrialCreatedH\x00\x12S\n\x14validation_completed\x18\x06 \x01(\x0b\x32\x33.resolute.api.searcher.v1.Event.ValidationCompletedH\x00\x12\x43\n\x0ctrial_closed\x18\x07 \x01(\x0b\x32+.resolute.api.searcher.v1.Event.TrialClosedH\x00\x12\x43\n\x0ctrial_exited\x18\x08 \x01(\x0b\x32+.resolute.api.searcher.v1.Event.TrialExitedH\x00\x12Q\n\x13validation_reported\x18\t \x01(\x0b\x32\x32.resolute.api.searcher.v1.Event.ValidationReportedH\x00\x12M\n\x11operations_posted\x18\n \x01(\x0b\x32\x30.resolute.api.searcher.v1.Event.OperationsPostedH\x00\x12\x38\n\x06sealed\x18\x0b \x01(\x0b\x32&.resolute.api.searcher.v1.Event.SealedH\x00\x12>\n\tsuggested\x18\x0c \x01(\x0b\x32).resolute.api.searcher.v1.Event.SuggestedH\x00\x12<\n\x08\x65xtended\x18\r \x01(\x0b\x32(.resolute.api.searcher.v1.Event.ExtendedH\x00\x12:\n\x07retried\x18\x0e \x01(\x0b\x32\'.resolute.api.searcher.v1.Event.RetriedH\x00\x1a\t\n\x07Started\x1a\"\n\x0cTrialCreated\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x1aI\n\x13ValidationCompleted\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0e\n\x06metric\x18\x02 \x01(\x01\x12\x0e\n\x06length\x18\x03 \x01(\x03\x1a!\n\x0bTrialClosed\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x1aW\n\x0bTrialExited\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x34\n\x06reason\x18\x02 \x01(\x0e\x32$.resolute.api.searcher.v1.ExitReason\x1a|\n\x12ValidationReported\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0e\n\x06metric\x18\x02 \x01(\x01\x12\x0c\n\x04time\x18\x03 \x01(\x01\x12\x0b\n\x03run\x18\x04 \x01(\x05\x12\x0e\n\x06source\x18\x05 \x01(\t\x12\x17\n\x0fsource_sequence\x18\x06 \x01(\x03\x1aj\n\x10OperationsPosted\x12\x37\n\noperations\x18\x01 \x03(\x0b\x32#.resolute.api.searcher.v1.Operation\x12\x1d\n\x15triggered_by_sequence\x18\x02 \x01(\x03\x1a-\n\x06Sealed\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0f\n\x07min_run\x18\x02 \x01(\x05\x1a\x8a\x01\n\tSuggested\x12\x0e\n\x06number\x18\x01 \x01(\x03\x12.\n\x07hparams\x18\x02 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value\x12,\n\x05notes\x18\x03 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value\x12\x0f\n\x07\x66\x61ilure\x18\x04 \x01(\t\x1aZ\n\x08\x45xtended\x12\x17\n\nmax_trials\x18\x01 \x01(\x03H\x00\x88\x01\x01\x12\x17\n\nmax_length\x18\x02 \x01(\x03H\x01\x88\x01\x01\x42\r\n\x0b_max_trialsB\r\n\x0b_max_length\x1a\x1d\n\x07Retried\x12\x12\n\nrequest_id\x18\x01 \x01(\tB\x06\n\x04kind\"\xc9\x06\n\tOperation\x12<\n\x06\x63reate\x18\x01 \x01(\x0b\x32*.resolute.api.searcher.v1.Operation.CreateH\x00\x12K\n\x0evalidate_after\x18\x02 \x01(\x0b\x32\x31.resolute.api.searcher.v1.Operation.ValidateAfterH\x00\x12:\n\x05\x63lose\x18\x03 \x01(\x0b\x32).resolute.api.searcher.v1.Operation.CloseH\x00\x12@\n\x08shutdown\x18\x04 \x01(\x0b\x32,.resolute.api.searcher.v1.Operation.ShutdownH\x00\x12@\n\x08progress\x18\x05 \x01(\x0b\x32,.resolute.api.searcher.v1.Operation.ProgressH\x00\x12\x38\n\x04stop\x18\x06 \x01(\x0b\x32(.resolute.api.searcher.v1.Operation.StopH\x00\x12>\n\x07promote\x18\x07 \x01(\x0b\x32+.resolute.api.searcher.v1.Operation.PromoteH\x00\x1a\x88\x01\n\x06\x43reate\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12.\n\x07hparams\x18\x02 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value\x12\x12\n\ntrial_seed\x18\x03 \x01(\r\x12\x15\n\rcheckpoint_id\x18\x04 \x01(\t\x12\x0f\n\x07\x62racket\x18\x05 \x01(\x05\x1a\x33\n\rValidateAfter\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0e\n\x06length\x18\x02 \x01(\x03\x1a\x1b\n\x05\x43lose\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x1a+\n\x08Shutdown\x12\x0e\n\x06\x63\x61ncel\x18\x01 \x01(\x08\x12\x0f\n\x07\x66\x61ilure\x18\x02 \x01(\x08\x1a\x1c\n\x08Progress\x12\x10\n\x08progress\x18\x01 \x01(\x01\x1a\x1a\n\x04Stop\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x1a+\n\x07Promote\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0c\n\x04rung\x18\x02 \x01(\x05\x42\x06\n\x04kind\"\xc1\x05\n\x06\x41\x63tion\x12\x10\n\x08sequence\x18\x01 \x01(\x03\x12\x16\n\x0e\x65vent_sequence\x18\x02 \x01(\x03\x12\x44\n\x0c\x63reate_trial\x18\x03 \x01(\x0b\x32,.resolute.api.searcher.v1.Action.CreateTrialH\x00\x12>\n\trun_trial\x18\x04 \x01(\x0b\x32).resolute.api.searcher.v1.Action.RunTrialH\x00\x12\x42\n\x0b\x63lose_trial\x18\x05 \x01(\x0b\x32+.resolute.api.searcher.v1.Action.CloseTrialH\x00\x12@\n\nstop_trial\x18\x06 \x01(\x0b\x32*.resolute.api.searcher.v1.Action.StopTrialH\x00\x12=\n\x08shutdown\x18\x07 \x01(\x0b\x32).resolute.api.searcher.v1.Action.ShutdownH\x00\x1a\x8e\x01\n\x0b\x43reateTrial\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x10\n\x08trial_id\x18\x02 \x01(\t\x12.\n\x07hparams\x18\x03 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value\x12\x12\n\ntrial_seed\x18\x04 \x01(\r\x12\x15\n\rcheckpoint_id\x18\x05 \x01(\t\x1a=\n\x08RunTrial\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\x0e\n\x06length\x18\x02 \x01(\x03\x12\x0f\n\x07reopens\x18\x03 \x01(\x08\x1a\x1e\n\nCloseTrial\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x1a\x1d\n\tStopTrial\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x1a+\n\x08Shutdown\x12\x0e\n\x06\x63\x61ncel\x18\x01 \x01(\x08\x12\x0f\n\x07\x66\x61ilure\x18\x02 \x01(\x08\x42\x06\n\x04kind\"U\n\x0eTrialOperation\x12\x0e\n\x06length\x18\x01 \x01(\x03\x12\x11\n\tcompleted\x18\x02 \x01(\x08\x12\x0e\n\x06\x63losed\x18\x03 \x01(\x08\x12\x10\n\x08progress\x18\x04 \x01(\x01*\x87\x01\n\x0c\x41\x64\x61ptiveMode\x12\x1d\n\x19\x41\x44\x41PTIVE_MODE_UNSPECIFIED\x10\x00\x12\x1c\n\x18\x41\x44\x41PTIVE_MODE_AGGRESSIVE\x10\x01\x12\x1a\n\x16\x41\x44\x41PTIVE_MODE_STANDARD\x10\x02\x12\x1e\n\x1a\x41\x44\x41PTIVE_MODE_CONSERVATIVE\x10\x03*`\n\x0bSearchState\x12\x1c\n\x18SEARCH_STATE_UNSPECIFIED\x10\x00\x12\x17\n\x13SEARCH_STATE_ACTIVE\x10\x01\x12\x1a\n\x16SEARCH_STATE_SHUT_DOWN\x10\x02*\xc3\x01\n\nExitReason\x12\x1b\n\x17\x45XIT_REASON_UNSPECIFIED\x10\x00\x12\x17\n\x13\x45XIT_REASON_ERRORED\x10\x01\x12#\n\x1f\x45XIT_REASON_USER_REQUESTED_STOP\x10\x02\x12\x1d\n\x19\x45XIT_REASON_USER_CANCELED\x10\x03\x12\x1a\n\x16\x45XIT_REASON_INVALID_HP\x10\x04\x12\x1f\n\x1b\x45XIT_REASON_INIT_INVALID_HP\x10\x05\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%resolute/api/searcher/v1/search.proto\x12\x18resolute.api.searcher.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a*resolute/api/searcher/v1/search_spec.proto\"\xd0\x01\n\x06Search\x12\x11\n\tsearch_id\x18\x01 \x01(\t\x12\x32\n\x04spec\x18\x02 \x01(\x0b\x32$.resolute.api.searcher.v1.SearchSpec\x12\x16\n\x0emethod_version\x18\x03 \x01(\t\x12/\n\x0b\x63reate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x36\n\x06status\x18\x05 \x01(\x0b\x32&.resolute.api.searcher.v1.SearchStatus\"\xc2\x01\n\x0cSearchStatus\x12\x34\n\x05state\x18\x01 \x01(\x0e\x32%.resolute.api.searcher.v1.SearchState\x12\x10\n\x08progress\x18\x02 \x01(\x01\x12\x18\n\x10trials_requested\x18\x03 \x01(\x03\x12\x15\n\rtrials_closed\x18\x04 \x01(\x03\x12\x1b\n\x13last_event_sequence\x18\x05 \x01(\x03\x12\x1c\n\x14last_action_sequence\x18\x06 \x01(\x03*`\n\x0bSearchState\x12\x1c\n\x18SEARCH_STATE_UNSPECIFIED\x10\x00\x12\x17\n\x13SEARCH_STATE_ACTIVE\x10\x01\x12\x1a\n\x16SEARCH_STATE_SHUT_DOWN\x10\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'resolute.api.searcher.v1.search_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SPACE_HYPERPARAMETERSENTRY']._loaded_options = None
-  _globals['_SPACE_HYPERPARAMETERSENTRY']._serialized_options = b'8\001'
-  _globals['_ADAPTIVEMODE']._serialized_start=5937
-  _globals['_ADAPTIVEMODE']._serialized_end=6072
-  _globals['_SEARCHSTATE']._serialized_start=6074
-  _globals['_SEARCHSTATE']._serialized_end=6170
-  _globals['_EXITREASON']._serialized_start=6173
-  _globals['_EXITREASON']._serialized_end=6368
-  _globals['_HYPERPARAMETER']._serialized_start=137
-  _globals['_HYPERPARAMETER']._serialized_end=505
-  _globals['_INTRANGE']._serialized_start=507
-  _globals['_INTRANGE']._serialized_end=579
-  _globals['_DOUBLERANGE']._serialized_start=581
-  _globals['_DOUBLERANGE']._serialized_end=656
-  _globals['_LOGRANGE']._serialized_start=658
-  _globals['_LOGRANGE']._serialized_end=744
-  _globals['_CATEGORICAL']._serialized_start=746
-  _globals['_CATEGORICAL']._serialized_end=804
-  _globals['_SPACE']._serialized_start=807
-  _globals['_SPACE']._serialized_end=991
-  _globals['_SPACE_HYPERPARAMETERSENTRY']._serialized_start=895
-  _globals['_SPACE_HYPERPARAMETERSENTRY']._serialized_end=991
-  _globals['_SINGLEMETHOD']._serialized_start=993
-  _globals['_SINGLEMETHOD']._serialized_end=1047
-  _globals['_RANDOMMETHOD']._serialized_start=1049
-  _globals['_RANDOMMETHOD']._serialized_end=1154
-  _globals['_GRIDMETHOD']._serialized_start=1156
-  _globals['_GRIDMETHOD']._serialized_end=1239
-  _globals['_ASYNCHALVINGMETHOD']._serialized_start=1242
-  _globals['_ASYNCHALVINGMETHOD']._serialized_end=1409
-  _globals['_ADAPTIVEASHAMETHOD']._serialized_start=1412
-  _globals['_ADAPTIVEASHAMETHOD']._serialized_end=1656
-  _globals['_EXTERNALMETHOD']._serialized_start=1658
-  _globals['_EXTERNALMETHOD']._serialized_end=1737
-  _globals['_SEARCHSPEC']._serialized_start=1740
-  _globals['_SEARCHSPEC']._serialized_end=2313
-  _globals['_SEARCH']._serialized_start=2316
-  _globals['_SEARCH']._serialized_end=2648
-  _globals['_EVENT']._serialized_start=2651
-  _globals['_EVENT']._serialized_end=4295
-  _globals['_EVENT_STARTED']._serialized_start=3498
-  _globals['_EVENT_STARTED']._serialized_end=3507
-  _globals['_EVENT_TRIALCREATED']._serialized_start=3509
-  _globals['_EVENT_TRIALCREATED']._serialized_end=3543
-  _globals['_EVENT_VALIDATIONCOMPLETED']._serialized_start=3545
-  _globals['_EVENT_VALIDATIONCOMPLETED']._serialized_end=3618
-  _globals['_EVENT_TRIALCLOSED']._serialized_start=3620
-  _globals['_EVENT_TRIALCLOSED']._serialized_end=3653
-  _globals['_EVENT_TRIALEXITED']._serialized_start=3655
-  _globals['_EVENT_TRIALEXITED']._serialized_end=3742
-  _globals['_EVENT_VALIDATIONREPORTED']._serialized_start=3744
-  _globals['_EVENT_VALIDATIONREPORTED']._serialized_end=3868
-  _globals['_EVENT_OPERATIONSPOSTED']._serialized_start=3870
-  _globals['_EVENT_OPERATIONSPOSTED']._serialized_end=3976
-  _globals['_EVENT_SEALED']._serialized_start=3978
-  _globals['_EVENT_SEALED']._serialized_end=4023
-  _globals['_EVENT_SUGGESTED']._serialized_start=4026
-  _globals['_EVENT_SUGGESTED']._serialized_end=4164
-  _globals['_EVENT_EXTENDED']._serialized_start=4166
-  _globals['_EVENT_EXTENDED']._serialized_end=4256
-  _globals['_EVENT_RETRIED']._serialized_start=4258
-  _globals['_EVENT_RETRIED']._serialized_end=4287
-  _globals['_OPERATION']._serialized_start=4298
-  _globals['_OPERATION']._serialized_end=5139
-  _globals['_OPERATION_CREATE']._serialized_start=4765
-  _globals['_OPERATION_CREATE']._serialized_end=4901
-  _globals['_OPERATION_VALIDATEAFTER']._serialized_start=4903
-  _globals['_OPERATION_VALIDATEAFTER']._serialized_end=4954
-  _globals['_OPERATION_CLOSE']._serialized_start=4956
-  _globals['_OPERATION_CLOSE']._serialized_end=4983
-  _globals['_OPERATION_SHUTDOWN']._serialized_start=4985
-  _globals['_OPERATION_SHUTDOWN']._serialized_end=5028
-  _globals['_OPERATION_PROGRESS']._serialized_start=5030
-  _globals['_OPERATION_PROGRESS']._serialized_end=5058
-  _globals['_OPERATION_STOP']._serialized_start=5060
-  _globals['_OPERATION_STOP']._serialized_end=5086
-  _globals['_OPERATION_PROMOTE']._serialized_start=5088
-  _globals['_OPERATION_PROMOTE']._serialized_end=5131
-  _globals['_ACTION']._serialized_start=5142
-  _globals['_ACTION']._serialized_end=5847
-  _globals['_ACTION_CREATETRIAL']._serialized_start=5526
-  _globals['_ACTION_CREATETRIAL']._serialized_end=5668
-  _globals['_ACTION_RUNTRIAL']._serialized_start=5670
-  _globals['_ACTION_RUNTRIAL']._serialized_end=5731
-  _globals['_ACTION_CLOSETRIAL']._serialized_start=5733
-  _globals['_ACTION_CLOSETRIAL']._serialized_end=5763
-  _globals['_ACTION_STOPTRIAL']._serialized_start=5765
-  _globals['_ACTION_STOPTRIAL']._serialized_end=5794
-  _globals['_ACTION_SHUTDOWN']._serialized_start=4985
-  _globals['_ACTION_SHUTDOWN']._serialized_end=5028
-  _globals['_TRIALOPERATION']._serialized_start=5849
-  _globals['_TRIALOPERATION']._serialized_end=5934
+  _globals['_SEARCHSTATE']._serialized_start=552
+  _globals['_SEARCHSTATE']._serialized_end=648
+  _globals['_SEARCH']._serialized_start=145
+  _globals['_SEARCH']._serialized_end=353
+  _globals['_SEARCHSTATUS']._serialized_start=356
+  _globals['_SEARCHSTATUS']._serialized_end=550
 # @@protoc_insertion_point(module_scope)

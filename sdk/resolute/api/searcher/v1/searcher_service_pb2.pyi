@@ -6,9 +6,14 @@ isort:skip_file
 import builtins
 import collections.abc
 import google.protobuf.descriptor
+import google.protobuf.duration_pb2
 import google.protobuf.internal.containers
 import google.protobuf.message
+import resolute.api.searcher.v1.action_pb2
+import resolute.api.searcher.v1.event_pb2
+import resolute.api.searcher.v1.operation_pb2
 import resolute.api.searcher.v1.search_pb2
+import resolute.api.searcher.v1.search_spec_pb2
 import typing
 
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
@@ -24,14 +29,14 @@ class CreateSearchRequest(google.protobuf.message.Message):
     search_id: builtins.str
     """UUID; the experiment's."""
     @property
-    def spec(self) -> resolute.api.searcher.v1.search_pb2.SearchSpec:
+    def spec(self) -> resolute.api.searcher.v1.search_spec_pb2.SearchSpec:
         """What to search, how."""
 
     def __init__(
         self,
         *,
         search_id: builtins.str = ...,
-        spec: resolute.api.searcher.v1.search_pb2.SearchSpec | None = ...,
+        spec: resolute.api.searcher.v1.search_spec_pb2.SearchSpec | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["spec", b"spec"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["search_id", b"search_id", "spec", b"spec"]) -> None: ...
@@ -99,6 +104,88 @@ class GetSearchResponse(google.protobuf.message.Message):
 global___GetSearchResponse = GetSearchResponse
 
 @typing.final
+class WatchSearchesRequest(google.protobuf.message.Message):
+    """Request of WatchSearches."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    @typing.final
+    class Subscription(google.protobuf.message.Message):
+        """One search to watch."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: builtins.int
+        SEARCH_ID_FIELD_NUMBER: builtins.int
+        key: builtins.str
+        """Chosen by the client; answers about this search carry it. At most 256 bytes."""
+        search_id: builtins.str
+        """UUID of the search."""
+        def __init__(
+            self,
+            *,
+            key: builtins.str = ...,
+            search_id: builtins.str = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["key", b"key", "search_id", b"search_id"]) -> None: ...
+
+    SUBSCRIPTIONS_FIELD_NUMBER: builtins.int
+    @property
+    def subscriptions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___WatchSearchesRequest.Subscription]:
+        """The searches to watch, at least 1 and at most 1000, each key once."""
+
+    def __init__(
+        self,
+        *,
+        subscriptions: collections.abc.Iterable[global___WatchSearchesRequest.Subscription] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["subscriptions", b"subscriptions"]) -> None: ...
+
+global___WatchSearchesRequest = WatchSearchesRequest
+
+@typing.final
+class WatchSearchesResponse(google.protobuf.message.Message):
+    """Response of WatchSearches. One without a key only shows that the stream lives."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    @typing.final
+    class NotFound(google.protobuf.message.Message):
+        """There is no such search."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        def __init__(
+            self,
+        ) -> None: ...
+
+    KEY_FIELD_NUMBER: builtins.int
+    STATUS_FIELD_NUMBER: builtins.int
+    NOT_FOUND_FIELD_NUMBER: builtins.int
+    key: builtins.str
+    """Key of the subscription that this is about."""
+    @property
+    def status(self) -> resolute.api.searcher.v1.search_pb2.SearchStatus:
+        """How far it is."""
+
+    @property
+    def not_found(self) -> global___WatchSearchesResponse.NotFound:
+        """There is no such search, or no longer. It is the last answer with this key."""
+
+    def __init__(
+        self,
+        *,
+        key: builtins.str = ...,
+        status: resolute.api.searcher.v1.search_pb2.SearchStatus | None = ...,
+        not_found: global___WatchSearchesResponse.NotFound | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["not_found", b"not_found", "status", b"status", "update", b"update"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["key", b"key", "not_found", b"not_found", "status", b"status", "update", b"update"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["update", b"update"]) -> typing.Literal["status", "not_found"] | None: ...
+
+global___WatchSearchesResponse = WatchSearchesResponse
+
+@typing.final
 class FollowActionsRequest(google.protobuf.message.Message):
     """Request of FollowActions."""
 
@@ -128,13 +215,13 @@ class FollowActionsResponse(google.protobuf.message.Message):
 
     ACTIONS_FIELD_NUMBER: builtins.int
     @property
-    def actions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.searcher.v1.search_pb2.Action]:
+    def actions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.searcher.v1.action_pb2.Action]:
         """Some actions, in order; empty in a message that only shows that the stream lives."""
 
     def __init__(
         self,
         *,
-        actions: collections.abc.Iterable[resolute.api.searcher.v1.search_pb2.Action] | None = ...,
+        actions: collections.abc.Iterable[resolute.api.searcher.v1.action_pb2.Action] | None = ...,
     ) -> None: ...
     def ClearField(self, field_name: typing.Literal["actions", b"actions"]) -> None: ...
 
@@ -185,14 +272,16 @@ class ReportEventsRequest(google.protobuf.message.Message):
     search_id: builtins.str
     """UUID of the search."""
     @property
-    def events(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.searcher.v1.search_pb2.Event]:
-        """Only trial_created, trial_closed and trial_exited; event_id is set, sequence and time are not."""
+    def events(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.searcher.v1.event_pb2.Event]:
+        """Only trial_created, trial_closed and trial_exited, each with its event_id; what else the service sets is ignored. An exit
+        also closes its trial. Those before one that is refused are kept.
+        """
 
     def __init__(
         self,
         *,
         search_id: builtins.str = ...,
-        events: collections.abc.Iterable[resolute.api.searcher.v1.search_pb2.Event] | None = ...,
+        events: collections.abc.Iterable[resolute.api.searcher.v1.event_pb2.Event] | None = ...,
     ) -> None: ...
     def ClearField(self, field_name: typing.Literal["events", b"events", "search_id", b"search_id"]) -> None: ...
 
@@ -227,14 +316,16 @@ class GetOperationRequest(google.protobuf.message.Message):
     trial_id: builtins.str
     """UUID of the trial."""
     run: builtins.int
-    """Run that asks, from 1; zero for whoever only looks."""
+    """Run that asks, from 1; ABORTED when it was fenced off. Absent from callers that only look."""
     def __init__(
         self,
         *,
         trial_id: builtins.str = ...,
-        run: builtins.int = ...,
+        run: builtins.int | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["run", b"run", "trial_id", b"trial_id"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_run", b"_run", "run", b"run"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_run", b"_run", "run", b"run", "trial_id", b"trial_id"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_run", b"_run"]) -> typing.Literal["run"] | None: ...
 
 global___GetOperationRequest = GetOperationRequest
 
@@ -246,13 +337,13 @@ class GetOperationResponse(google.protobuf.message.Message):
 
     OPERATION_FIELD_NUMBER: builtins.int
     @property
-    def operation(self) -> resolute.api.searcher.v1.search_pb2.TrialOperation:
+    def operation(self) -> resolute.api.searcher.v1.operation_pb2.TrialOperation:
         """Where the trial stands."""
 
     def __init__(
         self,
         *,
-        operation: resolute.api.searcher.v1.search_pb2.TrialOperation | None = ...,
+        operation: resolute.api.searcher.v1.operation_pb2.TrialOperation | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["operation", b"operation"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["operation", b"operation"]) -> None: ...
@@ -301,13 +392,13 @@ class CompleteOperationResponse(google.protobuf.message.Message):
 
     OPERATION_FIELD_NUMBER: builtins.int
     @property
-    def operation(self) -> resolute.api.searcher.v1.search_pb2.TrialOperation:
+    def operation(self) -> resolute.api.searcher.v1.operation_pb2.TrialOperation:
         """Where the trial stands now: its next operation, if the search gave it one at once."""
 
     def __init__(
         self,
         *,
-        operation: resolute.api.searcher.v1.search_pb2.TrialOperation | None = ...,
+        operation: resolute.api.searcher.v1.operation_pb2.TrialOperation | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["operation", b"operation"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["operation", b"operation"]) -> None: ...
@@ -366,26 +457,26 @@ class ReportValidationsRequest(google.protobuf.message.Message):
 
         SEQUENCE_FIELD_NUMBER: builtins.int
         METRIC_FIELD_NUMBER: builtins.int
-        TIME_FIELD_NUMBER: builtins.int
+        TIME_METRIC_FIELD_NUMBER: builtins.int
         sequence: builtins.int
         """Position in the source."""
         metric: builtins.float
         """Value of the search's metric; absent when the report lacked it."""
-        time: builtins.float
-        """Value of the time metric; absent when the report lacked it."""
+        time_metric: builtins.float
+        """Value of the time metric, finite and not negative; absent when the report lacked it."""
         def __init__(
             self,
             *,
             sequence: builtins.int = ...,
             metric: builtins.float | None = ...,
-            time: builtins.float | None = ...,
+            time_metric: builtins.float | None = ...,
         ) -> None: ...
-        def HasField(self, field_name: typing.Literal["_metric", b"_metric", "_time", b"_time", "metric", b"metric", "time", b"time"]) -> builtins.bool: ...
-        def ClearField(self, field_name: typing.Literal["_metric", b"_metric", "_time", b"_time", "metric", b"metric", "sequence", b"sequence", "time", b"time"]) -> None: ...
+        def HasField(self, field_name: typing.Literal["_metric", b"_metric", "_time_metric", b"_time_metric", "metric", b"metric", "time_metric", b"time_metric"]) -> builtins.bool: ...
+        def ClearField(self, field_name: typing.Literal["_metric", b"_metric", "_time_metric", b"_time_metric", "metric", b"metric", "sequence", b"sequence", "time_metric", b"time_metric"]) -> None: ...
         @typing.overload
         def WhichOneof(self, oneof_group: typing.Literal["_metric", b"_metric"]) -> typing.Literal["metric"] | None: ...
         @typing.overload
-        def WhichOneof(self, oneof_group: typing.Literal["_time", b"_time"]) -> typing.Literal["time"] | None: ...
+        def WhichOneof(self, oneof_group: typing.Literal["_time_metric", b"_time_metric"]) -> typing.Literal["time_metric"] | None: ...
 
     TRIAL_ID_FIELD_NUMBER: builtins.int
     RUN_FIELD_NUMBER: builtins.int
@@ -396,10 +487,10 @@ class ReportValidationsRequest(google.protobuf.message.Message):
     run: builtins.int
     """Run that reports."""
     source: builtins.str
-    """Names the spool that the reports come from."""
+    """Identifies the spool that the reports come from; not empty."""
     @property
     def validations(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ReportValidationsRequest.Validation]:
-        """The reports, in order."""
+        """The validations, in the order of their sequences."""
 
     def __init__(
         self,
@@ -419,21 +510,47 @@ class ReportValidationsResponse(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
+    @typing.final
+    class Refusal(google.protobuf.message.Message):
+        """One validation that was refused."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        SEQUENCE_FIELD_NUMBER: builtins.int
+        MESSAGE_FIELD_NUMBER: builtins.int
+        sequence: builtins.int
+        """Its position in the source."""
+        message: builtins.str
+        """What is wrong with it and how to mend it, for people."""
+        def __init__(
+            self,
+            *,
+            sequence: builtins.int = ...,
+            message: builtins.str = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["message", b"message", "sequence", b"sequence"]) -> None: ...
+
     STOP_FIELD_NUMBER: builtins.int
+    REFUSALS_FIELD_NUMBER: builtins.int
     stop: builtins.bool
     """Whether the search has told this trial to stop."""
+    @property
+    def refusals(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ReportValidationsResponse.Refusal]:
+        """The validations that the search cannot use, in order: they were not taken, and sending them again changes nothing."""
+
     def __init__(
         self,
         *,
         stop: builtins.bool = ...,
+        refusals: collections.abc.Iterable[global___ReportValidationsResponse.Refusal] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["stop", b"stop"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["refusals", b"refusals", "stop", b"stop"]) -> None: ...
 
 global___ReportValidationsResponse = ReportValidationsResponse
 
 @typing.final
-class SealRequest(google.protobuf.message.Message):
-    """Request of Seal."""
+class FenceTrialRequest(google.protobuf.message.Message):
+    """Request of FenceTrial."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -442,7 +559,7 @@ class SealRequest(google.protobuf.message.Message):
     trial_id: builtins.str
     """UUID of the trial."""
     min_run: builtins.int
-    """Runs below this have no authority from now on. Never falls: a smaller value changes nothing."""
+    """Calls of runs below this are refused from now on; from 1. A smaller value than before changes nothing."""
     def __init__(
         self,
         *,
@@ -451,28 +568,28 @@ class SealRequest(google.protobuf.message.Message):
     ) -> None: ...
     def ClearField(self, field_name: typing.Literal["min_run", b"min_run", "trial_id", b"trial_id"]) -> None: ...
 
-global___SealRequest = SealRequest
+global___FenceTrialRequest = FenceTrialRequest
 
 @typing.final
-class SealResponse(google.protobuf.message.Message):
-    """Response of Seal."""
+class FenceTrialResponse(google.protobuf.message.Message):
+    """Response of FenceTrial."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     OPERATION_FIELD_NUMBER: builtins.int
     @property
-    def operation(self) -> resolute.api.searcher.v1.search_pb2.TrialOperation:
-        """The operation's status at the instant of the seal."""
+    def operation(self) -> resolute.api.searcher.v1.operation_pb2.TrialOperation:
+        """The operation's status at that instant."""
 
     def __init__(
         self,
         *,
-        operation: resolute.api.searcher.v1.search_pb2.TrialOperation | None = ...,
+        operation: resolute.api.searcher.v1.operation_pb2.TrialOperation | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["operation", b"operation"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["operation", b"operation"]) -> None: ...
 
-global___SealResponse = SealResponse
+global___FenceTrialResponse = FenceTrialResponse
 
 @typing.final
 class ListEventsRequest(google.protobuf.message.Message):
@@ -483,20 +600,42 @@ class ListEventsRequest(google.protobuf.message.Message):
     SEARCH_ID_FIELD_NUMBER: builtins.int
     PAGE_SIZE_FIELD_NUMBER: builtins.int
     PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    ORDER_BY_FIELD_NUMBER: builtins.int
+    TRIAL_KEYS_FIELD_NUMBER: builtins.int
+    KINDS_FIELD_NUMBER: builtins.int
+    AFTER_SEQUENCE_FIELD_NUMBER: builtins.int
     search_id: builtins.str
     """UUID of the search."""
     page_size: builtins.int
-    """Most entries to return; zero for 100, at most 1000."""
+    """Most entries to return; zero for 100, at most 1000. A page can hold fewer, even none, while more follow."""
     page_token: builtins.str
     """From the previous response; empty for the first page."""
+    order_by: builtins.str
+    """"sequence", which is the default, or "sequence desc"."""
+    after_sequence: builtins.int
+    """Only entries after this position; absent for all."""
+    @property
+    def trial_keys(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Only entries whose event, or one of whose operations, is of one of these trials; empty for all. At most 100."""
+
+    @property
+    def kinds(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Only entries whose event is of one of these kinds, by the names of Event.kind, such as "trial_closed"; empty for all."""
+
     def __init__(
         self,
         *,
         search_id: builtins.str = ...,
         page_size: builtins.int = ...,
         page_token: builtins.str = ...,
+        order_by: builtins.str = ...,
+        trial_keys: collections.abc.Iterable[builtins.str] | None = ...,
+        kinds: collections.abc.Iterable[builtins.str] | None = ...,
+        after_sequence: builtins.int | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["page_size", b"page_size", "page_token", b"page_token", "search_id", b"search_id"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_after_sequence", b"_after_sequence", "after_sequence", b"after_sequence"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_after_sequence", b"_after_sequence", "after_sequence", b"after_sequence", "kinds", b"kinds", "order_by", b"order_by", "page_size", b"page_size", "page_token", b"page_token", "search_id", b"search_id", "trial_keys", b"trial_keys"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_after_sequence", b"_after_sequence"]) -> typing.Literal["after_sequence"] | None: ...
 
 global___ListEventsRequest = ListEventsRequest
 
@@ -511,51 +650,18 @@ class ListEventsResponse(google.protobuf.message.Message):
     next_page_token: builtins.str
     """Empty on the last page."""
     @property
-    def entries(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___LoggedEvent]:
+    def entries(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.searcher.v1.event_pb2.LogEntry]:
         """The entries, in order."""
 
     def __init__(
         self,
         *,
-        entries: collections.abc.Iterable[global___LoggedEvent] | None = ...,
+        entries: collections.abc.Iterable[resolute.api.searcher.v1.event_pb2.LogEntry] | None = ...,
         next_page_token: builtins.str = ...,
     ) -> None: ...
     def ClearField(self, field_name: typing.Literal["entries", b"entries", "next_page_token", b"next_page_token"]) -> None: ...
 
 global___ListEventsResponse = ListEventsResponse
-
-@typing.final
-class LoggedEvent(google.protobuf.message.Message):
-    """An event with what it caused."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    EVENT_FIELD_NUMBER: builtins.int
-    OPERATIONS_FIELD_NUMBER: builtins.int
-    ACTIONS_FIELD_NUMBER: builtins.int
-    @property
-    def event(self) -> resolute.api.searcher.v1.search_pb2.Event:
-        """The event."""
-
-    @property
-    def operations(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.searcher.v1.search_pb2.Operation]:
-        """The method's decisions."""
-
-    @property
-    def actions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.searcher.v1.search_pb2.Action]:
-        """The actions that were handed out."""
-
-    def __init__(
-        self,
-        *,
-        event: resolute.api.searcher.v1.search_pb2.Event | None = ...,
-        operations: collections.abc.Iterable[resolute.api.searcher.v1.search_pb2.Operation] | None = ...,
-        actions: collections.abc.Iterable[resolute.api.searcher.v1.search_pb2.Action] | None = ...,
-    ) -> None: ...
-    def HasField(self, field_name: typing.Literal["event", b"event"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["actions", b"actions", "event", b"event", "operations", b"operations"]) -> None: ...
-
-global___LoggedEvent = LoggedEvent
 
 @typing.final
 class ReplaySearchRequest(google.protobuf.message.Message):
@@ -568,14 +674,16 @@ class ReplaySearchRequest(google.protobuf.message.Message):
     search_id: builtins.str
     """UUID of the search."""
     until_sequence: builtins.int
-    """Stop after this event; zero for the whole log."""
+    """Stop after this event, from 1; absent for the whole log."""
     def __init__(
         self,
         *,
         search_id: builtins.str = ...,
-        until_sequence: builtins.int = ...,
+        until_sequence: builtins.int | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["search_id", b"search_id", "until_sequence", b"until_sequence"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_until_sequence", b"_until_sequence", "until_sequence", b"until_sequence"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_until_sequence", b"_until_sequence", "search_id", b"search_id", "until_sequence", b"until_sequence"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_until_sequence", b"_until_sequence"]) -> typing.Literal["until_sequence"] | None: ...
 
 global___ReplaySearchRequest = ReplaySearchRequest
 
@@ -593,26 +701,27 @@ class ReplaySearchResponse(google.protobuf.message.Message):
     equal: builtins.bool
     """Whether every decision came out as recorded."""
     first_difference: builtins.int
-    """First event whose decisions differ; zero when equal."""
+    """First event whose decisions differ; absent when equal."""
     detail: builtins.str
-    """What differs, for people."""
+    """What differs, for people; empty when equal."""
     state_json: builtins.str
     """The method's state after the last replayed event, as JSON text for people and tests."""
     @property
-    def last(self) -> global___LoggedEvent:
+    def last(self) -> resolute.api.searcher.v1.event_pb2.LogEntry:
         """The last entry that was replayed, as recorded: what happened, and what the search decided upon it."""
 
     def __init__(
         self,
         *,
         equal: builtins.bool = ...,
-        first_difference: builtins.int = ...,
+        first_difference: builtins.int | None = ...,
         detail: builtins.str = ...,
         state_json: builtins.str = ...,
-        last: global___LoggedEvent | None = ...,
+        last: resolute.api.searcher.v1.event_pb2.LogEntry | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["last", b"last"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["detail", b"detail", "equal", b"equal", "first_difference", b"first_difference", "last", b"last", "state_json", b"state_json"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_first_difference", b"_first_difference", "first_difference", b"first_difference", "last", b"last"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_first_difference", b"_first_difference", "detail", b"detail", "equal", b"equal", "first_difference", b"first_difference", "last", b"last", "state_json", b"state_json"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_first_difference", b"_first_difference"]) -> typing.Literal["first_difference"] | None: ...
 
 global___ReplaySearchResponse = ReplaySearchResponse
 
@@ -624,13 +733,13 @@ class PreviewSearchRequest(google.protobuf.message.Message):
 
     SPEC_FIELD_NUMBER: builtins.int
     @property
-    def spec(self) -> resolute.api.searcher.v1.search_pb2.SearchSpec:
+    def spec(self) -> resolute.api.searcher.v1.search_spec_pb2.SearchSpec:
         """What to preview."""
 
     def __init__(
         self,
         *,
-        spec: resolute.api.searcher.v1.search_pb2.SearchSpec | None = ...,
+        spec: resolute.api.searcher.v1.search_spec_pb2.SearchSpec | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["spec", b"spec"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["spec", b"spec"]) -> None: ...
@@ -655,7 +764,7 @@ class PreviewSearchResponse(google.protobuf.message.Message):
         trials: builtins.int
         """Trials of the bracket."""
         concurrent_trials: builtins.int
-        """Trials alive at once; zero is no limit."""
+        """Trials alive at once; absent for no limit."""
         @property
         def endings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___PreviewSearchResponse.Ending]:
             """How many trials end at which length, shortest first."""
@@ -664,10 +773,12 @@ class PreviewSearchResponse(google.protobuf.message.Message):
             self,
             *,
             trials: builtins.int = ...,
-            concurrent_trials: builtins.int = ...,
+            concurrent_trials: builtins.int | None = ...,
             endings: collections.abc.Iterable[global___PreviewSearchResponse.Ending] | None = ...,
         ) -> None: ...
-        def ClearField(self, field_name: typing.Literal["concurrent_trials", b"concurrent_trials", "endings", b"endings", "trials", b"trials"]) -> None: ...
+        def HasField(self, field_name: typing.Literal["_concurrent_trials", b"_concurrent_trials", "concurrent_trials", b"concurrent_trials"]) -> builtins.bool: ...
+        def ClearField(self, field_name: typing.Literal["_concurrent_trials", b"_concurrent_trials", "concurrent_trials", b"concurrent_trials", "endings", b"endings", "trials", b"trials"]) -> None: ...
+        def WhichOneof(self, oneof_group: typing.Literal["_concurrent_trials", b"_concurrent_trials"]) -> typing.Literal["concurrent_trials"] | None: ...
 
     @typing.final
     class Ending(google.protobuf.message.Message):
@@ -678,16 +789,18 @@ class PreviewSearchResponse(google.protobuf.message.Message):
         LENGTH_FIELD_NUMBER: builtins.int
         TRIALS_FIELD_NUMBER: builtins.int
         length: builtins.int
-        """Absolute length."""
+        """Absolute length; absent for trials that know themselves when they are done."""
         trials: builtins.int
         """Number of trials."""
         def __init__(
             self,
             *,
-            length: builtins.int = ...,
+            length: builtins.int | None = ...,
             trials: builtins.int = ...,
         ) -> None: ...
-        def ClearField(self, field_name: typing.Literal["length", b"length", "trials", b"trials"]) -> None: ...
+        def HasField(self, field_name: typing.Literal["_length", b"_length", "length", b"length"]) -> builtins.bool: ...
+        def ClearField(self, field_name: typing.Literal["_length", b"_length", "length", b"length", "trials", b"trials"]) -> None: ...
+        def WhichOneof(self, oneof_group: typing.Literal["_length", b"_length"]) -> typing.Literal["length"] | None: ...
 
     BRACKETS_FIELD_NUMBER: builtins.int
     TOTAL_UNITS_FIELD_NUMBER: builtins.int
@@ -741,9 +854,9 @@ class SimulateSearchRequest(google.protobuf.message.Message):
     CURVES_FIELD_NUMBER: builtins.int
     SLOTS_FIELD_NUMBER: builtins.int
     slots: builtins.int
-    """Trials that train at once; zero for as many as the search asks for."""
+    """Trials that train at once, above zero; absent for as many as the search asks for."""
     @property
-    def spec(self) -> resolute.api.searcher.v1.search_pb2.SearchSpec:
+    def spec(self) -> resolute.api.searcher.v1.search_spec_pb2.SearchSpec:
         """What to simulate."""
 
     @property
@@ -753,12 +866,13 @@ class SimulateSearchRequest(google.protobuf.message.Message):
     def __init__(
         self,
         *,
-        spec: resolute.api.searcher.v1.search_pb2.SearchSpec | None = ...,
+        spec: resolute.api.searcher.v1.search_spec_pb2.SearchSpec | None = ...,
         curves: collections.abc.Iterable[global___SimulateSearchRequest.Curve] | None = ...,
-        slots: builtins.int = ...,
+        slots: builtins.int | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["spec", b"spec"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["curves", b"curves", "slots", b"slots", "spec", b"spec"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_slots", b"_slots", "slots", b"slots", "spec", b"spec"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_slots", b"_slots", "curves", b"curves", "slots", b"slots", "spec", b"spec"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_slots", b"_slots"]) -> typing.Literal["slots"] | None: ...
 
 global___SimulateSearchRequest = SimulateSearchRequest
 
@@ -859,18 +973,21 @@ class PollEventsRequest(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     SEARCH_ID_FIELD_NUMBER: builtins.int
-    WAIT_SECONDS_FIELD_NUMBER: builtins.int
+    MAX_WAIT_FIELD_NUMBER: builtins.int
     search_id: builtins.str
     """UUID of the search."""
-    wait_seconds: builtins.float
-    """Longest wait in seconds for an event, at most 60; zero not to wait."""
+    @property
+    def max_wait(self) -> google.protobuf.duration_pb2.Duration:
+        """Longest wait for an event, at most 60 seconds; absent not to wait."""
+
     def __init__(
         self,
         *,
         search_id: builtins.str = ...,
-        wait_seconds: builtins.float = ...,
+        max_wait: google.protobuf.duration_pb2.Duration | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["search_id", b"search_id", "wait_seconds", b"wait_seconds"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["max_wait", b"max_wait"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["max_wait", b"max_wait", "search_id", b"search_id"]) -> None: ...
 
 global___PollEventsRequest = PollEventsRequest
 
@@ -886,19 +1003,19 @@ class PollEventsResponse(google.protobuf.message.Message):
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-        REQUEST_ID_FIELD_NUMBER: builtins.int
+        TRIAL_KEY_FIELD_NUMBER: builtins.int
         PROGRESS_FIELD_NUMBER: builtins.int
-        request_id: builtins.str
-        """The trial's identifier within the search."""
+        trial_key: builtins.str
+        """Key of the trial."""
         progress: builtins.float
-        """Absolute length, or a share in searches without operations."""
+        """Absolute length, or a share from 0 to 1 in searches without operations."""
         def __init__(
             self,
             *,
-            request_id: builtins.str = ...,
+            trial_key: builtins.str = ...,
             progress: builtins.float = ...,
         ) -> None: ...
-        def ClearField(self, field_name: typing.Literal["progress", b"progress", "request_id", b"request_id"]) -> None: ...
+        def ClearField(self, field_name: typing.Literal["progress", b"progress", "trial_key", b"trial_key"]) -> None: ...
 
     EVENTS_FIELD_NUMBER: builtins.int
     PROGRESS_FIELD_NUMBER: builtins.int
@@ -906,7 +1023,7 @@ class PollEventsResponse(google.protobuf.message.Message):
     over: builtins.bool
     """Whether the search is over: no further event will come."""
     @property
-    def events(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.searcher.v1.search_pb2.Event]:
+    def events(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.searcher.v1.event_pb2.Event]:
         """Events that wait for an answer, in order; empty when none came in time."""
 
     @property
@@ -916,7 +1033,7 @@ class PollEventsResponse(google.protobuf.message.Message):
     def __init__(
         self,
         *,
-        events: collections.abc.Iterable[resolute.api.searcher.v1.search_pb2.Event] | None = ...,
+        events: collections.abc.Iterable[resolute.api.searcher.v1.event_pb2.Event] | None = ...,
         progress: collections.abc.Iterable[global___PollEventsResponse.TrialProgress] | None = ...,
         over: builtins.bool = ...,
     ) -> None: ...
@@ -932,23 +1049,23 @@ class PostOperationsRequest(google.protobuf.message.Message):
 
     SEARCH_ID_FIELD_NUMBER: builtins.int
     OPERATIONS_FIELD_NUMBER: builtins.int
-    TRIGGERED_BY_SEQUENCE_FIELD_NUMBER: builtins.int
+    ANSWERED_SEQUENCE_FIELD_NUMBER: builtins.int
     search_id: builtins.str
     """UUID of the search."""
-    triggered_by_sequence: builtins.int
-    """The event that they answer, and with it all events before it."""
+    answered_sequence: builtins.int
+    """Position of the event that they answer, and with it all events before it."""
     @property
-    def operations(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.searcher.v1.search_pb2.Operation]:
+    def operations(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.searcher.v1.operation_pb2.Operation]:
         """The operations, in order; all are taken or none."""
 
     def __init__(
         self,
         *,
         search_id: builtins.str = ...,
-        operations: collections.abc.Iterable[resolute.api.searcher.v1.search_pb2.Operation] | None = ...,
-        triggered_by_sequence: builtins.int = ...,
+        operations: collections.abc.Iterable[resolute.api.searcher.v1.operation_pb2.Operation] | None = ...,
+        answered_sequence: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["operations", b"operations", "search_id", b"search_id", "triggered_by_sequence", b"triggered_by_sequence"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["answered_sequence", b"answered_sequence", "operations", b"operations", "search_id", b"search_id"]) -> None: ...
 
 global___PostOperationsRequest = PostOperationsRequest
 
@@ -971,25 +1088,25 @@ class ExtendSearchRequest(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     SEARCH_ID_FIELD_NUMBER: builtins.int
-    EVENT_ID_FIELD_NUMBER: builtins.int
+    REQUEST_ID_FIELD_NUMBER: builtins.int
     EXTENSION_FIELD_NUMBER: builtins.int
     search_id: builtins.str
     """UUID of the search."""
-    event_id: builtins.str
-    """Identifies the extension across retries."""
+    request_id: builtins.str
+    """Idempotency key: the same one again changes nothing. It becomes the event_id in the log."""
     @property
-    def extension(self) -> resolute.api.searcher.v1.search_pb2.Event.Extended:
+    def extension(self) -> resolute.api.searcher.v1.event_pb2.Event.Extended:
         """What the search is given."""
 
     def __init__(
         self,
         *,
         search_id: builtins.str = ...,
-        event_id: builtins.str = ...,
-        extension: resolute.api.searcher.v1.search_pb2.Event.Extended | None = ...,
+        request_id: builtins.str = ...,
+        extension: resolute.api.searcher.v1.event_pb2.Event.Extended | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["extension", b"extension"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["event_id", b"event_id", "extension", b"extension", "search_id", b"search_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["extension", b"extension", "request_id", b"request_id", "search_id", b"search_id"]) -> None: ...
 
 global___ExtendSearchRequest = ExtendSearchRequest
 
@@ -1021,18 +1138,18 @@ class RetryTrialRequest(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     TRIAL_ID_FIELD_NUMBER: builtins.int
-    EVENT_ID_FIELD_NUMBER: builtins.int
+    REQUEST_ID_FIELD_NUMBER: builtins.int
     trial_id: builtins.str
     """UUID of the trial."""
-    event_id: builtins.str
-    """Identifies the attempt across retries."""
+    request_id: builtins.str
+    """Idempotency key: the same one again changes nothing. It becomes the event_id in the log."""
     def __init__(
         self,
         *,
         trial_id: builtins.str = ...,
-        event_id: builtins.str = ...,
+        request_id: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["event_id", b"event_id", "trial_id", b"trial_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["request_id", b"request_id", "trial_id", b"trial_id"]) -> None: ...
 
 global___RetryTrialRequest = RetryTrialRequest
 
@@ -1044,13 +1161,13 @@ class RetryTrialResponse(google.protobuf.message.Message):
 
     OPERATION_FIELD_NUMBER: builtins.int
     @property
-    def operation(self) -> resolute.api.searcher.v1.search_pb2.TrialOperation:
+    def operation(self) -> resolute.api.searcher.v1.operation_pb2.TrialOperation:
         """Where the trial stands now."""
 
     def __init__(
         self,
         *,
-        operation: resolute.api.searcher.v1.search_pb2.TrialOperation | None = ...,
+        operation: resolute.api.searcher.v1.operation_pb2.TrialOperation | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["operation", b"operation"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["operation", b"operation"]) -> None: ...

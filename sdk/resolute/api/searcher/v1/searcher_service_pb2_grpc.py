@@ -26,7 +26,14 @@ if _version_not_supported:
 
 
 class SearcherServiceStub(object):
-    """Decides which trials run and how long. A search is a log of events and of the actions they caused.
+    """Decides which trials run and how long. A search is a log of events and of the decisions and actions that they caused.
+
+    Verbs: Get answers once. List gives pages. Watch sends the current state and then each change; states in between may be
+    skipped. Follow sends what is appended, in order and without gaps, from a position. Poll waits for what its caller has not
+    answered, up to a limit. Report tells what happened. Every call that changes something can be repeated.
+
+    Trials have two names. A trial's key is a UUID that the search chose and that is unique within it; events and operations use
+    it. A trial's id is unique everywhere; actions and the calls of trials use it.
     """
 
     def __init__(self, channel):
@@ -44,6 +51,11 @@ class SearcherServiceStub(object):
                 '/resolute.api.searcher.v1.SearcherService/GetSearch',
                 request_serializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.GetSearchRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.GetSearchResponse.FromString,
+                _registered_method=True)
+        self.WatchSearches = channel.unary_stream(
+                '/resolute.api.searcher.v1.SearcherService/WatchSearches',
+                request_serializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.WatchSearchesRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.WatchSearchesResponse.FromString,
                 _registered_method=True)
         self.FollowActions = channel.unary_stream(
                 '/resolute.api.searcher.v1.SearcherService/FollowActions',
@@ -80,10 +92,10 @@ class SearcherServiceStub(object):
                 request_serializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.ReportValidationsRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.ReportValidationsResponse.FromString,
                 _registered_method=True)
-        self.Seal = channel.unary_unary(
-                '/resolute.api.searcher.v1.SearcherService/Seal',
-                request_serializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.SealRequest.SerializeToString,
-                response_deserializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.SealResponse.FromString,
+        self.FenceTrial = channel.unary_unary(
+                '/resolute.api.searcher.v1.SearcherService/FenceTrial',
+                request_serializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.FenceTrialRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.FenceTrialResponse.FromString,
                 _registered_method=True)
         self.ListEvents = channel.unary_unary(
                 '/resolute.api.searcher.v1.SearcherService/ListEvents',
@@ -133,18 +145,34 @@ class SearcherServiceStub(object):
 
 
 class SearcherServiceServicer(object):
-    """Decides which trials run and how long. A search is a log of events and of the actions they caused.
+    """Decides which trials run and how long. A search is a log of events and of the decisions and actions that they caused.
+
+    Verbs: Get answers once. List gives pages. Watch sends the current state and then each change; states in between may be
+    skipped. Follow sends what is appended, in order and without gaps, from a position. Poll waits for what its caller has not
+    answered, up to a limit. Report tells what happened. Every call that changes something can be repeated.
+
+    Trials have two names. A trial's key is a UUID that the search chose and that is unique within it; events and operations use
+    it. A trial's id is unique everywhere; actions and the calls of trials use it.
     """
 
     def CreateSearch(self, request, context):
-        """Creates a search. Idempotent by search_id; the same identifier with another spec is ALREADY_EXISTS.
+        """Creates a search. search_id is the idempotency key: the same one with the same spec gives the search that is there, with
+        another spec ALREADY_EXISTS.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetSearch(self, request, context):
-        """Gives the state of a search.
+        """Gives a search.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WatchSearches(self, request, context):
+        """Watches how far searches are. The first answers give the state of every search asked for; afterwards a change of state,
+        of progress, or of the number of the last event or action gives one more. It does not end by itself.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -172,43 +200,45 @@ class SearcherServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetOperation(self, request, context):
-        """Gives a trial's current operation. For the chief of the trial's current run.
+        """Gives a trial's current operation.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CompleteOperation(self, request, context):
-        """Completes a trial's current operation with the value of the metric. Authority: ABORTED from a superseded run.
-        Idempotent for the same length and metric; another length, or a second metric, is FAILED_PRECONDITION.
+        """Completes a trial's current operation with the value of the metric. Idempotent for the same length and metric; another
+        length, or a second metric, is FAILED_PRECONDITION. ABORTED from a run that was fenced off.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReportProgress(self, request, context):
-        """Reports how far a trial is within its operation. Authority: ABORTED from a superseded run.
+        """Reports how far a trial is within its operation. ABORTED from a run that was fenced off.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReportValidations(self, request, context):
-        """Reports validations to a time-driven search. Authority, idempotent by (run, source, sequence).
+        """Reports validations to a time-driven search. Idempotent by (run, source, sequence). Validations that the search cannot
+        use are refused one by one, and the others are taken. ABORTED from a run that was fenced off.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def Seal(self, request, context):
-        """Raises the smallest run whose authority counts, and gives the status of the trial's operation at that instant.
+    def FenceTrial(self, request, context):
+        """Fences off earlier runs of a trial: their calls are refused from now on. Gives the status of the trial's operation at that
+        instant. Idempotent; the smallest run never falls.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListEvents(self, request, context):
-        """Lists the log: events with the operations that each caused.
+        """Lists the log: events with the operations and actions that each caused, and the reasons of all of them.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -236,36 +266,36 @@ class SearcherServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def PollEvents(self, request, context):
-        """Gives the events that the client of a custom method has not answered yet; waits until there is one, and for the
-        search to be created.
+        """Gives the events that the client of a custom search has not answered yet; waits until there is one, and for the search to
+        be created.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PostOperations(self, request, context):
-        """Takes the operations by which the client of a custom method answers events. Idempotent by the event that they answer.
+        """Takes the operations by which the client of a custom search answers events. Idempotent by the event that they answer.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ExtendSearch(self, request, context):
-        """Gives a search more to do, also one that is over. Idempotent by event_id.
+        """Gives a search that is over more to do. Idempotent by request_id.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RetryTrial(self, request, context):
-        """Tries a trial that failed again, as itself. Idempotent by event_id.
+        """Tries a trial that failed again, as itself. Idempotent by request_id.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteSearch(self, request, context):
-        """Removes searches and everything recorded of them; leaves a tombstone.
+        """Removes a search and everything recorded of it; leaves a tombstone, so that its id cannot be used again. Idempotent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -283,6 +313,11 @@ def add_SearcherServiceServicer_to_server(servicer, server):
                     servicer.GetSearch,
                     request_deserializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.GetSearchRequest.FromString,
                     response_serializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.GetSearchResponse.SerializeToString,
+            ),
+            'WatchSearches': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchSearches,
+                    request_deserializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.WatchSearchesRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.WatchSearchesResponse.SerializeToString,
             ),
             'FollowActions': grpc.unary_stream_rpc_method_handler(
                     servicer.FollowActions,
@@ -319,10 +354,10 @@ def add_SearcherServiceServicer_to_server(servicer, server):
                     request_deserializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.ReportValidationsRequest.FromString,
                     response_serializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.ReportValidationsResponse.SerializeToString,
             ),
-            'Seal': grpc.unary_unary_rpc_method_handler(
-                    servicer.Seal,
-                    request_deserializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.SealRequest.FromString,
-                    response_serializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.SealResponse.SerializeToString,
+            'FenceTrial': grpc.unary_unary_rpc_method_handler(
+                    servicer.FenceTrial,
+                    request_deserializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.FenceTrialRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.FenceTrialResponse.SerializeToString,
             ),
             'ListEvents': grpc.unary_unary_rpc_method_handler(
                     servicer.ListEvents,
@@ -378,7 +413,14 @@ def add_SearcherServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class SearcherService(object):
-    """Decides which trials run and how long. A search is a log of events and of the actions they caused.
+    """Decides which trials run and how long. A search is a log of events and of the decisions and actions that they caused.
+
+    Verbs: Get answers once. List gives pages. Watch sends the current state and then each change; states in between may be
+    skipped. Follow sends what is appended, in order and without gaps, from a position. Poll waits for what its caller has not
+    answered, up to a limit. Report tells what happened. Every call that changes something can be repeated.
+
+    Trials have two names. A trial's key is a UUID that the search chose and that is unique within it; events and operations use
+    it. A trial's id is unique everywhere; actions and the calls of trials use it.
     """
 
     @staticmethod
@@ -425,6 +467,33 @@ class SearcherService(object):
             '/resolute.api.searcher.v1.SearcherService/GetSearch',
             resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.GetSearchRequest.SerializeToString,
             resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.GetSearchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WatchSearches(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/resolute.api.searcher.v1.SearcherService/WatchSearches',
+            resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.WatchSearchesRequest.SerializeToString,
+            resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.WatchSearchesResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -625,7 +694,7 @@ class SearcherService(object):
             _registered_method=True)
 
     @staticmethod
-    def Seal(request,
+    def FenceTrial(request,
             target,
             options=(),
             channel_credentials=None,
@@ -638,9 +707,9 @@ class SearcherService(object):
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/resolute.api.searcher.v1.SearcherService/Seal',
-            resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.SealRequest.SerializeToString,
-            resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.SealResponse.FromString,
+            '/resolute.api.searcher.v1.SearcherService/FenceTrial',
+            resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.FenceTrialRequest.SerializeToString,
+            resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.FenceTrialResponse.FromString,
             options,
             channel_credentials,
             insecure,

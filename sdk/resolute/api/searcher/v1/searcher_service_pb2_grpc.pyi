@@ -18,20 +18,38 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class SearcherServiceStub:
-    """Decides which trials run and how long. A search is a log of events and of the actions they caused."""
+    """Decides which trials run and how long. A search is a log of events and of the decisions and actions that they caused.
+
+    Verbs: Get answers once. List gives pages. Watch sends the current state and then each change; states in between may be
+    skipped. Follow sends what is appended, in order and without gaps, from a position. Poll waits for what its caller has not
+    answered, up to a limit. Report tells what happened. Every call that changes something can be repeated.
+
+    Trials have two names. A trial's key is a UUID that the search chose and that is unique within it; events and operations use
+    it. A trial's id is unique everywhere; actions and the calls of trials use it.
+    """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
     CreateSearch: grpc.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.CreateSearchRequest,
         resolute.api.searcher.v1.searcher_service_pb2.CreateSearchResponse,
     ]
-    """Creates a search. Idempotent by search_id; the same identifier with another spec is ALREADY_EXISTS."""
+    """Creates a search. search_id is the idempotency key: the same one with the same spec gives the search that is there, with
+    another spec ALREADY_EXISTS.
+    """
 
     GetSearch: grpc.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.GetSearchRequest,
         resolute.api.searcher.v1.searcher_service_pb2.GetSearchResponse,
     ]
-    """Gives the state of a search."""
+    """Gives a search."""
+
+    WatchSearches: grpc.UnaryStreamMultiCallable[
+        resolute.api.searcher.v1.searcher_service_pb2.WatchSearchesRequest,
+        resolute.api.searcher.v1.searcher_service_pb2.WatchSearchesResponse,
+    ]
+    """Watches how far searches are. The first answers give the state of every search asked for; afterwards a change of state,
+    of progress, or of the number of the last event or action gives one more. It does not end by itself.
+    """
 
     FollowActions: grpc.UnaryStreamMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.FollowActionsRequest,
@@ -55,39 +73,43 @@ class SearcherServiceStub:
         resolute.api.searcher.v1.searcher_service_pb2.GetOperationRequest,
         resolute.api.searcher.v1.searcher_service_pb2.GetOperationResponse,
     ]
-    """Gives a trial's current operation. For the chief of the trial's current run."""
+    """Gives a trial's current operation."""
 
     CompleteOperation: grpc.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.CompleteOperationRequest,
         resolute.api.searcher.v1.searcher_service_pb2.CompleteOperationResponse,
     ]
-    """Completes a trial's current operation with the value of the metric. Authority: ABORTED from a superseded run.
-    Idempotent for the same length and metric; another length, or a second metric, is FAILED_PRECONDITION.
+    """Completes a trial's current operation with the value of the metric. Idempotent for the same length and metric; another
+    length, or a second metric, is FAILED_PRECONDITION. ABORTED from a run that was fenced off.
     """
 
     ReportProgress: grpc.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.ReportProgressRequest,
         resolute.api.searcher.v1.searcher_service_pb2.ReportProgressResponse,
     ]
-    """Reports how far a trial is within its operation. Authority: ABORTED from a superseded run."""
+    """Reports how far a trial is within its operation. ABORTED from a run that was fenced off."""
 
     ReportValidations: grpc.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.ReportValidationsRequest,
         resolute.api.searcher.v1.searcher_service_pb2.ReportValidationsResponse,
     ]
-    """Reports validations to a time-driven search. Authority, idempotent by (run, source, sequence)."""
+    """Reports validations to a time-driven search. Idempotent by (run, source, sequence). Validations that the search cannot
+    use are refused one by one, and the others are taken. ABORTED from a run that was fenced off.
+    """
 
-    Seal: grpc.UnaryUnaryMultiCallable[
-        resolute.api.searcher.v1.searcher_service_pb2.SealRequest,
-        resolute.api.searcher.v1.searcher_service_pb2.SealResponse,
+    FenceTrial: grpc.UnaryUnaryMultiCallable[
+        resolute.api.searcher.v1.searcher_service_pb2.FenceTrialRequest,
+        resolute.api.searcher.v1.searcher_service_pb2.FenceTrialResponse,
     ]
-    """Raises the smallest run whose authority counts, and gives the status of the trial's operation at that instant."""
+    """Fences off earlier runs of a trial: their calls are refused from now on. Gives the status of the trial's operation at that
+    instant. Idempotent; the smallest run never falls.
+    """
 
     ListEvents: grpc.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.ListEventsRequest,
         resolute.api.searcher.v1.searcher_service_pb2.ListEventsResponse,
     ]
-    """Lists the log: events with the operations that each caused."""
+    """Lists the log: events with the operations and actions that each caused, and the reasons of all of them."""
 
     ReplaySearch: grpc.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.ReplaySearchRequest,
@@ -111,48 +133,66 @@ class SearcherServiceStub:
         resolute.api.searcher.v1.searcher_service_pb2.PollEventsRequest,
         resolute.api.searcher.v1.searcher_service_pb2.PollEventsResponse,
     ]
-    """Gives the events that the client of a custom method has not answered yet; waits until there is one, and for the
-    search to be created.
+    """Gives the events that the client of a custom search has not answered yet; waits until there is one, and for the search to
+    be created.
     """
 
     PostOperations: grpc.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.PostOperationsRequest,
         resolute.api.searcher.v1.searcher_service_pb2.PostOperationsResponse,
     ]
-    """Takes the operations by which the client of a custom method answers events. Idempotent by the event that they answer."""
+    """Takes the operations by which the client of a custom search answers events. Idempotent by the event that they answer."""
 
     ExtendSearch: grpc.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.ExtendSearchRequest,
         resolute.api.searcher.v1.searcher_service_pb2.ExtendSearchResponse,
     ]
-    """Gives a search more to do, also one that is over. Idempotent by event_id."""
+    """Gives a search that is over more to do. Idempotent by request_id."""
 
     RetryTrial: grpc.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.RetryTrialRequest,
         resolute.api.searcher.v1.searcher_service_pb2.RetryTrialResponse,
     ]
-    """Tries a trial that failed again, as itself. Idempotent by event_id."""
+    """Tries a trial that failed again, as itself. Idempotent by request_id."""
 
     DeleteSearch: grpc.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.DeleteSearchRequest,
         resolute.api.searcher.v1.searcher_service_pb2.DeleteSearchResponse,
     ]
-    """Removes searches and everything recorded of them; leaves a tombstone."""
+    """Removes a search and everything recorded of it; leaves a tombstone, so that its id cannot be used again. Idempotent."""
 
 class SearcherServiceAsyncStub:
-    """Decides which trials run and how long. A search is a log of events and of the actions they caused."""
+    """Decides which trials run and how long. A search is a log of events and of the decisions and actions that they caused.
+
+    Verbs: Get answers once. List gives pages. Watch sends the current state and then each change; states in between may be
+    skipped. Follow sends what is appended, in order and without gaps, from a position. Poll waits for what its caller has not
+    answered, up to a limit. Report tells what happened. Every call that changes something can be repeated.
+
+    Trials have two names. A trial's key is a UUID that the search chose and that is unique within it; events and operations use
+    it. A trial's id is unique everywhere; actions and the calls of trials use it.
+    """
 
     CreateSearch: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.CreateSearchRequest,
         resolute.api.searcher.v1.searcher_service_pb2.CreateSearchResponse,
     ]
-    """Creates a search. Idempotent by search_id; the same identifier with another spec is ALREADY_EXISTS."""
+    """Creates a search. search_id is the idempotency key: the same one with the same spec gives the search that is there, with
+    another spec ALREADY_EXISTS.
+    """
 
     GetSearch: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.GetSearchRequest,
         resolute.api.searcher.v1.searcher_service_pb2.GetSearchResponse,
     ]
-    """Gives the state of a search."""
+    """Gives a search."""
+
+    WatchSearches: grpc.aio.UnaryStreamMultiCallable[
+        resolute.api.searcher.v1.searcher_service_pb2.WatchSearchesRequest,
+        resolute.api.searcher.v1.searcher_service_pb2.WatchSearchesResponse,
+    ]
+    """Watches how far searches are. The first answers give the state of every search asked for; afterwards a change of state,
+    of progress, or of the number of the last event or action gives one more. It does not end by itself.
+    """
 
     FollowActions: grpc.aio.UnaryStreamMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.FollowActionsRequest,
@@ -176,39 +216,43 @@ class SearcherServiceAsyncStub:
         resolute.api.searcher.v1.searcher_service_pb2.GetOperationRequest,
         resolute.api.searcher.v1.searcher_service_pb2.GetOperationResponse,
     ]
-    """Gives a trial's current operation. For the chief of the trial's current run."""
+    """Gives a trial's current operation."""
 
     CompleteOperation: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.CompleteOperationRequest,
         resolute.api.searcher.v1.searcher_service_pb2.CompleteOperationResponse,
     ]
-    """Completes a trial's current operation with the value of the metric. Authority: ABORTED from a superseded run.
-    Idempotent for the same length and metric; another length, or a second metric, is FAILED_PRECONDITION.
+    """Completes a trial's current operation with the value of the metric. Idempotent for the same length and metric; another
+    length, or a second metric, is FAILED_PRECONDITION. ABORTED from a run that was fenced off.
     """
 
     ReportProgress: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.ReportProgressRequest,
         resolute.api.searcher.v1.searcher_service_pb2.ReportProgressResponse,
     ]
-    """Reports how far a trial is within its operation. Authority: ABORTED from a superseded run."""
+    """Reports how far a trial is within its operation. ABORTED from a run that was fenced off."""
 
     ReportValidations: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.ReportValidationsRequest,
         resolute.api.searcher.v1.searcher_service_pb2.ReportValidationsResponse,
     ]
-    """Reports validations to a time-driven search. Authority, idempotent by (run, source, sequence)."""
+    """Reports validations to a time-driven search. Idempotent by (run, source, sequence). Validations that the search cannot
+    use are refused one by one, and the others are taken. ABORTED from a run that was fenced off.
+    """
 
-    Seal: grpc.aio.UnaryUnaryMultiCallable[
-        resolute.api.searcher.v1.searcher_service_pb2.SealRequest,
-        resolute.api.searcher.v1.searcher_service_pb2.SealResponse,
+    FenceTrial: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.searcher.v1.searcher_service_pb2.FenceTrialRequest,
+        resolute.api.searcher.v1.searcher_service_pb2.FenceTrialResponse,
     ]
-    """Raises the smallest run whose authority counts, and gives the status of the trial's operation at that instant."""
+    """Fences off earlier runs of a trial: their calls are refused from now on. Gives the status of the trial's operation at that
+    instant. Idempotent; the smallest run never falls.
+    """
 
     ListEvents: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.ListEventsRequest,
         resolute.api.searcher.v1.searcher_service_pb2.ListEventsResponse,
     ]
-    """Lists the log: events with the operations that each caused."""
+    """Lists the log: events with the operations and actions that each caused, and the reasons of all of them."""
 
     ReplaySearch: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.ReplaySearchRequest,
@@ -232,36 +276,44 @@ class SearcherServiceAsyncStub:
         resolute.api.searcher.v1.searcher_service_pb2.PollEventsRequest,
         resolute.api.searcher.v1.searcher_service_pb2.PollEventsResponse,
     ]
-    """Gives the events that the client of a custom method has not answered yet; waits until there is one, and for the
-    search to be created.
+    """Gives the events that the client of a custom search has not answered yet; waits until there is one, and for the search to
+    be created.
     """
 
     PostOperations: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.PostOperationsRequest,
         resolute.api.searcher.v1.searcher_service_pb2.PostOperationsResponse,
     ]
-    """Takes the operations by which the client of a custom method answers events. Idempotent by the event that they answer."""
+    """Takes the operations by which the client of a custom search answers events. Idempotent by the event that they answer."""
 
     ExtendSearch: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.ExtendSearchRequest,
         resolute.api.searcher.v1.searcher_service_pb2.ExtendSearchResponse,
     ]
-    """Gives a search more to do, also one that is over. Idempotent by event_id."""
+    """Gives a search that is over more to do. Idempotent by request_id."""
 
     RetryTrial: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.RetryTrialRequest,
         resolute.api.searcher.v1.searcher_service_pb2.RetryTrialResponse,
     ]
-    """Tries a trial that failed again, as itself. Idempotent by event_id."""
+    """Tries a trial that failed again, as itself. Idempotent by request_id."""
 
     DeleteSearch: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.DeleteSearchRequest,
         resolute.api.searcher.v1.searcher_service_pb2.DeleteSearchResponse,
     ]
-    """Removes searches and everything recorded of them; leaves a tombstone."""
+    """Removes a search and everything recorded of it; leaves a tombstone, so that its id cannot be used again. Idempotent."""
 
 class SearcherServiceServicer(metaclass=abc.ABCMeta):
-    """Decides which trials run and how long. A search is a log of events and of the actions they caused."""
+    """Decides which trials run and how long. A search is a log of events and of the decisions and actions that they caused.
+
+    Verbs: Get answers once. List gives pages. Watch sends the current state and then each change; states in between may be
+    skipped. Follow sends what is appended, in order and without gaps, from a position. Poll waits for what its caller has not
+    answered, up to a limit. Report tells what happened. Every call that changes something can be repeated.
+
+    Trials have two names. A trial's key is a UUID that the search chose and that is unique within it; events and operations use
+    it. A trial's id is unique everywhere; actions and the calls of trials use it.
+    """
 
     @abc.abstractmethod
     def CreateSearch(
@@ -269,7 +321,9 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.searcher.v1.searcher_service_pb2.CreateSearchRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.CreateSearchResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.CreateSearchResponse]]:
-        """Creates a search. Idempotent by search_id; the same identifier with another spec is ALREADY_EXISTS."""
+        """Creates a search. search_id is the idempotency key: the same one with the same spec gives the search that is there, with
+        another spec ALREADY_EXISTS.
+        """
 
     @abc.abstractmethod
     def GetSearch(
@@ -277,7 +331,17 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.searcher.v1.searcher_service_pb2.GetSearchRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.GetSearchResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.GetSearchResponse]]:
-        """Gives the state of a search."""
+        """Gives a search."""
+
+    @abc.abstractmethod
+    def WatchSearches(
+        self,
+        request: resolute.api.searcher.v1.searcher_service_pb2.WatchSearchesRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[collections.abc.Iterator[resolute.api.searcher.v1.searcher_service_pb2.WatchSearchesResponse], collections.abc.AsyncIterator[resolute.api.searcher.v1.searcher_service_pb2.WatchSearchesResponse]]:
+        """Watches how far searches are. The first answers give the state of every search asked for; afterwards a change of state,
+        of progress, or of the number of the last event or action gives one more. It does not end by itself.
+        """
 
     @abc.abstractmethod
     def FollowActions(
@@ -309,7 +373,7 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.searcher.v1.searcher_service_pb2.GetOperationRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.GetOperationResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.GetOperationResponse]]:
-        """Gives a trial's current operation. For the chief of the trial's current run."""
+        """Gives a trial's current operation."""
 
     @abc.abstractmethod
     def CompleteOperation(
@@ -317,8 +381,8 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.searcher.v1.searcher_service_pb2.CompleteOperationRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.CompleteOperationResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.CompleteOperationResponse]]:
-        """Completes a trial's current operation with the value of the metric. Authority: ABORTED from a superseded run.
-        Idempotent for the same length and metric; another length, or a second metric, is FAILED_PRECONDITION.
+        """Completes a trial's current operation with the value of the metric. Idempotent for the same length and metric; another
+        length, or a second metric, is FAILED_PRECONDITION. ABORTED from a run that was fenced off.
         """
 
     @abc.abstractmethod
@@ -327,7 +391,7 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.searcher.v1.searcher_service_pb2.ReportProgressRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.ReportProgressResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.ReportProgressResponse]]:
-        """Reports how far a trial is within its operation. Authority: ABORTED from a superseded run."""
+        """Reports how far a trial is within its operation. ABORTED from a run that was fenced off."""
 
     @abc.abstractmethod
     def ReportValidations(
@@ -335,15 +399,19 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.searcher.v1.searcher_service_pb2.ReportValidationsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.ReportValidationsResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.ReportValidationsResponse]]:
-        """Reports validations to a time-driven search. Authority, idempotent by (run, source, sequence)."""
+        """Reports validations to a time-driven search. Idempotent by (run, source, sequence). Validations that the search cannot
+        use are refused one by one, and the others are taken. ABORTED from a run that was fenced off.
+        """
 
     @abc.abstractmethod
-    def Seal(
+    def FenceTrial(
         self,
-        request: resolute.api.searcher.v1.searcher_service_pb2.SealRequest,
+        request: resolute.api.searcher.v1.searcher_service_pb2.FenceTrialRequest,
         context: _ServicerContext,
-    ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.SealResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.SealResponse]]:
-        """Raises the smallest run whose authority counts, and gives the status of the trial's operation at that instant."""
+    ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.FenceTrialResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.FenceTrialResponse]]:
+        """Fences off earlier runs of a trial: their calls are refused from now on. Gives the status of the trial's operation at that
+        instant. Idempotent; the smallest run never falls.
+        """
 
     @abc.abstractmethod
     def ListEvents(
@@ -351,7 +419,7 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.searcher.v1.searcher_service_pb2.ListEventsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.ListEventsResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.ListEventsResponse]]:
-        """Lists the log: events with the operations that each caused."""
+        """Lists the log: events with the operations and actions that each caused, and the reasons of all of them."""
 
     @abc.abstractmethod
     def ReplaySearch(
@@ -383,8 +451,8 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.searcher.v1.searcher_service_pb2.PollEventsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.PollEventsResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.PollEventsResponse]]:
-        """Gives the events that the client of a custom method has not answered yet; waits until there is one, and for the
-        search to be created.
+        """Gives the events that the client of a custom search has not answered yet; waits until there is one, and for the search to
+        be created.
         """
 
     @abc.abstractmethod
@@ -393,7 +461,7 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.searcher.v1.searcher_service_pb2.PostOperationsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.PostOperationsResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.PostOperationsResponse]]:
-        """Takes the operations by which the client of a custom method answers events. Idempotent by the event that they answer."""
+        """Takes the operations by which the client of a custom search answers events. Idempotent by the event that they answer."""
 
     @abc.abstractmethod
     def ExtendSearch(
@@ -401,7 +469,7 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.searcher.v1.searcher_service_pb2.ExtendSearchRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.ExtendSearchResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.ExtendSearchResponse]]:
-        """Gives a search more to do, also one that is over. Idempotent by event_id."""
+        """Gives a search that is over more to do. Idempotent by request_id."""
 
     @abc.abstractmethod
     def RetryTrial(
@@ -409,7 +477,7 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.searcher.v1.searcher_service_pb2.RetryTrialRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.RetryTrialResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.RetryTrialResponse]]:
-        """Tries a trial that failed again, as itself. Idempotent by event_id."""
+        """Tries a trial that failed again, as itself. Idempotent by request_id."""
 
     @abc.abstractmethod
     def DeleteSearch(
@@ -417,6 +485,6 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.searcher.v1.searcher_service_pb2.DeleteSearchRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.DeleteSearchResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.DeleteSearchResponse]]:
-        """Removes searches and everything recorded of them; leaves a tombstone."""
+        """Removes a search and everything recorded of it; leaves a tombstone, so that its id cannot be used again. Idempotent."""
 
 def add_SearcherServiceServicer_to_server(servicer: SearcherServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -15,9 +15,11 @@ from resolute_searcher.log.events import (
     ValidationCompleted,
 )
 from resolute_searcher.log.operations import Close, Create, MethodOperation, Promote, ValidateAfter
+from resolute_searcher.log.reasons import Reason, ReasonKind
 from resolute_searcher.methods.base import Sampler
 from resolute_searcher.methods.successive_halving.bracket import BracketState
 from resolute_searcher.methods.successive_halving.rung import Rung
+from resolute_searcher.methods.successive_halving.rung_reasons import rung_reason
 from resolute_searcher.spec.halving import Halving
 
 
@@ -38,17 +40,17 @@ class AsyncHalvingSearch:
     def absorb(self, event: MethodEvent) -> None:
         """Puts metrics on rungs."""
         match event:
-            case ValidationCompleted(request_id, metric):
-                self._bracket.report(request_id, self._halving.cost(metric))
-            case TrialExited(request_id, reason) if reason.invalid:
-                self._bracket.forget(request_id)
+            case ValidationCompleted(trial_key, metric):
+                self._bracket.report(trial_key, self._halving.cost(metric))
+            case TrialExited(trial_key, reason) if reason.invalid:
+                self._bracket.forget(trial_key)
                 self._closed_out = 0
-            case TrialExited(request_id):
-                self._bracket.record_exit(request_id)
+            case TrialExited(trial_key):
+                self._bracket.record_exit(trial_key)
             case TrialClosed():
                 self._bracket.ended += 1
-            case Retried(request_id):
-                self._bracket.retry(request_id)
+            case Retried(trial_key):
+                self._bracket.retry(trial_key)
                 self._closed_out = 0
             case Extended(max_trials, max_length):
                 self._extend(max_trials, max_length)
@@ -58,31 +60,31 @@ class AsyncHalvingSearch:
         match event:
             case Started():
                 for _ in range(self._halving.initial_trials):
-                    yield from self._trial(sampler)
-            case ValidationCompleted(request_id):
-                yield from self._on_validation(request_id, sampler)
-            case TrialExited(request_id, reason) if reason.invalid:
-                if not self._bracket.trials[request_id].closed:
-                    yield Close(request_id)
-                yield from self._trial(sampler)
-            case TrialExited(request_id) if self._bracket.trials[request_id].exited_pending:
-                yield from self._on_validation(request_id, sampler)
-            case Retried(request_id):
-                yield from self._on_retry(request_id)
+                    yield from self._trial(sampler, ReasonKind.INITIAL_TRIAL)
+            case ValidationCompleted(trial_key):
+                yield from self._on_validation(trial_key, sampler)
+            case TrialExited(trial_key, reason) if reason.invalid:
+                if not self._bracket.trials[trial_key].closed:
+                    yield Close(trial_key, Reason(ReasonKind.INVALID_HYPERPARAMETERS, bracket=0))
+                yield from self._trial(sampler, ReasonKind.REPLACEMENT)
+            case TrialExited(trial_key) if self._bracket.trials[trial_key].exited_pending:
+                yield from self._on_validation(trial_key, sampler)
+            case Retried(trial_key):
+                yield from self._on_retry(trial_key)
             case Extended():
                 yield from self._on_extension(sampler)
 
     def apply(self, operation: MethodOperation) -> None:
         """Moves trials."""
         match operation:
-            case Create(request_id):
-                self._bracket.begin(request_id)
-            case ValidateAfter(request_id):
-                self._bracket.assign(request_id)
-            case Promote(request_id, rung):
-                self._bracket.promote(request_id, rung)
-            case Close(request_id):
-                self._bracket.close(request_id)
+            case Create(trial_key):
+                self._bracket.begin(trial_key)
+            case ValidateAfter(trial_key):
+                self._bracket.assign(trial_key)
+            case Promote(trial_key, rung):
+                self._bracket.promote(trial_key, rung)
+            case Close(trial_key):
+                self._bracket.close(trial_key)
 
     def progress(self, reached: Mapping[str, float]) -> float:
         """Gives the share of trials that reported at the bottom, then of those that ended."""
@@ -98,35 +100,37 @@ class AsyncHalvingSearch:
         self._bracket.restore(state)
         self._closed_out = 0
 
-    def _trial(self, sampler: Sampler) -> Iterator[MethodOperation]:
-        created = sampler.create()
+    def _trial(self, sampler: Sampler, why: ReasonKind) -> Iterator[MethodOperation]:
+        created = sampler.create(Reason(why, bracket=0))
         yield created
-        yield ValidateAfter(created.request_id, self._halving.length(0))
+        first = Reason(ReasonKind.FIRST_LENGTH, bracket=0, rung=0)
+        yield ValidateAfter(created.trial_key, self._halving.length(0), first)
 
-    def _on_validation(self, request_id: str, sampler: Sampler) -> Iterator[MethodOperation]:
-        trains = yield from self._promote(request_id)
+    def _on_validation(self, trial_key: str, sampler: Sampler) -> Iterator[MethodOperation]:
+        trains = yield from self._promote(trial_key)
         if not trains and self._bracket.counted < self._halving.max_trials:
-            yield from self._trial(sampler)
+            yield from self._trial(sampler, ReasonKind.FREE_SLOT)
         if len(self._bracket.rungs[0]) == self._halving.max_trials:
             yield from self._close_out()
 
-    def _promote(self, request_id: str) -> Generator[MethodOperation, None, bool]:
+    def _promote(self, trial_key: str) -> Generator[MethodOperation, None, bool]:
         """Promotes what a report allows; tells whether that gives a trial something to train."""
         trials = self._bracket.trials
-        rung = trials[request_id].rung
+        rung = trials[trial_key].rung
         if rung == self._halving.top:
-            if not trials[request_id].closed:
-                yield Close(request_id)
+            if not trials[trial_key].closed:
+                yield Close(trial_key, self._reason(ReasonKind.MAX_LENGTH_REACHED, trial_key, rung))
             return False
-        promoted = self._candidate(request_id, rung)
+        promoted = self._candidate(trial_key, rung)
         # A promoted trial that exited trains nothing: it reports the worst metric on the next rung, at once.
         while promoted is not None and trials[promoted].exited:
+            yield Promote(promoted, rung + 1, self._reason(ReasonKind.TOP_OF_RUNG, promoted, rung))
             rung += 1
-            yield Promote(promoted, rung)
             promoted = self._candidate(promoted, rung) if rung < self._halving.top else None
         if promoted is None:
             return False
-        yield ValidateAfter(promoted, self._halving.length(rung + 1))
+        reason = self._reason(ReasonKind.TOP_OF_RUNG, promoted, rung)
+        yield ValidateAfter(promoted, self._halving.length(rung + 1), reason)
         return True
 
     def _candidate(self, newest: str, number: int) -> str | None:
@@ -134,13 +138,13 @@ class AsyncHalvingSearch:
         rung = self._bracket.rungs[number]
         if rung.in_top(newest):
             return newest
-        promoted = rung.last_of_top() if rung.top_grew() else None
-        if promoted is None or self._bracket.trials[promoted].rung > number:
+        last = rung.last_of_top() if rung.top_grew() else None
+        if last is None or self._bracket.trials[last.trial_key].rung > number:
             return None
-        trial = self._bracket.trials[promoted]
+        trial = self._bracket.trials[last.trial_key]
         # A rung can reopen after it was closed out, when a refused trial is replaced; who left then stays
         # out.
-        return None if trial.out else promoted
+        return None if trial.out else last.trial_key
 
     def _extend(self, max_trials: int | None, max_length: int | None) -> None:
         before = self._halving
@@ -156,22 +160,24 @@ class AsyncHalvingSearch:
         """Promotes whom the extension makes room for, and begins trials up to the concurrency."""
         for number in range(self._halving.top):
             for entry in self._bracket.rungs[number].best():
-                trial = self._bracket.trials[entry.request_id]
+                trial = self._bracket.trials[entry.trial_key]
                 if trial.rung == number and trial.extendable:
-                    yield ValidateAfter(entry.request_id, self._halving.length(number + 1))
+                    reason = self._reason(ReasonKind.SEARCH_EXTENDED, entry.trial_key, number)
+                    yield ValidateAfter(entry.trial_key, self._halving.length(number + 1), reason)
         while (
             sum(self._bracket.outstanding) < self._halving.initial_trials
             and self._bracket.counted < self._halving.max_trials
         ):
-            yield from self._trial(sampler)
+            yield from self._trial(sampler, ReasonKind.SEARCH_EXTENDED)
 
-    def _on_retry(self, request_id: str) -> Iterator[MethodOperation]:
+    def _on_retry(self, trial_key: str) -> Iterator[MethodOperation]:
         """Promotes a trial that left while it rested, if it stands among the best by now."""
-        trial = self._bracket.trials[request_id]
+        trial = self._bracket.trials[trial_key]
         if trial.pending:
             return
-        if trial.rung < self._halving.top and self._bracket.rungs[trial.rung].in_top(request_id):
-            yield ValidateAfter(request_id, self._halving.length(trial.rung + 1))
+        if trial.rung < self._halving.top and self._bracket.rungs[trial.rung].in_top(trial_key):
+            reason = self._reason(ReasonKind.TRIAL_RETRIED, trial_key, trial.rung)
+            yield ValidateAfter(trial_key, self._halving.length(trial.rung + 1), reason)
         elif len(self._bracket.rungs[0]) == self._halving.max_trials:
             yield from self._close_out()
 
@@ -181,7 +187,13 @@ class AsyncHalvingSearch:
             if self._bracket.outstanding[number]:
                 return
             for entry in self._bracket.rungs[number]:
-                trial = self._bracket.trials[entry.request_id]
+                trial = self._bracket.trials[entry.trial_key]
                 if trial.rung == number and not trial.closed:
-                    yield Close(entry.request_id)
+                    at_top = number == self._halving.top
+                    kind = ReasonKind.MAX_LENGTH_REACHED if at_top else ReasonKind.RUNG_COMPLETE
+                    yield Close(entry.trial_key, self._reason(kind, entry.trial_key, number))
             self._closed_out = number + 1
+
+    def _reason(self, kind: ReasonKind, trial_key: str, number: int) -> Reason:
+        rung = self._bracket.rungs[number]
+        return rung_reason(kind, self._halving, rung, number=number, trial_key=trial_key)

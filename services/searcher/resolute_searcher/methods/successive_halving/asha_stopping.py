@@ -15,9 +15,11 @@ from resolute_searcher.log.events import (
     ValidationCompleted,
 )
 from resolute_searcher.log.operations import Close, Create, MethodOperation, ValidateAfter
+from resolute_searcher.log.reasons import Reason, ReasonKind
 from resolute_searcher.methods.base import Sampler
 from resolute_searcher.methods.successive_halving.bracket import BracketState
 from resolute_searcher.methods.successive_halving.rung import Rung
+from resolute_searcher.methods.successive_halving.rung_reasons import rung_reason
 from resolute_searcher.spec.halving import Halving
 
 
@@ -38,16 +40,16 @@ class StoppingHalvingSearch:
     def absorb(self, event: MethodEvent) -> None:
         """Puts metrics on rungs."""
         match event:
-            case ValidationCompleted(request_id, metric):
-                self._bracket.report(request_id, self._halving.cost(metric))
-            case TrialExited(request_id, reason) if reason.invalid:
-                self._bracket.forget(request_id)
-            case TrialExited(request_id):
-                self._bracket.record_exit(request_id)
+            case ValidationCompleted(trial_key, metric):
+                self._bracket.report(trial_key, self._halving.cost(metric))
+            case TrialExited(trial_key, reason) if reason.invalid:
+                self._bracket.forget(trial_key)
+            case TrialExited(trial_key):
+                self._bracket.record_exit(trial_key)
             case TrialClosed():
                 self._bracket.ended += 1
-            case Retried(request_id):
-                self._bracket.retry(request_id)
+            case Retried(trial_key):
+                self._bracket.retry(trial_key)
             case Extended(max_trials, max_length):
                 self._extend(max_trials, max_length)
 
@@ -56,15 +58,15 @@ class StoppingHalvingSearch:
         match event:
             case Started():
                 for _ in range(self._halving.initial_trials):
-                    yield from self._trial(sampler)
-            case ValidationCompleted(request_id):
-                if not (yield from self._continue(request_id)):
+                    yield from self._trial(sampler, ReasonKind.INITIAL_TRIAL)
+            case ValidationCompleted(trial_key):
+                if not (yield from self._continue(trial_key)):
                     yield from self._next_trial(sampler)
-            case TrialExited(request_id, reason) if reason.invalid:
-                if not self._bracket.trials[request_id].closed:
-                    yield Close(request_id)
-                yield from self._trial(sampler)
-            case TrialExited(request_id) if self._bracket.trials[request_id].exited_pending:
+            case TrialExited(trial_key, reason) if reason.invalid:
+                if not self._bracket.trials[trial_key].closed:
+                    yield Close(trial_key, Reason(ReasonKind.INVALID_HYPERPARAMETERS, bracket=0))
+                yield from self._trial(sampler, ReasonKind.REPLACEMENT)
+            case TrialExited(trial_key) if self._bracket.trials[trial_key].exited_pending:
                 # Unlike with promotion, a trial that exited never rises.
                 yield from self._next_trial(sampler)
             case Extended():
@@ -73,12 +75,12 @@ class StoppingHalvingSearch:
     def apply(self, operation: MethodOperation) -> None:
         """Moves trials."""
         match operation:
-            case Create(request_id):
-                self._bracket.begin(request_id)
-            case ValidateAfter(request_id):
-                self._bracket.assign(request_id)
-            case Close(request_id):
-                self._bracket.close(request_id)
+            case Create(trial_key):
+                self._bracket.begin(trial_key)
+            case ValidateAfter(trial_key):
+                self._bracket.assign(trial_key)
+            case Close(trial_key):
+                self._bracket.close(trial_key)
 
     def progress(self, reached: Mapping[str, float]) -> float:
         """Gives the share of trials that reported at the bottom, then of those that ended."""
@@ -105,27 +107,36 @@ class StoppingHalvingSearch:
         """Lets the best of the old top train on, and begins trials up to the concurrency."""
         if self._old_top < self._halving.top:
             for entry in self._bracket.rungs[self._old_top].best():
-                if self._bracket.trials[entry.request_id].extendable:
-                    yield ValidateAfter(entry.request_id, self._halving.length(self._old_top + 1))
+                if self._bracket.trials[entry.trial_key].extendable:
+                    reason = self._reason(ReasonKind.SEARCH_EXTENDED, entry.trial_key, self._old_top)
+                    yield ValidateAfter(entry.trial_key, self._halving.length(self._old_top + 1), reason)
         while (
             sum(self._bracket.outstanding) < self._halving.initial_trials
             and self._bracket.counted < self._halving.max_trials
         ):
-            yield from self._trial(sampler)
+            yield from self._trial(sampler, ReasonKind.SEARCH_EXTENDED)
 
-    def _continue(self, request_id: str) -> Generator[MethodOperation, None, bool]:
-        rung = self._bracket.trials[request_id].rung
-        if rung < self._halving.top and self._bracket.rungs[rung].in_top(request_id):
-            yield ValidateAfter(request_id, self._halving.length(rung + 1))
+    def _continue(self, trial_key: str) -> Generator[MethodOperation, None, bool]:
+        rung = self._bracket.trials[trial_key].rung
+        if rung < self._halving.top and self._bracket.rungs[rung].in_top(trial_key):
+            reason = self._reason(ReasonKind.TOP_OF_RUNG, trial_key, rung)
+            yield ValidateAfter(trial_key, self._halving.length(rung + 1), reason)
             return True
-        yield Close(request_id)
+        at_top = rung == self._halving.top
+        kind = ReasonKind.MAX_LENGTH_REACHED if at_top else ReasonKind.BELOW_TOP_OF_RUNG
+        yield Close(trial_key, self._reason(kind, trial_key, rung))
         return False
 
     def _next_trial(self, sampler: Sampler) -> Iterator[MethodOperation]:
         if self._bracket.counted < self._halving.max_trials:
-            yield from self._trial(sampler)
+            yield from self._trial(sampler, ReasonKind.FREE_SLOT)
 
-    def _trial(self, sampler: Sampler) -> Iterator[MethodOperation]:
-        created = sampler.create()
+    def _trial(self, sampler: Sampler, why: ReasonKind) -> Iterator[MethodOperation]:
+        created = sampler.create(Reason(why, bracket=0))
         yield created
-        yield ValidateAfter(created.request_id, self._halving.length(0))
+        first = Reason(ReasonKind.FIRST_LENGTH, bracket=0, rung=0)
+        yield ValidateAfter(created.trial_key, self._halving.length(0), first)
+
+    def _reason(self, kind: ReasonKind, trial_key: str, number: int) -> Reason:
+        rung = self._bracket.rungs[number]
+        return rung_reason(kind, self._halving, rung, number=number, trial_key=trial_key)

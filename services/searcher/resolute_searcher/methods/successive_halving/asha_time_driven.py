@@ -16,8 +16,10 @@ from resolute_searcher.log.events import (
     ValidationReported,
 )
 from resolute_searcher.log.operations import Create, MethodOperation, Promote, Stop
+from resolute_searcher.log.reasons import Reason, ReasonKind
 from resolute_searcher.methods.base import Sampler
 from resolute_searcher.methods.successive_halving.rung import Rung
+from resolute_searcher.methods.successive_halving.rung_reasons import rung_reason
 from resolute_searcher.spec.halving import WORST, Halving
 
 
@@ -65,16 +67,16 @@ class TimedHalvingSearch:
         """Puts a metric on the rung that its trial has to reach next, if it did."""
         self._report = None
         match event:
-            case ValidationReported(request_id):
-                if not self._trials[request_id].over:  # reports of a trial on its way out are late
+            case ValidationReported(trial_key):
+                if not self._trials[trial_key].over:  # reports of a trial on its way out are late
                     self._report = event
                     self._reach_rung(event)
-            case TrialExited(request_id, reason):
-                self._exit(request_id, invalid=reason.invalid)
+            case TrialExited(trial_key, reason):
+                self._exit(trial_key, invalid=reason.invalid)
             case TrialClosed():
                 self._ended += 1
-            case Retried(request_id):
-                self._retry(request_id)
+            case Retried(trial_key):
+                self._retry(trial_key)
             case Extended(max_trials, max_length):
                 self._extend(max_trials, max_length)
 
@@ -83,14 +85,14 @@ class TimedHalvingSearch:
         match event:
             case Started():
                 for _ in range(self._halving.initial_trials):
-                    yield sampler.create()
-            case ValidationReported(request_id) if self._report is not None:
-                yield from self._on_validation(request_id, sampler)
-            case TrialExited(request_id, reason) if reason.invalid:
-                yield sampler.create()
-            case TrialExited(request_id) if not self._trials[request_id].stopped:
+                    yield sampler.create(Reason(ReasonKind.INITIAL_TRIAL, bracket=0))
+            case ValidationReported(trial_key) if self._report is not None:
+                yield from self._on_validation(trial_key, sampler)
+            case TrialExited(trial_key, reason) if reason.invalid:
+                yield sampler.create(Reason(ReasonKind.REPLACEMENT, bracket=0))
+            case TrialExited(trial_key) if not self._trials[trial_key].stopped:
                 yield from self._next_trial(sampler)
-            case TrialClosed(request_id) if not self._trials[request_id].over:
+            case TrialClosed(trial_key) if not self._trials[trial_key].over:
                 # It was done with its training before a rung ended it.
                 yield from self._next_trial(sampler)
             case Extended():
@@ -99,18 +101,18 @@ class TimedHalvingSearch:
     def apply(self, operation: MethodOperation) -> None:
         """Moves trials."""
         match operation:
-            case Create(request_id):
-                self._trials[request_id] = _RunningTrial()
-            case Promote(request_id, rung):
-                trial = self._trials[request_id]
+            case Create(trial_key):
+                self._trials[trial_key] = _RunningTrial()
+            case Promote(trial_key, rung):
+                trial = self._trials[trial_key]
                 trial.rung = rung
                 if trial.stopped:
                     trial.stopped = False
                     self._ended -= 1
                 if self._report is not None:
                     self._reach_rung(self._report)
-            case Stop(request_id):
-                self._trials[request_id].stopped = True
+            case Stop(trial_key):
+                self._trials[trial_key].stopped = True
 
     def progress(self, reached: Mapping[str, float]) -> float:
         """Gives the share of trials that reached the bottom rung or ended, then of those that ended."""
@@ -122,8 +124,8 @@ class TimedHalvingSearch:
         return {
             "rungs": [rung.snapshot() for rung in self._rungs],
             "trials": {
-                request_id: [trial.rung, int(trial.stopped), int(trial.exited)]
-                for request_id, trial in self._trials.items()
+                trial_key: [trial.rung, int(trial.stopped), int(trial.exited)]
+                for trial_key, trial in self._trials.items()
             },
             "invalid": self._invalid,
             "ended": self._ended,
@@ -134,8 +136,8 @@ class TimedHalvingSearch:
         for rung, entries in zip(self._rungs, state["rungs"], strict=True):
             rung.restore(entries)
         self._trials = {
-            request_id: _RunningTrial(rung=rung, stopped=bool(stopped), exited=bool(exited))
-            for request_id, (rung, stopped, exited) in state["trials"].items()
+            trial_key: _RunningTrial(rung=rung, stopped=bool(stopped), exited=bool(exited))
+            for trial_key, (rung, stopped, exited) in state["trials"].items()
         }
         self._invalid = state["invalid"]
         self._ended = state["ended"]
@@ -152,45 +154,53 @@ class TimedHalvingSearch:
         """Lets the best of the old top run on, and begins trials up to the concurrency."""
         if self._old_top < self._halving.top:
             for entry in self._rungs[self._old_top].best():
-                trial = self._trials[entry.request_id]
+                trial = self._trials[entry.trial_key]
                 if trial.stopped and not trial.exited:
-                    yield Promote(entry.request_id, self._old_top + 1)
+                    why = self._reason(ReasonKind.SEARCH_EXTENDED, entry.trial_key, self._old_top)
+                    yield Promote(entry.trial_key, self._old_top + 1, why)
         open_trials = sum(not trial.over for trial in self._trials.values())
         counted = len(self._trials) - self._invalid
         new = min(self._halving.initial_trials - open_trials, self._halving.max_trials - counted)
         for _ in range(new):
-            yield sampler.create()
+            yield sampler.create(Reason(ReasonKind.SEARCH_EXTENDED, bracket=0))
 
-    def _retry(self, request_id: str) -> None:
-        trial = self._trials[request_id]
-        self._rungs[trial.rung].remove(request_id)
+    def _retry(self, trial_key: str) -> None:
+        trial = self._trials[trial_key]
+        self._rungs[trial.rung].remove(trial_key)
         trial.exited = False
         self._ended -= 1
 
     def _reach_rung(self, report: ValidationReported) -> None:
-        rung = self._trials[report.request_id].rung
+        rung = self._trials[report.trial_key].rung
         if report.time >= self._halving.length(rung):
-            self._rungs[rung].insert(report.request_id, self._halving.cost(report.metric))
+            self._rungs[rung].insert(report.trial_key, self._halving.cost(report.metric))
 
-    def _on_validation(self, request_id: str, sampler: Sampler) -> Iterator[MethodOperation]:
-        trial = self._trials[request_id]
-        while request_id in self._rungs[trial.rung]:
-            if trial.rung == self._halving.top or not self._rungs[trial.rung].in_top(request_id):
-                yield Stop(request_id)
+    def _on_validation(self, trial_key: str, sampler: Sampler) -> Iterator[MethodOperation]:
+        trial = self._trials[trial_key]
+        while trial_key in self._rungs[trial.rung]:
+            at_top = trial.rung == self._halving.top
+            if at_top or not self._rungs[trial.rung].in_top(trial_key):
+                kind = ReasonKind.MAX_LENGTH_REACHED if at_top else ReasonKind.BELOW_TOP_OF_RUNG
+                yield Stop(trial_key, self._reason(kind, trial_key, trial.rung))
                 yield from self._next_trial(sampler)
                 return
-            yield Promote(request_id, trial.rung + 1)
+            why = self._reason(ReasonKind.TOP_OF_RUNG, trial_key, trial.rung)
+            yield Promote(trial_key, trial.rung + 1, why)
 
-    def _exit(self, request_id: str, *, invalid: bool) -> None:
-        trial = self._trials[request_id]
+    def _exit(self, trial_key: str, *, invalid: bool) -> None:
+        trial = self._trials[trial_key]
         if invalid:
             for rung in self._rungs:
-                rung.remove(request_id)
+                rung.remove(trial_key)
             self._invalid += 1
         elif not trial.stopped:
-            self._rungs[trial.rung].insert(request_id, WORST)
+            self._rungs[trial.rung].insert(trial_key, WORST)
         trial.exited = True
 
     def _next_trial(self, sampler: Sampler) -> Iterator[MethodOperation]:
         if len(self._trials) - self._invalid < self._halving.max_trials:
-            yield sampler.create()
+            yield sampler.create(Reason(ReasonKind.FREE_SLOT, bracket=0))
+
+    def _reason(self, kind: ReasonKind, trial_key: str, number: int) -> Reason:
+        rung = self._rungs[number]
+        return rung_reason(kind, self._halving, rung, number=number, trial_key=trial_key)

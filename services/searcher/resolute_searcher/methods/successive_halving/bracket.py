@@ -62,13 +62,13 @@ class BracketState:
         """Trials that are over, without those whose hyperparameters were refused."""
         return self.ended - self.invalid
 
-    def begin(self, request_id: str) -> None:
+    def begin(self, trial_key: str) -> None:
         """Adds a trial, which has no work yet."""
-        self.trials[request_id] = BracketTrial()
+        self.trials[trial_key] = BracketTrial()
 
-    def assign(self, request_id: str) -> None:
+    def assign(self, trial_key: str) -> None:
         """Gives a trial the work of the next rung."""
-        trial = self.trials[request_id]
+        trial = self.trials[trial_key]
         trial.rung += 1
         trial.pending = True
         if trial.extendable:
@@ -76,11 +76,11 @@ class BracketState:
             self.ended -= 1
         self.outstanding[trial.rung] += 1
 
-    def report(self, request_id: str, cost: float) -> None:
+    def report(self, trial_key: str, cost: float) -> None:
         """Puts the metric of a trial's work on its rung."""
-        trial = self.trials[request_id]
+        trial = self.trials[trial_key]
         self._clear_pending(trial)
-        self.rungs[trial.rung].insert(request_id, cost)
+        self.rungs[trial.rung].insert(trial_key, cost)
 
     def extend(self, rungs: Sequence[Rung]) -> None:
         """Puts rungs on top; whoever was closed may rise again."""
@@ -89,12 +89,12 @@ class BracketState:
         for trial in self.trials.values():
             trial.extendable = trial.closed and not trial.exited
 
-    def retry(self, request_id: str) -> None:
+    def retry(self, trial_key: str) -> None:
         """Takes a trial that left back: to the work that it left, or to its rest."""
-        trial = self.trials[request_id]
+        trial = self.trials[trial_key]
         # What it was given while it was gone disappears: the worst metric, there and on all rungs above.
         for rung in self.rungs[trial.exit_rung + (not trial.exited_pending) :]:
-            rung.remove(request_id)
+            rung.remove(trial_key)
         trial.rung, trial.exit_rung = trial.exit_rung, -1
         trial.pending = trial.exited_pending
         trial.exited = trial.exited_pending = trial.closed = False
@@ -102,32 +102,32 @@ class BracketState:
             self.outstanding[trial.rung] += 1
         self.ended -= 1
 
-    def promote(self, request_id: str, rung: int) -> None:
+    def promote(self, trial_key: str, rung: int) -> None:
         """Puts a trial that has exited on a higher rung."""
-        self.trials[request_id].rung = rung
-        self.rungs[rung].insert(request_id, WORST)
+        self.trials[trial_key].rung = rung
+        self.rungs[rung].insert(trial_key, WORST)
 
-    def close(self, request_id: str) -> None:
+    def close(self, trial_key: str) -> None:
         """Marks a trial that gets no more work."""
-        self.trials[request_id].closed = True
+        self.trials[trial_key].closed = True
 
-    def record_exit(self, request_id: str) -> None:
+    def record_exit(self, trial_key: str) -> None:
         """Takes a trial out of the race, with the worst metric for the work that it had."""
-        trial = self.trials[request_id]
+        trial = self.trials[trial_key]
         trial.exited = trial.closed = True
         trial.exited_pending = trial.pending
         trial.exit_rung = trial.rung
         if trial.pending:
-            self.report(request_id, WORST)
+            self.report(trial_key, WORST)
 
-    def forget(self, request_id: str) -> None:
+    def forget(self, trial_key: str) -> None:
         """Takes a trial out as if it had never reported: its hyperparameters were refused."""
-        trial = self.trials[request_id]
+        trial = self.trials[trial_key]
         trial.exited = True
         if trial.pending:
             self._clear_pending(trial)
         for rung in self.rungs:
-            rung.remove(request_id)
+            rung.remove(trial_key)
         self.invalid += 1
 
     def snapshot(self) -> dict[str, Any]:
@@ -135,7 +135,7 @@ class BracketState:
         return {
             "rungs": [rung.snapshot() for rung in self.rungs],
             "trials": {
-                request_id: [
+                trial_key: [
                     trial.rung,
                     trial.exit_rung,
                     *map(
@@ -143,7 +143,7 @@ class BracketState:
                         (trial.pending, trial.exited, trial.exited_pending, trial.closed, trial.extendable),
                     ),
                 ]
-                for request_id, trial in self.trials.items()
+                for trial_key, trial in self.trials.items()
             },
             "invalid": self.invalid,
             "ended": self.ended,
@@ -154,7 +154,7 @@ class BracketState:
         for rung, entries in zip(self.rungs, state["rungs"], strict=True):
             rung.restore(entries)
         self.trials = {
-            request_id: BracketTrial(
+            trial_key: BracketTrial(
                 rung,
                 bool(pending),
                 bool(exited),
@@ -163,7 +163,7 @@ class BracketState:
                 bool(extendable),
                 exit_rung,
             )
-            for request_id, (rung, exit_rung, pending, exited, exited_pending, closed, extendable) in state[
+            for trial_key, (rung, exit_rung, pending, exited, exited_pending, closed, extendable) in state[
                 "trials"
             ].items()
         }

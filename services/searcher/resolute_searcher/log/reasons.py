@@ -1,0 +1,71 @@
+"""Why events happened and operations were decided, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class ReasonKind(Enum):
+    """What a reason is of; the first group is of events, the second of operations and their actions."""
+
+    NOT_RECORDED = "not_recorded"
+    """Recorded by a version that kept no reasons."""
+
+    SEARCH_CREATED = "search_created"
+    ACTION_APPLIED = "action_applied"
+    TRIAL_REPORTED = "trial_reported"
+    LENGTH_REACHED_BEFORE = "length_reached_before"
+    CLOSED_BY_SEARCH = "closed_by_search"
+    ENDED_BY_ITSELF = "ended_by_itself"
+    EXITED = "exited"
+    RUN_ENDED = "run_ended"
+    SUGGESTION_REQUESTED = "suggestion_requested"
+    USER_REQUEST = "user_request"
+
+    CLIENT_DECISION = "client_decision"
+    METHOD_DECISION = "method_decision"
+    INITIAL_TRIAL = "initial_trial"
+    FREE_SLOT = "free_slot"
+    REPLACEMENT = "replacement"
+    SUGGESTED = "suggested"
+    FIRST_LENGTH = "first_length"
+    TOP_OF_RUNG = "top_of_rung"
+    BELOW_TOP_OF_RUNG = "below_top_of_rung"
+    RUNG_COMPLETE = "rung_complete"
+    MAX_LENGTH_REACHED = "max_length_reached"
+    INVALID_HYPERPARAMETERS = "invalid_hyperparameters"
+    SEARCH_EXTENDED = "search_extended"
+    TRIAL_RETRIED = "trial_retried"
+    ALL_TRIALS_CLOSED = "all_trials_closed"
+    ALL_TRIALS_FAILED = "all_trials_failed"
+    ALL_TRIALS_CANCELED = "all_trials_canceled"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A reason; which fields are set depends on its kind.
+
+    Attributes:
+        kind: The kind.
+        cause_sequence: Of events only: position of the earlier event that led to it.
+        bracket: The bracket, in methods that have brackets.
+        rung: The rung that decided, from 0 at the bottom.
+        rank: Place of the trial on the rung, from 1.
+        rank_of: Trials on the rung.
+        metric: The trial's metric on the rung; None if it exited there or reported NaN.
+        threshold: Metric of the worst trial among the best of the rung; None when there is none.
+    """
+
+    kind: ReasonKind
+    cause_sequence: int | None = None
+    bracket: int | None = None
+    rung: int | None = None
+    rank: int | None = None
+    rank_of: int | None = None
+    metric: float | None = None
+    threshold: float | None = None
+
+
+NOT_RECORDED = Reason(ReasonKind.NOT_RECORDED)
+"""The reason of everything that was recorded before reasons were."""

@@ -1,0 +1,31 @@
+"""Reasons that a trial's place on a rung gives."""
+
+from __future__ import annotations
+
+from resolute_searcher.log.reasons import Reason, ReasonKind
+from resolute_searcher.methods.successive_halving.rung import Rung
+from resolute_searcher.spec.halving import Halving
+
+
+def rung_reason(kind: ReasonKind, halving: Halving, rung: Rung, *, number: int, trial_key: str) -> Reason:
+    """Describes where a trial stands on a rung.
+
+    Args:
+        kind: What follows from that.
+        halving: The bracket, whose number is left to whoever has several.
+        rung: The rung; the trial is on it, unless it was taken off as refused.
+        number: The rung's number, from 0 at the bottom.
+        trial_key: The trial.
+    """
+    if trial_key not in rung:
+        return Reason(kind, bracket=0, rung=number)
+    last = rung.last_of_top()
+    return Reason(
+        kind,
+        bracket=0,
+        rung=number,
+        rank=rung.rank(trial_key),
+        rank_of=len(rung),
+        metric=halving.metric(rung.entry(trial_key).metric),
+        threshold=None if last is None else halving.metric(last.metric),
+    )
