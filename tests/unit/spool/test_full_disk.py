@@ -14,6 +14,7 @@ import pytest
 from support.file_systems import small_file_system
 
 from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
+from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
 from resolute.contracts.mapped_file import map_file
 from resolute.contracts.run.flags import FLAGS_SIZE, Flags
 from resolute.contracts.spool_ack import AckFile
@@ -180,7 +181,9 @@ def test_a_spool_whose_acknowledgement_finds_no_space_does_not_hold_up_the_other
         return metrics.IngestReportsResponse(next_sequence=request.first_sequence + request.count)
 
     identity = RunIdentity("trial", 1, "experiment")
-    sender = SpoolSender(disk, ReportDelivery(identity, ingest=ingest, validate=lambda _: None))
+    sender = SpoolSender(
+        disk, ReportDelivery(identity, ingest=ingest, validate=lambda _: searcher.ReportValidationsResponse())
+    )
     open_before = descriptors()
     for _ in range(20):
         sender.pump()

@@ -259,9 +259,7 @@ def test_a_spool_of_which_even_a_skip_is_refused_does_not_hold_up_the_others(tmp
         return receiver.ingest(request)
 
     bad.report("training", 1, {"loss": 1.0})
-    sender = SpoolSender(
-        tmp_path, ReportDelivery(IDENTITY, ingest=ingest, validate=lambda _: None), clock=clock
-    )
+    sender = SpoolSender(tmp_path, ReportDelivery(IDENTITY, ingest=ingest, validate=take_all), clock=clock)
     for step, failure in enumerate(
         (errors.InvalidArgumentError("no"), errors.QuotaError("full"), errors.UnimplementedError("unknown")),
         2,
