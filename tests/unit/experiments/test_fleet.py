@@ -23,7 +23,7 @@ from resolute_experiments.resources.protocol import AllocationSpec, ContainerRep
 from resolute_experiments.scheduling.scheduler import Scheduler
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.states import RunOutcome
-from resolute_experiments.store import experiments, runs, schema, trials
+from resolute_experiments.store import experiments, runs, schema, trials, workspaces
 from resolute_serving.context import TrialRun
 from resolute_serving.database.engine import Database
 from resolute_serving.server.bootstrap import upgrade
@@ -151,6 +151,7 @@ async def served(
     url = f"sqlite:///{tmp_path}/experiments.sqlite"
     upgrade(BLUEPRINT, url)
     database = Database(url, name="experiments")
+    await database.write(lambda c: workspaces.create(c, "w", owner="ada", now=1.0))
     await database.write(lambda c: experiments.insert(c, EXPERIMENT, [b"code"]))
     await database.write(lambda c: trials.insert(c, TRIAL))
     try:
