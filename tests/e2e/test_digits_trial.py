@@ -58,7 +58,7 @@ def test_a_trial_class_trains_as_its_config_says(cluster: EmbeddedCluster, clien
 def test_a_trial_class_that_is_paused_reports_what_one_does_that_is_not(
     cluster: EmbeddedCluster, client: Determined
 ) -> None:
-    longer = ("--config", "searcher.max_length.epochs=40")
+    longer = ("--config", "searcher.max_length.epochs=20")
     numbers = [create(cluster, "const.yaml", *longer) for _ in range(2)]
     whole, paused = (client.get_experiment(number).await_first_trial() for number in numbers)
     wait_until(lambda: reported(paused, "validation"), what="the first validation")
@@ -75,7 +75,7 @@ def test_a_trial_class_that_is_paused_reports_what_one_does_that_is_not(
         cluster.det("e", "wait", str(number), timeout=120)
     for group in ("training", "validation"):
         assert metrics_of(paused, group) == metrics_of(whole, group)
-    assert reported(whole, "validation") == [BATCHES_PER_EPOCH * epoch for epoch in range(1, 41)]
+    assert reported(whole, "validation") == [BATCHES_PER_EPOCH * epoch for epoch in range(1, 21)]
     runs = cluster.json("t", "describe", str(paused.id))[0]["trial"]["runs"]
     assert [run["outcome"] for run in runs] == ["PREEMPTED", "COMPLETED"]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import grpc
 import pytest
 from support.clusters.embedded import EmbeddedCluster, embedded
+from support.sampling import Sample
 from support.waiting import wait_until
 
 from resolute.api.experiments.v1 import allocations_service_pb2 as pb2
@@ -36,8 +37,6 @@ hyperparameters: {}
 searcher: {name: single, metric: loss, max_length: 1}
 """
 SENDERS = 4
-LINES = 40_000
-REPORTS = 10_000
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,12 @@ class Run:
 
 def running(cluster: EmbeddedCluster) -> Run:
     """The run of the cluster's only trial, once its entrypoint runs."""
-    wait_until(lambda: cluster.json("e", "list-trials", "1")[0]["trial"]["state"] == "RUNNING", what="a run")
+
+    def runs() -> bool:
+        trials = cluster.json("e", "list-trials", "1")
+        return [each["trial"]["state"] for each in trials] == ["RUNNING"]
+
+    wait_until(runs, what="a run")
     (folder,) = (cluster.home / "runs").glob("*/0")
     directory = RunDirectory(folder)
     order = LaunchOrder.read(directory.launch_file)
@@ -70,15 +74,15 @@ def running(cluster: EmbeddedCluster) -> Run:
         return Run(order, directory, stub.GetLaunchSpec(request).spec)
 
 
-def senders(run: Run, folder: Path, stack: ExitStack) -> Iterator[SenderThread]:
+def senders(run: Run, folder: Path, stack: ExitStack, *, lines_each: int) -> Iterator[SenderThread]:
     """Real senders with much to send, each over a channel of its own."""
     for number in range(SENDERS):
         spool = folder / str(number)
         spool.mkdir()
         lines = LineWriter(spool, clock=SYSTEM_CLOCK)
-        lines.append_lines([Line(1.0, Stdtype.STDOUT, b"x" * 100) for _ in range(LINES)])
+        lines.append_lines([Line(1.0, Stdtype.STDOUT, b"x" * 100) for _ in range(lines_each)])
         reports = ReportWriter(spool, name=f"rank{number}")
-        for step in range(REPORTS):
+        for step in range(lines_each // 4):
             reports.report("training", step, {"loss": 1.0 / (step + 1), "accuracy": 0.5})
         lines.close()
         reports.close()
@@ -92,13 +96,14 @@ def senders(run: Run, folder: Path, stack: ExitStack) -> Iterator[SenderThread]:
 
 @pytest.mark.integration
 @pytest.mark.timeout(300)
-def test_a_flood_does_not_delay_a_renewal_past_half_of_a_lease(tmp_path: Path) -> None:
+def test_a_flood_does_not_delay_a_renewal_past_half_of_a_lease(tmp_path: Path, sample: Sample) -> None:
     (tmp_path / "config.yaml").write_text(CONFIG)
     with embedded(tmp_path / "home", slots=1) as cluster, ExitStack() as stack:
         cluster.det("e", "create", "config.yaml", ".", cwd=tmp_path)
         run = running(cluster)
         (tmp_path / "spools").mkdir()
-        threads = list(senders(run, tmp_path / "spools", stack))
+        lines = sample.size(whole=40_000, part=15_000)
+        threads = list(senders(run, tmp_path / "spools", stack, lines_each=lines))
         stub = allocations_service_pb2_grpc.AllocationsServiceStub(stack.enter_context(run.channel()))
         request = pb2.RenewLeaseRequest(allocation_id=run.order.allocation_id)
         taken, ttl = [], 0.0
