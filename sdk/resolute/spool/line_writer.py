@@ -9,7 +9,7 @@ from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.contracts.spool_format import LOGS_SUFFIX, Line, Stdtype, encode_line, frame
 from resolute.errors import QuotaError
 from resolute.spool.line_splitter import MAX_LINE
-from resolute.spool.writer import SEGMENT_BYTES, SpoolWriter
+from resolute.spool.segment import SEGMENT_BYTES, SpoolWriter
 
 DEFAULT_LIMIT = 1 << 30
 

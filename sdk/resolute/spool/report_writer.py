@@ -25,8 +25,8 @@ from resolute.contracts.spool_format import (
     frame,
 )
 from resolute.errors import DeadlineError, InvalidArgumentError
+from resolute.spool.segment import SEGMENT_BYTES, Segment, SpoolWriter, check_size
 from resolute.spool.values import as_numbers, flatten
-from resolute.spool.writer import SEGMENT_BYTES, Segment, SpoolWriter, check_size
 
 LIMIT_VARIABLE = "RESOLUTE_SPOOL_LIMIT"
 """Names, in the environment, the most bytes that may wait for their service."""

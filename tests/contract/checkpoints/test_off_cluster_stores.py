@@ -24,7 +24,7 @@ from resolute import core
 from resolute.contracts.object_stores.bucket import Bucket as StoreBucket
 from resolute.core.checkpoint.files.manifest import list_directory
 from resolute.core.checkpoint.storage import open_store, parse_storage
-from resolute.core.checkpoint.stores.object_store import ObjectStore
+from resolute.core.checkpoint.stores.bucket import BucketStore
 from resolute.errors import (
     DataLossError,
     FailedPreconditionError,
@@ -356,7 +356,7 @@ def test_a_store_that_is_down_is_waited_for(
         if len(pauses) == 2:
             server.start()
 
-    store = ObjectStore(objects_of(place), prefix="down", outage_timeout=60.0, sleep=sleep)
+    store = BucketStore(objects_of(place), prefix="down", outage_timeout=60.0, sleep=sleep)
     checkpoint_id = str(uuid.uuid4())
     server.stop()
     entries = store.write(checkpoint_id, source, ["model.pt"])
@@ -370,7 +370,7 @@ def test_a_store_that_stays_down_fails_in_the_end(
     distant: tuple[StorageLocation, Server], source: Path
 ) -> None:
     place, server = distant
-    store = ObjectStore(objects_of(place), outage_timeout=0.0)
+    store = BucketStore(objects_of(place), outage_timeout=0.0)
     server.stop()
     try:
         with pytest.raises(UnavailableError, match="try again"):
@@ -381,7 +381,7 @@ def test_a_store_that_stays_down_fails_in_the_end(
 
 def objects_of(place: StorageLocation) -> StoreBucket:
     opened = open_store(parse_storage(place.storage))
-    assert isinstance(opened, ObjectStore)
+    assert isinstance(opened, BucketStore)
     return opened._objects
 
 

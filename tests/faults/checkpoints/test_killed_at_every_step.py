@@ -26,7 +26,7 @@ from support.services.checkpoints import EXPERIMENT, SERVICE, TRIAL
 from resolute.api.checkpoints.v1.checkpoints_service_pb2 import ListCheckpointsRequest
 from resolute.contracts.object_stores import s3
 from resolute_checkpoints.blobs.base import FinishedUpload
-from resolute_checkpoints.blobs.buckets.object_store import ObjectStore
+from resolute_checkpoints.blobs.buckets.bucket_store import BucketStore
 from resolute_checkpoints.blobs.buckets.settings import BucketSettings
 from resolute_checkpoints.blobs.factory import StoreFactory
 from resolute_checkpoints.blobs.workers import BlobWorkers
@@ -211,7 +211,7 @@ def live(scene: Scenario, steps: CrashPoints) -> None:
     """Runs a service whose writes to the database and calls of the store are steps."""
     steps.around(Database, "write")
     for name in ("upload_urls", "finish_uploads", "drop_uploads", "faults", "remove", "remove_files"):
-        steps.around(ObjectStore, name)
+        steps.around(BucketStore, name)
     serve(scene, life)
 
 

@@ -18,8 +18,8 @@ from resolute.contracts.object_stores.factory import open_bucket
 from resolute.contracts.object_stores.location import BucketStorage
 from resolute.core import DistributedContext, DummyCheckpointContext
 from resolute.core.checkpoint.stores.base import RecordKeepingStore
+from resolute.core.checkpoint.stores.bucket import BucketStore
 from resolute.core.checkpoint.stores.directory import DirectoryStore
-from resolute.core.checkpoint.stores.object_store import ObjectStore
 from resolute.core.distributed import CollectiveError
 from resolute.errors import FailedPreconditionError, UnavailableError
 from resolute.trial_errors import CheckpointNotFound
@@ -43,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def bucket(proxy: StoreProxy) -> ObjectStore:
+def bucket(proxy: StoreProxy) -> BucketStore:
     """A bucket behind a proxy, whose absence is not waited for."""
     storage = BucketStorage(
         "s3",
@@ -52,7 +52,7 @@ def bucket(proxy: StoreProxy) -> ObjectStore:
         access_key=proxy.server.access_key,
         secret_key=proxy.server.secret_key,
     )
-    return ObjectStore(open_bucket(storage), outage_timeout=0.0)
+    return BucketStore(open_bucket(storage), outage_timeout=0.0)
 
 
 @contextmanager
@@ -85,7 +85,7 @@ def identifiers(folder: Path) -> list[str]:
 
 
 def test_a_commit_whose_answer_is_lost_is_not_taken_back(
-    bucket: ObjectStore, proxy: StoreProxy, source: Path, tmp_path: Path
+    bucket: BucketStore, proxy: StoreProxy, source: Path, tmp_path: Path
 ) -> None:
     def mood(asked: ProxyRequest) -> Disturbance:
         begun = [name for name in proxy.object_names("PUT") if "/.records/" in name]
@@ -101,7 +101,7 @@ def test_a_commit_whose_answer_is_lost_is_not_taken_back(
 
 
 def test_a_store_that_goes_away_at_the_commit_leaves_nothing_that_counts(
-    bucket: ObjectStore, proxy: StoreProxy, source: Path, tmp_path: Path
+    bucket: BucketStore, proxy: StoreProxy, source: Path, tmp_path: Path
 ) -> None:
     def mood(asked: ProxyRequest) -> Disturbance:
         return Disturbance(status=503) if "metadata.json" in "".join(proxy.object_names("PUT")[:-1]) else FINE

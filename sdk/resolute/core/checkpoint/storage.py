@@ -12,8 +12,8 @@ from urllib.parse import urlparse
 from resolute.contracts.object_stores.factory import open_bucket
 from resolute.contracts.object_stores.location import BucketStorage
 from resolute.core.checkpoint.stores.base import RecordKeepingStore
+from resolute.core.checkpoint.stores.bucket import BucketStore
 from resolute.core.checkpoint.stores.directory import DirectoryStore
-from resolute.core.checkpoint.stores.object_store import ObjectStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,4 +146,4 @@ def open_store(storage: Storage) -> RecordKeepingStore:
     """
     if isinstance(storage, DirectoryStorage):
         return DirectoryStore(storage.path)
-    return ObjectStore(open_bucket(storage), prefix=storage.prefix)
+    return BucketStore(open_bucket(storage), prefix=storage.prefix)

@@ -18,8 +18,8 @@ from resolute.errors import (
     Violation,
 )
 from resolute_checkpoints.blobs.base import BlobStore
+from resolute_checkpoints.blobs.buckets.bucket_store import BucketStore, KnownBuckets
 from resolute_checkpoints.blobs.buckets.egress import require_reachable
-from resolute_checkpoints.blobs.buckets.object_store import KnownBuckets, ObjectStore
 from resolute_checkpoints.blobs.buckets.settings import BucketSettings
 from resolute_checkpoints.blobs.directory import DirectoryStore
 from resolute_checkpoints.domain.checkpoint import BucketStorage, DirectoryStorage, Provider, Storage
@@ -61,7 +61,7 @@ class StoreFactory:
             return self._bucket(storage)
         return self._directory(storage)
 
-    def _bucket(self, storage: BucketStorage) -> ObjectStore:
+    def _bucket(self, storage: BucketStorage) -> BucketStore:
         store, known = self._store(storage)
         allowed = self._buckets.allowed
         full_name = f"{store.address}/{storage.bucket}"
@@ -75,7 +75,7 @@ class StoreFactory:
             )
             raise InvalidArgumentError(message, violations=[Violation("storage.bucket.prefix", message)])
         bucket = store.bucket(storage.bucket)
-        return ObjectStore(
+        return BucketStore(
             bucket, prefix=storage.prefix, known=known, create=self._buckets.create, name=storage.bucket
         )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from resolute.api.logs.v1 import line_pb2
-from resolute_logs.queries.patterns import MAX_LENGTH, Pattern
+from resolute_logs.queries.regular_expressions import MAX_LENGTH, Pattern
 from resolute_logs.store.schema import lines
 from resolute_serving.validation import invalid, parse_uuid
 

@@ -33,7 +33,7 @@ _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 
-class ObjectStore:
+class BucketStore:
     """Keeps each file as the object ``[prefix/]checkpoint_id/path``, for any tool to read.
 
     Args:

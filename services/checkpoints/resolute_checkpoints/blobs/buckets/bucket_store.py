@@ -21,7 +21,7 @@ KnownBuckets = set[str]
 """Names of buckets that were seen in a store."""
 
 
-class ObjectStore:
+class BucketStore:
     """Keeps each file as the object ``[prefix/]checkpoint_id/path``; directories are in the manifest only.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from resolute.errors import InvalidArgumentError
-from resolute_logs.queries.patterns import Pattern
+from resolute_logs.queries.regular_expressions import Pattern
 
 
 def test_a_pattern_is_searched_for_anywhere() -> None:
