@@ -36,7 +36,7 @@ from sqlalchemy.engine import Connection
 
 from benchmarks.embedded import Embedded, embedded
 from benchmarks.standalone import say
-from resolute.api.experiments.v1 import experiments_service_pb2, experiments_service_pb2_grpc
+from resolute.api.experiments.v1 import experiment_pb2, experiments_service_pb2, experiments_service_pb2_grpc
 from resolute.api.preemption.v1 import preemption_service_pb2, preemption_service_pb2_grpc
 from resolute.client.connection.home import Home
 from resolute.contracts.clock import SYSTEM_CLOCK
@@ -245,7 +245,7 @@ def signal_times(running: Embedded, *, watchers: int, signals: int) -> list[floa
             asking.send(flags)
             asking.recv()
             time.sleep(0.05)  # the watch is open by then, as that of a trial that runs
-            key = experiments_service_pb2.ExperimentKey(number=number)
+            key = experiment_pb2.ExperimentKey(number=number)
             sent = time.monotonic()
             lead.PauseExperiment(experiments_service_pb2.PauseExperimentRequest(experiment=key))
             taken.append(asking.recv() - sent)

@@ -27,15 +27,20 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from google.protobuf.field_mask_pb2 import FieldMask
+
 from benchmarks.embedded import Embedded, embedded
 from benchmarks.standalone import say, seconds
 from resolute.api.experiments.v1 import (
     cluster_service_pb2,
     cluster_service_pb2_grpc,
+    experiment_pb2,
     experiments_service_pb2,
     experiments_service_pb2_grpc,
+    job_pb2,
     jobs_service_pb2,
     jobs_service_pb2_grpc,
+    trial_pb2,
     trials_service_pb2,
     trials_service_pb2_grpc,
 )
@@ -74,13 +79,14 @@ def fill(running: Embedded, *, experiments: int, trials: int) -> float:
     each = trials // experiments
 
     def submit(number: int) -> None:
-        header = experiments_service_pb2.CreateExperimentRequest.Header(
-            request_id=str(uuid.uuid4()),
+        spec = experiments_service_pb2.ExperimentSpec(
             config_yaml=_CONFIG.format(
                 number=number, trials=each if number else 1, priority=42 if number else 1
             ),
         )
-        stub.CreateExperiment(iter([experiments_service_pb2.CreateExperimentRequest(header=header)]))
+        stub.CreateExperiment(
+            experiments_service_pb2.CreateExperimentRequest(request_id=str(uuid.uuid4()), spec=spec)
+        )
 
     def all_wait() -> None:
         submit(0)
@@ -109,7 +115,7 @@ def measure(running: Embedded, *, experiments: int) -> Iterator[Figure]:
     lead = experiments_service_pb2_grpc.ExperimentsServiceStub(running.channel)
     trials = trials_service_pb2_grpc.TrialsServiceStub(running.channel)
     jobs = jobs_service_pb2_grpc.JobsServiceStub(running.channel)
-    key = experiments_service_pb2.ExperimentKey(number=experiments // 2)
+    key = experiment_pb2.ExperimentKey(number=experiments // 2)
     listed = trials_service_pb2.ListTrialsRequest(experiment=key, page_size=1000)
     first = trials.ListTrials(listed).trials[0].number
 
@@ -122,7 +128,7 @@ def measure(running: Embedded, *, experiments: int) -> Iterator[Figure]:
         trials.ListTrials(listed)
 
     def trial() -> None:
-        trial_key = trials_service_pb2.TrialKey(number=first)
+        trial_key = trial_pb2.TrialKey(number=first)
         answer = trials.GetTrial(trials_service_pb2.GetTrialRequest(trial=trial_key))
         assert answer.trial.explanation
 
@@ -137,9 +143,7 @@ def measure(running: Embedded, *, experiments: int) -> Iterator[Figure]:
     time.sleep(_IDLE_SECONDS)
     used = running.processor_seconds() - before
     lead.KillExperiment(
-        experiments_service_pb2.KillExperimentRequest(
-            experiment=experiments_service_pb2.ExperimentKey(number=1)
-        )
+        experiments_service_pb2.KillExperimentRequest(experiment=experiment_pb2.ExperimentKey(number=1))
     )
     yield Figure("idle", 100.0 * used / _IDLE_SECONDS, 2.0, "% of a core")
 
@@ -147,8 +151,14 @@ def measure(running: Embedded, *, experiments: int) -> Iterator[Figure]:
 def _pass_ms(running: Embedded, jobs: Any) -> float:
     taken = []
     for repeat in range(_REPEATS):
-        key = experiments_service_pb2.ExperimentKey(number=2 + repeat)
-        jobs.UpdateJob(jobs_service_pb2.UpdateJobRequest(experiment=key, priority=50 + repeat % 2))
+        key = experiment_pb2.ExperimentKey(number=2 + repeat)
+        jobs.UpdateJob(
+            jobs_service_pb2.UpdateJobRequest(
+                experiment=key,
+                job=job_pb2.Job(priority=50 + repeat % 2),
+                update_mask=FieldMask(paths=["priority"]),
+            )
+        )
         time.sleep(0.1)
         taken.append(running.numbers()["resolute_scheduler_pass_seconds"])
     return statistics.median(taken) * 1000

@@ -205,12 +205,14 @@ def archive_with(name: str) -> bytes:
 def submit(cluster: EmbeddedCluster, *chunks: bytes) -> None:
     token = (cluster.home / "token").read_text().strip()
 
-    def requests() -> Iterator[pb2.CreateExperimentRequest]:
-        header = pb2.CreateExperimentRequest.Header(request_id=str(uuid.uuid4()), config_yaml=GOOD)
-        yield pb2.CreateExperimentRequest(header=header)
+    def requests() -> Iterator[pb2.CreateExperimentInChunksRequest]:
+        header = pb2.CreateExperimentInChunksRequest.Header(
+            request_id=str(uuid.uuid4()), spec=pb2.ExperimentSpec(config_yaml=GOOD)
+        )
+        yield pb2.CreateExperimentInChunksRequest(header=header)
         for chunk in chunks:
-            yield pb2.CreateExperimentRequest(chunk=chunk)
+            yield pb2.CreateExperimentInChunksRequest(chunk=chunk)
 
     with open_channel(address(cluster), token=lambda: token) as channel:
         stub = experiments_service_pb2_grpc.ExperimentsServiceStub(channel)
-        stub.CreateExperiment(requests(), timeout=60)
+        stub.CreateExperimentInChunks(requests(), timeout=60)

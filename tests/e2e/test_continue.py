@@ -17,7 +17,7 @@ from support.clusters.embedded import EmbeddedCluster
 from support.waiting import wait_until
 
 from resolute.api.experiments.v1 import continuation_service_pb2 as pb
-from resolute.api.experiments.v1 import continuation_service_pb2_grpc, experiments_service_pb2
+from resolute.api.experiments.v1 import continuation_service_pb2_grpc, experiment_pb2
 from resolute.api.searcher.v1 import searcher_service_pb2, searcher_service_pb2_grpc
 from resolute.rpc.channel import open_channel
 
@@ -255,7 +255,7 @@ def test_the_page_s_program_runs(cluster: EmbeddedCluster, finished: str) -> Non
 def test_a_repeated_request_changes_nothing_more(cluster: EmbeddedCluster, finished: str) -> None:
     before = described(cluster, finished)
     count = len(trials(cluster, finished))
-    key = experiments_service_pb2.ExperimentKey(experiment_id=before["uuid"])
+    key = experiment_pb2.ExperimentKey(experiment_id=before["uuid"])
     more = f"searcher: {{max_trials: {count + 1}}}"
     again = pb.ContinueExperimentRequest(experiment=key, request_id=str(uuid.uuid4()), config_yaml=more)
     fork = pb.ForkExperimentRequest(experiment=key, request_id=str(uuid.uuid4()))

@@ -9,7 +9,8 @@ import grpc
 
 from resolute.api.experiments.v1 import allocations_service_pb2 as pb2
 from resolute.api.experiments.v1.allocations_service_pb2_grpc import AllocationsServiceStub
-from resolute.api.experiments.v1.experiments_service_pb2 import ExperimentKey, GetModelDefinitionRequest
+from resolute.api.experiments.v1.experiment_pb2 import ExperimentKey
+from resolute.api.experiments.v1.experiments_service_pb2 import GetModelDefinitionRequest
 from resolute.api.experiments.v1.experiments_service_pb2_grpc import ExperimentsServiceStub
 from resolute.api.experiments.v1.launch_spec_pb2 import LaunchSpec
 from resolute.api.preemption.v1.preemption_service_pb2 import (

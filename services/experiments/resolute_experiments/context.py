@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.engine import Connection
 
-from resolute.api.experiments.v1 import experiments_service_pb2, trials_service_pb2
+from resolute.api.experiments.v1 import experiment_pb2, trial_pb2
 from resolute.contracts.clock import Clock
 from resolute.errors import InvalidArgumentError
 from resolute_experiments.moment import Moment
@@ -34,9 +34,7 @@ class ServiceContext:
         """Now, with the time that trials get."""
         return Moment(now=self.clock.time(), preemption_timeout=self.preemption_timeout)
 
-    def experiment(
-        self, connection: Connection, key: experiments_service_pb2.ExperimentKey
-    ) -> experiments.Experiment:
+    def experiment(self, connection: Connection, key: experiment_pb2.ExperimentKey) -> experiments.Experiment:
         """Reads the experiment that a request names.
 
         Raises:
@@ -50,7 +48,7 @@ class ServiceContext:
             return experiments.get(connection, number=key.number)
         return experiments.get(connection, experiment_id=key.experiment_id)
 
-    def trial(self, connection: Connection, key: trials_service_pb2.TrialKey) -> trials.Trial:
+    def trial(self, connection: Connection, key: trial_pb2.TrialKey) -> trials.Trial:
         """Reads the trial that a request names.
 
         Raises:

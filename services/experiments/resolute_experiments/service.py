@@ -31,6 +31,7 @@ from resolute_experiments.clients import Clients
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.gauges import ServiceGauges
 from resolute_experiments.lifecycle.controller import ExperimentController
+from resolute_experiments.lifecycle.validation_copy import ValidationCopy
 from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES, Notifier
 from resolute_experiments.resources.fleet import Fleet
 from resolute_experiments.resources.leases import Leases
@@ -157,6 +158,9 @@ class ExperimentsService:
             self._core, clients=self._clients, unreported=self._fleet.unreported
         )
         self._idempotency_sweeper = IDEMPOTENCY_KEYS.sweeper(self._core.database, clock=environment.clock)
+        self._validations = ValidationCopy(
+            self._core.database, clients=self._clients, notifier=self._core.notifier
+        )
         self._controllers: dict[str, asyncio.Task[None]] = {}
         # Experiments that were to be led while somebody led them, and perhaps was about to stop.
         self._asked_again: set[str] = set()
@@ -245,6 +249,7 @@ class ExperimentsService:
             asyncio.create_task(self._heartbeats.run(), name="heartbeats"),
             asyncio.create_task(self._deferred_retention.run(), name="deferred-retention"),
             asyncio.create_task(assign_ids(self._core.database, self._clients), name="assign-ids"),
+            asyncio.create_task(self._validations.run(), name="validations"),
         ]
 
     async def drain(self, *, timeout: float) -> None:
@@ -283,13 +288,11 @@ class ExperimentsService:
             return
         controller = ExperimentController(
             experiment_id,
-            database=self._core.database,
+            self._core,
             clients=self._clients,
-            notifier=self._core.notifier,
-            clock=self._clock,
-            preemption_timeout=self._settings.preemption_timeout,
             lease_ttl=self._settings.lease_ttl,
             machines=self._fleet,
+            validations=self._validations,
         )
         task = asyncio.create_task(controller.run(), name=f"controller-{experiment_id}")
         task.add_done_callback(self._controller_ended)

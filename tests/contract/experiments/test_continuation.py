@@ -145,7 +145,7 @@ def test_what_is_asked_is_noted_with_the_state_that_it_may_go_back_to(store: Sto
         projects.create(
             connection, experiment.workspace, experiment.project, description="", owner="ada", now=1.0
         )
-        planning.begin(connection, experiment, plan, request_id=REQUEST, moment=NOW)
+        planning.begin(connection, experiment, plan, continuation_id=REQUEST, moment=NOW)
 
     store.run(work)
     after = store.experiment()
@@ -153,7 +153,7 @@ def test_what_is_asked_is_noted_with_the_state_that_it_may_go_back_to(store: Sto
     assert after.config["searcher"]["max_trials"] == 6
     (noted,) = store.run(lambda c: continuations.pending(c, store.experiment_id))
     assert (noted.previous_state, noted.max_trials, noted.trial_ids) == (ExperimentState.ERROR, 6, (failed,))
-    assert store.run(lambda c: continuations.by_request(c, REQUEST)) == noted
+    assert store.run(lambda c: continuations.get(c, REQUEST)) == noted
     store.run(lambda c: continuations.finish(c, REQUEST))
     assert store.run(lambda c: continuations.pending(c, store.experiment_id)) == []
 

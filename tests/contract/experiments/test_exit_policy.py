@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from contract.experiments.test_lifecycle import Store
 from support.clocks import ManualClock
+from support.services.experiments_context import NoValidations, context
 
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2
 from resolute.api.searcher.v1 import action_pb2, operation_pb2, searcher_service_pb2
 from resolute_experiments.lifecycle.controller import ExperimentController
-from resolute_experiments.notifier import Notifier
 from resolute_experiments.states import RunOutcome, TrialState
 from resolute_experiments.store import experiments, runs
 from resolute_serving.database import migrations
@@ -85,13 +85,11 @@ def process_ended_runs(
     async def body() -> None:
         controller = ExperimentController(
             store.experiment_id,
-            database=database,
+            context(database, ManualClock()),
             clients=clients,
-            notifier=Notifier(),
-            clock=ManualClock(),
-            preemption_timeout=60.0,
             lease_ttl=30.0,
             machines=machines or NoMachines(),
+            validations=NoValidations(),
         )
         await controller._process_ended_runs(store.experiment())
 

@@ -12,6 +12,7 @@ import pytest
 from contract.experiments.test_exit_policy import NoMachines
 from contract.experiments.test_lifecycle import Store
 from support.clocks import ManualClock
+from support.services.experiments_context import NoValidations, context
 
 from resolute.api.searcher.v1 import action_pb2, searcher_service_pb2
 from resolute.contracts.values import to_value
@@ -89,13 +90,11 @@ def test_an_outage_after_the_searcher_was_back_begins_with_a_short_pause(databas
     async def body() -> None:
         controller = ExperimentController(
             store.experiment_id,
-            database=database,
+            context(database, ManualClock(), notifier=notifier),
             clients=SimpleNamespace(searcher=searcher),  # type: ignore[arg-type]
-            notifier=notifier,
-            clock=ManualClock(),
-            preemption_timeout=60.0,
             lease_ttl=30.0,
             machines=NoMachines(),
+            validations=NoValidations(),
         )
         await controller._follow_actions()
 

@@ -13,13 +13,12 @@ import pytest
 from contract.experiments.test_lifecycle import Store
 from sqlalchemy.engine import Connection
 from support.clocks import ManualClock
+from support.services.experiments_context import NoValidations, context
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2, checkpoints_service_pb2
 from resolute.api.metrics.v1 import metrics_service_pb2
 from resolute.errors import NotFoundError, UnavailableError
-from resolute_experiments.context import ServiceContext
 from resolute_experiments.lifecycle.controller import ExperimentController
-from resolute_experiments.notifier import Notifier
 from resolute_experiments.retention.deferred import DeferredRetention
 from resolute_experiments.states import ExperimentState, RunOutcome, TrialState
 from resolute_experiments.store import experiments, outbox, runs, trials
@@ -107,13 +106,7 @@ class Ending:
 
     def look(self) -> None:
         """Looks for what is owed, as a service that has just started."""
-        core = ServiceContext(
-            database=self.database,
-            notifier=Notifier(),
-            clock=self.clock,
-            cluster_id="cluster",
-            preemption_timeout=60.0,
-        )
+        core = context(self.database, self.clock)
         clients = SimpleNamespace(checkpoints=self.registry, metrics=NoMetrics())
         deferred = DeferredRetention(core, clients=clients, unreported=self.machines.unreported)  # type: ignore[arg-type]
         asyncio.run(deferred.look())
@@ -145,13 +138,11 @@ def ending(database: Database) -> Ending:
     store.run(partial(outbox.remove, positions=[message.position for message in store.messages()]))
     controller = ExperimentController(
         store.experiment_id,
-        database=database,
+        context(database, clock),
         clients=SimpleNamespace(checkpoints=registry, metrics=NoMetrics()),  # type: ignore[arg-type]
-        notifier=Notifier(),
-        clock=clock,
-        preemption_timeout=60.0,
         lease_ttl=30.0,
         machines=machines,
+        validations=NoValidations(),
     )
     return Ending(store, controller, database, registry, machines, clock, allocations)
 

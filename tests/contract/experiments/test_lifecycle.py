@@ -14,6 +14,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy.engine import Connection, Engine
 
+from resolute.api.experiments.v1.experiments_service_pb2 import ListExperimentsRequest
 from resolute.api.searcher.v1 import action_pb2
 from resolute.contracts.times import seconds_of
 from resolute.contracts.values import to_value
@@ -26,10 +27,11 @@ from resolute_experiments.moment import Moment
 from resolute_experiments.scheduling.pending_trials import pending_trials
 from resolute_experiments.specs.launch import LaunchParameters, launch_spec
 from resolute_experiments.states import ExperimentState, RunEvent, RunOutcome, TrialEvent, TrialState
-from resolute_experiments.store import experiments, outbox, runs, trials
+from resolute_experiments.store import experiments, outbox, runs, trials, users
 from resolute_experiments.store.schema import audit, metadata
 from resolute_experiments.store.workspaces import Workspace
 from resolute_experiments.transitions.signals import allocation_id
+from resolute_serving.context import Role, User
 from resolute_serving.database import migrations
 from resolute_serving.database.engine import create_engine
 
@@ -435,21 +437,28 @@ def test_changes_raise_the_revision_that_watchers_compare(store: Store) -> None:
 
 
 def test_lists_are_filtered_and_paged_newest_first(store: Store) -> None:
+    store.run(lambda c: users.ensure(c, user=User("two", Role.EDITOR), now=1.0))
+    owner = store.run(lambda c: users.get(c, name="two")).number
     for name in ("one", "two", "three"):
-        row = {**experiment_row(str(uuid.uuid4())), "name": name, "labels": [name], "owner": name}
+        row = {**experiment_row(str(uuid.uuid4())), "name": name, "labels": [name, "all"], "owner": name}
         store.run(partial(experiments.insert, values=row, chunks=[]))
-    everything = experiments.Filter()
-    first = store.run(lambda c: experiments.page(c, everything, before=None, limit=2))
-    assert [experiment.name for experiment in first] == ["three", "two"]
-    rest = store.run(lambda c: experiments.page(c, everything, before=first[-1].number, limit=9))
-    assert [experiment.name for experiment in rest] == ["one", "digits"]
+
+    def page(request: ListExperimentsRequest, **wanted: Any) -> tuple[list[str], str]:
+        found, token = store.run(lambda c: experiments.page(c, request, experiments.Filter(**wanted)))
+        return [experiment.name for experiment in found], token
+
+    names, token = page(ListExperimentsRequest(page_size=2))
+    assert names == ["three", "two"]
+    assert page(ListExperimentsRequest(page_size=2, page_token=token)) == (["one", "digits"], "")
+    assert page(ListExperimentsRequest(order_by="name"))[0] == ["digits", "one", "three", "two"]
     for wanted in (
-        experiments.Filter(labels=frozenset({"two"})),
-        experiments.Filter(owners=frozenset({"two"})),
-        experiments.Filter(name="TW"),
+        {"labels": frozenset({"two", "all"})},
+        {"owner_ids": frozenset({owner})},
+        {"name": "TW"},
     ):
-        found = store.run(partial(experiments.page, wanted=wanted, before=None, limit=9))
-        assert [experiment.name for experiment in found] == ["two"]
+        assert page(ListExperimentsRequest(), **wanted) == (["two"], "")
+    assert page(ListExperimentsRequest(), labels=frozenset({"two", "one"})) == ([], "")
+    assert page(ListExperimentsRequest(), workspace_ids=frozenset({77})) == ([], "")
 
 
 def test_checkpoints_that_trials_began_from_are_found(store: Store) -> None:

@@ -18,6 +18,7 @@ from resolute.api.experiments.v1 import (
     experiment_pb2,
     experiments_service_pb2,
     experiments_service_pb2_grpc,
+    trial_pb2,
     trials_service_pb2,
     trials_service_pb2_grpc,
 )
@@ -75,32 +76,33 @@ class AllServices:
 
     async def create(self, *, paused: bool = False, **config: Any) -> experiment_pb2.Experiment:
         """Submits an experiment without code: ``CONFIG`` with changes."""
-        header = experiments_service_pb2.CreateExperimentRequest.Header(
-            request_id=str(uuid.uuid4()), config_yaml=yaml.safe_dump({**CONFIG, **config}), paused=paused
+        spec = experiments_service_pb2.ExperimentSpec(
+            config_yaml=yaml.safe_dump({**CONFIG, **config}), paused=paused
         )
-        requests = [experiments_service_pb2.CreateExperimentRequest(header=header)]
-        # Peers, whose channel this is, stream no requests: their interceptors leave this call alone.
-        metadata = (("authorization", f"Bearer {self.token}"),)
-        created = await self.experiments.CreateExperiment(iter(requests), metadata=metadata)
+        request = experiments_service_pb2.CreateExperimentRequest(request_id=str(uuid.uuid4()), spec=spec)
+        created = await self.experiments.CreateExperiment(request)
         return cast("experiment_pb2.Experiment", created.experiment)
 
     async def get(self, number: int) -> experiment_pb2.Experiment:
         """An experiment with its config."""
-        key = experiments_service_pb2.ExperimentKey(number=number)
+        key = experiment_pb2.ExperimentKey(number=number)
         request = experiments_service_pb2.GetExperimentRequest(experiment=key)
         return cast("experiment_pb2.Experiment", (await self.experiments.GetExperiment(request)).experiment)
 
     async def watch(self, number: int) -> AsyncIterator[experiment_pb2.Experiment]:
         """Follows an experiment, to its end."""
-        key = experiments_service_pb2.ExperimentKey(number=number)
-        request = experiments_service_pb2.WatchExperimentRequest(experiment=key)
-        async for response in self.experiments.WatchExperiment(request):
-            if response.HasField("experiment"):
-                yield response.experiment
+        key = experiment_pb2.ExperimentKey(number=number)
+        subscription = experiments_service_pb2.WatchExperimentsRequest.ExperimentSubscription(
+            key="experiment", experiment=key
+        )
+        request = experiments_service_pb2.WatchExperimentsRequest(experiments=[subscription])
+        async for response in self.experiments.WatchExperiments(request):
+            if response.experiment_change.HasField("experiment"):
+                yield response.experiment_change.experiment
 
-    async def trials_of(self, number: int) -> list[experiment_pb2.Trial]:
+    async def trials_of(self, number: int) -> list[trial_pb2.Trial]:
         """The trials of an experiment."""
-        key = experiments_service_pb2.ExperimentKey(number=number)
+        key = experiment_pb2.ExperimentKey(number=number)
         response = await self.trials.ListTrials(trials_service_pb2.ListTrialsRequest(experiment=key))
         return list(response.trials)
 

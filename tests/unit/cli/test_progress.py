@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from resolute.api.experiments.v1 import experiment_pb2
+from resolute.api.experiments.v1 import experiment_pb2, trial_pb2
 from resolute.cli.display.experiment_progress import Progress
 from resolute.client.remote.experiments import Change
 from resolute.client.schema import convert
@@ -22,7 +22,7 @@ def experiment(**fields: object) -> ExperimentRecord:
 
 
 def trial(number: int, state: TrialState) -> TrialRecord:
-    record = convert.trial(experiment_pb2.Trial(number=number, trial_id=f"t{number}"))
+    record = convert.trial(trial_pb2.Trial(number=number, trial_id=f"t{number}"))
     return dataclasses.replace(record, state=state)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from resolute.api.experiments.v1 import experiment_pb2
 from resolute_experiments.scheduling.policy import Plan
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.servicers.messages import experiment_message
@@ -42,6 +43,11 @@ def experiment(state: ExperimentState) -> Experiment:
         unmanaged=False,
         external_id="",
         retention_owed=False,
+        notes="",
+        edit_revision=1,
+        owner_id=1,
+        workspace_id=1,
+        project_id=1,
     )
 
 
@@ -75,4 +81,6 @@ def test_an_experiment_of_which_a_trial_waits_says_why(
 def test_activity_says_whether_processes_still_hold_slots(
     state: ExperimentState, trial: TrialState, activity: str
 ) -> None:
-    assert experiment_message(experiment(state), {trial.value: 1}, with_config=False).activity == activity
+    message = experiment_message(experiment(state), {trial.value: 1})
+    expected = f"EXPERIMENT_ACTIVITY_{activity or 'UNSPECIFIED'}"
+    assert experiment_pb2.ExperimentActivity.Name(message.activity) == expected

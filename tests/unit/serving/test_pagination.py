@@ -20,7 +20,7 @@ def test_negative_page_size_is_refused() -> None:
 
 
 def test_token_leads_to_the_next_page_of_the_same_question() -> None:
-    request = pb2.ListExperimentsRequest(name="digits", page_size=5)
+    request = pb2.ListExperimentsRequest(name_contains="digits", page_size=5)
     request.page_token = encode_token(request, 42)
     assert decode_token(request) == 42
     request.page_size = 9
@@ -28,8 +28,8 @@ def test_token_leads_to_the_next_page_of_the_same_question() -> None:
 
 
 def test_token_of_another_question_is_refused() -> None:
-    request = pb2.ListExperimentsRequest(name="digits")
-    other = pb2.ListExperimentsRequest(name="letters", page_token=encode_token(request, 42))
+    request = pb2.ListExperimentsRequest(name_contains="digits")
+    other = pb2.ListExperimentsRequest(name_contains="letters", page_token=encode_token(request, 42))
     with pytest.raises(InvalidArgumentError, match="other filters or another order"):
         decode_token(other)
 

@@ -15,6 +15,7 @@ import resolute.api
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints
 from resolute.api.experiments.v1 import allocations_service_pb2 as allocations
 from resolute.api.experiments.v1 import experiments_service_pb2 as experiments
+from resolute.api.experiments.v1.experiment_pb2 import ExperimentKey
 from resolute.api.logs.v1 import logs_service_pb2 as logs
 from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
 from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
@@ -128,7 +129,7 @@ def test_foreign_trial_reaches_nothing_of_others(method: str) -> None:
         ),
         (
             "experiments.v1.ExperimentsService/GetModelDefinition",
-            experiments.GetModelDefinitionRequest(experiment=experiments.ExperimentKey(experiment_id="e")),
+            experiments.GetModelDefinitionRequest(experiment=ExperimentKey(experiment_id="e")),
         ),
     ],
 )

@@ -20,6 +20,7 @@ from resolute.api.experiments.v1 import (
     experiment_pb2,
     experiments_service_pb2,
     template_pb2,
+    trial_pb2,
     trials_service_pb2,
     user_pb2,
 )
@@ -50,14 +51,14 @@ class Handlers:
         if fault is not None:
             raise fault
 
-    def _experiment(self, key: experiments_service_pb2.ExperimentKey) -> experiment_pb2.Experiment:
+    def _experiment(self, key: experiment_pb2.ExperimentKey) -> experiment_pb2.Experiment:
         for message in self.state.experiments:
             if message.number == key.number or message.experiment_id == key.experiment_id:
                 return message
         name = key.experiment_id or key.number
         raise NotFoundError(f"there is no experiment {name}", resource=f"experiment {name}")
 
-    def _trial(self, key: trials_service_pb2.TrialKey) -> experiment_pb2.Trial:
+    def _trial(self, key: trial_pb2.TrialKey) -> trial_pb2.Trial:
         for message in self.state.trials:
             if message.number == key.number or message.trial_id == key.trial_id:
                 return message
@@ -69,8 +70,14 @@ class Handlers:
 
     # experiments
 
-    async def CreateExperiment(self, requests: Any, _context: Any) -> Any:
+    async def CreateExperiment(self, request: Any, _context: Any) -> Any:
         self._enter("CreateExperiment")
+        return experiments_service_pb2.CreateExperimentResponse(
+            experiment=self._created(request.spec, request.model_definition), warnings=self.state.warnings
+        )
+
+    async def CreateExperimentInChunks(self, requests: Any, _context: Any) -> Any:
+        self._enter("CreateExperimentInChunks")
         header, archive = None, bytearray()
         async for request in requests:
             if request.HasField("header"):
@@ -79,12 +86,17 @@ class Handlers:
                 assert len(request.chunk) <= 1 << 20
                 archive += request.chunk
         assert header is not None
-        self.state.headers.append(header)
-        message = self.state.add_experiment()
-        self.state.archives[message.experiment_id] = bytes(archive)
-        return experiments_service_pb2.CreateExperimentResponse(
-            experiment=message, warnings=self.state.warnings
+        return experiments_service_pb2.CreateExperimentInChunksResponse(
+            experiment=self._created(header.spec, bytes(archive)), warnings=self.state.warnings
         )
+
+    def _created(
+        self, spec: experiments_service_pb2.ExperimentSpec, archive: bytes
+    ) -> experiment_pb2.Experiment:
+        self.state.specs.append(spec)
+        message = self.state.add_experiment()
+        self.state.archives[message.experiment_id] = archive
+        return message
 
     async def ValidateConfig(self, request: Any, _context: Any) -> Any:
         self._enter("ValidateConfig")
@@ -104,8 +116,8 @@ class Handlers:
             message
             for message in reversed(self.state.experiments)
             if (not request.states or message.state in request.states)
-            and (request.include_archived or not message.archived)
-            and request.name in message.name
+            and (not request.HasField("archived") or message.archived == request.archived)
+            and request.name_contains in message.name
             and set(request.labels) <= set(message.labels)
         ]
         page, token = _page(request, found)
@@ -146,10 +158,11 @@ class Handlers:
         message.state = experiment_pb2.EXPERIMENT_STATE_DELETING
         return experiments_service_pb2.DeleteExperimentResponse(experiment=message)
 
-    async def WatchExperiment(self, request: Any, _context: Any) -> AsyncIterator[Any]:
-        self._enter("WatchExperiment")
-        message = self._experiment(request.experiment)
-        seen = request.after_revision
+    async def WatchExperiments(self, request: Any, _context: Any) -> AsyncIterator[Any]:
+        self._enter("WatchExperiments")
+        (wanted,) = request.experiments
+        message = self._experiment(wanted.experiment)
+        seen = wanted.after_revision
         while True:
             if message.revision > seen:
                 trials = [
@@ -161,12 +174,15 @@ class Handlers:
                 bare = experiment_pb2.Experiment()
                 bare.CopyFrom(message)
                 bare.ClearField("config")
-                yield experiments_service_pb2.WatchExperimentResponse(
-                    experiment=bare, trials=trials if request.include_trials else []
+                change = experiments_service_pb2.WatchExperimentsResponse.ExperimentChange(
+                    experiment=bare, trials=trials if wanted.include_trials else []
+                )
+                yield experiments_service_pb2.WatchExperimentsResponse(
+                    key=wanted.key, experiment_change=change
                 )
                 if message.state in TERMINAL:
                     return
-            self._fail("WatchExperiment midway")
+            self._fail("WatchExperiments midway")
             await self._wait()
 
     async def GetModelDefinition(self, request: Any, _context: Any) -> AsyncIterator[Any]:
@@ -198,12 +214,17 @@ class Handlers:
         self._enter("ListTrials")
         owner = self._experiment(request.experiment).experiment_id
         page, token = _page(request, [t for t in self.state.trials if t.experiment_id == owner])
+        best = {one.trial_id: one for one in self.state.bests}
+        for trial in page:
+            if trial.trial_id in best:
+                found = best[trial.trial_id]
+                trial.best_validation.CopyFrom(trial_pb2.Validation(value=found.value, steps=found.steps))
         return trials_service_pb2.ListTrialsResponse(trials=page, next_page_token=token)
 
     async def KillTrial(self, request: Any, _context: Any) -> Any:
         self._enter("KillTrial")
         trial = self._trial(request.trial)
-        trial.state = experiment_pb2.TRIAL_STATE_STOPPING
+        trial.state = trial_pb2.TRIAL_STATE_STOPPING
         return trials_service_pb2.KillTrialResponse(trial=trial)
 
     # logs

@@ -8,7 +8,7 @@ from collections import defaultdict
 from typing import Any
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2
-from resolute.api.experiments.v1 import experiment_pb2, experiments_service_pb2
+from resolute.api.experiments.v1 import experiment_pb2, experiments_service_pb2, trial_pb2
 from resolute.api.logs.v1 import line_pb2
 from resolute.api.metrics.v1 import report_pb2, summary_pb2, validation_pb2
 from resolute.contracts.values import to_value
@@ -27,8 +27,8 @@ class State:
 
     def __init__(self) -> None:
         self.experiments: list[experiment_pb2.Experiment] = []
-        self.trials: list[experiment_pb2.Trial] = []
-        self.headers: list[experiments_service_pb2.CreateExperimentRequest.Header] = []
+        self.trials: list[trial_pb2.Trial] = []
+        self.specs: list[experiments_service_pb2.ExperimentSpec] = []
         self.archives: dict[str, bytes] = {}
         self.warnings: list[str] = []
         self.lines: list[line_pb2.Line] = []
@@ -56,7 +56,7 @@ class State:
                 "number": number,
                 "name": "digits",
                 "state": experiment_pb2.EXPERIMENT_STATE_ACTIVE,
-                "owner": "ada",
+                "owner_name": "ada",
                 "searcher_name": "single",
                 "searcher_metric": "accuracy",
                 "smaller_is_better": False,
@@ -69,17 +69,17 @@ class State:
         self.experiments.append(message)
         return message
 
-    def add_trial(self, experiment: experiment_pb2.Experiment, **fields: Any) -> experiment_pb2.Trial:
+    def add_trial(self, experiment: experiment_pb2.Experiment, **fields: Any) -> trial_pb2.Trial:
         """Adds a trial; it is running unless ``state`` says otherwise."""
         number = len(self.trials) + 1
         hparams = fields.pop("hparams", {"lr": 0.1})
-        message = experiment_pb2.Trial(
+        message = trial_pb2.Trial(
             **{
                 "trial_id": str(uuid.uuid5(uuid.NAMESPACE_OID, f"trial {number}")),
                 "number": number,
                 "experiment_id": experiment.experiment_id,
                 "experiment_number": experiment.number,
-                "state": experiment_pb2.TRIAL_STATE_RUNNING,
+                "state": trial_pb2.TRIAL_STATE_RUNNING,
                 "hparams": to_value(hparams),
                 "revision": experiment.revision + 1,
                 "run": 1,
@@ -91,7 +91,7 @@ class State:
         experiment.revision += 1
         return message
 
-    def add_line(self, trial: experiment_pb2.Trial, text: str, **fields: Any) -> None:
+    def add_line(self, trial: trial_pb2.Trial, text: str, **fields: Any) -> None:
         """Adds a line to a trial's log."""
         line = line_pb2.Line(
             trial_id=trial.trial_id, message=text, line_id=len(self.lines) + 1, run=1, **fields
@@ -100,7 +100,7 @@ class State:
         self.lines.append(line)
 
     def add_checkpoint(
-        self, trial: experiment_pb2.Trial, files: dict[str, bytes], *, steps: int, **fields: Any
+        self, trial: trial_pb2.Trial, files: dict[str, bytes], *, steps: int, **fields: Any
     ) -> checkpoint_pb2.Checkpoint:
         """Adds a committed checkpoint with these files."""
         identifier = str(uuid.uuid5(uuid.NAMESPACE_OID, f"checkpoint {len(self.checkpoints)}"))
@@ -123,7 +123,7 @@ class State:
         return message
 
     def add_report(
-        self, trial: experiment_pb2.Trial, *, steps: int, group: str = "validation", **metrics: Any
+        self, trial: trial_pb2.Trial, *, steps: int, group: str = "validation", **metrics: Any
     ) -> None:
         """Adds a report of a trial."""
         report = report_pb2.Report(run=1, group=group, steps=steps)
@@ -139,6 +139,6 @@ class State:
         experiment.revision += 1
         for trial in self.trials:
             if trial.experiment_id == experiment.experiment_id:
-                trial.state = experiment_pb2.TRIAL_STATE_COMPLETED
+                trial.state = trial_pb2.TRIAL_STATE_COMPLETED
                 trial.revision = experiment.revision
                 self.closed_logs.add(trial.trial_id)

@@ -12,7 +12,7 @@ from wire.cli.conftest import CommandLine
 from wire.cli.scripted import ScriptedCluster
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2, storage_pb2
-from resolute.api.experiments.v1 import experiment_pb2
+from resolute.api.experiments.v1 import trial_pb2
 from resolute.client.downloads.paths import DownloadPaths
 from resolute.client.schema import convert
 from resolute.errors import UnavailableError
@@ -20,7 +20,7 @@ from resolute.errors import UnavailableError
 FILES = {"model.pt": b"m" * 5000, "sub/extra.txt": b"extra"}
 
 
-def trained(cluster: ScriptedCluster) -> experiment_pb2.Trial:
+def trained(cluster: ScriptedCluster) -> trial_pb2.Trial:
     """A trial with three checkpoints, the second the best."""
     state = cluster.state
     trial = state.add_trial(state.add_experiment())

@@ -23,9 +23,9 @@ def test_create_uploads_config_and_code(cluster: ScriptedCluster, resolute: Comm
     outcome = resolute("e", "create", str(code / "const.yaml"), str(code))
     assert outcome.out == "Created experiment 1\n"
     assert outcome.code == 0
-    (header,) = cluster.state.headers
-    assert header.config_yaml == (code / "const.yaml").read_text()
-    assert not header.paused
+    (spec,) = cluster.state.specs
+    assert spec.config_yaml == (code / "const.yaml").read_text()
+    assert not spec.paused
     (archive,) = cluster.state.archives.values()
     assert names(archive) == ["const.yaml", "train.py"]
 
@@ -54,12 +54,12 @@ def test_overrides_and_flags_reach_the_service(
         "--template", "gpu", "--config", "hyperparameters.lr=2e-4", "--config", "searcher.name=single",
     )  # fmt: skip
     assert outcome.code == 0, outcome.err
-    (header,) = cluster.state.headers
-    config = json.loads(header.config_yaml)
+    (spec,) = cluster.state.specs
+    config = json.loads(spec.config_yaml)
     assert config["hyperparameters"] == {"lr": 2e-4}
     assert config["searcher"] == {"name": "single"}
-    assert header.template == "gpu"
-    assert header.paused
+    assert spec.template == "gpu"
+    assert spec.paused
     (archive,) = cluster.state.archives.values()
     assert names(archive) == ["shared", "shared/util.py", "train.py"]
 

@@ -103,14 +103,14 @@ def test_a_test_is_followed_without_being_asked(
 ) -> None:
     later(after_submission(cluster, one_trial, ended(experiment_pb2.EXPERIMENT_STATE_ERROR)))
     assert resolute("e", "create", str(code / "const.yaml"), str(code), "-t").code == 1
-    assert cluster.state.headers[0].test_mode
+    assert cluster.state.specs[0].test_mode
 
 
 def test_an_experiment_is_followed_through_a_restart_of_its_cluster(
     cluster: ScriptedCluster, resolute: CommandLine, code: Path, later: Later
 ) -> None:
-    cluster.state.faults["WatchExperiment midway"] = [UnavailableError("stopping")]
-    cluster.state.faults["WatchExperiment"] = [None, *[UnavailableError("starting") for _ in range(5)]]
+    cluster.state.faults["WatchExperiments midway"] = [UnavailableError("stopping")]
+    cluster.state.faults["WatchExperiments"] = [None, *[UnavailableError("starting") for _ in range(5)]]
     later(after_submission(cluster, one_trial, ended(COMPLETED)))
     outcome = resolute("e", "create", str(code / "const.yaml"), str(code), "-f")
     assert outcome.code == 0, outcome.err
@@ -160,5 +160,5 @@ def test_ctrl_c_detaches_and_says_how_to_go_on(
 def test_progress_for_programs_is_readable_from_the_list(
     cluster: ScriptedCluster, resolute: CommandLine
 ) -> None:
-    cluster.state.add_experiment(progress=0.5, activity="RUNNING")
+    cluster.state.add_experiment(progress=0.5, activity=experiment_pb2.EXPERIMENT_ACTIVITY_RUNNING)
     assert json.loads(resolute("e", "list", "--json").out)[0]["progress"] == 0.5

@@ -10,14 +10,14 @@ from wire.cli.conftest import CommandLine
 from wire.cli.scripted import ScriptedCluster
 from wire.cli.scripted_state import State
 
-from resolute.api.experiments.v1 import experiment_pb2
+from resolute.api.experiments.v1 import experiment_pb2, trial_pb2
 from resolute.api.logs.v1 import line_pb2
 from resolute.errors import UnavailableError
 
 Later = Callable[[Callable[[], object]], None]
 
 
-def trial_with_lines(cluster: ScriptedCluster, count: int = 7) -> experiment_pb2.Trial:
+def trial_with_lines(cluster: ScriptedCluster, count: int = 7) -> trial_pb2.Trial:
     trial = cluster.state.add_trial(cluster.state.add_experiment())
     for number in range(count):
         level = line_pb2.LEVEL_ERROR if number == 3 else line_pb2.LEVEL_INFO

@@ -12,12 +12,12 @@ from pathlib import Path
 from wire.cli.conftest import CommandLine
 from wire.cli.scripted import ScriptedCluster
 
-from resolute.api.experiments.v1 import experiment_pb2
+from resolute.api.experiments.v1 import experiment_pb2, trial_pb2
 from resolute.api.metrics.v1 import summary_pb2
 from resolute.errors import UnavailableError
 
 
-def reporting(cluster: ScriptedCluster, *, lr: float = 0.1) -> experiment_pb2.Trial:
+def reporting(cluster: ScriptedCluster, *, lr: float = 0.1) -> trial_pb2.Trial:
     """A trial with ten reports of a loss, and one of a text."""
     state = cluster.state
     trial = state.add_trial(state.add_experiment(), hparams={"lr": lr, "same": 1})

@@ -47,7 +47,7 @@ def test_a_config_may_be_a_mapping(cluster: ScriptedCluster, determined: client.
     cluster.state.warnings.append("weight has no effect")
     with pytest.warns(UserWarning, match="weight has no effect"):
         determined.create_experiment({"name": "x", "hyperparameters": {"lr": 1e-5}})
-    assert json.loads(cluster.state.headers[0].config_yaml)["hyperparameters"] == {"lr": 1e-5}
+    assert json.loads(cluster.state.specs[0].config_yaml)["hyperparameters"] == {"lr": 1e-5}
     with pytest.raises(InvalidConfigError, match="cannot be sent"):
         determined.create_experiment({"name": object()})
 

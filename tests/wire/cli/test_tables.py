@@ -11,11 +11,11 @@ from typing import Any
 from wire.cli.conftest import CommandLine
 from wire.cli.scripted import ScriptedCluster
 
-from resolute.api.experiments.v1 import experiment_pb2
+from resolute.api.experiments.v1 import experiment_pb2, run_pb2, trial_pb2
 from resolute.api.metrics.v1 import summary_pb2, validation_pb2
 
 
-def search(cluster: ScriptedCluster) -> list[experiment_pb2.Trial]:
+def search(cluster: ScriptedCluster) -> list[trial_pb2.Trial]:
     """An experiment with four trials, the third the best."""
     state = cluster.state
     experiment = state.add_experiment(searcher_name="random", progress=0.5, labels=["mnist"])
@@ -51,7 +51,9 @@ def test_experiments_are_listed_newest_first_over_all_pages(
 def test_a_table_shows_what_an_active_experiment_does(
     cluster: ScriptedCluster, resolute: CommandLine
 ) -> None:
-    cluster.state.add_experiment(name="a name [bold]with brackets", activity="RUNNING", progress=0.25)
+    cluster.state.add_experiment(
+        name="a name [bold]with brackets", activity=experiment_pb2.EXPERIMENT_ACTIVITY_RUNNING, progress=0.25
+    )
     cluster.state.add_experiment(state=experiment_pb2.EXPERIMENT_STATE_PAUSED)
     table = resolute("e", "list").out
     assert "a name [bold]with brackets" in table
@@ -113,9 +115,7 @@ def test_reports_come_with_metrics(cluster: ScriptedCluster, resolute: CommandLi
 
 def test_a_trial_is_described_with_its_runs(cluster: ScriptedCluster, resolute: CommandLine) -> None:
     experiment = cluster.state.add_experiment()
-    run = experiment_pb2.Run(
-        run=1, outcome=experiment_pb2.RUN_OUTCOME_FAILED, exit_code=3, failure="no such file"
-    )
+    run = run_pb2.Run(run=1, outcome=run_pb2.RUN_OUTCOME_FAILED, exit_code=3, failure="no such file")
     run.end_time.FromSeconds(1_700_000_000)
     trial = cluster.state.add_trial(experiment, explanation="waits for slots", runs=[run])
     cluster.state.summaries.append(

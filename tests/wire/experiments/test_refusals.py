@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.clusters.all_services import AllServices, all_services
 
-from resolute.api.experiments.v1 import experiment_pb2
+from resolute.api.experiments.v1 import experiment_pb2, trial_pb2
 from resolute_experiments.store import outbox
 
 
@@ -41,7 +41,7 @@ def test_event_that_the_search_refuses_ends_the_experiment_and_says_so(tmp_path:
             assert "refused to hear of a trial" in last.failure
             assert "nobody" in last.failure
             states = {trial.state for trial in await service.trials_of(created.number)}
-            assert states == {experiment_pb2.TRIAL_STATE_CANCELED}
+            assert states == {trial_pb2.TRIAL_STATE_CANCELED}
             assert not await service.read(lambda c: outbox.pending(c, created.experiment_id))
 
     asyncio.run(body())

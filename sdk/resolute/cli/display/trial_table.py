@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from resolute.cli.display.output import Column
@@ -20,16 +20,15 @@ class TrialWithBest:
 
 def trials_with_best(services: Services, experiment: ExperimentRecord) -> list[TrialWithBest]:
     """Reads the trials of an experiment with their best validations, by number."""
-    trials = list(services.trials.list(experiment.uuid))
-    return with_best(services, experiment, trials)
+    return [with_best(experiment, trial) for trial in services.trials.list(experiment.uuid)]
 
 
-def with_best(
-    services: Services, experiment: ExperimentRecord, trials: Sequence[TrialRecord]
-) -> list[TrialWithBest]:
-    """Puts trials of one experiment beside their best validations."""
-    best = services.metrics.best(experiment.uuid, [trial.uuid for trial in trials]).trials if trials else {}
-    return [TrialWithBest(trial, best.get(trial.uuid)) for trial in trials]
+def with_best(experiment: ExperimentRecord, trial: TrialRecord) -> TrialWithBest:
+    """Puts a trial of an experiment beside its best validation."""
+    best = trial.best_validation
+    if best is None or best.value is None:
+        return TrialWithBest(trial, None)
+    return TrialWithBest(trial, BestRecord(trial.uuid, experiment.searcher_metric, best.value, best.steps))
 
 
 def best_of(trials: Iterable[TrialWithBest], *, smaller_is_better: bool) -> TrialWithBest | None:

@@ -25,5 +25,6 @@ def list_trials(
     services = settings.services()
     experiment = services.experiments.get(experiment_id)
     end = None if limit is None else offset + limit
-    trials = list(itertools.islice(services.trials.list(experiment.uuid, limit=end), offset, None))
-    print_items(with_best(services, experiment, trials), columns(experiment.searcher_metric), output=output)
+    trials = itertools.islice(services.trials.list(experiment.uuid, limit=end), offset, None)
+    rows = [with_best(experiment, trial) for trial in trials]
+    print_items(rows, columns(experiment.searcher_metric), output=output)

@@ -10,6 +10,7 @@ import click
 from resolute.cli.registry.lazy import LazyCommand, LazyGroup
 from resolute.cli.registry.plugins import plugin_commands
 
+_COMMANDS = "resolute.cli.registry.commands"
 _EXPERIMENT = "resolute.cli.experiment"
 _TRIAL = "resolute.cli.trial"
 _CHECKPOINT = "resolute.cli.checkpoint"
@@ -55,6 +56,8 @@ EXPERIMENT_COMMANDS = (
     ),
     LazyCommand("compare", "Put trials of experiments side by side.", f"{_EXPERIMENT}.compare:compare"),
     LazyCommand("move", "Move an experiment to another project.", f"{_EXPERIMENT}.change:move"),
+    LazyCommand("set", "Change the name or the description of an experiment.", f"{_COMMANDS}:experiment_set"),
+    LazyCommand("label", "Add labels to an experiment, or remove them.", f"{_COMMANDS}:experiment_label"),
     LazyCommand("config", "Print the whole config of an experiment.", f"{_EXPERIMENT}.config:config"),
     LazyCommand(
         "download-model-def",
@@ -63,6 +66,20 @@ EXPERIMENT_COMMANDS = (
     ),
 )
 """Commands of ``resolute experiment``."""
+
+EXPERIMENT_SET_COMMANDS = (
+    LazyCommand("name", "Change the name of an experiment.", f"{_EXPERIMENT}.edit:set_name"),
+    LazyCommand(
+        "description", "Change the description of an experiment.", f"{_EXPERIMENT}.edit:set_description"
+    ),
+)
+"""Commands of ``resolute experiment set``."""
+
+EXPERIMENT_LABEL_COMMANDS = (
+    LazyCommand("add", "Add a label to an experiment.", f"{_EXPERIMENT}.edit:add_label"),
+    LazyCommand("remove", "Remove a label from an experiment.", f"{_EXPERIMENT}.edit:remove_label"),
+)
+"""Commands of ``resolute experiment label``."""
 
 TRIAL_COMMANDS = (
     LazyCommand("describe", "Show trials with their runs.", f"{_TRIAL}.describe:describe"),
@@ -258,6 +275,16 @@ class RootGroup(LazyGroup):
 @click.group(cls=LazyGroup, entries=EXPERIMENT_COMMANDS)
 def experiment() -> None:
     """Submit experiments and lead them."""
+
+
+@click.group(name="set", cls=LazyGroup, entries=EXPERIMENT_SET_COMMANDS)
+def experiment_set() -> None:
+    """Change the name or the description of an experiment."""
+
+
+@click.group(name="label", cls=LazyGroup, entries=EXPERIMENT_LABEL_COMMANDS)
+def experiment_label() -> None:
+    """Add labels to an experiment, or remove them."""
 
 
 @click.group(cls=LazyGroup, entries=TRIAL_COMMANDS)

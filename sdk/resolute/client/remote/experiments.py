@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import itertools
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from google.protobuf.field_mask_pb2 import FieldMask
+
 from resolute.api.experiments.v1 import (
+    access_service_pb2,
+    access_service_pb2_grpc,
     experiment_pb2,
     experiments_service_pb2,
     experiments_service_pb2_grpc,
@@ -30,6 +34,8 @@ _pb = experiments_service_pb2
 _UPLOAD_BASE = 60.0
 _SLOWEST_UPLOAD = 128 * 1024  # bytes a second; what is slower than this is as good as stuck
 _UPLOAD_ATTEMPTS = 3
+_ONE_MESSAGE = 1024 * 1024
+"""Bytes of a model definition that is sent in one message; larger ones go in chunks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,10 +90,13 @@ class ExperimentFilter:
 
     states: tuple[ExperimentState, ...] = ()
     owners: tuple[str, ...] = ()
+    """Names of users."""
     labels: tuple[str, ...] = ()
     name: str = ""
     """Text that the name contains, in any case."""
     include_archived: bool = False
+    workspace_ids: tuple[int, ...] = ()
+    project_ids: tuple[int, ...] = ()
 
     def takes(self, record: ExperimentRecord) -> bool:
         """Whether the state of an experiment is wanted; what it is doing counts as its state too."""
@@ -105,6 +114,7 @@ class Experiments:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._stub = session.stub(experiments_service_pb2_grpc.ExperimentsServiceStub)
+        self._access = session.stub(access_service_pb2_grpc.AccessServiceStub)
         self._retention = session.stub(retention_service_pb2_grpc.RetentionServiceStub)
 
     def collect_checkpoints(
@@ -129,7 +139,7 @@ class Experiments:
         return list(self._retention.CollectCheckpoints(request).deleted_checkpoint_ids)
 
     def create(self, submission: Submission, archive: Archive) -> Created:
-        """Uploads a model definition in chunks and creates an experiment of it.
+        """Uploads a model definition and creates an experiment of it.
 
         Args:
             submission: What is to be created.
@@ -144,7 +154,7 @@ class Experiments:
         attempt = 1
         while True:
             try:
-                response = self._stub.CreateExperiment(_parts(submission, archive), timeout=timeout)
+                response = self._create(submission, archive, timeout=timeout)
                 break
             except UnavailableError:
                 # The channel retries by itself only while little was sent. The request id makes this safe.
@@ -152,6 +162,16 @@ class Experiments:
                     raise
                 attempt += 1
         return Created(convert.experiment(response.experiment), tuple(response.warnings))
+
+    def _create(
+        self, submission: Submission, archive: Archive, *, timeout: float
+    ) -> _pb.CreateExperimentResponse | _pb.CreateExperimentInChunksResponse:
+        if archive.size > _ONE_MESSAGE:
+            return self._stub.CreateExperimentInChunks(_parts(submission, archive), timeout=timeout)
+        request = _pb.CreateExperimentRequest(
+            request_id=submission.request_id, spec=_spec(submission), model_definition=archive.content()
+        )
+        return self._stub.CreateExperiment(request, timeout=timeout)
 
     def validate(self, config: str, *, template: str = "") -> ValidConfig:
         """Checks a config as ``create`` would.
@@ -173,20 +193,74 @@ class Experiments:
         return convert.experiment(self._stub.GetExperiment(request).experiment)
 
     def list(
-        self, wanted: ExperimentFilter | None = None, *, limit: int | None = None
+        self,
+        wanted: ExperimentFilter | None = None,
+        *,
+        order_by: str = "",
+        limit: int | None = None,
     ) -> Iterator[ExperimentRecord]:
-        """Yields experiments, newest first, at most ``limit`` of them."""
+        """Yields experiments.
+
+        Args:
+            wanted: Which ones; None for all that are not archived.
+            order_by: Fields of the API, such as ``"name, number desc"``; empty for the newest first.
+            limit: Most of them; None for all.
+        """
         wanted = wanted or ExperimentFilter()
+        owner_ids = _user_ids(self._access, wanted.owners)
+        if wanted.owners and not owner_ids:
+            return
         request = _pb.ListExperimentsRequest(
             # What an active experiment does is no state of its own to the service.
             states={_STATES.get(state, _STATES[ExperimentState.ACTIVE]) for state in wanted.states},
-            owners=wanted.owners,
+            owner_ids=owner_ids,
+            workspace_ids=wanted.workspace_ids,
+            project_ids=wanted.project_ids,
             labels=wanted.labels,
-            name=wanted.name,
-            include_archived=wanted.include_archived,
+            name_contains=wanted.name,
+            archived=None if wanted.include_archived else False,
+            order_by=order_by,
         )
-        found = map(convert.experiment, all_items(self._stub.ListExperiments, request, "experiments"))
+        # What an active experiment is doing is filtered here, so that more may have to be read.
+        most = None if wanted.states else limit
+        messages = all_items(self._stub.ListExperiments, request, "experiments", limit=most)
+        found = map(convert.experiment, messages)
         yield from itertools.islice((record for record in found if wanted.takes(record)), limit)
+
+    def update(
+        self,
+        key: int | str,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        labels: Sequence[str] | None = None,
+        notes: str | None = None,
+        etag: str = "",
+    ) -> ExperimentRecord:
+        """Changes what people write of an experiment; what is None stays.
+
+        Args:
+            key: The experiment.
+            name: Its name.
+            description: What it is.
+            labels: All of its labels.
+            notes: Notes, Markdown.
+            etag: That of the experiment as it was read, to change it only if nobody else has; empty for any.
+
+        Raises:
+            ConflictError: Somebody else changed it meanwhile.
+            InvalidArgumentError: A value is too long.
+            NotFoundError: There is none.
+        """
+        given = {"name": name, "description": description, "labels": labels, "notes": notes}
+        changes: dict[str, Any] = {field: value for field, value in given.items() if value is not None}
+        request = _pb.UpdateExperimentRequest(
+            key=convert.experiment_key(key),
+            experiment=experiment_pb2.Experiment(**changes),
+            update_mask=FieldMask(paths=sorted(changes)),
+            etag=etag,
+        )
+        return convert.experiment(self._stub.UpdateExperiment(request).experiment)
 
     def pause(self, key: int | str) -> ExperimentRecord:
         """Asks running trials to checkpoint and exit, and starts none."""
@@ -238,45 +312,59 @@ class Watch:
     def __init__(
         self,
         stub: experiments_service_pb2_grpc.ExperimentsServiceStub,
-        key: experiments_service_pb2.ExperimentKey,
+        key: experiment_pb2.ExperimentKey,
         *,
         include_trials: bool,
     ) -> None:
         self._stub = stub
-        self._request = _pb.WatchExperimentRequest(experiment=key, include_trials=include_trials)
+        self._subscription = _pb.WatchExperimentsRequest.ExperimentSubscription(
+            key="experiment", experiment=key, include_trials=include_trials
+        )
         self._ended = False
-        self._stream = ResumedStream[Any](self._open, finished=lambda: self._ended)
+        self._stream = ResumedStream[_pb.WatchExperimentsResponse](self._open, finished=lambda: self._ended)
 
     def __iter__(self) -> Iterator[Change]:
         for response in self._stream:
-            record = convert.experiment(response.experiment) if response.HasField("experiment") else None
+            change = response.experiment_change
+            record = convert.experiment(change.experiment) if change.HasField("experiment") else None
             if record is not None:
-                self._request.after_revision = max(self._request.after_revision, record.revision)
+                seen = max(self._subscription.after_revision, record.revision)
+                self._subscription.after_revision = seen
                 self._ended = record.state.is_terminal
-            yield Change(record, tuple(convert.trial(message) for message in response.trials))
+            yield Change(record, tuple(convert.trial(message) for message in change.trials))
 
     def cancel(self) -> None:
         """Ends the iteration, also one that waits for a change."""
         self._stream.cancel()
 
     def _open(self) -> Any:
-        return self._stub.WatchExperiment(self._request)
+        return self._stub.WatchExperiments(_pb.WatchExperimentsRequest(experiments=[self._subscription]))
 
 
-def _parts(
-    submission: Submission, archive: Archive
-) -> Iterator[experiments_service_pb2.CreateExperimentRequest]:
-    yield _pb.CreateExperimentRequest(
-        header=_pb.CreateExperimentRequest.Header(
-            request_id=submission.request_id,
-            config_yaml=submission.config,
-            template=submission.template,
-            paused=submission.paused,
-            test_mode=submission.test_mode,
-        )
+def _user_ids(access: Any, names: Sequence[str]) -> tuple[int, ...]:
+    """The ids of those names that belong to users."""
+    if not names:
+        return ()
+    request = access_service_pb2.ListUsersRequest(names=names)
+    return tuple(user.user_id for user in access.ListUsers(request).users)
+
+
+def _spec(submission: Submission) -> _pb.ExperimentSpec:
+    return _pb.ExperimentSpec(
+        config_yaml=submission.config,
+        template=submission.template,
+        paused=submission.paused,
+        test_mode=submission.test_mode,
     )
+
+
+def _parts(submission: Submission, archive: Archive) -> Iterator[_pb.CreateExperimentInChunksRequest]:
+    header = _pb.CreateExperimentInChunksRequest.Header(
+        request_id=submission.request_id, spec=_spec(submission)
+    )
+    yield _pb.CreateExperimentInChunksRequest(header=header)
     for chunk in archive.chunks():
-        yield _pb.CreateExperimentRequest(chunk=chunk)
+        yield _pb.CreateExperimentInChunksRequest(chunk=chunk)
 
 
 _STATES: Mapping[ExperimentState, experiment_pb2.ExperimentState.ValueType] = {

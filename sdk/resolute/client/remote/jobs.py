@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from google.protobuf.field_mask_pb2 import FieldMask
+
+from resolute.api.experiments.v1 import job_pb2, jobs_service_pb2_grpc
 from resolute.api.experiments.v1 import jobs_service_pb2 as _pb
-from resolute.api.experiments.v1 import jobs_service_pb2_grpc
+from resolute.client.connection.paging import all_items
 from resolute.client.connection.session import Session
 from resolute.client.schema import convert
 from resolute.client.schema.records import JobRecord
@@ -21,7 +24,9 @@ class Jobs:
 
     def list(self) -> list[JobRecord]:
         """Gives experiments that have not ended, in the order in which they get slots."""
-        return [convert.job(message) for message in self._stub.ListJobs(_pb.ListJobsRequest()).jobs]
+        return [
+            convert.job(message) for message in all_items(self._stub.ListJobs, _pb.ListJobsRequest(), "jobs")
+        ]
 
     def update(
         self,
@@ -44,10 +49,11 @@ class Jobs:
             FailedPreconditionError: It has ended.
             InvalidArgumentError: A value cannot be.
         """
+        given = {"priority": priority, "weight": weight, "max_slots": max_slots}
         request = _pb.UpdateJobRequest(
             experiment=convert.experiment_key(experiment),
-            priority=priority,
-            weight=weight,
-            max_slots=max_slots,
+            # An absent limit is none.
+            job=job_pb2.Job(priority=priority or 0, weight=weight or 0.0, max_slots=max_slots or None),
+            update_mask=FieldMask(paths=[name for name, value in given.items() if value is not None]),
         )
         return convert.job(self._stub.UpdateJob(request).job)

@@ -8,7 +8,7 @@ from typing import Any
 
 from google.protobuf import json_format
 
-from resolute.api.experiments.v1 import experiment_pb2, trials_service_pb2, trials_service_pb2_grpc
+from resolute.api.experiments.v1 import run_pb2, trials_service_pb2, trials_service_pb2_grpc
 from resolute.client.connection.paging import all_items
 from resolute.client.connection.session import Session
 from resolute.client.schema import convert
@@ -63,9 +63,19 @@ class Trials:
         request = trials_service_pb2.GetTrialRequest(trial=convert.trial_key(key))
         return convert.trial(self._stub.GetTrial(request).trial)
 
-    def list(self, experiment: int | str, *, limit: int | None = None) -> Iterator[TrialRecord]:
-        """Yields the trials of an experiment by number."""
-        request = trials_service_pb2.ListTrialsRequest(experiment=convert.experiment_key(experiment))
+    def list(
+        self, experiment: int | str, *, order_by: str = "", limit: int | None = None
+    ) -> Iterator[TrialRecord]:
+        """Yields the trials of an experiment.
+
+        Args:
+            experiment: The experiment.
+            order_by: Fields of the API, such as ``"best_validation desc"``; empty for their numbers.
+            limit: Most of them; None for all.
+        """
+        request = trials_service_pb2.ListTrialsRequest(
+            experiment=convert.experiment_key(experiment), order_by=order_by
+        )
         for message in all_items(self._stub.ListTrials, request, "trials", limit=limit):
             yield convert.trial(message)
 
@@ -77,15 +87,15 @@ class Trials:
     def begin(self, run: OfflineRun) -> StartedRun:
         """Keeps a run that goes on, or has ended, outside of the cluster; once, however often called."""
         request = trials_service_pb2.BeginRunRequest(
-            request_id=run.run_id,
+            external_run_id=run.run_id,
             name=run.name,
             metadata=to_value(run.metadata) if run.metadata else None,
             hparams=to_value(run.hparams),
             config=to_value(run.config),
-            external_experiment_id=run.external_experiment_id,
-            external_trial_id=run.external_trial_id,
+            external_experiment_id=run.external_experiment_id or None,
+            external_trial_id=run.external_trial_id or None,
         )
-        request.started_at.FromMicroseconds(round(run.started_at * 1e6))
+        request.start_time.FromMicroseconds(round(run.started_at * 1e6))
         response = self._stub.BeginRun(request)
         return StartedRun(
             trial=convert.trial(response.trial),
@@ -105,13 +115,13 @@ class Trials:
 
     def end(self, trial_uuid: str, run: int, ended: ExitRecord) -> None:
         """Says how a run outside of the cluster ended."""
-        outcome = experiment_pb2.RUN_OUTCOME_FAILED
+        outcome = run_pb2.RUN_OUTCOME_FAILED
         if ended.early_exit_reason == "INVALID_HP":
-            outcome = experiment_pb2.RUN_OUTCOME_INVALID_HP
+            outcome = run_pb2.RUN_OUTCOME_INVALID_HP
         elif ended.exit_code == 0:
-            outcome = experiment_pb2.RUN_OUTCOME_COMPLETED
+            outcome = run_pb2.RUN_OUTCOME_COMPLETED
         request = trials_service_pb2.EndRunRequest(
             trial_id=trial_uuid, run=run, outcome=outcome, failure=ended.failure
         )
-        request.ended_at.FromMicroseconds(round(ended.end_time * 1e6))
+        request.end_time.FromMicroseconds(round(ended.end_time * 1e6))
         self._stub.EndRun(request)

@@ -16,10 +16,10 @@ from resolute.api.checkpoints.v1 import checkpoint_pb2, storage_pb2
 from resolute.api.experiments.v1 import (
     cluster_service_pb2,
     experiment_pb2,
-    experiments_service_pb2,
-    jobs_service_pb2,
+    job_pb2,
+    run_pb2,
     template_pb2,
-    trials_service_pb2,
+    trial_pb2,
 )
 from resolute.api.logs.v1 import line_pb2
 from resolute.api.metrics.v1 import report_pb2, summary_pb2, validation_pb2
@@ -33,7 +33,7 @@ EnumT = TypeVar("EnumT", bound=Enum)
 _NUMBER = re.compile(r"[0-9]{1,18}")
 
 
-def experiment_key(key: int | str) -> experiments_service_pb2.ExperimentKey:
+def experiment_key(key: int | str) -> experiment_pb2.ExperimentKey:
     """Names an experiment by its number or its UUID.
 
     Raises:
@@ -41,11 +41,11 @@ def experiment_key(key: int | str) -> experiments_service_pb2.ExperimentKey:
     """
     number, identifier = _parse_key(key, "an experiment")
     if identifier:
-        return experiments_service_pb2.ExperimentKey(experiment_id=identifier)
-    return experiments_service_pb2.ExperimentKey(number=number)
+        return experiment_pb2.ExperimentKey(experiment_id=identifier)
+    return experiment_pb2.ExperimentKey(number=number)
 
 
-def trial_key(key: int | str) -> trials_service_pb2.TrialKey:
+def trial_key(key: int | str) -> trial_pb2.TrialKey:
     """Names a trial by its number or its UUID.
 
     Raises:
@@ -53,8 +53,8 @@ def trial_key(key: int | str) -> trials_service_pb2.TrialKey:
     """
     number, identifier = _parse_key(key, "a trial")
     if identifier:
-        return trials_service_pb2.TrialKey(trial_id=identifier)
-    return trials_service_pb2.TrialKey(number=number)
+        return trial_pb2.TrialKey(trial_id=identifier)
+    return trial_pb2.TrialKey(number=number)
 
 
 def checkpoint_id(key: str) -> str:
@@ -112,11 +112,11 @@ def experiment(message: experiment_pb2.Experiment) -> records.ExperimentRecord:
         state=enum_member(
             ExperimentState, experiment_pb2.ExperimentState, message.state, prefix="EXPERIMENT_STATE_"
         ),
-        activity=message.activity,
+        activity=_activity(message.activity),
         archived=message.archived,
-        owner=message.owner,
-        workspace=message.workspace,
-        project=message.project,
+        owner=message.owner_name,
+        workspace=message.workspace_name,
+        project=message.project_name,
         progress=message.progress,
         config=to_mapping(message.config) if message.HasField("config") else None,
         create_time=datetime_field(message, "create_time"),
@@ -127,24 +127,31 @@ def experiment(message: experiment_pb2.Experiment) -> records.ExperimentRecord:
         smaller_is_better=message.smaller_is_better,
         failure=message.failure,
         revision=message.revision,
-        model_definition_size=message.model_definition_size,
+        model_definition_size=message.model_definition_bytes,
         unmanaged=message.unmanaged,
         external_id=message.external_id,
-        explanation=message.explanation,
+        explanation=message.wait_reason,
+        notes=message.notes,
+        etag=message.etag,
     )
 
 
-def trial(message: experiment_pb2.Trial) -> records.TrialRecord:
+def _activity(number: int) -> str:
+    value = experiment_pb2.ExperimentActivity.DESCRIPTOR.values_by_number.get(number)
+    return value.name.removeprefix("EXPERIMENT_ACTIVITY_") if value is not None and number else ""
+
+
+def trial(message: trial_pb2.Trial) -> records.TrialRecord:
     """Converts a trial."""
     return records.TrialRecord(
         id=message.number,
         uuid=message.trial_id,
         experiment_id=message.experiment_number,
         experiment_uuid=message.experiment_id,
-        request_id=message.request_id,
-        state=enum_member(TrialState, experiment_pb2.TrialState, message.state, prefix="TRIAL_STATE_"),
+        trial_key=message.trial_key,
+        state=enum_member(TrialState, trial_pb2.TrialState, message.state, prefix="TRIAL_STATE_"),
         hparams=to_mapping(message.hparams),
-        seed=message.trial_seed,
+        seed=message.seed,
         restarts=message.restarts,
         run=message.run,
         status=message.status,
@@ -157,15 +164,24 @@ def trial(message: experiment_pb2.Trial) -> records.TrialRecord:
         runs=tuple(run(item) for item in message.runs),
         pids=tuple(message.pids),
         excluded_nodes=tuple(message.excluded_nodes),
+        best_validation=_validation(message, "best_validation"),
+        last_validation=_validation(message, "last_validation"),
     )
 
 
-def run(message: experiment_pb2.Run) -> records.RunRecord:
+def _validation(message: trial_pb2.Trial, field: str) -> records.ValidationRecord | None:
+    if not message.HasField(field):  # type: ignore[arg-type]
+        return None
+    found: trial_pb2.Validation = getattr(message, field)
+    return records.ValidationRecord(found.value if found.HasField("value") else None, found.steps)
+
+
+def run(message: run_pb2.Run) -> records.RunRecord:
     """Converts a run."""
     return records.RunRecord(
         run=message.run,
         allocation_id=message.allocation_id,
-        outcome=enum_member(RunOutcome, experiment_pb2.RunOutcome, message.outcome, prefix="RUN_OUTCOME_"),
+        outcome=enum_member(RunOutcome, run_pb2.RunOutcome, message.outcome, prefix="RUN_OUTCOME_"),
         exit_code=message.exit_code if message.HasField("exit_code") else None,
         start_time=datetime_field(message, "start_time"),
         end_time=datetime_field(message, "end_time"),
@@ -175,12 +191,12 @@ def run(message: experiment_pb2.Run) -> records.RunRecord:
     )
 
 
-def job(message: jobs_service_pb2.Job) -> records.JobRecord:
+def job(message: job_pb2.Job) -> records.JobRecord:
     """Converts an experiment in the queue."""
     return records.JobRecord(
         experiment_id=message.experiment_number,
         name=message.name,
-        owner=message.owner,
+        owner=message.owner_name,
         state=enum_member(
             ExperimentState, experiment_pb2.ExperimentState, message.state, prefix="EXPERIMENT_STATE_"
         ),
@@ -191,7 +207,7 @@ def job(message: jobs_service_pb2.Job) -> records.JobRecord:
         held_slots=message.held_slots,
         queued_trials=message.queued_trials,
         allocated_trials=message.allocated_trials,
-        explanation=message.explanation,
+        explanation=message.wait_reason,
     )
 
 

@@ -47,6 +47,10 @@ class ExperimentRecord:
     """What names it there; empty for none."""
     explanation: str = ""
     """Why the first of its waiting trials waits; empty when none does."""
+    notes: str = ""
+    """What people noted of it; empty in lists and watches."""
+    etag: str = ""
+    """Changes whenever a person changes it."""
 
     @property
     def shown_state(self) -> str:
@@ -73,6 +77,15 @@ class RunRecord:
     """What log policies did because of its lines."""
 
 
+@dataclass(frozen=True, slots=True)
+class ValidationRecord:
+    """A validation by the metric that the experiment decides by."""
+
+    value: float | None
+    """None when it was NaN or infinite."""
+    steps: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialRecord:
     """A trial at one moment."""
@@ -82,7 +95,8 @@ class TrialRecord:
     uuid: str
     experiment_id: int
     experiment_uuid: str
-    request_id: str
+    trial_key: str
+    """UUID by which its search knows it."""
     state: TrialState
     hparams: dict[str, Any]
     seed: int
@@ -105,6 +119,8 @@ class TrialRecord:
     pids: tuple[int, ...]
     excluded_nodes: tuple[int, ...]
     """Nodes that log policies keep it from."""
+    best_validation: ValidationRecord | None = None
+    last_validation: ValidationRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,10 @@ class Archive:
             offset += len(chunk)
             yield chunk
 
+    def content(self) -> bytes:
+        """The whole archive, for one that is small."""
+        return b"".join(self.chunks())
+
     def close(self) -> None:
         """Removes the temporary file."""
         self._file.close()

@@ -6,12 +6,13 @@ import asyncio
 import hashlib
 import uuid
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from sqlalchemy.engine import Connection
 
 from resolute.contracts.clock import Clock
-from resolute.errors import AlreadyExistsError, InvalidConfigError, NotFoundError, Violation
+from resolute.errors import InvalidConfigError, NotFoundError, Violation
 from resolute_experiments.admission import model_definition
 from resolute_experiments.admission.storage_quotas import StorageQuota
 from resolute_experiments.admission.workspace_quotas import admit
@@ -31,6 +32,7 @@ from resolute_experiments.specs.storage import storage, without_secrets
 from resolute_experiments.states import ExperimentState
 from resolute_experiments.store import audit, experiments, templates, trials
 from resolute_experiments.store.experiments import CHUNK_BYTES, Experiment
+from resolute_experiments.store.schema import IDEMPOTENCY_KEYS
 from resolute_experiments.store.workspaces import UNCATEGORIZED
 from resolute_serving.context import actor
 from resolute_serving.database.engine import Database
@@ -40,8 +42,8 @@ from resolute_serving.database.engine import Database
 class Submission:
     """What a person wants to run."""
 
-    request_id: str
-    """UUID that the caller chose; a repeated one gives the first answer."""
+    request: Any
+    """The message that asks for it, whose ``request_id`` makes a repeated call give the first answer."""
     config_yaml: str
     """The config as its author wrote it."""
     template: str = ""
@@ -177,13 +179,10 @@ class Submissions:
         )
         await asyncio.to_thread(model_definition.check, submission.model_definition)
         values = self._row(submission, accepted.config)
-        if await self._database.read(lambda c: experiments.by_request(c, submission.request_id)) is None:
-            await self._storage_quota.admit(values["workspace"])
+        await self._storage_quota.admit(values["workspace"])
+        now = self._clock.time()
 
-        def work(connection: Connection) -> Experiment:
-            known = experiments.by_request(connection, submission.request_id)
-            if known is not None:
-                return _same(known, values)
+        def create(connection: Connection) -> str:
             admit(
                 connection,
                 workspace=values["workspace"],
@@ -192,8 +191,15 @@ class Submissions:
             )
             chunks = model_definition.split(submission.model_definition, CHUNK_BYTES)
             created = experiments.insert(connection, values, chunks)
-            audit.record(connection, "create", created.label, now=self._clock.time(), name=created.name)
-            return created
+            audit.record(connection, "create", created.label, now=now, name=created.name)
+            return created.id
+
+        def work(connection: Connection) -> Experiment:
+            digest = values["definition_sha256"].encode()
+            created = IDEMPOTENCY_KEYS.once(
+                connection, submission.request, partial(create, connection), now=now, content=digest
+            )
+            return experiments.get(connection, experiment_id=created)
 
         return await self._database.write(work), accepted.warnings
 
@@ -201,7 +207,7 @@ class Submissions:
         state = ExperimentState.PAUSED if submission.paused else ExperimentState.ACTIVE
         return {
             "id": str(uuid.uuid4()),
-            "request_id": submission.request_id,
+            "request_id": str(uuid.uuid4()),
             "name": config.name,
             "description": config.description or "",
             "labels": list(config.labels),
@@ -220,15 +226,6 @@ class Submissions:
             "search_created": False,
             "action_cursor": 0,
         }
-
-
-def _same(known: Experiment, values: dict[str, Any]) -> Experiment:
-    if known.definition_sha256 != values["definition_sha256"]:
-        raise AlreadyExistsError(
-            f"the request {known.request_id} created {known.label} from other code; use a new id",
-            resource=known.label,
-        )
-    return known
 
 
 def check_template(name: str, config_yaml: str) -> dict[str, Any]:

@@ -85,7 +85,7 @@ def plan(experiment: Experiment, config: dict[str, Any], trials: Sequence[Trial]
 
 
 def begin(
-    connection: Connection, experiment: Experiment, found: Plan, *, request_id: str, moment: Moment
+    connection: Connection, experiment: Experiment, found: Plan, *, continuation_id: str, moment: Moment
 ) -> None:
     """Lets the experiment be active again, and notes what its controller must carry out.
 
@@ -99,6 +99,7 @@ def begin(
         ExperimentEvent.CONTINUE,
         moment,
         config=config,
+        edit_revision=experiment.edit_revision + 1,
         name=config["name"],
         description=config["description"] or "",
         labels=list(config["labels"]),
@@ -107,7 +108,7 @@ def begin(
     continuations.insert(
         connection,
         {
-            "request_id": request_id,
+            "request_id": continuation_id,
             "experiment_id": experiment.id,
             "previous_state": experiment.state.value,
             "previous_config": experiment.config,

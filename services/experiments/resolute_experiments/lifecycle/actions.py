@@ -163,7 +163,7 @@ def _shut_down(
 
 
 def _all_failed(connection: Connection, experiment: Experiment) -> str:
-    found = trials.of_experiment(connection, experiment.id, limit=1)
+    found = trials.of_experiment(connection, experiment.id)
     if not found:
         return "its search ended as failed"
     return f"every trial failed; `resolute trial describe {found[0].number}` shows why"

@@ -10,7 +10,6 @@ from sqlalchemy.engine import Connection
 
 from resolute_experiments.moment import Moment
 from resolute_experiments.states import (
-    ENDED_EXPERIMENTS,
     EXPERIMENTS,
     TRIALS,
     ExperimentEvent,
@@ -116,8 +115,3 @@ def finish_if_done(connection: Connection, experiment: Experiment, moment: Momen
     if not trials.any_unfinished(connection, experiment.id):
         transition_experiment(connection, experiment, ExperimentEvent.LAST_TRIAL_ENDED, moment)
     return experiments.get(connection, experiment_id=experiment.id).state
-
-
-def is_over(experiment: Experiment) -> bool:
-    """Whether watchers of the experiment have nothing more to expect."""
-    return experiment.state in ENDED_EXPERIMENTS or experiment.state is ExperimentState.DELETED

@@ -18,10 +18,10 @@ from sqlalchemy.engine import Connection
 
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints_pb2
 from resolute.api.searcher.v1 import action_pb2, search_pb2, searcher_service_pb2
-from resolute.contracts.clock import Clock
-from resolute.errors import InvalidArgumentError, NotFoundError
+from resolute.errors import InvalidArgumentError, NotFoundError, ResoluteError
 from resolute_experiments.backoff import LoggedBackoff
 from resolute_experiments.clients import Clients
+from resolute_experiments.context import ServiceContext
 from resolute_experiments.continuation.resume import resume_experiment
 from resolute_experiments.exits.log_policies import evaluate_log_policies
 from resolute_experiments.exits.policy import ExitFacts, Operation, TrialContext, decide_exit
@@ -32,14 +32,13 @@ from resolute_experiments.lifecycle.action_inputs import acknowledge_unapplied, 
 from resolute_experiments.lifecycle.deletion import delete_everywhere
 from resolute_experiments.lifecycle.outbox_delivery import deliver
 from resolute_experiments.moment import Moment
-from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES, Notifier
+from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES
 from resolute_experiments.retention.garbage_collection import apply_retention, trials_awaiting_reports
 from resolute_experiments.specs.search import search_spec, works_by_operations
 from resolute_experiments.states import LIVE_EXPERIMENTS, STOPPING_EXPERIMENTS, ExperimentState
 from resolute_experiments.store import continuations, experiments, outbox, runs, trials
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.runs import Container, Run
-from resolute_serving.database.engine import Database
 
 _TICK_SECONDS = 2.0
 """Between two looks while a trial runs: its progress is told to nobody."""
@@ -64,40 +63,44 @@ class FleetProtocol(Protocol):
         """Names the allocations of which reports have not all arrived."""
 
 
+class ValidationsProtocol(Protocol):
+    """What a controller needs of the copy of validations."""
+
+    async def refresh(self) -> None:
+        """Copies every change that the metrics service has now."""
+
+
 class ExperimentController:
     """Leads one experiment until it has ended.
 
     Args:
         experiment_id: UUID of the experiment.
-        database: This service's database.
+        core: What all parts of this service share.
         clients: The other services.
-        notifier: Tells of changes.
-        clock: Tells the time.
-        preemption_timeout: Seconds that trials get to checkpoint after a signal.
         lease_ttl: Seconds after which a machine that fell silent is noticed at the latest.
         machines: Where runs of it are, and what they left.
+        validations: The copy of what its trials' validations were.
     """
 
     def __init__(
         self,
         experiment_id: str,
+        core: ServiceContext,
         *,
-        database: Database,
         clients: Clients,
-        notifier: Notifier,
-        clock: Clock,
-        preemption_timeout: float,
         lease_ttl: float,
         machines: FleetProtocol,
+        validations: ValidationsProtocol,
     ) -> None:
         self._id = experiment_id
-        self._database = database
+        self._core = core
+        self._database = core.database
         self._clients = clients
-        self._notifier = notifier
-        self._clock = clock
-        self._preemption_timeout = preemption_timeout
+        self._notifier = core.notifier
+        self._clock = core.clock
         self._lease_ttl = lease_ttl
         self._machines = machines
+        self._validations = validations
         self._running = False
         self._late_since: float | None = None
 
@@ -313,6 +316,7 @@ class ExperimentController:
             return False
         # Before the end is told, so that whoever waits for it finds the checkpoints that stay.
         await apply_retention(experiment, late=late, database=self._database, clients=self._clients)
+        await self._refresh_validations(experiment)
 
         def work(connection: Connection) -> bool:
             if outbox.pending(connection, self._id, limit=1):
@@ -328,6 +332,13 @@ class ExperimentController:
         if finished:
             _log.info("experiment ended", experiment=experiment.number)
         return finished
+
+    async def _refresh_validations(self, experiment: Experiment) -> None:
+        """Copies the last validations before the end is told; the end does not wait for them."""
+        try:
+            await self._validations.refresh()
+        except ResoluteError as failure:
+            _log.warning("validations come later", experiment=experiment.number, reason=str(failure))
 
     def _awaits_reports(self, late: Collection[str]) -> bool:
         """Whether reports that are late are waited for: which checkpoints are the best hangs on them."""
@@ -385,7 +396,7 @@ class ExperimentController:
         return await self._database.write(lambda c: actions.apply(c, self._id, batch, moment, answers))
 
     def _moment(self) -> Moment:
-        return Moment(now=self._clock.time(), preemption_timeout=self._preemption_timeout)
+        return self._core.moment()
 
 
 def _idle_seconds() -> float:

@@ -15,6 +15,7 @@ from resolute_experiments.store import audit, experiments, runs
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.schema import experiments as experiments_table
 from resolute_experiments.store.schema import trials as trials_table
+from resolute_experiments.store.schema import users, workspaces
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +26,9 @@ class Job:
     number: int
     name: str
     owner: str
+    owner_id: int | None
+    """None when the owner is no user of this cluster."""
+    workspace_id: int
     state: ExperimentState
     share: Share
     """What it may have, and how urgently."""
@@ -35,6 +39,7 @@ class Job:
     """Trials that wait for slots."""
     allocated: int
     """Trials that have some."""
+    edit_revision: int
     waits_since: float
     """When the first of those that wait was queued, or else when it was submitted. Unix seconds."""
 
@@ -46,7 +51,7 @@ class Change:
     priority: int | None = None
     weight: float | None = None
     max_slots: int | None = None
-    """Zero takes the limit away."""
+    """Zero removes the limit."""
 
     def check(self) -> None:
         """Checks the values.
@@ -56,13 +61,11 @@ class Change:
         """
         violations = []
         if self.priority is not None and not 1 <= self.priority <= 99:
-            violations.append(Violation("priority", f"is {self.priority}; from 1 (most urgent) to 99"))
+            violations.append(Violation("job.priority", f"is {self.priority}; from 1 (most urgent) to 99"))
         if self.weight is not None and not (math.isfinite(self.weight) and self.weight > 0):
-            violations.append(Violation("weight", f"is {self.weight:g}; a finite number above 0"))
+            violations.append(Violation("job.weight", f"is {self.weight:g}; a finite number above 0"))
         if self.max_slots is not None and self.max_slots < 0:
-            violations.append(Violation("max_slots", f"is {self.max_slots}; 0 for no limit, or more"))
-        if self == Change():
-            violations.append(Violation("", "nothing is to change; give a priority, a weight or max_slots"))
+            violations.append(Violation("job.max_slots", f"is {self.max_slots}; 0 for no limit, or more"))
         if violations:
             raise InvalidArgumentError("; ".join(map(str, violations)), violations=violations)
 
@@ -104,7 +107,7 @@ def update(connection: Connection, experiment: Experiment, change: Change, *, no
     if given.get("max_slots") == 0:
         given["max_slots"] = None
     config = {**experiment.config, "resources": {**experiment.config["resources"], **given}}
-    experiments.update(connection, experiment.id, config=config, **given)
+    experiments.edit(connection, experiment.id, config=config, **given)
     audit.record(connection, "update_job", experiment.label, now=now, **given)
     held = sum(
         len(run.slot_ids) for run in runs.unfinalized(connection) if run.experiment_id == experiment.id
@@ -134,6 +137,9 @@ def _read(connection: Connection, condition: sa.ColumnElement[bool], held: dict[
             e.number,
             e.name,
             e.owner,
+            users.c.number.label("owner_id"),
+            sa.func.coalesce(workspaces.c.number, 0).label("workspace_id"),
+            e.edit_revision,
             e.state,
             e.slots_per_trial,
             e.priority,
@@ -144,7 +150,10 @@ def _read(connection: Connection, condition: sa.ColumnElement[bool], held: dict[
             counts.c.allocated,
             counts.c.since,
         )
+        .select_from(experiments_table)
         .outerjoin(counts, counts.c.experiment_id == e.id)
+        .outerjoin(users, users.c.name == e.owner)
+        .outerjoin(workspaces, workspaces.c.name == e.workspace)
         .where(condition)
     )
     return [
@@ -153,6 +162,9 @@ def _read(connection: Connection, condition: sa.ColumnElement[bool], held: dict[
             number=row.number,
             name=row.name,
             owner=row.owner,
+            owner_id=row.owner_id,
+            workspace_id=row.workspace_id,
+            edit_revision=row.edit_revision,
             state=ExperimentState(row.state),
             share=Share(max_slots=row.max_slots, priority=row.priority, weight=row.weight),
             slots_per_trial=row.slots_per_trial,

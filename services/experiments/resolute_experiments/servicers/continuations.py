@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy.engine import Connection
 
+from resolute.api.experiments.v1 import (
+    continuation_pb2,
+    continuation_service_pb2_grpc,
+    experiment_pb2,
+    trial_pb2,
+)
 from resolute.api.experiments.v1 import continuation_service_pb2 as pb2
-from resolute.api.experiments.v1 import continuation_service_pb2_grpc, experiment_pb2
-from resolute.errors import AlreadyExistsError, ConflictError, FailedPreconditionError
+from resolute.errors import ConflictError, FailedPreconditionError
 from resolute_experiments.admission.storage_quotas import StorageQuota
 from resolute_experiments.admission.submissions import Submission, Submissions
 from resolute_experiments.config import Layer
@@ -17,11 +23,12 @@ from resolute_experiments.context import ServiceContext
 from resolute_experiments.continuation import derived_configs, planning
 from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES
 from resolute_experiments.servicers.messages import experiment_message, trial_message
+from resolute_experiments.servicers.request_limits import check_config_size
 from resolute_experiments.specs.storage import without_secrets
 from resolute_experiments.states import ENDED_EXPERIMENTS
 from resolute_experiments.store import continuations, experiments, trials
 from resolute_experiments.store.experiments import Experiment
-from resolute_serving.validation import parse_uuid
+from resolute_experiments.store.schema import IDEMPOTENCY_KEYS
 
 
 class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServicer):
@@ -51,34 +58,49 @@ class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServ
         self, request: pb2.ContinueExperimentRequest, context: Any
     ) -> pb2.ContinueExperimentResponse:
         """Lets an experiment go on as itself."""
-        request_id = parse_uuid(request.request_id, field="request_id")
+        check_config_size(request.config_yaml)
         before = await self._core.database.read(lambda c: self._core.experiment(c, request.experiment))
         config, warnings = await self._overridden(before, request.config_yaml)
         if before.state in ENDED_EXPERIMENTS and not request.validate_only:
             await self._storage_quota.admit(before.workspace)
         moment = self._core.moment()
 
-        def work(connection: Connection) -> pb2.ContinueExperimentResponse:
-            experiment = experiments.get(connection, experiment_id=before.id)
-            known = continuations.by_request(connection, request_id)
-            if known is not None:
-                return _repeated(connection, experiment, known)
+        def plan(connection: Connection, experiment: Experiment) -> planning.Plan:
             if experiment.config != before.config:
-                raise ConflictError(f"{experiment.label} changed meanwhile; look at it and repeat")
-            found = planning.plan(
-                experiment, config or experiment.config, trials.of_experiment(connection, experiment.id)
-            )
-            if not request.validate_only:
-                planning.begin(connection, experiment, found, request_id=request_id, moment=moment)
+                raise ConflictError(f"{experiment.label} changed meanwhile; read it again and repeat")
+            everything = trials.of_experiment(connection, experiment.id)
+            return planning.plan(experiment, config or experiment.config, everything)
+
+        def preview(connection: Connection) -> pb2.ContinueExperimentResponse:
+            experiment = experiments.get(connection, experiment_id=before.id)
             return pb2.ContinueExperimentResponse(
-                experiment=_read(connection, experiment.id), continuation=_kept(experiment, found, warnings)
+                experiment=_read(connection, experiment.id),
+                continuation=_kept(experiment, plan(connection, experiment), warnings),
             )
 
-        run = self._core.database.read if request.validate_only else self._core.database.write
-        response = await run(work)
-        if not request.validate_only:
-            self._adopt(before.id)
-            self._core.notifier.notify(before.id, (before.id, "watch"), SCHEDULER_WAKEUP, SIGNAL_CHANGES)
+        def begin(connection: Connection) -> pb2.ContinueExperimentResponse:
+            experiment = experiments.get(connection, experiment_id=before.id)
+            begun: list[planning.Plan] = []
+
+            def create() -> str:
+                begun.append(plan(connection, experiment))
+                key = str(uuid.uuid4())
+                planning.begin(connection, experiment, begun[0], continuation_id=key, moment=moment)
+                return key
+
+            key = IDEMPOTENCY_KEYS.once(connection, request, create, now=moment.now)
+            if not begun:
+                return _repeated(connection, experiment, continuations.get(connection, key))
+            return pb2.ContinueExperimentResponse(
+                experiment=_read(connection, experiment.id),
+                continuation=_kept(experiment, begun[0], warnings),
+            )
+
+        if request.validate_only:
+            return await self._core.database.read(preview)
+        response = await self._core.database.write(begin)
+        self._adopt(before.id)
+        self._core.notifier.notify(before.id, (before.id, "watch"), SCHEDULER_WAKEUP, SIGNAL_CHANGES)
         return response
 
     async def ContinueTrial(
@@ -99,9 +121,9 @@ class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServ
             )
         base = derived_configs.continued_config(experiment, trial)
         created, warnings = await self._derive(request, experiment, base)
-        kept = pb2.ContinuedTrial(trial=_as_it_is(trial, experiment), keeps_weights=True)
+        kept = continuation_pb2.ContinuedTrial(trial=_as_it_is(trial, experiment), keeps_weights=True)
         return pb2.ContinueTrialResponse(
-            experiment=created, continuation=pb2.Continuation(trials=[kept], warnings=warnings)
+            experiment=created, continuation=continuation_pb2.Continuation(trials=[kept], warnings=warnings)
         )
 
     async def ForkExperiment(
@@ -111,7 +133,7 @@ class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServ
         experiment = await self._core.database.read(lambda c: self._core.experiment(c, request.experiment))
         created, warnings = await self._derive(request, experiment, derived_configs.forked_config(experiment))
         return pb2.ForkExperimentResponse(
-            experiment=created, continuation=pb2.Continuation(warnings=warnings)
+            experiment=created, continuation=continuation_pb2.Continuation(warnings=warnings)
         )
 
     async def _overridden(
@@ -130,33 +152,35 @@ class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServ
         base: Layer,
     ) -> tuple[experiment_pb2.Experiment | None, tuple[str, ...]]:
         """Submits the code of an experiment again, with another config; or only looks whether it would do."""
-        request_id = parse_uuid(request.request_id, field="request_id")
+        check_config_size(request.config_yaml)
         if request.validate_only:
             accepted = await self._submissions.check(request.config_yaml, base=base)
             return None, accepted.warnings
         code = await self._core.database.read(lambda c: b"".join(experiments.definition(c, experiment.id)))
         submission = Submission(
-            request_id=request_id, config_yaml=request.config_yaml, base=base, model_definition=code
+            request=request, config_yaml=request.config_yaml, base=base, model_definition=code
         )
         created, warnings = await self._submissions.submit(submission)
         self._adopt(created.id)
-        return experiment_message(created, {}, with_config=True), warnings
+        return experiment_message(created, {}, whole=True), warnings
 
 
 def _read(connection: Connection, experiment_id: str) -> experiment_pb2.Experiment:
     experiment = experiments.get(connection, experiment_id=experiment_id)
     counts = experiments.trial_counts(connection, [experiment_id]).get(experiment_id, {})
-    return experiment_message(experiment, counts, with_config=False)
+    return experiment_message(experiment, counts, whole=False)
 
 
-def _as_it_is(trial: trials.Trial, experiment: Experiment) -> experiment_pb2.Trial:
+def _as_it_is(trial: trials.Trial, experiment: Experiment) -> trial_pb2.Trial:
     return trial_message(trial, experiment, explanation=trial.explanation)
 
 
-def _kept(experiment: Experiment, found: planning.Plan, warnings: tuple[str, ...]) -> pb2.Continuation:
-    return pb2.Continuation(
+def _kept(
+    experiment: Experiment, found: planning.Plan, warnings: tuple[str, ...]
+) -> continuation_pb2.Continuation:
+    return continuation_pb2.Continuation(
         trials=[
-            pb2.ContinuedTrial(
+            continuation_pb2.ContinuedTrial(
                 trial=_as_it_is(trial, experiment),
                 keeps_weights=bool(trial.latest_checkpoint_id),
                 keeps_steps=bool(trial.latest_checkpoint_id),
@@ -174,15 +198,10 @@ def _kept(experiment: Experiment, found: planning.Plan, warnings: tuple[str, ...
 def _repeated(
     connection: Connection, experiment: Experiment, known: continuations.Continuation
 ) -> pb2.ContinueExperimentResponse:
-    """Answers a request that was taken before."""
-    if known.experiment_id != experiment.id:
-        raise AlreadyExistsError(
-            f"the request {known.request_id} let another experiment go on; use a new id",
-            resource=experiment.label,
-        )
+    """Answers a request that was carried out before."""
     retried = (trials.get(connection, trial_id=trial_id) for trial_id in known.trial_ids)
-    kept = pb2.Continuation(
-        trials=[pb2.ContinuedTrial(trial=_as_it_is(trial, experiment)) for trial in retried],
+    kept = continuation_pb2.Continuation(
+        trials=[continuation_pb2.ContinuedTrial(trial=_as_it_is(trial, experiment)) for trial in retried],
         keeps_search=experiment.search_created,
         max_trials=known.max_trials,
         max_length=known.max_length,

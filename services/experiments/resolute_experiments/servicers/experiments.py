@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -15,19 +15,22 @@ from resolute.errors import InvalidArgumentError
 from resolute_experiments.admission import model_definition
 from resolute_experiments.admission.submissions import Submission, Submissions
 from resolute_experiments.context import ServiceContext
-from resolute_experiments.lifecycle import commands
+from resolute_experiments.lifecycle import commands, edits
 from resolute_experiments.moment import Moment
 from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
-from resolute_experiments.servicers.messages import experiment_message, trial_message
+from resolute_experiments.servicers.messages import experiment_message, experiment_state
+from resolute_experiments.servicers.page_bytes import shortened_page
+from resolute_experiments.servicers.request_limits import check_config_size, check_filter
+from resolute_experiments.servicers.watch import Watch
 from resolute_experiments.specs.search import search_spec
-from resolute_experiments.states import ExperimentState
-from resolute_experiments.store import experiments, trials
+from resolute_experiments.store import experiments
 from resolute_experiments.store.experiments import Experiment, Filter
-from resolute_serving.pagination import decode_token, encode_token, page_size
+from resolute_serving.updates import check_etag, update_paths
+from resolute_serving.validation import invalid
 
-_HEARTBEAT_SECONDS = 15.0
-_RECHECK_SECONDS = 1.0
+MAX_MODEL_DEFINITION_BYTES = 2 * 1024 * 1024
+"""Of a model definition in one message; larger ones come in chunks."""
 
 
 class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceServicer):
@@ -53,9 +56,24 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
         self._submissions = submissions
         self._adopt = adopt
 
-    async def CreateExperiment(self, request_iterator: Any, context: Any) -> pb2.CreateExperimentResponse:
+    async def CreateExperiment(
+        self, request: pb2.CreateExperimentRequest, context: Any
+    ) -> pb2.CreateExperimentResponse:
+        """Creates an experiment from one message."""
+        if len(request.model_definition) > MAX_MODEL_DEFINITION_BYTES:
+            raise invalid(
+                "model_definition",
+                f"model_definition has {len(request.model_definition)} bytes; send more than "
+                f"{MAX_MODEL_DEFINITION_BYTES} with CreateExperimentInChunks",
+            )
+        created, warnings = await self._create(request, request.spec, request.model_definition)
+        return pb2.CreateExperimentResponse(experiment=created, warnings=warnings)
+
+    async def CreateExperimentInChunks(
+        self, request_iterator: Any, context: Any
+    ) -> pb2.CreateExperimentInChunksResponse:
         """Creates an experiment from a header and the chunks that follow it."""
-        header: pb2.CreateExperimentRequest.Header | None = None
+        header: pb2.CreateExperimentInChunksRequest.Header | None = None
         archive = model_definition.Archive()
         async for request in request_iterator:
             if request.HasField("header"):
@@ -66,26 +84,35 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
                 raise InvalidArgumentError("a chunk came before the header; the header comes first")
             else:
                 archive.add(request.chunk)
-        if header is None or not header.request_id:
-            raise InvalidArgumentError("no header with a request_id was sent; it comes first")
+        if header is None:
+            raise InvalidArgumentError("no header was sent; it comes first")
+        created, warnings = await self._create(header, header.spec, archive.data)
+        return pb2.CreateExperimentInChunksResponse(experiment=created, warnings=warnings)
+
+    async def _create(
+        self,
+        request: pb2.CreateExperimentRequest | pb2.CreateExperimentInChunksRequest.Header,
+        spec: pb2.ExperimentSpec,
+        archive: bytes,
+    ) -> tuple[experiment_pb2.Experiment, Iterable[str]]:
+        check_config_size(spec.config_yaml)
         submission = Submission(
-            request_id=header.request_id,
-            config_yaml=header.config_yaml,
-            template=header.template,
-            paused=header.paused,
-            test_mode=header.test_mode,
-            model_definition=archive.data,
+            request=request,
+            config_yaml=spec.config_yaml,
+            template=spec.template,
+            paused=spec.paused,
+            test_mode=spec.test_mode,
+            model_definition=archive,
         )
         experiment, warnings = await self._submissions.submit(submission)
         self._adopt(experiment.id)
-        return pb2.CreateExperimentResponse(
-            experiment=experiment_message(experiment, {}, with_config=True), warnings=warnings
-        )
+        return experiment_message(experiment, {}, whole=True), warnings
 
     async def ValidateConfig(
         self, request: pb2.ValidateConfigRequest, context: Any
     ) -> pb2.ValidateConfigResponse:
         """Checks a config without creating anything."""
+        check_config_size(request.config_yaml)
         accepted = await self._submissions.check(request.config_yaml, template=request.template)
         return pb2.ValidateConfigResponse(
             config=to_value(accepted.config.to_dict(redact=True)),
@@ -98,38 +125,53 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
     ) -> pb2.GetExperimentResponse:
         """Gives an experiment with its config."""
         message = await self._core.database.read(
-            lambda c: self._message(c, self._core.experiment(c, request.experiment), with_config=True)
+            lambda c: self._message(c, self._core.experiment(c, request.experiment), whole=True)
         )
         return pb2.GetExperimentResponse(experiment=message)
 
     async def ListExperiments(
         self, request: pb2.ListExperimentsRequest, context: Any
     ) -> pb2.ListExperimentsResponse:
-        """Lists experiments, newest first."""
-        limit = page_size(request.page_size)
+        """Lists experiments."""
+        for field in ("owner_ids", "workspace_ids", "project_ids", "labels"):
+            check_filter(request, field)
         wanted = Filter(
-            states=frozenset(_state(number) for number in request.states),
-            owners=frozenset(request.owners),
+            states=frozenset(experiment_state(number) for number in request.states),
+            owner_ids=frozenset(request.owner_ids),
+            workspace_ids=frozenset(request.workspace_ids),
+            project_ids=frozenset(request.project_ids),
             labels=frozenset(request.labels),
-            name=request.name,
-            include_archived=request.include_archived,
+            name=request.name_contains,
+            archived=request.archived if request.HasField("archived") else None,
         )
-        before = decode_token(request)
 
-        def work(connection: Connection) -> tuple[list[Experiment], dict[str, dict[str, int]]]:
-            found = experiments.page(connection, wanted, before=before, limit=limit + 1)
-            ids = [experiment.id for experiment in found]
-            return found, experiments.trial_counts(connection, ids)
+        def work(connection: Connection) -> pb2.ListExperimentsResponse:
+            found, token = experiments.page(connection, request, wanted)
+            counts = experiments.trial_counts(connection, [experiment.id for experiment in found])
+            return pb2.ListExperimentsResponse(
+                experiments=[self._told(one, counts.get(one.id, {})) for one in found], next_page_token=token
+            )
 
-        found, counts = await self._core.database.read(work)
-        more = len(found) > limit
-        return pb2.ListExperimentsResponse(
-            experiments=[
-                self._told(experiment, counts.get(experiment.id, {}), with_config=False)
-                for experiment in found[:limit]
-            ],
-            next_page_token=encode_token(request, found[limit - 1].number) if more else "",
-        )
+        return await self._core.database.read(partial(shortened_page, work=work, request=request))
+
+    async def UpdateExperiment(
+        self, request: pb2.UpdateExperimentRequest, context: Any
+    ) -> pb2.UpdateExperimentResponse:
+        """Changes what people wrote of an experiment."""
+        paths = update_paths(request.update_mask, allowed=edits.FIELDS)
+        changes = edits.Edits.read(request.experiment, paths)
+        now = self._core.clock.time()
+
+        def work(connection: Connection) -> experiment_pb2.Experiment:
+            experiment = self._core.experiment(connection, request.key)
+            check_etag(request.etag, revision=experiment.edit_revision, resource=experiment.label)
+            edits.apply(connection, experiment, changes, now=now)
+            changed = experiments.get(connection, experiment_id=experiment.id)
+            return self._message(connection, changed, whole=True)
+
+        message = await self._core.database.write(work)
+        self._core.notifier.notify((message.experiment_id, "watch"))
+        return pb2.UpdateExperimentResponse(experiment=message)
 
     async def PauseExperiment(
         self, request: pb2.PauseExperimentRequest, context: Any
@@ -178,33 +220,11 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
         self._adopt(message.experiment_id)
         return pb2.DeleteExperimentResponse(experiment=message)
 
-    async def WatchExperiment(
-        self, request: pb2.WatchExperimentRequest, context: Any
-    ) -> AsyncIterator[pb2.WatchExperimentResponse]:
-        """Sends the experiment at once, then after every change, until it ends."""
-        first = await self._core.database.read(lambda c: self._core.experiment(c, request.experiment))
-        seen = request.after_revision
-        quiet = 0.0
-        with self._core.notifier.subscribe(first.id, (first.id, "watch")) as changes:
-            while not self._core.notifier.closed:
-                response = await self._core.database.read(
-                    partial(
-                        self._snapshot,
-                        experiment_id=first.id,
-                        since=seen,
-                        with_trials=request.include_trials,
-                    )
-                )
-                if response.experiment.revision > seen:
-                    seen, quiet = response.experiment.revision, 0.0
-                    yield response
-                    if _is_over(response.experiment.state):
-                        return
-                elif quiet >= _HEARTBEAT_SECONDS:
-                    quiet = 0.0
-                    yield pb2.WatchExperimentResponse()
-                await changes.wait(_RECHECK_SECONDS)
-                quiet += _RECHECK_SECONDS
+    def WatchExperiments(
+        self, request: pb2.WatchExperimentsRequest, context: Any
+    ) -> AsyncIterator[pb2.WatchExperimentsResponse]:
+        """Sends the present state of what is watched, then every change."""
+        return Watch(self._core, self._wait_reasons, request).responses()
 
     async def GetModelDefinition(
         self, request: pb2.GetModelDefinitionRequest, context: Any
@@ -224,7 +244,7 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
 
     async def _change(
         self,
-        key: pb2.ExperimentKey,
+        key: experiment_pb2.ExperimentKey,
         change: Callable[[Connection, Experiment, Moment], None],
     ) -> experiment_pb2.Experiment:
         moment = self._core.moment()
@@ -232,54 +252,20 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
         def work(connection: Connection) -> experiment_pb2.Experiment:
             experiment = self._core.experiment(connection, key)
             change(connection, experiment, moment)
-            changed = experiments.get(connection, experiment_id=experiment.id)
-            return self._message(connection, changed, with_config=False)
+            return self._message(connection, experiments.get(connection, experiment_id=experiment.id))
 
         message = await self._core.database.write(work)
         self._core.notifier.notify(message.experiment_id, SCHEDULER_WAKEUP, SIGNAL_CHANGES)
         return message
 
     def _message(
-        self, connection: Connection, experiment: Experiment, *, with_config: bool
+        self, connection: Connection, experiment: Experiment, *, whole: bool = False
     ) -> experiment_pb2.Experiment:
         counts = experiments.trial_counts(connection, [experiment.id]).get(experiment.id, {})
-        return self._told(experiment, counts, with_config=with_config)
+        return self._told(experiment, counts, whole=whole)
 
     def _told(
-        self, experiment: Experiment, counts: dict[str, int], *, with_config: bool
+        self, experiment: Experiment, counts: dict[str, int], *, whole: bool = False
     ) -> experiment_pb2.Experiment:
-        explanation = self._wait_reasons.explain_experiment(experiment, counts)
-        return experiment_message(experiment, counts, with_config=with_config, explanation=explanation)
-
-    def _snapshot(
-        self, connection: Connection, experiment_id: str, since: int, *, with_trials: bool
-    ) -> pb2.WatchExperimentResponse:
-        experiment = experiments.get(connection, experiment_id=experiment_id)
-        if experiment.revision <= since:
-            return pb2.WatchExperimentResponse()
-        changed = trials.of_experiment(connection, experiment_id, revision=since) if with_trials else []
-        return pb2.WatchExperimentResponse(
-            experiment=self._message(connection, experiment, with_config=False),
-            trials=[
-                trial_message(trial, experiment, explanation=self._wait_reasons.explain(trial))
-                for trial in changed
-            ],
-        )
-
-
-def _state(number: int) -> ExperimentState:
-    try:
-        name = experiment_pb2.ExperimentState.Name(number)  # type: ignore[arg-type]
-        return ExperimentState(name.removeprefix("EXPERIMENT_STATE_"))
-    except ValueError as error:
-        raise InvalidArgumentError(f"states holds {number}, which is no state") from error
-
-
-def _is_over(state: int) -> bool:
-    return state in {
-        experiment_pb2.EXPERIMENT_STATE_COMPLETED,
-        experiment_pb2.EXPERIMENT_STATE_CANCELED,
-        experiment_pb2.EXPERIMENT_STATE_ERROR,
-        experiment_pb2.EXPERIMENT_STATE_DELETED,
-        experiment_pb2.EXPERIMENT_STATE_DELETE_FAILED,
-    }
+        wait_reason = self._wait_reasons.explain_experiment(experiment, counts)
+        return experiment_message(experiment, counts, whole=whole, wait_reason=wait_reason)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from resolute.api.experiments.v1 import experiment_pb2
+from resolute.api.experiments.v1 import experiment_pb2, job_pb2, run_pb2, trial_pb2
 from resolute.api.preemption.v1 import signal_pb2
 from resolute.contracts.times import to_timestamp
 from resolute.contracts.values import to_value
+from resolute_experiments.scheduling.jobs import Job
+from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.states import ALLOCATED_TRIALS, ExperimentState, TrialState
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.runs import Container, Run
 from resolute_experiments.store.trials import Trial
+from resolute_serving.updates import etag_of
+from resolute_serving.validation import invalid
 
 
 def timestamp(seconds: float | None) -> Timestamp | None:
@@ -19,16 +23,47 @@ def timestamp(seconds: float | None) -> Timestamp | None:
     return None if seconds is None else to_timestamp(seconds)
 
 
+def experiment_state(number: int) -> ExperimentState:
+    """Reads a state of the contract.
+
+    Raises:
+        InvalidArgumentError: It is none.
+    """
+    try:
+        name = experiment_pb2.ExperimentState.Name(number)  # type: ignore[arg-type]
+        return ExperimentState(name.removeprefix("EXPERIMENT_STATE_"))
+    except ValueError as error:
+        raise invalid("states", f"states holds {number}, which is no state of an experiment") from error
+
+
+def trial_state(number: int) -> TrialState:
+    """Reads a state of the contract.
+
+    Raises:
+        InvalidArgumentError: It is none.
+    """
+    try:
+        name = trial_pb2.TrialState.Name(number)  # type: ignore[arg-type]
+        return TrialState(name.removeprefix("TRIAL_STATE_"))
+    except ValueError as error:
+        raise invalid("states", f"states holds {number}, which is no state of a trial") from error
+
+
+def experiment_state_number(state: ExperimentState) -> experiment_pb2.ExperimentState.ValueType:
+    """A state as the contract has it."""
+    return experiment_pb2.ExperimentState.Value(f"EXPERIMENT_STATE_{state.value}")
+
+
 def experiment_message(
-    experiment: Experiment, counts: dict[str, int], *, with_config: bool, explanation: str = ""
+    experiment: Experiment, counts: dict[str, int], *, whole: bool = False, wait_reason: str = ""
 ) -> experiment_pb2.Experiment:
     """Builds an experiment's message.
 
     Args:
         experiment: The row.
         counts: Its trials by state.
-        with_config: Whether the config is included.
-        explanation: Why the first of its waiting trials waits.
+        whole: Whether the config and the notes are included.
+        wait_reason: Why the first of its waiting trials waits.
     """
     searcher = experiment.config["searcher"]
     return experiment_pb2.Experiment(
@@ -37,14 +72,18 @@ def experiment_message(
         name=experiment.name,
         description=experiment.description,
         labels=experiment.labels,
-        state=experiment_pb2.ExperimentState.Value(f"EXPERIMENT_STATE_{experiment.state.value}"),
+        notes=experiment.notes if whole else "",
+        state=experiment_state_number(experiment.state),
         activity=_activity(experiment, counts),
         archived=experiment.archived,
-        owner=experiment.owner,
-        workspace=experiment.workspace,
-        project=experiment.project,
+        owner_id=experiment.owner_id,
+        owner_name=experiment.owner,
+        workspace_id=experiment.workspace_id,
+        workspace_name=experiment.workspace,
+        project_id=experiment.project_id,
+        project_name=experiment.project,
         progress=experiment.progress,
-        config=to_value(experiment.config) if with_config else None,
+        config=to_value(experiment.config) if whole else None,
         create_time=timestamp(experiment.created_at),
         end_time=timestamp(experiment.ended_at),
         trial_count=sum(counts.values()),
@@ -53,22 +92,28 @@ def experiment_message(
         smaller_is_better=searcher["smaller_is_better"],
         failure=experiment.failure,
         revision=experiment.revision,
-        model_definition_size=experiment.definition_size,
+        etag=etag_of(experiment.edit_revision),
+        model_definition_bytes=experiment.definition_size,
         unmanaged=experiment.unmanaged,
-        external_id=experiment.external_id or "",
-        explanation=explanation,
+        external_id=experiment.external_id,
+        wait_reason=wait_reason,
     )
 
 
-def _activity(experiment: Experiment, counts: dict[str, int]) -> str:
+def _activity(experiment: Experiment, counts: dict[str, int]) -> experiment_pb2.ExperimentActivity.ValueType:
     if experiment.state is ExperimentState.PAUSED:
-        return "PAUSING" if any(counts.get(state.value) for state in ALLOCATED_TRIALS) else ""
+        leaving = any(counts.get(state.value) for state in ALLOCATED_TRIALS)
+        return (
+            experiment_pb2.EXPERIMENT_ACTIVITY_PAUSING
+            if leaving
+            else experiment_pb2.EXPERIMENT_ACTIVITY_UNSPECIFIED
+        )
     if experiment.state is not ExperimentState.ACTIVE:
-        return ""
+        return experiment_pb2.EXPERIMENT_ACTIVITY_UNSPECIFIED
     for state in (TrialState.RUNNING, TrialState.STARTING, TrialState.STOPPING):
         if counts.get(state.value):
-            return str(state.value)
-    return str(TrialState.QUEUED.value)
+            return experiment_pb2.ExperimentActivity.Value(f"EXPERIMENT_ACTIVITY_{state.value}")
+    return experiment_pb2.EXPERIMENT_ACTIVITY_QUEUED
 
 
 def trial_message(
@@ -78,7 +123,7 @@ def trial_message(
     explanation: str,
     runs: list[Run] | None = None,
     containers: list[Container] | None = None,
-) -> experiment_pb2.Trial:
+) -> trial_pb2.Trial:
     """Builds a trial's message; with its runs and processes if they are given.
 
     Args:
@@ -88,21 +133,21 @@ def trial_message(
         runs: Its runs.
         containers: The containers of the last one.
     """
-    return experiment_pb2.Trial(
+    return trial_pb2.Trial(
         trial_id=trial.id,
         number=trial.number,
         experiment_id=trial.experiment_id,
         experiment_number=experiment.number,
-        request_id=trial.request_id,
-        state=experiment_pb2.TrialState.Value(f"TRIAL_STATE_{trial.state.value}"),
+        trial_key=trial.request_id,
+        state=trial_pb2.TrialState.Value(f"TRIAL_STATE_{trial.state.value}"),
         hparams=to_value(trial.hparams),
-        trial_seed=trial.seed,
+        seed=trial.seed,
         restarts=trial.restarts,
         run=trial.run,
         status=trial.status,
         metadata=to_value(trial.metadata),
         explanation=explanation,
-        latest_checkpoint_id=trial.latest_checkpoint_id,
+        latest_checkpoint_id=trial.latest_checkpoint_id or None,
         steps_completed=trial.steps_completed,
         create_time=timestamp(trial.created_at),
         end_time=timestamp(trial.ended_at),
@@ -110,20 +155,47 @@ def trial_message(
         excluded_nodes=trial.excluded_nodes,
         runs=[_run_message(run) for run in runs or []],
         pids=[container.pid for container in containers or [] if container.pid and not container.exited],
+        best_validation=_validation(trial.best_value, trial.best_steps),
+        last_validation=_validation(trial.last_value, trial.last_steps),
     )
 
 
-def _run_message(run: Run) -> experiment_pb2.Run:
-    return experiment_pb2.Run(
+def _validation(value: float | None, steps: int | None) -> trial_pb2.Validation | None:
+    return None if steps is None else trial_pb2.Validation(value=value, steps=steps)
+
+
+def _run_message(run: Run) -> run_pb2.Run:
+    return run_pb2.Run(
         run=run.run,
         allocation_id=run.allocation_id,
-        outcome=experiment_pb2.RunOutcome.Value(f"RUN_OUTCOME_{run.outcome.value}"),
+        outcome=run_pb2.RunOutcome.Value(f"RUN_OUTCOME_{run.outcome.value}"),
         exit_code=run.exit_code,
         start_time=timestamp(run.started_at),
         end_time=timestamp(run.ended_at),
         slot_ids=run.slot_ids,
         failure=run.failure,
         log_policies=run.log_policies,
+    )
+
+
+def job_message(job: Job, wait_reasons: WaitReasons) -> job_pb2.Job:
+    """Builds the message of an experiment in the queue."""
+    return job_pb2.Job(
+        experiment_id=job.experiment_id,
+        experiment_number=job.number,
+        name=job.name,
+        owner_id=job.owner_id,
+        owner_name=job.owner,
+        state=experiment_state_number(job.state),
+        priority=job.share.priority,
+        weight=job.share.weight,
+        max_slots=job.share.max_slots,
+        slots_per_trial=job.slots_per_trial,
+        held_slots=job.held_slots,
+        queued_trials=job.queued,
+        allocated_trials=job.allocated,
+        wait_reason=wait_reasons.first_wait_reason(job.experiment_id) if job.queued else "",
+        etag=etag_of(job.edit_revision),
     )
 
 

@@ -11,6 +11,7 @@ from resolute_experiments.clients import Clients
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.retention import garbage_collection
 from resolute_experiments.states import ENDED_EXPERIMENTS
+from resolute_serving.validation import invalid
 
 
 class RetentionServicer(retention_service_pb2_grpc.RetentionServiceServicer):
@@ -40,6 +41,9 @@ class RetentionServicer(retention_service_pb2_grpc.RetentionServiceServicer):
                 "ask for a preview",
                 resource=experiment.label,
             )
+        for field, count in request.ListFields():
+            if field.name in garbage_collection.POLICY and count < 0:
+                raise invalid(field.name, f"{field.name} is {count}; it must be 0 or more")
         named = {
             field.name: count
             for field, count in request.ListFields()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from sqlalchemy.engine import Connection
 
-from resolute.api.experiments.v1 import experiment_pb2, trials_service_pb2_grpc
+from resolute.api.experiments.v1 import run_pb2, trial_pb2, trials_service_pb2_grpc
 from resolute.api.experiments.v1 import trials_service_pb2 as pb2
 from resolute.contracts.values import to_mapping, to_value
 from resolute.errors import InvalidArgumentError
@@ -18,7 +19,9 @@ from resolute_experiments.context import ServiceContext
 from resolute_experiments.lifecycle import commands
 from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
-from resolute_experiments.servicers.messages import trial_message
+from resolute_experiments.servicers.messages import trial_message, trial_state
+from resolute_experiments.servicers.page_bytes import shortened_page
+from resolute_experiments.servicers.request_limits import check_metadata_size
 from resolute_experiments.specs.storage import storage
 from resolute_experiments.states import RunOutcome
 from resolute_experiments.store import experiments, runs, trials, workspaces
@@ -29,15 +32,14 @@ from resolute_experiments.unmanaged import tracking
 from resolute_experiments.unmanaged.heartbeats import HeartbeatMonitor
 from resolute_serving.auth.tokens import TokenSigner
 from resolute_serving.context import TrialRun
-from resolute_serving.pagination import decode_token, encode_token, page_size
 from resolute_serving.validation import invalid, parse_uuid
 
 _STATUS_LENGTH = 200
 _FAILURE_LENGTH = 10_000
 _REPORTED_OUTCOMES: Mapping[int, RunOutcome] = {
-    experiment_pb2.RUN_OUTCOME_COMPLETED: RunOutcome.COMPLETED,
-    experiment_pb2.RUN_OUTCOME_FAILED: RunOutcome.FAILED,
-    experiment_pb2.RUN_OUTCOME_INVALID_HP: RunOutcome.INVALID_HP,
+    run_pb2.RUN_OUTCOME_COMPLETED: RunOutcome.COMPLETED,
+    run_pb2.RUN_OUTCOME_FAILED: RunOutcome.FAILED,
+    run_pb2.RUN_OUTCOME_INVALID_HP: RunOutcome.INVALID_HP,
 }
 """How a run outside of the cluster may say that it ended."""
 
@@ -80,30 +82,27 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         return pb2.GetTrialResponse(trial=message)
 
     async def ListTrials(self, request: pb2.ListTrialsRequest, context: Any) -> pb2.ListTrialsResponse:
-        """Lists the trials of an experiment by number."""
-        limit = page_size(request.page_size)
-        after = decode_token(request) or 0
+        """Lists the trials of an experiment."""
+        states = {trial_state(number) for number in request.states}
 
-        def work(connection: Connection) -> list[experiment_pb2.Trial]:
+        def work(connection: Connection) -> pb2.ListTrialsResponse:
             experiment = self._core.experiment(connection, request.experiment)
-            found = trials.of_experiment(connection, experiment.id, after=after, limit=limit + 1)
-            return [
-                trial_message(trial, experiment, explanation=self._wait_reasons.explain(trial))
-                for trial in found
-            ]
+            found, token = trials.page(connection, request, experiment.id, states=states)
+            return pb2.ListTrialsResponse(
+                trials=[
+                    trial_message(trial, experiment, explanation=self._wait_reasons.explain(trial))
+                    for trial in found
+                ],
+                next_page_token=token,
+            )
 
-        found = await self._core.database.read(work)
-        more = len(found) > limit
-        return pb2.ListTrialsResponse(
-            trials=found[:limit],
-            next_page_token=encode_token(request, found[limit - 1].number) if more else "",
-        )
+        return await self._core.database.read(partial(shortened_page, work=work, request=request))
 
     async def KillTrial(self, request: pb2.KillTrialRequest, context: Any) -> pb2.KillTrialResponse:
         """Ends a trial at once; its experiment goes on."""
         moment = self._core.moment()
 
-        def work(connection: Connection) -> experiment_pb2.Trial:
+        def work(connection: Connection) -> trial_pb2.Trial:
             trial = self._core.trial(connection, request.trial)
             commands.kill_trial(connection, trial, moment)
             return self._whole(connection, trials.get(connection, trial_id=trial.id))
@@ -118,9 +117,10 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
     ) -> pb2.SetTrialStatusResponse:
         """Says what a trial is doing and keeps its metadata; a superseded run is not heard."""
         changes: dict[str, Any] = {}
-        if request.status:
+        if request.HasField("status"):
             changes["status"] = request.status[:_STATUS_LENGTH]
         if request.HasField("metadata"):
+            check_metadata_size(request)
             changes["metadata"] = to_mapping(request.metadata)
 
         def work(connection: Connection) -> trials.Trial:
@@ -140,7 +140,7 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         if await self._core.database.read(lambda c: tracking.is_new(c, beginning)):
             await self._storage_quota.admit(beginning.workspace)
 
-        def work(connection: Connection) -> tuple[Run, Experiment, experiment_pb2.Trial]:
+        def work(connection: Connection) -> tuple[Run, Experiment, trial_pb2.Trial]:
             run = tracking.begin(connection, beginning, moment=moment)
             experiment = experiments.get(connection, experiment_id=run.experiment_id)
             return run, experiment, self._whole(connection, trials.get(connection, trial_id=run.trial_id))
@@ -176,12 +176,12 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         outcome = _REPORTED_OUTCOMES.get(request.outcome)
         if outcome is None:
             raise InvalidArgumentError("outcome must be COMPLETED, FAILED or INVALID_HP")
-        ended_at = request.ended_at.ToMicroseconds() / 1e6
+        ended_at = request.end_time.ToMicroseconds() / 1e6
         moment = self._core.moment()
         if ended_at:
             moment = replace(moment, now=ended_at)
 
-        def work(connection: Connection) -> experiment_pb2.Trial:
+        def work(connection: Connection) -> trial_pb2.Trial:
             tracking.end(
                 connection,
                 request.trial_id,
@@ -204,18 +204,19 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
             raise invalid(
                 "external_trial_id", "an external_trial_id names a trial only with external_experiment_id"
             )
+        check_metadata_size(request)
         fields = to_mapping(request.config)
         try:
             config = tracking.whole_config(request.name, fields, cluster_defaults=self._cluster_defaults)
         except ConfigError as error:
             raise InvalidArgumentError(f"the experiment {request.name!r} is not valid: {error}") from error
         return tracking.RunStart(
-            request_id=parse_uuid(request.request_id, field="request_id"),
+            request_id=parse_uuid(request.external_run_id, field="external_run_id"),
             name=request.name,
             config=config,
             hparams=to_mapping(request.hparams),
             metadata=to_mapping(request.metadata) if request.HasField("metadata") else None,
-            started_at=request.started_at.ToMicroseconds() / 1e6 or self._core.clock.time(),
+            started_at=request.start_time.ToMicroseconds() / 1e6 or self._core.clock.time(),
             external_experiment_id=request.external_experiment_id,
             external_trial_id=request.external_trial_id,
         )
@@ -227,7 +228,7 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         )
         return self._signer.trial(identity, ttl=self._token_ttl)
 
-    def _whole(self, connection: Connection, trial: trials.Trial) -> experiment_pb2.Trial:
+    def _whole(self, connection: Connection, trial: trials.Trial) -> trial_pb2.Trial:
         history = runs.of_trial(connection, trial.id)
         containers = runs.containers_of(connection, history[-1].allocation_id) if history else []
         experiment = experiments.get(connection, experiment_id=trial.experiment_id)

@@ -37,11 +37,10 @@ def insert(connection: Connection, values: dict[str, Any]) -> None:
     connection.execute(sa.insert(continuations).values(carried_out=False, **values))
 
 
-def by_request(connection: Connection, request_id: str) -> Continuation | None:
-    """Reads what a request asked, if it was taken."""
-    query = sa.select(continuations).where(continuations.c.request_id == request_id)
-    row = connection.execute(query).one_or_none()
-    return None if row is None else _from_row(row)
+def get(connection: Connection, continuation_id: str) -> Continuation:
+    """Reads what was asked, by its UUID."""
+    query = sa.select(continuations).where(continuations.c.request_id == continuation_id)
+    return _from_row(connection.execute(query).one())
 
 
 def pending(connection: Connection, experiment_id: str) -> list[Continuation]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import sqlalchemy as sa
@@ -12,7 +12,16 @@ from sqlalchemy.engine import Connection
 from resolute.errors import NotFoundError
 from resolute_experiments.config.sections.resources import DEFAULT_PRIORITY
 from resolute_experiments.states import ENDED_EXPERIMENTS, LIVE_EXPERIMENTS, ExperimentState
-from resolute_experiments.store.schema import definition_chunks, experiments, outbox, trials
+from resolute_experiments.store.schema import (
+    definition_chunks,
+    experiments,
+    outbox,
+    projects,
+    trials,
+    users,
+    workspaces,
+)
+from resolute_serving.pagination import Ordering
 
 CHUNK_BYTES = 512 * 1024
 """Bytes of a model definition in one row and in one message."""
@@ -51,11 +60,20 @@ class Experiment:
     unmanaged: bool
     external_id: str | None
     retention_owed: bool
+    notes: str
+    edit_revision: int
+    owner_id: int | None
+    """None when the owner is no user of this cluster."""
+    workspace_id: int
+    project_id: int
 
     @property
     def label(self) -> str:
         """How messages name it."""
         return f"experiment {self.number}"
+
+
+_FIELDS = tuple(field.name for field in fields(Experiment))
 
 
 @dataclass(frozen=True)
@@ -68,13 +86,51 @@ class SchedulingRank:
 
 @dataclass(frozen=True, kw_only=True)
 class Filter:
-    """Which experiments a list wants."""
+    """Which experiments a list wants; what is empty or None filters nothing, but DELETED ones are hidden."""
 
     states: frozenset[ExperimentState] = frozenset()
-    owners: frozenset[str] = frozenset()
+    owner_ids: frozenset[int] = frozenset()
+    workspace_ids: frozenset[int] = frozenset()
+    project_ids: frozenset[int] = frozenset()
     labels: frozenset[str] = frozenset()
+    """All of these."""
     name: str = ""
-    include_archived: bool = False
+    """Part of the name, in any case."""
+    archived: bool | None = None
+
+
+_ORDERING = Ordering(
+    {
+        "number": experiments.c.number,
+        "name": experiments.c.name,
+        "create_time": experiments.c.created_at,
+        "end_time": experiments.c.ended_at,
+        "state": experiments.c.state,
+        "progress": experiments.c.progress,
+        "owner_name": experiments.c.owner,
+        "workspace_name": experiments.c.workspace,
+        "project_name": experiments.c.project,
+    },
+    unique=experiments.c.number,
+    default="number desc",
+)
+
+
+def all_experiments() -> sa.Select[Any]:
+    """Selects all experiments, with the ids of what their names refer to: names change with those of rows."""
+    held = sa.and_(projects.c.workspace == experiments.c.workspace, projects.c.name == experiments.c.project)
+    return (
+        sa.select(
+            experiments,
+            users.c.number.label("owner_id"),
+            sa.func.coalesce(workspaces.c.number, 0).label("workspace_id"),
+            sa.func.coalesce(projects.c.number, 0).label("project_id"),
+        )
+        .select_from(experiments)
+        .outerjoin(users, users.c.name == experiments.c.owner)
+        .outerjoin(workspaces, workspaces.c.name == experiments.c.workspace)
+        .outerjoin(projects, held)
+    )
 
 
 def insert(connection: Connection, values: dict[str, Any], chunks: Iterable[bytes]) -> Experiment:
@@ -96,7 +152,7 @@ def get(connection: Connection, *, number: int = 0, experiment_id: str = "") -> 
         NotFoundError: There is none.
     """
     condition = experiments.c.id == experiment_id if experiment_id else experiments.c.number == number
-    row = connection.execute(sa.select(experiments).where(condition)).one_or_none()
+    row = connection.execute(all_experiments().where(condition)).one_or_none()
     if row is None:
         label = experiment_id or str(number)
         raise NotFoundError(
@@ -104,14 +160,6 @@ def get(connection: Connection, *, number: int = 0, experiment_id: str = "") -> 
             resource=f"experiment {label}",
         )
     return _from_row(row)
-
-
-def by_request(connection: Connection, request_id: str) -> Experiment | None:
-    """Reads the experiment that a request created, if it did."""
-    row = connection.execute(
-        sa.select(experiments).where(experiments.c.request_id == request_id)
-    ).one_or_none()
-    return None if row is None else _from_row(row)
 
 
 def move(connection: Connection, experiment: Experiment, *, workspace: str, project: str) -> None:
@@ -125,7 +173,7 @@ def move(connection: Connection, experiment: Experiment, *, workspace: str, proj
 
 def by_external_id(connection: Connection, external_id: str) -> Experiment | None:
     """Reads the experiment that is known by a name outside of the cluster, if there is one."""
-    query = sa.select(experiments).where(experiments.c.external_id == external_id)
+    query = all_experiments().where(experiments.c.external_id == external_id)
     row = connection.execute(query).one_or_none()
     return None if row is None else _from_row(row)
 
@@ -136,7 +184,7 @@ def live(connection: Connection) -> list[Experiment]:
     # Nobody leads an unmanaged experiment; but what others must be told of it may still wait.
     untold = sa.and_(experiments.c.unmanaged, experiments.c.id.in_(sa.select(outbox.c.experiment_id)))
     rows = connection.execute(
-        sa.select(experiments)
+        all_experiments()
         .where(sa.or_(experiments.c.state.in_(states), untold))
         .order_by(experiments.c.number)
     )
@@ -146,7 +194,7 @@ def live(connection: Connection) -> list[Experiment]:
 def with_owed_retention(connection: Connection) -> list[Experiment]:
     """Reads every ended experiment whose policy is to be applied once more, oldest first."""
     states = [state.value for state in ENDED_EXPERIMENTS]
-    query = sa.select(experiments).where(experiments.c.retention_owed, experiments.c.state.in_(states))
+    query = all_experiments().where(experiments.c.retention_owed, experiments.c.state.in_(states))
     return [_from_row(row) for row in connection.execute(query.order_by(experiments.c.number))]
 
 
@@ -166,37 +214,56 @@ def scheduling_ranks(connection: Connection, ids: Collection[str]) -> dict[str, 
     return {row.id: SchedulingRank(row.priority, row.workspace) for row in found}
 
 
-def page(connection: Connection, wanted: Filter, *, before: int | None, limit: int) -> list[Experiment]:
-    """Reads a page of experiments, newest first.
+def page(connection: Connection, request: Any, wanted: Filter) -> tuple[list[Experiment], str]:
+    """Reads a page of experiments.
 
     Args:
         connection: Where from.
+        request: Has the size, the token and the order.
         wanted: Which ones.
-        before: Only numbers below this; None for the first page.
-        limit: Most rows.
+
+    Returns:
+        The experiments, and the token of the next page.
     """
-    query = sa.select(experiments).order_by(experiments.c.number.desc())
+    found = _ORDERING.page(connection, request, _matching(connection, wanted))
+    return [_from_mapping(row) for row in found.rows], found.next_page_token
+
+
+def _matching(connection: Connection, wanted: Filter) -> sa.Select[Any]:
+    query = all_experiments()
     if wanted.states:
         query = query.where(experiments.c.state.in_([state.value for state in wanted.states]))
     else:
         query = query.where(experiments.c.state != ExperimentState.DELETED.value)
-    if wanted.owners:
-        query = query.where(experiments.c.owner.in_(wanted.owners))
+    for column, ids in (
+        (users.c.number, wanted.owner_ids),
+        (workspaces.c.number, wanted.workspace_ids),
+        (projects.c.number, wanted.project_ids),
+    ):
+        if ids:
+            query = query.where(column.in_(ids))
     if wanted.name:
         query = query.where(sa.func.lower(experiments.c.name).contains(wanted.name.lower(), autoescape=True))
-    if not wanted.include_archived:
-        query = query.where(sa.not_(experiments.c.archived))
-    if before is not None:
-        query = query.where(experiments.c.number < before)
-    found: list[Experiment] = []
-    # Labels lie in a JSON list, which the two databases search differently: they are compared here.
-    for row in connection.execute(query if wanted.labels else query.limit(limit)):
-        experiment = _from_row(row)
-        if wanted.labels <= set(experiment.labels):
-            found.append(experiment)
-        if len(found) == limit:
-            break
-    return found
+    if wanted.archived is not None:
+        query = query.where(experiments.c.archived == wanted.archived)
+    for label in wanted.labels:
+        query = query.where(_has_label(connection, label))
+    return query
+
+
+def _has_label(connection: Connection, label: str) -> sa.ColumnElement[bool]:
+    """Whether the JSON list of labels has one; each database unfolds such a list by its own function."""
+    unfold = (
+        sa.func.json_array_elements_text if connection.dialect.name == "postgresql" else sa.func.json_each
+    )
+    held = unfold(experiments.c.labels).table_valued("value")
+    return sa.exists(sa.select(sa.literal(1)).select_from(held).where(held.c.value == label))
+
+
+def revisions(connection: Connection, ids: Collection[str]) -> dict[str, int]:
+    """Reads the revisions of some experiments, by UUID."""
+    query = sa.select(experiments.c.id, experiments.c.revision).where(experiments.c.id.in_(ids))
+    return {row.id: row.revision for row in connection.execute(query)}
 
 
 def update(connection: Connection, experiment_id: str, **values: Any) -> None:
@@ -206,6 +273,11 @@ def update(connection: Connection, experiment_id: str, **values: Any) -> None:
         .where(experiments.c.id == experiment_id)
         .values(revision=experiments.c.revision + 1, **values)
     )
+
+
+def edit(connection: Connection, experiment_id: str, **values: Any) -> None:
+    """Changes columns that people write, or the config, and raises both revisions."""
+    update(connection, experiment_id, edit_revision=experiments.c.edit_revision + 1, **values)
 
 
 def touch(connection: Connection, experiment_id: str) -> int:
@@ -270,7 +342,11 @@ def queue_columns(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _from_row(row: sa.Row[Any]) -> Experiment:
-    values = dict(row._mapping)
+    return _from_mapping(row._mapping)
+
+
+def _from_mapping(row: Mapping[Any, Any]) -> Experiment:
+    values = {name: row[name] for name in _FIELDS}
     values["labels"] = tuple(values["labels"])
     values["state"] = ExperimentState(values["state"])
     return Experiment(**values)

@@ -13,6 +13,7 @@ experiments = sa.Table(
     metadata,
     sa.Column("number", sa.Integer, primary_key=True, autoincrement=True),
     sa.Column("id", sa.String(36), nullable=False, unique=True),
+    # Not used any more: request ids have a table of their own. SQLite would rebuild this one to drop it.
     sa.Column("request_id", sa.String(64), nullable=False, unique=True),
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("description", sa.Text, nullable=False),
@@ -44,6 +45,9 @@ experiments = sa.Table(
     sa.Column("external_id", sa.String(256)),
     # It ended before all its reports had arrived: its policy is to be applied once more.
     sa.Column("retention_owed", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("notes", sa.Text, nullable=False, server_default=""),
+    # Grows with what people change of it, unlike its revision, which grows with its trials too.
+    sa.Column("edit_revision", sa.BigInteger, nullable=False, server_default="1"),
     sqlite_autoincrement=True,
 )
 sa.Index("experiments_by_external_id", experiments.c.external_id, unique=True)
@@ -89,11 +93,25 @@ trials = sa.Table(
     # How often it went on after its end: tells the ends of its lives apart.
     sa.Column("life", sa.Integer, nullable=False, server_default="0"),
     sa.Column("external_id", sa.String(256)),
+    # A copy of what the metrics service knows: its best validation and its last. A last value that is not
+    # finite is NULL and has steps.
+    sa.Column("best_value", sa.Float),
+    sa.Column("best_steps", sa.BigInteger),
+    sa.Column("last_value", sa.Float),
+    sa.Column("last_steps", sa.BigInteger),
     sqlite_autoincrement=True,
 )
 sa.Index("trials_by_external_id", trials.c.experiment_id, trials.c.external_id, unique=True)
 sa.Index("trials_by_experiment", trials.c.experiment_id, trials.c.number)
 sa.Index("trials_in_queue", trials.c.state, trials.c.experiment_id, trials.c.queued_at, trials.c.number)
+
+validation_cursor = sa.Table(
+    "validation_cursor",
+    metadata,
+    # One row: the revision up to which that copy has been made.
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("revision", sa.BigInteger, nullable=False),
+)
 
 continuations = sa.Table(
     "continuations",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
 import sqlalchemy as sa
@@ -13,6 +13,7 @@ from resolute.errors import NotFoundError
 from resolute_experiments.states import ENDED_TRIALS, TrialState
 from resolute_experiments.store import experiments as experiment_store
 from resolute_experiments.store.schema import trials
+from resolute_serving.pagination import Ordering
 
 _BATCH = 500
 """Parameters of one statement."""
@@ -47,6 +48,13 @@ class Trial:
     revision: int
     life: int
     external_id: str | None
+    best_value: float | None
+    """Its best validation; None before the first finite value."""
+    best_steps: int | None
+    last_value: float | None
+    """Its last validation; None when it was not finite."""
+    last_steps: int | None
+    """None before the first."""
 
     @property
     def label(self) -> str:
@@ -57,6 +65,23 @@ class Trial:
     def ended(self) -> bool:
         """Whether it will never run again by itself."""
         return self.state in ENDED_TRIALS
+
+
+_FIELDS = tuple(field.name for field in fields(Trial))
+_ORDERING = Ordering(
+    {
+        "number": trials.c.number,
+        "create_time": trials.c.created_at,
+        "end_time": trials.c.ended_at,
+        "state": trials.c.state,
+        "restarts": trials.c.restarts,
+        "steps_completed": trials.c.steps_completed,
+        "best_validation": trials.c.best_value,
+        "last_validation": trials.c.last_value,
+    },
+    unique=trials.c.number,
+    default="number",
+)
 
 
 def insert(connection: Connection, values: dict[str, Any]) -> None:
@@ -93,24 +118,41 @@ def by_external_id(connection: Connection, experiment_id: str, external_id: str)
     return None if row is None else _from_row(row)
 
 
-def of_experiment(
-    connection: Connection, experiment_id: str, *, after: int = 0, limit: int | None = None, revision: int = 0
-) -> list[Trial]:
+def of_experiment(connection: Connection, experiment_id: str, *, revision: int = 0) -> list[Trial]:
     """Reads an experiment's trials by number.
 
     Args:
         connection: Where from.
         experiment_id: UUID of the experiment.
-        after: Only numbers above this.
-        limit: Most rows; None for all.
         revision: Only trials that changed after this revision.
     """
     query = (
         sa.select(trials)
-        .where(trials.c.experiment_id == experiment_id, trials.c.number > after, trials.c.revision > revision)
+        .where(trials.c.experiment_id == experiment_id, trials.c.revision > revision)
         .order_by(trials.c.number)
     )
-    return [_from_row(row) for row in connection.execute(query if limit is None else query.limit(limit))]
+    return [_from_row(row) for row in connection.execute(query)]
+
+
+def page(
+    connection: Connection, request: Any, experiment_id: str, *, states: Collection[TrialState]
+) -> tuple[list[Trial], str]:
+    """Reads a page of an experiment's trials.
+
+    Args:
+        connection: Where from.
+        request: Has the size, the token and the order.
+        experiment_id: UUID of the experiment.
+        states: Only these; empty for all.
+
+    Returns:
+        The trials, and the token of the next page.
+    """
+    query = sa.select(trials).where(trials.c.experiment_id == experiment_id)
+    if states:
+        query = query.where(trials.c.state.in_([state.value for state in states]))
+    found = _ORDERING.page(connection, request, query)
+    return [_from_mapping(row) for row in found.rows], found.next_page_token
 
 
 def unfinished(connection: Connection, experiment_id: str) -> list[Trial]:
@@ -158,7 +200,11 @@ def update(connection: Connection, trial: Trial, **values: Any) -> None:
 
 
 def _from_row(row: sa.Row[Any]) -> Trial:
-    values = dict(row._mapping)
+    return _from_mapping(row._mapping)
+
+
+def _from_mapping(row: Mapping[Any, Any]) -> Trial:
+    values = {name: row[name] for name in _FIELDS}
     values["state"] = TrialState(values["state"])
     values["excluded_nodes"] = tuple(values["excluded_nodes"])
     return Trial(**values)

@@ -86,6 +86,7 @@ def _trial(scope: TrialScope, *, role: Role | None = None) -> Rule:
 _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
     "resolute.api.experiments.v1.ExperimentsService": {
         "CreateExperiment": _EDIT,
+        "CreateExperimentInChunks": _EDIT,
         "ValidateConfig": _VIEW,
         "GetExperiment": _trial(own_experiment, role=Role.VIEWER),
         "ListExperiments": _VIEW,
@@ -95,7 +96,8 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "KillExperiment": _EDIT,
         "ArchiveExperiment": _EDIT,
         "DeleteExperiment": _EDIT,
-        "WatchExperiment": _VIEW,
+        "UpdateExperiment": _EDIT,
+        "WatchExperiments": _VIEW,
         "GetModelDefinition": _trial(own_experiment, role=Role.VIEWER),
     },
     "resolute.api.experiments.v1.TrialsService": {

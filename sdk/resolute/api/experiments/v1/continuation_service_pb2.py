@@ -22,34 +22,30 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from resolute.api.experiments.v1 import continuation_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_continuation__pb2
 from resolute.api.experiments.v1 import experiment_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_experiment__pb2
-from resolute.api.experiments.v1 import experiments_service_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2
-from resolute.api.experiments.v1 import trials_service_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2
+from resolute.api.experiments.v1 import trial_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_trial__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n6resolute/api/experiments/v1/continuation_service.proto\x12\x1bresolute.api.experiments.v1\x1a,resolute/api/experiments/v1/experiment.proto\x1a\x35resolute/api/experiments/v1/experiments_service.proto\x1a\x30resolute/api/experiments/v1/trials_service.proto\"\xdb\x01\n\x0c\x43ontinuation\x12;\n\x06trials\x18\x01 \x03(\x0b\x32+.resolute.api.experiments.v1.ContinuedTrial\x12\x14\n\x0ckeeps_search\x18\x02 \x01(\x08\x12\x17\n\nmax_trials\x18\x03 \x01(\x03H\x00\x88\x01\x01\x12\x17\n\nmax_length\x18\x04 \x01(\x03H\x01\x88\x01\x01\x12\x16\n\x0e\x63hanged_fields\x18\x05 \x03(\t\x12\x10\n\x08warnings\x18\x06 \x03(\tB\r\n\x0b_max_trialsB\r\n\x0b_max_length\"o\n\x0e\x43ontinuedTrial\x12\x31\n\x05trial\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial\x12\x15\n\rkeeps_weights\x18\x02 \x01(\x08\x12\x13\n\x0bkeeps_steps\x18\x03 \x01(\x08\"\x9b\x01\n\x19\x43ontinueExperimentRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x13\n\x0b\x63onfig_yaml\x18\x03 \x01(\t\x12\x15\n\rvalidate_only\x18\x04 \x01(\x08\"\x9a\x01\n\x1a\x43ontinueExperimentResponse\x12;\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.Experiment\x12?\n\x0c\x63ontinuation\x18\x02 \x01(\x0b\x32).resolute.api.experiments.v1.Continuation\"\x8c\x01\n\x14\x43ontinueTrialRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x13\n\x0b\x63onfig_yaml\x18\x03 \x01(\t\x12\x15\n\rvalidate_only\x18\x04 \x01(\x08\"\xa9\x01\n\x15\x43ontinueTrialResponse\x12@\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.ExperimentH\x00\x88\x01\x01\x12?\n\x0c\x63ontinuation\x18\x02 \x01(\x0b\x32).resolute.api.experiments.v1.ContinuationB\r\n\x0b_experiment\"\x97\x01\n\x15\x46orkExperimentRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x13\n\x0b\x63onfig_yaml\x18\x03 \x01(\t\x12\x15\n\rvalidate_only\x18\x04 \x01(\x08\"\xaa\x01\n\x16\x46orkExperimentResponse\x12@\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.ExperimentH\x00\x88\x01\x01\x12?\n\x0c\x63ontinuation\x18\x02 \x01(\x0b\x32).resolute.api.experiments.v1.ContinuationB\r\n\x0b_experiment2\x90\x03\n\x13\x43ontinuationService\x12\x85\x01\n\x12\x43ontinueExperiment\x12\x36.resolute.api.experiments.v1.ContinueExperimentRequest\x1a\x37.resolute.api.experiments.v1.ContinueExperimentResponse\x12v\n\rContinueTrial\x12\x31.resolute.api.experiments.v1.ContinueTrialRequest\x1a\x32.resolute.api.experiments.v1.ContinueTrialResponse\x12y\n\x0e\x46orkExperiment\x12\x32.resolute.api.experiments.v1.ForkExperimentRequest\x1a\x33.resolute.api.experiments.v1.ForkExperimentResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n6resolute/api/experiments/v1/continuation_service.proto\x12\x1bresolute.api.experiments.v1\x1a.resolute/api/experiments/v1/continuation.proto\x1a,resolute/api/experiments/v1/experiment.proto\x1a\'resolute/api/experiments/v1/trial.proto\"\x9b\x01\n\x19\x43ontinueExperimentRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x13\n\x0b\x63onfig_yaml\x18\x03 \x01(\t\x12\x15\n\rvalidate_only\x18\x04 \x01(\x08\"\x9a\x01\n\x1a\x43ontinueExperimentResponse\x12;\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.Experiment\x12?\n\x0c\x63ontinuation\x18\x02 \x01(\x0b\x32).resolute.api.experiments.v1.Continuation\"\x8c\x01\n\x14\x43ontinueTrialRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x13\n\x0b\x63onfig_yaml\x18\x03 \x01(\t\x12\x15\n\rvalidate_only\x18\x04 \x01(\x08\"\xa9\x01\n\x15\x43ontinueTrialResponse\x12@\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.ExperimentH\x00\x88\x01\x01\x12?\n\x0c\x63ontinuation\x18\x02 \x01(\x0b\x32).resolute.api.experiments.v1.ContinuationB\r\n\x0b_experiment\"\x97\x01\n\x15\x46orkExperimentRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x13\n\x0b\x63onfig_yaml\x18\x03 \x01(\t\x12\x15\n\rvalidate_only\x18\x04 \x01(\x08\"\xaa\x01\n\x16\x46orkExperimentResponse\x12@\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.ExperimentH\x00\x88\x01\x01\x12?\n\x0c\x63ontinuation\x18\x02 \x01(\x0b\x32).resolute.api.experiments.v1.ContinuationB\r\n\x0b_experiment2\x90\x03\n\x13\x43ontinuationService\x12\x85\x01\n\x12\x43ontinueExperiment\x12\x36.resolute.api.experiments.v1.ContinueExperimentRequest\x1a\x37.resolute.api.experiments.v1.ContinueExperimentResponse\x12v\n\rContinueTrial\x12\x31.resolute.api.experiments.v1.ContinueTrialRequest\x1a\x32.resolute.api.experiments.v1.ContinueTrialResponse\x12y\n\x0e\x46orkExperiment\x12\x32.resolute.api.experiments.v1.ForkExperimentRequest\x1a\x33.resolute.api.experiments.v1.ForkExperimentResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'resolute.api.experiments.v1.continuation_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_CONTINUATION']._serialized_start=239
-  _globals['_CONTINUATION']._serialized_end=458
-  _globals['_CONTINUEDTRIAL']._serialized_start=460
-  _globals['_CONTINUEDTRIAL']._serialized_end=571
-  _globals['_CONTINUEEXPERIMENTREQUEST']._serialized_start=574
-  _globals['_CONTINUEEXPERIMENTREQUEST']._serialized_end=729
-  _globals['_CONTINUEEXPERIMENTRESPONSE']._serialized_start=732
-  _globals['_CONTINUEEXPERIMENTRESPONSE']._serialized_end=886
-  _globals['_CONTINUETRIALREQUEST']._serialized_start=889
-  _globals['_CONTINUETRIALREQUEST']._serialized_end=1029
-  _globals['_CONTINUETRIALRESPONSE']._serialized_start=1032
-  _globals['_CONTINUETRIALRESPONSE']._serialized_end=1201
-  _globals['_FORKEXPERIMENTREQUEST']._serialized_start=1204
-  _globals['_FORKEXPERIMENTREQUEST']._serialized_end=1355
-  _globals['_FORKEXPERIMENTRESPONSE']._serialized_start=1358
-  _globals['_FORKEXPERIMENTRESPONSE']._serialized_end=1528
-  _globals['_CONTINUATIONSERVICE']._serialized_start=1531
-  _globals['_CONTINUATIONSERVICE']._serialized_end=1931
+  _globals['_CONTINUEEXPERIMENTREQUEST']._serialized_start=223
+  _globals['_CONTINUEEXPERIMENTREQUEST']._serialized_end=378
+  _globals['_CONTINUEEXPERIMENTRESPONSE']._serialized_start=381
+  _globals['_CONTINUEEXPERIMENTRESPONSE']._serialized_end=535
+  _globals['_CONTINUETRIALREQUEST']._serialized_start=538
+  _globals['_CONTINUETRIALREQUEST']._serialized_end=678
+  _globals['_CONTINUETRIALRESPONSE']._serialized_start=681
+  _globals['_CONTINUETRIALRESPONSE']._serialized_end=850
+  _globals['_FORKEXPERIMENTREQUEST']._serialized_start=853
+  _globals['_FORKEXPERIMENTREQUEST']._serialized_end=1004
+  _globals['_FORKEXPERIMENTRESPONSE']._serialized_start=1007
+  _globals['_FORKEXPERIMENTRESPONSE']._serialized_end=1177
+  _globals['_CONTINUATIONSERVICE']._serialized_start=1180
+  _globals['_CONTINUATIONSERVICE']._serialized_end=1580
 # @@protoc_insertion_point(module_scope)

@@ -4,94 +4,14 @@ isort:skip_file
 """
 
 import builtins
-import collections.abc
 import google.protobuf.descriptor
-import google.protobuf.internal.containers
 import google.protobuf.message
+import resolute.api.experiments.v1.continuation_pb2
 import resolute.api.experiments.v1.experiment_pb2
-import resolute.api.experiments.v1.experiments_service_pb2
-import resolute.api.experiments.v1.trials_service_pb2
+import resolute.api.experiments.v1.trial_pb2
 import typing
 
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
-
-@typing.final
-class Continuation(google.protobuf.message.Message):
-    """What a continuation keeps, and what it begins anew."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    TRIALS_FIELD_NUMBER: builtins.int
-    KEEPS_SEARCH_FIELD_NUMBER: builtins.int
-    MAX_TRIALS_FIELD_NUMBER: builtins.int
-    MAX_LENGTH_FIELD_NUMBER: builtins.int
-    CHANGED_FIELDS_FIELD_NUMBER: builtins.int
-    WARNINGS_FIELD_NUMBER: builtins.int
-    keeps_search: builtins.bool
-    """Whether the decisions of the search so far, its rungs and random numbers stay."""
-    max_trials: builtins.int
-    """Number of trials of the search from now on; absent if it stays as it is."""
-    max_length: builtins.int
-    """Length (or time) of its longest trial from now on, in the unit of the config; absent if it stays as it is."""
-    @property
-    def trials(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ContinuedTrial]:
-        """Trials that go on, each as itself."""
-
-    @property
-    def changed_fields(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Fields of the config that change, by their paths."""
-
-    @property
-    def warnings(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """What of the config has no effect here, and other advice, for people."""
-
-    def __init__(
-        self,
-        *,
-        trials: collections.abc.Iterable[global___ContinuedTrial] | None = ...,
-        keeps_search: builtins.bool = ...,
-        max_trials: builtins.int | None = ...,
-        max_length: builtins.int | None = ...,
-        changed_fields: collections.abc.Iterable[builtins.str] | None = ...,
-        warnings: collections.abc.Iterable[builtins.str] | None = ...,
-    ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_max_length", b"_max_length", "_max_trials", b"_max_trials", "max_length", b"max_length", "max_trials", b"max_trials"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_max_length", b"_max_length", "_max_trials", b"_max_trials", "changed_fields", b"changed_fields", "keeps_search", b"keeps_search", "max_length", b"max_length", "max_trials", b"max_trials", "trials", b"trials", "warnings", b"warnings"]) -> None: ...
-    @typing.overload
-    def WhichOneof(self, oneof_group: typing.Literal["_max_length", b"_max_length"]) -> typing.Literal["max_length"] | None: ...
-    @typing.overload
-    def WhichOneof(self, oneof_group: typing.Literal["_max_trials", b"_max_trials"]) -> typing.Literal["max_trials"] | None: ...
-
-global___Continuation = Continuation
-
-@typing.final
-class ContinuedTrial(google.protobuf.message.Message):
-    """A trial that goes on."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    TRIAL_FIELD_NUMBER: builtins.int
-    KEEPS_WEIGHTS_FIELD_NUMBER: builtins.int
-    KEEPS_STEPS_FIELD_NUMBER: builtins.int
-    keeps_weights: builtins.bool
-    """Whether the weights of its newest checkpoint are kept; if not, it has none and begins anew."""
-    keeps_steps: builtins.bool
-    """Whether the count of steps goes on where that checkpoint was made; if not, it begins at zero."""
-    @property
-    def trial(self) -> resolute.api.experiments.v1.experiment_pb2.Trial:
-        """The trial as it was when this was asked."""
-
-    def __init__(
-        self,
-        *,
-        trial: resolute.api.experiments.v1.experiment_pb2.Trial | None = ...,
-        keeps_weights: builtins.bool = ...,
-        keeps_steps: builtins.bool = ...,
-    ) -> None: ...
-    def HasField(self, field_name: typing.Literal["trial", b"trial"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["keeps_steps", b"keeps_steps", "keeps_weights", b"keeps_weights", "trial", b"trial"]) -> None: ...
-
-global___ContinuedTrial = ContinuedTrial
 
 @typing.final
 class ContinueExperimentRequest(google.protobuf.message.Message):
@@ -104,19 +24,19 @@ class ContinueExperimentRequest(google.protobuf.message.Message):
     CONFIG_YAML_FIELD_NUMBER: builtins.int
     VALIDATE_ONLY_FIELD_NUMBER: builtins.int
     request_id: builtins.str
-    """UUID that the caller chose; a repeated one changes nothing more."""
+    """UUID that the client chooses for this call and sends again when it repeats it; empty if it never does."""
     config_yaml: builtins.str
-    """Fields of the config to change: YAML; empty for none."""
+    """Fields of the config to change: YAML, at most 1 MiB; empty for none."""
     validate_only: builtins.bool
     """Only tell what would be kept."""
     @property
-    def experiment(self) -> resolute.api.experiments.v1.experiments_service_pb2.ExperimentKey:
+    def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
         """Which one."""
 
     def __init__(
         self,
         *,
-        experiment: resolute.api.experiments.v1.experiments_service_pb2.ExperimentKey | None = ...,
+        experiment: resolute.api.experiments.v1.experiment_pb2.ExperimentKey | None = ...,
         request_id: builtins.str = ...,
         config_yaml: builtins.str = ...,
         validate_only: builtins.bool = ...,
@@ -139,14 +59,14 @@ class ContinueExperimentResponse(google.protobuf.message.Message):
         """The experiment after the change."""
 
     @property
-    def continuation(self) -> global___Continuation:
+    def continuation(self) -> resolute.api.experiments.v1.continuation_pb2.Continuation:
         """What is kept."""
 
     def __init__(
         self,
         *,
         experiment: resolute.api.experiments.v1.experiment_pb2.Experiment | None = ...,
-        continuation: global___Continuation | None = ...,
+        continuation: resolute.api.experiments.v1.continuation_pb2.Continuation | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["continuation", b"continuation", "experiment", b"experiment"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["continuation", b"continuation", "experiment", b"experiment"]) -> None: ...
@@ -164,19 +84,19 @@ class ContinueTrialRequest(google.protobuf.message.Message):
     CONFIG_YAML_FIELD_NUMBER: builtins.int
     VALIDATE_ONLY_FIELD_NUMBER: builtins.int
     request_id: builtins.str
-    """UUID that the caller chose; a repeated one gives the first answer."""
+    """UUID that the client chooses for this call and sends again when it repeats it; empty if it never does."""
     config_yaml: builtins.str
-    """Fields of the config to change: YAML; empty for none."""
+    """Fields of the config to change: YAML, at most 1 MiB; empty for none."""
     validate_only: builtins.bool
     """Only tell what would be kept."""
     @property
-    def trial(self) -> resolute.api.experiments.v1.trials_service_pb2.TrialKey:
+    def trial(self) -> resolute.api.experiments.v1.trial_pb2.TrialKey:
         """Which one."""
 
     def __init__(
         self,
         *,
-        trial: resolute.api.experiments.v1.trials_service_pb2.TrialKey | None = ...,
+        trial: resolute.api.experiments.v1.trial_pb2.TrialKey | None = ...,
         request_id: builtins.str = ...,
         config_yaml: builtins.str = ...,
         validate_only: builtins.bool = ...,
@@ -199,14 +119,14 @@ class ContinueTrialResponse(google.protobuf.message.Message):
         """The new experiment; absent if nothing was created."""
 
     @property
-    def continuation(self) -> global___Continuation:
+    def continuation(self) -> resolute.api.experiments.v1.continuation_pb2.Continuation:
         """What is kept."""
 
     def __init__(
         self,
         *,
         experiment: resolute.api.experiments.v1.experiment_pb2.Experiment | None = ...,
-        continuation: global___Continuation | None = ...,
+        continuation: resolute.api.experiments.v1.continuation_pb2.Continuation | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_experiment", b"_experiment", "continuation", b"continuation", "experiment", b"experiment"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["_experiment", b"_experiment", "continuation", b"continuation", "experiment", b"experiment"]) -> None: ...
@@ -225,19 +145,19 @@ class ForkExperimentRequest(google.protobuf.message.Message):
     CONFIG_YAML_FIELD_NUMBER: builtins.int
     VALIDATE_ONLY_FIELD_NUMBER: builtins.int
     request_id: builtins.str
-    """UUID that the caller chose; a repeated one gives the first answer."""
+    """UUID that the client chooses for this call and sends again when it repeats it; empty if it never does."""
     config_yaml: builtins.str
-    """Fields of the config to change: YAML; empty for none."""
+    """Fields of the config to change: YAML, at most 1 MiB; empty for none."""
     validate_only: builtins.bool
     """Only tell what would be kept."""
     @property
-    def experiment(self) -> resolute.api.experiments.v1.experiments_service_pb2.ExperimentKey:
+    def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
         """Which one."""
 
     def __init__(
         self,
         *,
-        experiment: resolute.api.experiments.v1.experiments_service_pb2.ExperimentKey | None = ...,
+        experiment: resolute.api.experiments.v1.experiment_pb2.ExperimentKey | None = ...,
         request_id: builtins.str = ...,
         config_yaml: builtins.str = ...,
         validate_only: builtins.bool = ...,
@@ -260,14 +180,14 @@ class ForkExperimentResponse(google.protobuf.message.Message):
         """The new experiment; absent if nothing was created."""
 
     @property
-    def continuation(self) -> global___Continuation:
+    def continuation(self) -> resolute.api.experiments.v1.continuation_pb2.Continuation:
         """What is kept."""
 
     def __init__(
         self,
         *,
         experiment: resolute.api.experiments.v1.experiment_pb2.Experiment | None = ...,
-        continuation: global___Continuation | None = ...,
+        continuation: resolute.api.experiments.v1.continuation_pb2.Continuation | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_experiment", b"_experiment", "continuation", b"continuation", "experiment", b"experiment"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["_experiment", b"_experiment", "continuation", b"continuation", "experiment", b"experiment"]) -> None: ...

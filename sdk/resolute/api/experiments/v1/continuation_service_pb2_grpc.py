@@ -28,7 +28,7 @@ if _version_not_supported:
 class ContinuationServiceStub(object):
     """Lets work go on: the same experiment, a new one from the weights of a trial, or a new one from a config alone.
 
-    Each call is idempotent by its request id, and tells what it keeps; with validate_only it does nothing else.
+    Each call tells what it keeps; with validate_only it does nothing else.
     """
 
     def __init__(self, channel):
@@ -57,7 +57,7 @@ class ContinuationServiceStub(object):
 class ContinuationServiceServicer(object):
     """Lets work go on: the same experiment, a new one from the weights of a trial, or a new one from a config alone.
 
-    Each call is idempotent by its request id, and tells what it keeps; with validate_only it does nothing else.
+    Each call tells what it keeps; with validate_only it does nothing else.
     """
 
     def ContinueExperiment(self, request, context):
@@ -111,7 +111,7 @@ def add_ContinuationServiceServicer_to_server(servicer, server):
 class ContinuationService(object):
     """Lets work go on: the same experiment, a new one from the weights of a trial, or a new one from a config alone.
 
-    Each call is idempotent by its request id, and tells what it keeps; with validate_only it does nothing else.
+    Each call tells what it keeps; with validate_only it does nothing else.
     """
 
     @staticmethod

@@ -20,7 +20,7 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
 class ContinuationServiceStub:
     """Lets work go on: the same experiment, a new one from the weights of a trial, or a new one from a config alone.
 
-    Each call is idempotent by its request id, and tells what it keeps; with validate_only it does nothing else.
+    Each call tells what it keeps; with validate_only it does nothing else.
     """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
@@ -47,7 +47,7 @@ class ContinuationServiceStub:
 class ContinuationServiceAsyncStub:
     """Lets work go on: the same experiment, a new one from the weights of a trial, or a new one from a config alone.
 
-    Each call is idempotent by its request id, and tells what it keeps; with validate_only it does nothing else.
+    Each call tells what it keeps; with validate_only it does nothing else.
     """
 
     ContinueExperiment: grpc.aio.UnaryUnaryMultiCallable[
@@ -73,7 +73,7 @@ class ContinuationServiceAsyncStub:
 class ContinuationServiceServicer(metaclass=abc.ABCMeta):
     """Lets work go on: the same experiment, a new one from the weights of a trial, or a new one from a config alone.
 
-    Each call is idempotent by its request id, and tells what it keeps; with validate_only it does nothing else.
+    Each call tells what it keeps; with validate_only it does nothing else.
     """
 
     @abc.abstractmethod

@@ -85,101 +85,69 @@ EXPERIMENT_STATE_DELETE_FAILED: ExperimentState.ValueType  # 12
 """Its removal failed and can be asked for again."""
 global___ExperimentState = ExperimentState
 
-class _TrialState:
+class _ExperimentActivity:
     ValueType = typing.NewType("ValueType", builtins.int)
     V: typing_extensions.TypeAlias = ValueType
 
-class _TrialStateEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_TrialState.ValueType], builtins.type):
+class _ExperimentActivityEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_ExperimentActivity.ValueType], builtins.type):
     DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
-    TRIAL_STATE_UNSPECIFIED: _TrialState.ValueType  # 0
-    """Never sent."""
-    TRIAL_STATE_QUEUED: _TrialState.ValueType  # 1
-    """It has work and waits for slots."""
-    TRIAL_STATE_STARTING: _TrialState.ValueType  # 2
-    """Its slots are given, its processes are starting."""
-    TRIAL_STATE_RUNNING: _TrialState.ValueType  # 3
-    """Its processes run."""
-    TRIAL_STATE_STOPPING: _TrialState.ValueType  # 4
-    """It was asked to checkpoint and exit."""
-    TRIAL_STATE_PAUSED: _TrialState.ValueType  # 5
-    """It has no processes and the experiment is paused."""
-    TRIAL_STATE_WAITING: _TrialState.ValueType  # 6
-    """It completed its operation and waits for the search."""
-    TRIAL_STATE_COMPLETED: _TrialState.ValueType  # 7
-    """It ended as the search wanted, or as its own code wanted."""
-    TRIAL_STATE_CANCELED: _TrialState.ValueType  # 8
-    """It was cancelled or killed."""
-    TRIAL_STATE_ERROR: _TrialState.ValueType  # 9
-    """It failed more often than it may restart."""
+    EXPERIMENT_ACTIVITY_UNSPECIFIED: _ExperimentActivity.ValueType  # 0
+    """Nothing to tell: it is paused, ending or ended."""
+    EXPERIMENT_ACTIVITY_QUEUED: _ExperimentActivity.ValueType  # 1
+    """It is ACTIVE, and no trial has slots."""
+    EXPERIMENT_ACTIVITY_STARTING: _ExperimentActivity.ValueType  # 2
+    """It is ACTIVE, and the processes of a trial are starting."""
+    EXPERIMENT_ACTIVITY_RUNNING: _ExperimentActivity.ValueType  # 3
+    """It is ACTIVE, and the processes of a trial run."""
+    EXPERIMENT_ACTIVITY_STOPPING: _ExperimentActivity.ValueType  # 4
+    """It is ACTIVE, and its last trials with slots were asked to checkpoint and exit."""
+    EXPERIMENT_ACTIVITY_PAUSING: _ExperimentActivity.ValueType  # 5
+    """It is PAUSED, and some trials have not left yet."""
 
-class TrialState(_TrialState, metaclass=_TrialStateEnumTypeWrapper):
-    """Life of a trial."""
+class ExperimentActivity(_ExperimentActivity, metaclass=_ExperimentActivityEnumTypeWrapper):
+    """What the trials of an experiment are doing, for display."""
 
-TRIAL_STATE_UNSPECIFIED: TrialState.ValueType  # 0
-"""Never sent."""
-TRIAL_STATE_QUEUED: TrialState.ValueType  # 1
-"""It has work and waits for slots."""
-TRIAL_STATE_STARTING: TrialState.ValueType  # 2
-"""Its slots are given, its processes are starting."""
-TRIAL_STATE_RUNNING: TrialState.ValueType  # 3
-"""Its processes run."""
-TRIAL_STATE_STOPPING: TrialState.ValueType  # 4
-"""It was asked to checkpoint and exit."""
-TRIAL_STATE_PAUSED: TrialState.ValueType  # 5
-"""It has no processes and the experiment is paused."""
-TRIAL_STATE_WAITING: TrialState.ValueType  # 6
-"""It completed its operation and waits for the search."""
-TRIAL_STATE_COMPLETED: TrialState.ValueType  # 7
-"""It ended as the search wanted, or as its own code wanted."""
-TRIAL_STATE_CANCELED: TrialState.ValueType  # 8
-"""It was cancelled or killed."""
-TRIAL_STATE_ERROR: TrialState.ValueType  # 9
-"""It failed more often than it may restart."""
-global___TrialState = TrialState
+EXPERIMENT_ACTIVITY_UNSPECIFIED: ExperimentActivity.ValueType  # 0
+"""Nothing to tell: it is paused, ending or ended."""
+EXPERIMENT_ACTIVITY_QUEUED: ExperimentActivity.ValueType  # 1
+"""It is ACTIVE, and no trial has slots."""
+EXPERIMENT_ACTIVITY_STARTING: ExperimentActivity.ValueType  # 2
+"""It is ACTIVE, and the processes of a trial are starting."""
+EXPERIMENT_ACTIVITY_RUNNING: ExperimentActivity.ValueType  # 3
+"""It is ACTIVE, and the processes of a trial run."""
+EXPERIMENT_ACTIVITY_STOPPING: ExperimentActivity.ValueType  # 4
+"""It is ACTIVE, and its last trials with slots were asked to checkpoint and exit."""
+EXPERIMENT_ACTIVITY_PAUSING: ExperimentActivity.ValueType  # 5
+"""It is PAUSED, and some trials have not left yet."""
+global___ExperimentActivity = ExperimentActivity
 
-class _RunOutcome:
-    ValueType = typing.NewType("ValueType", builtins.int)
-    V: typing_extensions.TypeAlias = ValueType
+@typing.final
+class ExperimentKey(google.protobuf.message.Message):
+    """Names an experiment by its number or its UUID."""
 
-class _RunOutcomeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_RunOutcome.ValueType], builtins.type):
-    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
-    RUN_OUTCOME_UNSPECIFIED: _RunOutcome.ValueType  # 0
-    """It has not ended."""
-    RUN_OUTCOME_COMPLETED: _RunOutcome.ValueType  # 1
-    """It did what it was asked for."""
-    RUN_OUTCOME_PREEMPTED: _RunOutcome.ValueType  # 2
-    """It checkpointed and exited on request."""
-    RUN_OUTCOME_FAILED: _RunOutcome.ValueType  # 3
-    """It failed."""
-    RUN_OUTCOME_LOST: _RunOutcome.ValueType  # 4
-    """Its machine or supervisor was lost; this is no restart."""
-    RUN_OUTCOME_KILLED: _RunOutcome.ValueType  # 5
-    """It was killed on request."""
-    RUN_OUTCOME_INVALID_HP: _RunOutcome.ValueType  # 6
-    """Its code refused the hyperparameters."""
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-class RunOutcome(_RunOutcome, metaclass=_RunOutcomeEnumTypeWrapper):
-    """How a run ended."""
+    NUMBER_FIELD_NUMBER: builtins.int
+    EXPERIMENT_ID_FIELD_NUMBER: builtins.int
+    number: builtins.int
+    """Small number, from 1."""
+    experiment_id: builtins.str
+    """UUID."""
+    def __init__(
+        self,
+        *,
+        number: builtins.int = ...,
+        experiment_id: builtins.str = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["experiment_id", b"experiment_id", "key", b"key", "number", b"number"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["experiment_id", b"experiment_id", "key", b"key", "number", b"number"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["key", b"key"]) -> typing.Literal["number", "experiment_id"] | None: ...
 
-RUN_OUTCOME_UNSPECIFIED: RunOutcome.ValueType  # 0
-"""It has not ended."""
-RUN_OUTCOME_COMPLETED: RunOutcome.ValueType  # 1
-"""It did what it was asked for."""
-RUN_OUTCOME_PREEMPTED: RunOutcome.ValueType  # 2
-"""It checkpointed and exited on request."""
-RUN_OUTCOME_FAILED: RunOutcome.ValueType  # 3
-"""It failed."""
-RUN_OUTCOME_LOST: RunOutcome.ValueType  # 4
-"""Its machine or supervisor was lost; this is no restart."""
-RUN_OUTCOME_KILLED: RunOutcome.ValueType  # 5
-"""It was killed on request."""
-RUN_OUTCOME_INVALID_HP: RunOutcome.ValueType  # 6
-"""Its code refused the hyperparameters."""
-global___RunOutcome = RunOutcome
+global___ExperimentKey = ExperimentKey
 
 @typing.final
 class Experiment(google.protobuf.message.Message):
-    """A config with a model definition; it owns trials."""
+    """A config with a model definition; it owns trials. The service sets all fields; those that UpdateExperiment takes say so."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -188,12 +156,16 @@ class Experiment(google.protobuf.message.Message):
     NAME_FIELD_NUMBER: builtins.int
     DESCRIPTION_FIELD_NUMBER: builtins.int
     LABELS_FIELD_NUMBER: builtins.int
+    NOTES_FIELD_NUMBER: builtins.int
     STATE_FIELD_NUMBER: builtins.int
     ACTIVITY_FIELD_NUMBER: builtins.int
     ARCHIVED_FIELD_NUMBER: builtins.int
-    OWNER_FIELD_NUMBER: builtins.int
-    WORKSPACE_FIELD_NUMBER: builtins.int
-    PROJECT_FIELD_NUMBER: builtins.int
+    OWNER_ID_FIELD_NUMBER: builtins.int
+    OWNER_NAME_FIELD_NUMBER: builtins.int
+    WORKSPACE_ID_FIELD_NUMBER: builtins.int
+    WORKSPACE_NAME_FIELD_NUMBER: builtins.int
+    PROJECT_ID_FIELD_NUMBER: builtins.int
+    PROJECT_NAME_FIELD_NUMBER: builtins.int
     PROGRESS_FIELD_NUMBER: builtins.int
     CONFIG_FIELD_NUMBER: builtins.int
     CREATE_TIME_FIELD_NUMBER: builtins.int
@@ -204,30 +176,39 @@ class Experiment(google.protobuf.message.Message):
     SMALLER_IS_BETTER_FIELD_NUMBER: builtins.int
     FAILURE_FIELD_NUMBER: builtins.int
     REVISION_FIELD_NUMBER: builtins.int
-    MODEL_DEFINITION_SIZE_FIELD_NUMBER: builtins.int
+    ETAG_FIELD_NUMBER: builtins.int
+    MODEL_DEFINITION_BYTES_FIELD_NUMBER: builtins.int
     UNMANAGED_FIELD_NUMBER: builtins.int
     EXTERNAL_ID_FIELD_NUMBER: builtins.int
-    EXPLANATION_FIELD_NUMBER: builtins.int
+    WAIT_REASON_FIELD_NUMBER: builtins.int
     experiment_id: builtins.str
     """UUID."""
     number: builtins.int
-    """Small number for people."""
+    """Small number for people, from 1."""
     name: builtins.str
-    """Name from the config."""
+    """Name, first from the config. 1 to 10,000 characters. UpdateExperiment takes it."""
     description: builtins.str
-    """Description from the config."""
+    """Description, first from the config. At most 100,000 characters. UpdateExperiment takes it."""
+    notes: builtins.str
+    """Notes of people, Markdown. At most 1,000,000 characters. Only when one experiment is asked for. UpdateExperiment takes them."""
     state: global___ExperimentState.ValueType
     """Life of the experiment."""
-    activity: builtins.str
-    """For display: QUEUED, STARTING, RUNNING or STOPPING if ACTIVE; PAUSING until PAUSED trials left; else empty."""
+    activity: global___ExperimentActivity.ValueType
+    """What its trials are doing."""
     archived: builtins.bool
-    """Whether it is hidden from lists."""
-    owner: builtins.str
-    """User who submitted it."""
-    workspace: builtins.str
+    """Whether it is hidden from lists that ask for no archived ones."""
+    owner_id: builtins.int
+    """User who submitted it; absent when that is no user of this cluster any more."""
+    owner_name: builtins.str
+    """Name of the owner, for display."""
+    workspace_id: builtins.int
     """Workspace that it belongs to."""
-    project: builtins.str
+    workspace_name: builtins.str
+    """Name of the workspace, for display."""
+    project_id: builtins.int
     """Project within the workspace."""
+    project_name: builtins.str
+    """Name of the project, for display."""
     progress: builtins.float
     """Done share in [0, 1]."""
     trial_count: builtins.int
@@ -235,24 +216,26 @@ class Experiment(google.protobuf.message.Message):
     searcher_name: builtins.str
     """Name of the search method."""
     searcher_metric: builtins.str
-    """Name of the metric that decides."""
+    """Name of the validation metric that decides; empty for none."""
     smaller_is_better: builtins.bool
     """Whether smaller values of it are better."""
     failure: builtins.str
-    """Why it is in ERROR, for people."""
+    """Why it is in ERROR, for people; empty otherwise."""
     revision: builtins.int
-    """Grows with every change; for watches."""
-    model_definition_size: builtins.int
+    """Grows with every change of it or of its trials; for watches."""
+    etag: builtins.str
+    """Changes with every UpdateExperiment and with changes of its config; for conditional updates."""
+    model_definition_bytes: builtins.int
     """Bytes of the model definition, compressed."""
     unmanaged: builtins.bool
     """Whether its trials run outside of the cluster."""
     external_id: builtins.str
-    """What names it there; empty for none."""
-    explanation: builtins.str
+    """What names it there; absent for none."""
+    wait_reason: builtins.str
     """Why the first of its waiting trials waits, as of the scheduler's last pass; empty when none does."""
     @property
     def labels(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Labels from the config."""
+        """Labels, first from the config. At most 100, each of 1 to 1,000 characters. UpdateExperiment takes them."""
 
     @property
     def config(self) -> resolute.api.common.v1.value_pb2.Value:
@@ -264,7 +247,7 @@ class Experiment(google.protobuf.message.Message):
 
     @property
     def end_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it ended."""
+        """When it ended; absent before."""
 
     def __init__(
         self,
@@ -274,12 +257,16 @@ class Experiment(google.protobuf.message.Message):
         name: builtins.str = ...,
         description: builtins.str = ...,
         labels: collections.abc.Iterable[builtins.str] | None = ...,
+        notes: builtins.str = ...,
         state: global___ExperimentState.ValueType = ...,
-        activity: builtins.str = ...,
+        activity: global___ExperimentActivity.ValueType = ...,
         archived: builtins.bool = ...,
-        owner: builtins.str = ...,
-        workspace: builtins.str = ...,
-        project: builtins.str = ...,
+        owner_id: builtins.int | None = ...,
+        owner_name: builtins.str = ...,
+        workspace_id: builtins.int = ...,
+        workspace_name: builtins.str = ...,
+        project_id: builtins.int = ...,
+        project_name: builtins.str = ...,
         progress: builtins.float = ...,
         config: resolute.api.common.v1.value_pb2.Value | None = ...,
         create_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
@@ -290,185 +277,17 @@ class Experiment(google.protobuf.message.Message):
         smaller_is_better: builtins.bool = ...,
         failure: builtins.str = ...,
         revision: builtins.int = ...,
-        model_definition_size: builtins.int = ...,
+        etag: builtins.str = ...,
+        model_definition_bytes: builtins.int = ...,
         unmanaged: builtins.bool = ...,
-        external_id: builtins.str = ...,
-        explanation: builtins.str = ...,
+        external_id: builtins.str | None = ...,
+        wait_reason: builtins.str = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["config", b"config", "create_time", b"create_time", "end_time", b"end_time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["activity", b"activity", "archived", b"archived", "config", b"config", "create_time", b"create_time", "description", b"description", "end_time", b"end_time", "experiment_id", b"experiment_id", "explanation", b"explanation", "external_id", b"external_id", "failure", b"failure", "labels", b"labels", "model_definition_size", b"model_definition_size", "name", b"name", "number", b"number", "owner", b"owner", "progress", b"progress", "project", b"project", "revision", b"revision", "searcher_metric", b"searcher_metric", "searcher_name", b"searcher_name", "smaller_is_better", b"smaller_is_better", "state", b"state", "trial_count", b"trial_count", "unmanaged", b"unmanaged", "workspace", b"workspace"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_external_id", b"_external_id", "_owner_id", b"_owner_id", "config", b"config", "create_time", b"create_time", "end_time", b"end_time", "external_id", b"external_id", "owner_id", b"owner_id"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_external_id", b"_external_id", "_owner_id", b"_owner_id", "activity", b"activity", "archived", b"archived", "config", b"config", "create_time", b"create_time", "description", b"description", "end_time", b"end_time", "etag", b"etag", "experiment_id", b"experiment_id", "external_id", b"external_id", "failure", b"failure", "labels", b"labels", "model_definition_bytes", b"model_definition_bytes", "name", b"name", "notes", b"notes", "number", b"number", "owner_id", b"owner_id", "owner_name", b"owner_name", "progress", b"progress", "project_id", b"project_id", "project_name", b"project_name", "revision", b"revision", "searcher_metric", b"searcher_metric", "searcher_name", b"searcher_name", "smaller_is_better", b"smaller_is_better", "state", b"state", "trial_count", b"trial_count", "unmanaged", b"unmanaged", "wait_reason", b"wait_reason", "workspace_id", b"workspace_id", "workspace_name", b"workspace_name"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_external_id", b"_external_id"]) -> typing.Literal["external_id"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_owner_id", b"_owner_id"]) -> typing.Literal["owner_id"] | None: ...
 
 global___Experiment = Experiment
-
-@typing.final
-class Trial(google.protobuf.message.Message):
-    """One set of hyperparameters being trained."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    TRIAL_ID_FIELD_NUMBER: builtins.int
-    NUMBER_FIELD_NUMBER: builtins.int
-    EXPERIMENT_ID_FIELD_NUMBER: builtins.int
-    EXPERIMENT_NUMBER_FIELD_NUMBER: builtins.int
-    REQUEST_ID_FIELD_NUMBER: builtins.int
-    STATE_FIELD_NUMBER: builtins.int
-    HPARAMS_FIELD_NUMBER: builtins.int
-    TRIAL_SEED_FIELD_NUMBER: builtins.int
-    RESTARTS_FIELD_NUMBER: builtins.int
-    RUN_FIELD_NUMBER: builtins.int
-    STATUS_FIELD_NUMBER: builtins.int
-    EXPLANATION_FIELD_NUMBER: builtins.int
-    LATEST_CHECKPOINT_ID_FIELD_NUMBER: builtins.int
-    STEPS_COMPLETED_FIELD_NUMBER: builtins.int
-    CREATE_TIME_FIELD_NUMBER: builtins.int
-    END_TIME_FIELD_NUMBER: builtins.int
-    REVISION_FIELD_NUMBER: builtins.int
-    RUNS_FIELD_NUMBER: builtins.int
-    PIDS_FIELD_NUMBER: builtins.int
-    METADATA_FIELD_NUMBER: builtins.int
-    EXCLUDED_NODES_FIELD_NUMBER: builtins.int
-    trial_id: builtins.str
-    """UUID."""
-    number: builtins.int
-    """Small number for people."""
-    experiment_id: builtins.str
-    """UUID of the experiment."""
-    experiment_number: builtins.int
-    """Number of the experiment."""
-    request_id: builtins.str
-    """Identifier within the search."""
-    state: global___TrialState.ValueType
-    """Life of the trial."""
-    trial_seed: builtins.int
-    """Seed for its random numbers."""
-    restarts: builtins.int
-    """Restarts after failures so far."""
-    run: builtins.int
-    """Number of the latest run; zero before the first."""
-    status: builtins.str
-    """What its code last said it is doing."""
-    explanation: builtins.str
-    """Why it waits or failed, for people."""
-    latest_checkpoint_id: builtins.str
-    """UUID of the checkpoint that the next run starts from; empty for none."""
-    steps_completed: builtins.int
-    """Steps completed there."""
-    revision: builtins.int
-    """Grows with every change of its experiment; for watches."""
-    @property
-    def hparams(self) -> resolute.api.common.v1.value_pb2.Value:
-        """The sampled hyperparameters: a map."""
-
-    @property
-    def create_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it was created."""
-
-    @property
-    def end_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it ended."""
-
-    @property
-    def runs(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Run]:
-        """Its runs. Only when one trial is asked for."""
-
-    @property
-    def pids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Process ids on the machines of the current run, by container; for operators."""
-
-    @property
-    def metadata(self) -> resolute.api.common.v1.value_pb2.Value:
-        """Free metadata that its code set: a map."""
-
-    @property
-    def excluded_nodes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Nodes that log policies keep it from."""
-
-    def __init__(
-        self,
-        *,
-        trial_id: builtins.str = ...,
-        number: builtins.int = ...,
-        experiment_id: builtins.str = ...,
-        experiment_number: builtins.int = ...,
-        request_id: builtins.str = ...,
-        state: global___TrialState.ValueType = ...,
-        hparams: resolute.api.common.v1.value_pb2.Value | None = ...,
-        trial_seed: builtins.int = ...,
-        restarts: builtins.int = ...,
-        run: builtins.int = ...,
-        status: builtins.str = ...,
-        explanation: builtins.str = ...,
-        latest_checkpoint_id: builtins.str = ...,
-        steps_completed: builtins.int = ...,
-        create_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
-        end_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
-        revision: builtins.int = ...,
-        runs: collections.abc.Iterable[global___Run] | None = ...,
-        pids: collections.abc.Iterable[builtins.int] | None = ...,
-        metadata: resolute.api.common.v1.value_pb2.Value | None = ...,
-        excluded_nodes: collections.abc.Iterable[builtins.int] | None = ...,
-    ) -> None: ...
-    def HasField(self, field_name: typing.Literal["create_time", b"create_time", "end_time", b"end_time", "hparams", b"hparams", "metadata", b"metadata"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["create_time", b"create_time", "end_time", b"end_time", "excluded_nodes", b"excluded_nodes", "experiment_id", b"experiment_id", "experiment_number", b"experiment_number", "explanation", b"explanation", "hparams", b"hparams", "latest_checkpoint_id", b"latest_checkpoint_id", "metadata", b"metadata", "number", b"number", "pids", b"pids", "request_id", b"request_id", "restarts", b"restarts", "revision", b"revision", "run", b"run", "runs", b"runs", "state", b"state", "status", b"status", "steps_completed", b"steps_completed", "trial_id", b"trial_id", "trial_seed", b"trial_seed"]) -> None: ...
-
-global___Trial = Trial
-
-@typing.final
-class Run(google.protobuf.message.Message):
-    """One attempt to execute a trial."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    RUN_FIELD_NUMBER: builtins.int
-    ALLOCATION_ID_FIELD_NUMBER: builtins.int
-    OUTCOME_FIELD_NUMBER: builtins.int
-    EXIT_CODE_FIELD_NUMBER: builtins.int
-    START_TIME_FIELD_NUMBER: builtins.int
-    END_TIME_FIELD_NUMBER: builtins.int
-    SLOT_IDS_FIELD_NUMBER: builtins.int
-    FAILURE_FIELD_NUMBER: builtins.int
-    LOG_POLICIES_FIELD_NUMBER: builtins.int
-    run: builtins.int
-    """Number within the trial, from 1."""
-    allocation_id: builtins.str
-    """Its allocation."""
-    outcome: global___RunOutcome.ValueType
-    """How it ended."""
-    exit_code: builtins.int
-    """Exit code of the entrypoint; absent while it runs and when it is unknown."""
-    failure: builtins.str
-    """Why it failed, for people: the first failing rank's last words."""
-    @property
-    def start_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When its slots were given."""
-
-    @property
-    def end_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it ended."""
-
-    @property
-    def slot_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Slots that it held."""
-
-    @property
-    def log_policies(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """What log policies did because of its lines, for people: one entry for each that matched."""
-
-    def __init__(
-        self,
-        *,
-        run: builtins.int = ...,
-        allocation_id: builtins.str = ...,
-        outcome: global___RunOutcome.ValueType = ...,
-        exit_code: builtins.int | None = ...,
-        start_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
-        end_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
-        slot_ids: collections.abc.Iterable[builtins.int] | None = ...,
-        failure: builtins.str = ...,
-        log_policies: collections.abc.Iterable[builtins.str] | None = ...,
-    ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_exit_code", b"_exit_code", "end_time", b"end_time", "exit_code", b"exit_code", "start_time", b"start_time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_exit_code", b"_exit_code", "allocation_id", b"allocation_id", "end_time", b"end_time", "exit_code", b"exit_code", "failure", b"failure", "log_policies", b"log_policies", "outcome", b"outcome", "run", b"run", "slot_ids", b"slot_ids", "start_time", b"start_time"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["_exit_code", b"_exit_code"]) -> typing.Literal["exit_code"] | None: ...
-
-global___Run = Run

@@ -6,70 +6,74 @@ isort:skip_file
 import builtins
 import collections.abc
 import google.protobuf.descriptor
+import google.protobuf.field_mask_pb2
 import google.protobuf.internal.containers
 import google.protobuf.message
 import resolute.api.common.v1.value_pb2
 import resolute.api.experiments.v1.experiment_pb2
+import resolute.api.experiments.v1.job_pb2
+import resolute.api.experiments.v1.trial_pb2
 import resolute.api.searcher.v1.search_spec_pb2
 import typing
 
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
-class CreateExperimentRequest(google.protobuf.message.Message):
-    """Request of CreateExperiment: one header, then chunks."""
+class ExperimentSpec(google.protobuf.message.Message):
+    """What is to be created, beside the model definition."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    @typing.final
-    class Header(google.protobuf.message.Message):
-        """What is to be created."""
+    CONFIG_YAML_FIELD_NUMBER: builtins.int
+    TEMPLATE_FIELD_NUMBER: builtins.int
+    PAUSED_FIELD_NUMBER: builtins.int
+    TEST_MODE_FIELD_NUMBER: builtins.int
+    config_yaml: builtins.str
+    """The config as its author wrote it: YAML, at most 1 MiB."""
+    template: builtins.str
+    """Name of a template to merge under it; empty for none."""
+    paused: builtins.bool
+    """Create it paused."""
+    test_mode: builtins.bool
+    """Rewrite the config to train one batch."""
+    def __init__(
+        self,
+        *,
+        config_yaml: builtins.str = ...,
+        template: builtins.str = ...,
+        paused: builtins.bool = ...,
+        test_mode: builtins.bool = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["config_yaml", b"config_yaml", "paused", b"paused", "template", b"template", "test_mode", b"test_mode"]) -> None: ...
 
-        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+global___ExperimentSpec = ExperimentSpec
 
-        REQUEST_ID_FIELD_NUMBER: builtins.int
-        CONFIG_YAML_FIELD_NUMBER: builtins.int
-        TEMPLATE_FIELD_NUMBER: builtins.int
-        PAUSED_FIELD_NUMBER: builtins.int
-        TEST_MODE_FIELD_NUMBER: builtins.int
-        request_id: builtins.str
-        """UUID that the caller chose; a repeated one gives the first answer."""
-        config_yaml: builtins.str
-        """The config as its author wrote it: YAML."""
-        template: builtins.str
-        """Name of a template to merge under it; empty for none."""
-        paused: builtins.bool
-        """Create it paused."""
-        test_mode: builtins.bool
-        """Rewrite the config to train one batch."""
-        def __init__(
-            self,
-            *,
-            request_id: builtins.str = ...,
-            config_yaml: builtins.str = ...,
-            template: builtins.str = ...,
-            paused: builtins.bool = ...,
-            test_mode: builtins.bool = ...,
-        ) -> None: ...
-        def ClearField(self, field_name: typing.Literal["config_yaml", b"config_yaml", "paused", b"paused", "request_id", b"request_id", "template", b"template", "test_mode", b"test_mode"]) -> None: ...
+@typing.final
+class CreateExperimentRequest(google.protobuf.message.Message):
+    """Request of CreateExperiment."""
 
-    HEADER_FIELD_NUMBER: builtins.int
-    CHUNK_FIELD_NUMBER: builtins.int
-    chunk: builtins.bytes
-    """The next bytes of the archive, at most 1 MiB."""
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    REQUEST_ID_FIELD_NUMBER: builtins.int
+    SPEC_FIELD_NUMBER: builtins.int
+    MODEL_DEFINITION_FIELD_NUMBER: builtins.int
+    request_id: builtins.str
+    """UUID that the client chooses for this creation and sends again when it repeats the call; empty if it never does."""
+    model_definition: builtins.bytes
+    """The model definition: a gzipped tar archive, at most 2 MiB. Empty for none."""
     @property
-    def header(self) -> global___CreateExperimentRequest.Header:
+    def spec(self) -> global___ExperimentSpec:
         """What is to be created."""
 
     def __init__(
         self,
         *,
-        header: global___CreateExperimentRequest.Header | None = ...,
-        chunk: builtins.bytes = ...,
+        request_id: builtins.str = ...,
+        spec: global___ExperimentSpec | None = ...,
+        model_definition: builtins.bytes = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["chunk", b"chunk", "header", b"header", "part", b"part"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["chunk", b"chunk", "header", b"header", "part", b"part"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["part", b"part"]) -> typing.Literal["header", "chunk"] | None: ...
+    def HasField(self, field_name: typing.Literal["spec", b"spec"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["model_definition", b"model_definition", "request_id", b"request_id", "spec", b"spec"]) -> None: ...
 
 global___CreateExperimentRequest = CreateExperimentRequest
 
@@ -101,6 +105,82 @@ class CreateExperimentResponse(google.protobuf.message.Message):
 global___CreateExperimentResponse = CreateExperimentResponse
 
 @typing.final
+class CreateExperimentInChunksRequest(google.protobuf.message.Message):
+    """Request of CreateExperimentInChunks: one header, then chunks."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    @typing.final
+    class Header(google.protobuf.message.Message):
+        """What is to be created."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        REQUEST_ID_FIELD_NUMBER: builtins.int
+        SPEC_FIELD_NUMBER: builtins.int
+        request_id: builtins.str
+        """UUID that the client chooses for this creation and sends again when it repeats the call; empty if it never does."""
+        @property
+        def spec(self) -> global___ExperimentSpec:
+            """What is to be created."""
+
+        def __init__(
+            self,
+            *,
+            request_id: builtins.str = ...,
+            spec: global___ExperimentSpec | None = ...,
+        ) -> None: ...
+        def HasField(self, field_name: typing.Literal["spec", b"spec"]) -> builtins.bool: ...
+        def ClearField(self, field_name: typing.Literal["request_id", b"request_id", "spec", b"spec"]) -> None: ...
+
+    HEADER_FIELD_NUMBER: builtins.int
+    CHUNK_FIELD_NUMBER: builtins.int
+    chunk: builtins.bytes
+    """The next bytes of the archive, at most 1 MiB."""
+    @property
+    def header(self) -> global___CreateExperimentInChunksRequest.Header:
+        """What is to be created."""
+
+    def __init__(
+        self,
+        *,
+        header: global___CreateExperimentInChunksRequest.Header | None = ...,
+        chunk: builtins.bytes = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["chunk", b"chunk", "header", b"header", "part", b"part"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["chunk", b"chunk", "header", b"header", "part", b"part"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["part", b"part"]) -> typing.Literal["header", "chunk"] | None: ...
+
+global___CreateExperimentInChunksRequest = CreateExperimentInChunksRequest
+
+@typing.final
+class CreateExperimentInChunksResponse(google.protobuf.message.Message):
+    """Response of CreateExperimentInChunks."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    EXPERIMENT_FIELD_NUMBER: builtins.int
+    WARNINGS_FIELD_NUMBER: builtins.int
+    @property
+    def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.Experiment:
+        """The experiment."""
+
+    @property
+    def warnings(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """As in CreateExperimentResponse."""
+
+    def __init__(
+        self,
+        *,
+        experiment: resolute.api.experiments.v1.experiment_pb2.Experiment | None = ...,
+        warnings: collections.abc.Iterable[builtins.str] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["experiment", b"experiment"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["experiment", b"experiment", "warnings", b"warnings"]) -> None: ...
+
+global___CreateExperimentInChunksResponse = CreateExperimentInChunksResponse
+
+@typing.final
 class ValidateConfigRequest(google.protobuf.message.Message):
     """Request of ValidateConfig."""
 
@@ -109,7 +189,7 @@ class ValidateConfigRequest(google.protobuf.message.Message):
     CONFIG_YAML_FIELD_NUMBER: builtins.int
     TEMPLATE_FIELD_NUMBER: builtins.int
     config_yaml: builtins.str
-    """The config: YAML."""
+    """The config: YAML, at most 1 MiB."""
     template: builtins.str
     """Name of a template to merge under it; empty for none."""
     def __init__(
@@ -141,7 +221,7 @@ class ValidateConfigResponse(google.protobuf.message.Message):
 
     @property
     def search(self) -> resolute.api.searcher.v1.search_spec_pb2.SearchSpec:
-        """The search that an experiment with this config would run, such as PreviewSearch takes it. Set by every server that checks configs."""
+        """The search that an experiment with this config would run, such as PreviewSearch takes it."""
 
     def __init__(
         self,
@@ -150,35 +230,10 @@ class ValidateConfigResponse(google.protobuf.message.Message):
         warnings: collections.abc.Iterable[builtins.str] | None = ...,
         search: resolute.api.searcher.v1.search_spec_pb2.SearchSpec | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_search", b"_search", "config", b"config", "search", b"search"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_search", b"_search", "config", b"config", "search", b"search", "warnings", b"warnings"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["_search", b"_search"]) -> typing.Literal["search"] | None: ...
+    def HasField(self, field_name: typing.Literal["config", b"config", "search", b"search"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["config", b"config", "search", b"search", "warnings", b"warnings"]) -> None: ...
 
 global___ValidateConfigResponse = ValidateConfigResponse
-
-@typing.final
-class ExperimentKey(google.protobuf.message.Message):
-    """Names an experiment by its number or its UUID."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    NUMBER_FIELD_NUMBER: builtins.int
-    EXPERIMENT_ID_FIELD_NUMBER: builtins.int
-    number: builtins.int
-    """Small number."""
-    experiment_id: builtins.str
-    """UUID."""
-    def __init__(
-        self,
-        *,
-        number: builtins.int = ...,
-        experiment_id: builtins.str = ...,
-    ) -> None: ...
-    def HasField(self, field_name: typing.Literal["experiment_id", b"experiment_id", "key", b"key", "number", b"number"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["experiment_id", b"experiment_id", "key", b"key", "number", b"number"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["key", b"key"]) -> typing.Literal["number", "experiment_id"] | None: ...
-
-global___ExperimentKey = ExperimentKey
 
 @typing.final
 class GetExperimentRequest(google.protobuf.message.Message):
@@ -188,13 +243,13 @@ class GetExperimentRequest(google.protobuf.message.Message):
 
     EXPERIMENT_FIELD_NUMBER: builtins.int
     @property
-    def experiment(self) -> global___ExperimentKey:
+    def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
         """Which one."""
 
     def __init__(
         self,
         *,
-        experiment: global___ExperimentKey | None = ...,
+        experiment: resolute.api.experiments.v1.experiment_pb2.ExperimentKey | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["experiment", b"experiment"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["experiment", b"experiment"]) -> None: ...
@@ -210,7 +265,7 @@ class GetExperimentResponse(google.protobuf.message.Message):
     EXPERIMENT_FIELD_NUMBER: builtins.int
     @property
     def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.Experiment:
-        """The experiment."""
+        """The experiment, with its config and its notes."""
 
     def __init__(
         self,
@@ -224,49 +279,69 @@ global___GetExperimentResponse = GetExperimentResponse
 
 @typing.final
 class ListExperimentsRequest(google.protobuf.message.Message):
-    """Request of ListExperiments."""
+    """Request of ListExperiments. Filters that are set must all match."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    STATES_FIELD_NUMBER: builtins.int
-    OWNERS_FIELD_NUMBER: builtins.int
-    LABELS_FIELD_NUMBER: builtins.int
-    NAME_FIELD_NUMBER: builtins.int
-    INCLUDE_ARCHIVED_FIELD_NUMBER: builtins.int
     PAGE_SIZE_FIELD_NUMBER: builtins.int
     PAGE_TOKEN_FIELD_NUMBER: builtins.int
-    name: builtins.str
-    """Only names that contain this text, in any case."""
-    include_archived: builtins.bool
-    """Also archived ones."""
+    ORDER_BY_FIELD_NUMBER: builtins.int
+    STATES_FIELD_NUMBER: builtins.int
+    OWNER_IDS_FIELD_NUMBER: builtins.int
+    WORKSPACE_IDS_FIELD_NUMBER: builtins.int
+    PROJECT_IDS_FIELD_NUMBER: builtins.int
+    LABELS_FIELD_NUMBER: builtins.int
+    NAME_CONTAINS_FIELD_NUMBER: builtins.int
+    ARCHIVED_FIELD_NUMBER: builtins.int
     page_size: builtins.int
-    """Most experiments; zero for 100, at most 1000."""
+    """Experiments on a page: 0 for 100, at most 1000; larger values are lowered to that."""
     page_token: builtins.str
-    """From the previous response; empty for the first page."""
+    """Where the page begins: next_page_token of the previous page; empty for the first."""
+    order_by: builtins.str
+    """Order by number, name, create_time, end_time, state, progress, owner_name, workspace_name or project_name, each with or
+    without "desc"; "number desc" if empty. Experiments that have no end_time come last.
+    """
+    name_contains: builtins.str
+    """Only experiments with this text in their name, in any case; empty for all."""
+    archived: builtins.bool
+    """Only those that are archived, or are not; absent for both."""
     @property
     def states(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[resolute.api.experiments.v1.experiment_pb2.ExperimentState.ValueType]:
-        """Only these states; empty for all but DELETED."""
+        """Only experiments in one of these states; empty for all but DELETED."""
 
     @property
-    def owners(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Only these owners; empty for all."""
+    def owner_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Only experiments of one of these users, at most 100; empty for all."""
+
+    @property
+    def workspace_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Only experiments in one of these workspaces, at most 100; empty for all."""
+
+    @property
+    def project_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Only experiments in one of these projects, at most 100; empty for all."""
 
     @property
     def labels(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Only experiments with all of these labels."""
+        """Only experiments that have all of these labels, at most 100."""
 
     def __init__(
         self,
         *,
-        states: collections.abc.Iterable[resolute.api.experiments.v1.experiment_pb2.ExperimentState.ValueType] | None = ...,
-        owners: collections.abc.Iterable[builtins.str] | None = ...,
-        labels: collections.abc.Iterable[builtins.str] | None = ...,
-        name: builtins.str = ...,
-        include_archived: builtins.bool = ...,
         page_size: builtins.int = ...,
         page_token: builtins.str = ...,
+        order_by: builtins.str = ...,
+        states: collections.abc.Iterable[resolute.api.experiments.v1.experiment_pb2.ExperimentState.ValueType] | None = ...,
+        owner_ids: collections.abc.Iterable[builtins.int] | None = ...,
+        workspace_ids: collections.abc.Iterable[builtins.int] | None = ...,
+        project_ids: collections.abc.Iterable[builtins.int] | None = ...,
+        labels: collections.abc.Iterable[builtins.str] | None = ...,
+        name_contains: builtins.str = ...,
+        archived: builtins.bool | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["include_archived", b"include_archived", "labels", b"labels", "name", b"name", "owners", b"owners", "page_size", b"page_size", "page_token", b"page_token", "states", b"states"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_archived", b"_archived", "archived", b"archived"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_archived", b"_archived", "archived", b"archived", "labels", b"labels", "name_contains", b"name_contains", "order_by", b"order_by", "owner_ids", b"owner_ids", "page_size", b"page_size", "page_token", b"page_token", "project_ids", b"project_ids", "states", b"states", "workspace_ids", b"workspace_ids"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_archived", b"_archived"]) -> typing.Literal["archived"] | None: ...
 
 global___ListExperimentsRequest = ListExperimentsRequest
 
@@ -282,7 +357,7 @@ class ListExperimentsResponse(google.protobuf.message.Message):
     """Empty on the last page."""
     @property
     def experiments(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.experiments.v1.experiment_pb2.Experiment]:
-        """The experiments."""
+        """The experiments, without configs and notes."""
 
     def __init__(
         self,
@@ -295,6 +370,64 @@ class ListExperimentsResponse(google.protobuf.message.Message):
 global___ListExperimentsResponse = ListExperimentsResponse
 
 @typing.final
+class UpdateExperimentRequest(google.protobuf.message.Message):
+    """Request of UpdateExperiment."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: builtins.int
+    EXPERIMENT_FIELD_NUMBER: builtins.int
+    UPDATE_MASK_FIELD_NUMBER: builtins.int
+    ETAG_FIELD_NUMBER: builtins.int
+    etag: builtins.str
+    """The etag of the experiment that this update is based on: fails with ABORTED if it has changed since. Empty for no check."""
+    @property
+    def key(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
+        """Which one."""
+
+    @property
+    def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.Experiment:
+        """The new values of the fields in update_mask; its other fields do not count."""
+
+    @property
+    def update_mask(self) -> google.protobuf.field_mask_pb2.FieldMask:
+        """The fields to update: name, description, labels, notes."""
+
+    def __init__(
+        self,
+        *,
+        key: resolute.api.experiments.v1.experiment_pb2.ExperimentKey | None = ...,
+        experiment: resolute.api.experiments.v1.experiment_pb2.Experiment | None = ...,
+        update_mask: google.protobuf.field_mask_pb2.FieldMask | None = ...,
+        etag: builtins.str = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["experiment", b"experiment", "key", b"key", "update_mask", b"update_mask"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["etag", b"etag", "experiment", b"experiment", "key", b"key", "update_mask", b"update_mask"]) -> None: ...
+
+global___UpdateExperimentRequest = UpdateExperimentRequest
+
+@typing.final
+class UpdateExperimentResponse(google.protobuf.message.Message):
+    """Response of UpdateExperiment."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    EXPERIMENT_FIELD_NUMBER: builtins.int
+    @property
+    def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.Experiment:
+        """The experiment after the update, with its config and its notes."""
+
+    def __init__(
+        self,
+        *,
+        experiment: resolute.api.experiments.v1.experiment_pb2.Experiment | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["experiment", b"experiment"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["experiment", b"experiment"]) -> None: ...
+
+global___UpdateExperimentResponse = UpdateExperimentResponse
+
+@typing.final
 class PauseExperimentRequest(google.protobuf.message.Message):
     """Request of PauseExperiment."""
 
@@ -302,13 +435,13 @@ class PauseExperimentRequest(google.protobuf.message.Message):
 
     EXPERIMENT_FIELD_NUMBER: builtins.int
     @property
-    def experiment(self) -> global___ExperimentKey:
+    def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
         """Which one."""
 
     def __init__(
         self,
         *,
-        experiment: global___ExperimentKey | None = ...,
+        experiment: resolute.api.experiments.v1.experiment_pb2.ExperimentKey | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["experiment", b"experiment"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["experiment", b"experiment"]) -> None: ...
@@ -344,13 +477,13 @@ class ActivateExperimentRequest(google.protobuf.message.Message):
 
     EXPERIMENT_FIELD_NUMBER: builtins.int
     @property
-    def experiment(self) -> global___ExperimentKey:
+    def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
         """Which one."""
 
     def __init__(
         self,
         *,
-        experiment: global___ExperimentKey | None = ...,
+        experiment: resolute.api.experiments.v1.experiment_pb2.ExperimentKey | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["experiment", b"experiment"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["experiment", b"experiment"]) -> None: ...
@@ -386,13 +519,13 @@ class CancelExperimentRequest(google.protobuf.message.Message):
 
     EXPERIMENT_FIELD_NUMBER: builtins.int
     @property
-    def experiment(self) -> global___ExperimentKey:
+    def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
         """Which one."""
 
     def __init__(
         self,
         *,
-        experiment: global___ExperimentKey | None = ...,
+        experiment: resolute.api.experiments.v1.experiment_pb2.ExperimentKey | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["experiment", b"experiment"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["experiment", b"experiment"]) -> None: ...
@@ -428,13 +561,13 @@ class KillExperimentRequest(google.protobuf.message.Message):
 
     EXPERIMENT_FIELD_NUMBER: builtins.int
     @property
-    def experiment(self) -> global___ExperimentKey:
+    def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
         """Which one."""
 
     def __init__(
         self,
         *,
-        experiment: global___ExperimentKey | None = ...,
+        experiment: resolute.api.experiments.v1.experiment_pb2.ExperimentKey | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["experiment", b"experiment"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["experiment", b"experiment"]) -> None: ...
@@ -473,13 +606,13 @@ class ArchiveExperimentRequest(google.protobuf.message.Message):
     archived: builtins.bool
     """Whether it is to be hidden."""
     @property
-    def experiment(self) -> global___ExperimentKey:
+    def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
         """Which one."""
 
     def __init__(
         self,
         *,
-        experiment: global___ExperimentKey | None = ...,
+        experiment: resolute.api.experiments.v1.experiment_pb2.ExperimentKey | None = ...,
         archived: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["experiment", b"experiment"]) -> builtins.bool: ...
@@ -516,13 +649,13 @@ class DeleteExperimentRequest(google.protobuf.message.Message):
 
     EXPERIMENT_FIELD_NUMBER: builtins.int
     @property
-    def experiment(self) -> global___ExperimentKey:
+    def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
         """Which one."""
 
     def __init__(
         self,
         *,
-        experiment: global___ExperimentKey | None = ...,
+        experiment: resolute.api.experiments.v1.experiment_pb2.ExperimentKey | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["experiment", b"experiment"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["experiment", b"experiment"]) -> None: ...
@@ -551,61 +684,165 @@ class DeleteExperimentResponse(google.protobuf.message.Message):
 global___DeleteExperimentResponse = DeleteExperimentResponse
 
 @typing.final
-class WatchExperimentRequest(google.protobuf.message.Message):
-    """Request of WatchExperiment."""
+class WatchExperimentsRequest(google.protobuf.message.Message):
+    """Request of WatchExperiments: at least one experiment, or the queue."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    EXPERIMENT_FIELD_NUMBER: builtins.int
-    AFTER_REVISION_FIELD_NUMBER: builtins.int
-    INCLUDE_TRIALS_FIELD_NUMBER: builtins.int
-    after_revision: builtins.int
-    """Revision already seen: the state is sent at once only if it is newer."""
-    include_trials: builtins.bool
-    """Also send the trials that changed."""
+    @typing.final
+    class ExperimentSubscription(google.protobuf.message.Message):
+        """One experiment that is watched."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: builtins.int
+        EXPERIMENT_FIELD_NUMBER: builtins.int
+        AFTER_REVISION_FIELD_NUMBER: builtins.int
+        INCLUDE_TRIALS_FIELD_NUMBER: builtins.int
+        key: builtins.str
+        """Chosen by the client, unique in the request, 1 to 100 characters; responses repeat it."""
+        after_revision: builtins.int
+        """Revision already seen: its state is sent at once only if it is newer. Zero for none."""
+        include_trials: builtins.bool
+        """Also send the trials that changed."""
+        @property
+        def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
+            """Which one."""
+
+        def __init__(
+            self,
+            *,
+            key: builtins.str = ...,
+            experiment: resolute.api.experiments.v1.experiment_pb2.ExperimentKey | None = ...,
+            after_revision: builtins.int = ...,
+            include_trials: builtins.bool = ...,
+        ) -> None: ...
+        def HasField(self, field_name: typing.Literal["experiment", b"experiment"]) -> builtins.bool: ...
+        def ClearField(self, field_name: typing.Literal["after_revision", b"after_revision", "experiment", b"experiment", "include_trials", b"include_trials", "key", b"key"]) -> None: ...
+
+    @typing.final
+    class QueueSubscription(google.protobuf.message.Message):
+        """The queue that is watched."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: builtins.int
+        MAX_JOBS_FIELD_NUMBER: builtins.int
+        key: builtins.str
+        """Chosen by the client, unique in the request, 1 to 100 characters; responses repeat it."""
+        max_jobs: builtins.int
+        """Most jobs that are sent, the first ones: 0 for 100, at most 1000; larger values are lowered to that."""
+        def __init__(
+            self,
+            *,
+            key: builtins.str = ...,
+            max_jobs: builtins.int = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["key", b"key", "max_jobs", b"max_jobs"]) -> None: ...
+
+    EXPERIMENTS_FIELD_NUMBER: builtins.int
+    QUEUE_FIELD_NUMBER: builtins.int
     @property
-    def experiment(self) -> global___ExperimentKey:
-        """Which one."""
+    def experiments(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___WatchExperimentsRequest.ExperimentSubscription]:
+        """The experiments, at most 1000."""
+
+    @property
+    def queue(self) -> global___WatchExperimentsRequest.QueueSubscription:
+        """The queue; absent not to watch it."""
 
     def __init__(
         self,
         *,
-        experiment: global___ExperimentKey | None = ...,
-        after_revision: builtins.int = ...,
-        include_trials: builtins.bool = ...,
+        experiments: collections.abc.Iterable[global___WatchExperimentsRequest.ExperimentSubscription] | None = ...,
+        queue: global___WatchExperimentsRequest.QueueSubscription | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["experiment", b"experiment"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["after_revision", b"after_revision", "experiment", b"experiment", "include_trials", b"include_trials"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_queue", b"_queue", "queue", b"queue"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_queue", b"_queue", "experiments", b"experiments", "queue", b"queue"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_queue", b"_queue"]) -> typing.Literal["queue"] | None: ...
 
-global___WatchExperimentRequest = WatchExperimentRequest
+global___WatchExperimentsRequest = WatchExperimentsRequest
 
 @typing.final
-class WatchExperimentResponse(google.protobuf.message.Message):
-    """Response of WatchExperiment."""
+class WatchExperimentsResponse(google.protobuf.message.Message):
+    """Response of WatchExperiments: a change of one subscription."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    EXPERIMENT_FIELD_NUMBER: builtins.int
-    TRIALS_FIELD_NUMBER: builtins.int
+    @typing.final
+    class ExperimentChange(google.protobuf.message.Message):
+        """An experiment or trials of it changed."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        EXPERIMENT_FIELD_NUMBER: builtins.int
+        TRIALS_FIELD_NUMBER: builtins.int
+        @property
+        def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.Experiment:
+            """The experiment without its config and its notes. Absent when there are more changed trials than fit into one response:
+            it comes in the last of them, and only then its revision has been seen as a whole.
+            """
+
+        @property
+        def trials(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.experiments.v1.trial_pb2.Trial]:
+            """Trials that changed since the revision that was seen before, by number."""
+
+        def __init__(
+            self,
+            *,
+            experiment: resolute.api.experiments.v1.experiment_pb2.Experiment | None = ...,
+            trials: collections.abc.Iterable[resolute.api.experiments.v1.trial_pb2.Trial] | None = ...,
+        ) -> None: ...
+        def HasField(self, field_name: typing.Literal["_experiment", b"_experiment", "experiment", b"experiment"]) -> builtins.bool: ...
+        def ClearField(self, field_name: typing.Literal["_experiment", b"_experiment", "experiment", b"experiment", "trials", b"trials"]) -> None: ...
+        def WhichOneof(self, oneof_group: typing.Literal["_experiment", b"_experiment"]) -> typing.Literal["experiment"] | None: ...
+
+    @typing.final
+    class QueueChange(google.protobuf.message.Message):
+        """The queue changed."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        JOBS_FIELD_NUMBER: builtins.int
+        TOTAL_JOBS_FIELD_NUMBER: builtins.int
+        total_jobs: builtins.int
+        """All jobs that there are."""
+        @property
+        def jobs(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.experiments.v1.job_pb2.Job]:
+            """The first jobs, next first; in place of all that was sent before."""
+
+        def __init__(
+            self,
+            *,
+            jobs: collections.abc.Iterable[resolute.api.experiments.v1.job_pb2.Job] | None = ...,
+            total_jobs: builtins.int = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["jobs", b"jobs", "total_jobs", b"total_jobs"]) -> None: ...
+
+    KEY_FIELD_NUMBER: builtins.int
+    EXPERIMENT_CHANGE_FIELD_NUMBER: builtins.int
+    QUEUE_CHANGE_FIELD_NUMBER: builtins.int
+    key: builtins.str
+    """Key of the subscription; empty in a response that only shows that the stream lives."""
     @property
-    def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.Experiment:
-        """The experiment without its config; absent in a message that only shows that the stream lives."""
+    def experiment_change(self) -> global___WatchExperimentsResponse.ExperimentChange:
+        """An experiment or its trials."""
 
     @property
-    def trials(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.experiments.v1.experiment_pb2.Trial]:
-        """Trials that changed since the last message."""
+    def queue_change(self) -> global___WatchExperimentsResponse.QueueChange:
+        """The queue."""
 
     def __init__(
         self,
         *,
-        experiment: resolute.api.experiments.v1.experiment_pb2.Experiment | None = ...,
-        trials: collections.abc.Iterable[resolute.api.experiments.v1.experiment_pb2.Trial] | None = ...,
+        key: builtins.str = ...,
+        experiment_change: global___WatchExperimentsResponse.ExperimentChange | None = ...,
+        queue_change: global___WatchExperimentsResponse.QueueChange | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_experiment", b"_experiment", "experiment", b"experiment"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_experiment", b"_experiment", "experiment", b"experiment", "trials", b"trials"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["_experiment", b"_experiment"]) -> typing.Literal["experiment"] | None: ...
+    def HasField(self, field_name: typing.Literal["change", b"change", "experiment_change", b"experiment_change", "queue_change", b"queue_change"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["change", b"change", "experiment_change", b"experiment_change", "key", b"key", "queue_change", b"queue_change"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["change", b"change"]) -> typing.Literal["experiment_change", "queue_change"] | None: ...
 
-global___WatchExperimentResponse = WatchExperimentResponse
+global___WatchExperimentsResponse = WatchExperimentsResponse
 
 @typing.final
 class GetModelDefinitionRequest(google.protobuf.message.Message):
@@ -615,13 +852,13 @@ class GetModelDefinitionRequest(google.protobuf.message.Message):
 
     EXPERIMENT_FIELD_NUMBER: builtins.int
     @property
-    def experiment(self) -> global___ExperimentKey:
+    def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
         """Which one."""
 
     def __init__(
         self,
         *,
-        experiment: global___ExperimentKey | None = ...,
+        experiment: resolute.api.experiments.v1.experiment_pb2.ExperimentKey | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["experiment", b"experiment"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["experiment", b"experiment"]) -> None: ...

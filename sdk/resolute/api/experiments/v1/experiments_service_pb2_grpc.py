@@ -27,6 +27,10 @@ if _version_not_supported:
 
 class ExperimentsServiceStub(object):
     """Takes experiments and leads them through their lives.
+
+    Verbs: Get gives one object once. List gives pages. Watch sends the current state, then each change; it may skip states in
+    between, and takes up again after a revision. Create, Update and Delete change one object. Pause, Activate, Cancel, Kill and
+    Archive ask for a state, and asking again changes nothing.
     """
 
     def __init__(self, channel):
@@ -35,10 +39,15 @@ class ExperimentsServiceStub(object):
         Args:
             channel: A grpc.Channel.
         """
-        self.CreateExperiment = channel.stream_unary(
+        self.CreateExperiment = channel.unary_unary(
                 '/resolute.api.experiments.v1.ExperimentsService/CreateExperiment',
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.CreateExperimentRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.CreateExperimentResponse.FromString,
+                _registered_method=True)
+        self.CreateExperimentInChunks = channel.stream_unary(
+                '/resolute.api.experiments.v1.ExperimentsService/CreateExperimentInChunks',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.CreateExperimentInChunksRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.CreateExperimentInChunksResponse.FromString,
                 _registered_method=True)
         self.ValidateConfig = channel.unary_unary(
                 '/resolute.api.experiments.v1.ExperimentsService/ValidateConfig',
@@ -54,6 +63,11 @@ class ExperimentsServiceStub(object):
                 '/resolute.api.experiments.v1.ExperimentsService/ListExperiments',
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.ListExperimentsRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.ListExperimentsResponse.FromString,
+                _registered_method=True)
+        self.UpdateExperiment = channel.unary_unary(
+                '/resolute.api.experiments.v1.ExperimentsService/UpdateExperiment',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.UpdateExperimentRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.UpdateExperimentResponse.FromString,
                 _registered_method=True)
         self.PauseExperiment = channel.unary_unary(
                 '/resolute.api.experiments.v1.ExperimentsService/PauseExperiment',
@@ -85,10 +99,10 @@ class ExperimentsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.DeleteExperimentRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.DeleteExperimentResponse.FromString,
                 _registered_method=True)
-        self.WatchExperiment = channel.unary_stream(
-                '/resolute.api.experiments.v1.ExperimentsService/WatchExperiment',
-                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.WatchExperimentRequest.SerializeToString,
-                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.WatchExperimentResponse.FromString,
+        self.WatchExperiments = channel.unary_stream(
+                '/resolute.api.experiments.v1.ExperimentsService/WatchExperiments',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.WatchExperimentsRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.WatchExperimentsResponse.FromString,
                 _registered_method=True)
         self.GetModelDefinition = channel.unary_stream(
                 '/resolute.api.experiments.v1.ExperimentsService/GetModelDefinition',
@@ -99,10 +113,21 @@ class ExperimentsServiceStub(object):
 
 class ExperimentsServiceServicer(object):
     """Takes experiments and leads them through their lives.
+
+    Verbs: Get gives one object once. List gives pages. Watch sends the current state, then each change; it may skip states in
+    between, and takes up again after a revision. Create, Update and Delete change one object. Pause, Activate, Cancel, Kill and
+    Archive ask for a state, and asking again changes nothing.
     """
 
-    def CreateExperiment(self, request_iterator, context):
-        """Creates an experiment from a config and a model definition that comes in chunks. Idempotent by request_id.
+    def CreateExperiment(self, request, context):
+        """Creates an experiment from a config and a model definition that fits into one message.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CreateExperimentInChunks(self, request_iterator, context):
+        """Does the same with a model definition of up to 512 MiB, sent in chunks.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -116,21 +141,28 @@ class ExperimentsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetExperiment(self, request, context):
-        """Gives an experiment with its config.
+        """Gives an experiment with its config and its notes.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListExperiments(self, request, context):
-        """Lists experiments, newest first.
+        """Lists experiments.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UpdateExperiment(self, request, context):
+        """Changes the name, the description, the labels or the notes of an experiment, in any state. Its config tells them too.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PauseExperiment(self, request, context):
-        """Asks running trials to checkpoint and exit, and starts none. Nothing to do for a paused one.
+        """Asks running trials to checkpoint and exit, and starts none.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -171,8 +203,10 @@ class ExperimentsServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def WatchExperiment(self, request, context):
-        """Sends the experiment at once, then after every change, until it ends.
+    def WatchExperiments(self, request, context):
+        """Watches many experiments, their trials where asked, and the queue. Each subscription gets its present state at once, then
+        every change. It ends when all of its experiments have ended, unless it watches the queue. An empty response is sent every
+        15 seconds in which nothing else is.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -188,10 +222,15 @@ class ExperimentsServiceServicer(object):
 
 def add_ExperimentsServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
-            'CreateExperiment': grpc.stream_unary_rpc_method_handler(
+            'CreateExperiment': grpc.unary_unary_rpc_method_handler(
                     servicer.CreateExperiment,
                     request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.CreateExperimentRequest.FromString,
                     response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.CreateExperimentResponse.SerializeToString,
+            ),
+            'CreateExperimentInChunks': grpc.stream_unary_rpc_method_handler(
+                    servicer.CreateExperimentInChunks,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.CreateExperimentInChunksRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.CreateExperimentInChunksResponse.SerializeToString,
             ),
             'ValidateConfig': grpc.unary_unary_rpc_method_handler(
                     servicer.ValidateConfig,
@@ -207,6 +246,11 @@ def add_ExperimentsServiceServicer_to_server(servicer, server):
                     servicer.ListExperiments,
                     request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.ListExperimentsRequest.FromString,
                     response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.ListExperimentsResponse.SerializeToString,
+            ),
+            'UpdateExperiment': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateExperiment,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.UpdateExperimentRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.UpdateExperimentResponse.SerializeToString,
             ),
             'PauseExperiment': grpc.unary_unary_rpc_method_handler(
                     servicer.PauseExperiment,
@@ -238,10 +282,10 @@ def add_ExperimentsServiceServicer_to_server(servicer, server):
                     request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.DeleteExperimentRequest.FromString,
                     response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.DeleteExperimentResponse.SerializeToString,
             ),
-            'WatchExperiment': grpc.unary_stream_rpc_method_handler(
-                    servicer.WatchExperiment,
-                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.WatchExperimentRequest.FromString,
-                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.WatchExperimentResponse.SerializeToString,
+            'WatchExperiments': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchExperiments,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.WatchExperimentsRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.WatchExperimentsResponse.SerializeToString,
             ),
             'GetModelDefinition': grpc.unary_stream_rpc_method_handler(
                     servicer.GetModelDefinition,
@@ -258,10 +302,41 @@ def add_ExperimentsServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class ExperimentsService(object):
     """Takes experiments and leads them through their lives.
+
+    Verbs: Get gives one object once. List gives pages. Watch sends the current state, then each change; it may skip states in
+    between, and takes up again after a revision. Create, Update and Delete change one object. Pause, Activate, Cancel, Kill and
+    Archive ask for a state, and asking again changes nothing.
     """
 
     @staticmethod
-    def CreateExperiment(request_iterator,
+    def CreateExperiment(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.ExperimentsService/CreateExperiment',
+            resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.CreateExperimentRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.CreateExperimentResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CreateExperimentInChunks(request_iterator,
             target,
             options=(),
             channel_credentials=None,
@@ -274,9 +349,9 @@ class ExperimentsService(object):
         return grpc.experimental.stream_unary(
             request_iterator,
             target,
-            '/resolute.api.experiments.v1.ExperimentsService/CreateExperiment',
-            resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.CreateExperimentRequest.SerializeToString,
-            resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.CreateExperimentResponse.FromString,
+            '/resolute.api.experiments.v1.ExperimentsService/CreateExperimentInChunks',
+            resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.CreateExperimentInChunksRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.CreateExperimentInChunksResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -358,6 +433,33 @@ class ExperimentsService(object):
             '/resolute.api.experiments.v1.ExperimentsService/ListExperiments',
             resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.ListExperimentsRequest.SerializeToString,
             resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.ListExperimentsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdateExperiment(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.ExperimentsService/UpdateExperiment',
+            resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.UpdateExperimentRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.UpdateExperimentResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -531,7 +633,7 @@ class ExperimentsService(object):
             _registered_method=True)
 
     @staticmethod
-    def WatchExperiment(request,
+    def WatchExperiments(request,
             target,
             options=(),
             channel_credentials=None,
@@ -544,9 +646,9 @@ class ExperimentsService(object):
         return grpc.experimental.unary_stream(
             request,
             target,
-            '/resolute.api.experiments.v1.ExperimentsService/WatchExperiment',
-            resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.WatchExperimentRequest.SerializeToString,
-            resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.WatchExperimentResponse.FromString,
+            '/resolute.api.experiments.v1.ExperimentsService/WatchExperiments',
+            resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.WatchExperimentsRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2.WatchExperimentsResponse.FromString,
             options,
             channel_credentials,
             insecure,

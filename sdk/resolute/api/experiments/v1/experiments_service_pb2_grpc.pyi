@@ -18,14 +18,25 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class ExperimentsServiceStub:
-    """Takes experiments and leads them through their lives."""
+    """Takes experiments and leads them through their lives.
+
+    Verbs: Get gives one object once. List gives pages. Watch sends the current state, then each change; it may skip states in
+    between, and takes up again after a revision. Create, Update and Delete change one object. Pause, Activate, Cancel, Kill and
+    Archive ask for a state, and asking again changes nothing.
+    """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
-    CreateExperiment: grpc.StreamUnaryMultiCallable[
+    CreateExperiment: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.experiments_service_pb2.CreateExperimentRequest,
         resolute.api.experiments.v1.experiments_service_pb2.CreateExperimentResponse,
     ]
-    """Creates an experiment from a config and a model definition that comes in chunks. Idempotent by request_id."""
+    """Creates an experiment from a config and a model definition that fits into one message."""
+
+    CreateExperimentInChunks: grpc.StreamUnaryMultiCallable[
+        resolute.api.experiments.v1.experiments_service_pb2.CreateExperimentInChunksRequest,
+        resolute.api.experiments.v1.experiments_service_pb2.CreateExperimentInChunksResponse,
+    ]
+    """Does the same with a model definition of up to 512 MiB, sent in chunks."""
 
     ValidateConfig: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.experiments_service_pb2.ValidateConfigRequest,
@@ -37,19 +48,25 @@ class ExperimentsServiceStub:
         resolute.api.experiments.v1.experiments_service_pb2.GetExperimentRequest,
         resolute.api.experiments.v1.experiments_service_pb2.GetExperimentResponse,
     ]
-    """Gives an experiment with its config."""
+    """Gives an experiment with its config and its notes."""
 
     ListExperiments: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.experiments_service_pb2.ListExperimentsRequest,
         resolute.api.experiments.v1.experiments_service_pb2.ListExperimentsResponse,
     ]
-    """Lists experiments, newest first."""
+    """Lists experiments."""
+
+    UpdateExperiment: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.experiments_service_pb2.UpdateExperimentRequest,
+        resolute.api.experiments.v1.experiments_service_pb2.UpdateExperimentResponse,
+    ]
+    """Changes the name, the description, the labels or the notes of an experiment, in any state. Its config tells them too."""
 
     PauseExperiment: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.experiments_service_pb2.PauseExperimentRequest,
         resolute.api.experiments.v1.experiments_service_pb2.PauseExperimentResponse,
     ]
-    """Asks running trials to checkpoint and exit, and starts none. Nothing to do for a paused one."""
+    """Asks running trials to checkpoint and exit, and starts none."""
 
     ActivateExperiment: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.experiments_service_pb2.ActivateExperimentRequest,
@@ -81,11 +98,14 @@ class ExperimentsServiceStub:
     ]
     """Removes an ended experiment with all it has; leaves a tombstone."""
 
-    WatchExperiment: grpc.UnaryStreamMultiCallable[
-        resolute.api.experiments.v1.experiments_service_pb2.WatchExperimentRequest,
-        resolute.api.experiments.v1.experiments_service_pb2.WatchExperimentResponse,
+    WatchExperiments: grpc.UnaryStreamMultiCallable[
+        resolute.api.experiments.v1.experiments_service_pb2.WatchExperimentsRequest,
+        resolute.api.experiments.v1.experiments_service_pb2.WatchExperimentsResponse,
     ]
-    """Sends the experiment at once, then after every change, until it ends."""
+    """Watches many experiments, their trials where asked, and the queue. Each subscription gets its present state at once, then
+    every change. It ends when all of its experiments have ended, unless it watches the queue. An empty response is sent every
+    15 seconds in which nothing else is.
+    """
 
     GetModelDefinition: grpc.UnaryStreamMultiCallable[
         resolute.api.experiments.v1.experiments_service_pb2.GetModelDefinitionRequest,
@@ -94,13 +114,24 @@ class ExperimentsServiceStub:
     """Sends the model definition: a gzipped tar archive."""
 
 class ExperimentsServiceAsyncStub:
-    """Takes experiments and leads them through their lives."""
+    """Takes experiments and leads them through their lives.
 
-    CreateExperiment: grpc.aio.StreamUnaryMultiCallable[
+    Verbs: Get gives one object once. List gives pages. Watch sends the current state, then each change; it may skip states in
+    between, and takes up again after a revision. Create, Update and Delete change one object. Pause, Activate, Cancel, Kill and
+    Archive ask for a state, and asking again changes nothing.
+    """
+
+    CreateExperiment: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.experiments_service_pb2.CreateExperimentRequest,
         resolute.api.experiments.v1.experiments_service_pb2.CreateExperimentResponse,
     ]
-    """Creates an experiment from a config and a model definition that comes in chunks. Idempotent by request_id."""
+    """Creates an experiment from a config and a model definition that fits into one message."""
+
+    CreateExperimentInChunks: grpc.aio.StreamUnaryMultiCallable[
+        resolute.api.experiments.v1.experiments_service_pb2.CreateExperimentInChunksRequest,
+        resolute.api.experiments.v1.experiments_service_pb2.CreateExperimentInChunksResponse,
+    ]
+    """Does the same with a model definition of up to 512 MiB, sent in chunks."""
 
     ValidateConfig: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.experiments_service_pb2.ValidateConfigRequest,
@@ -112,19 +143,25 @@ class ExperimentsServiceAsyncStub:
         resolute.api.experiments.v1.experiments_service_pb2.GetExperimentRequest,
         resolute.api.experiments.v1.experiments_service_pb2.GetExperimentResponse,
     ]
-    """Gives an experiment with its config."""
+    """Gives an experiment with its config and its notes."""
 
     ListExperiments: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.experiments_service_pb2.ListExperimentsRequest,
         resolute.api.experiments.v1.experiments_service_pb2.ListExperimentsResponse,
     ]
-    """Lists experiments, newest first."""
+    """Lists experiments."""
+
+    UpdateExperiment: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.experiments_service_pb2.UpdateExperimentRequest,
+        resolute.api.experiments.v1.experiments_service_pb2.UpdateExperimentResponse,
+    ]
+    """Changes the name, the description, the labels or the notes of an experiment, in any state. Its config tells them too."""
 
     PauseExperiment: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.experiments_service_pb2.PauseExperimentRequest,
         resolute.api.experiments.v1.experiments_service_pb2.PauseExperimentResponse,
     ]
-    """Asks running trials to checkpoint and exit, and starts none. Nothing to do for a paused one."""
+    """Asks running trials to checkpoint and exit, and starts none."""
 
     ActivateExperiment: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.experiments_service_pb2.ActivateExperimentRequest,
@@ -156,11 +193,14 @@ class ExperimentsServiceAsyncStub:
     ]
     """Removes an ended experiment with all it has; leaves a tombstone."""
 
-    WatchExperiment: grpc.aio.UnaryStreamMultiCallable[
-        resolute.api.experiments.v1.experiments_service_pb2.WatchExperimentRequest,
-        resolute.api.experiments.v1.experiments_service_pb2.WatchExperimentResponse,
+    WatchExperiments: grpc.aio.UnaryStreamMultiCallable[
+        resolute.api.experiments.v1.experiments_service_pb2.WatchExperimentsRequest,
+        resolute.api.experiments.v1.experiments_service_pb2.WatchExperimentsResponse,
     ]
-    """Sends the experiment at once, then after every change, until it ends."""
+    """Watches many experiments, their trials where asked, and the queue. Each subscription gets its present state at once, then
+    every change. It ends when all of its experiments have ended, unless it watches the queue. An empty response is sent every
+    15 seconds in which nothing else is.
+    """
 
     GetModelDefinition: grpc.aio.UnaryStreamMultiCallable[
         resolute.api.experiments.v1.experiments_service_pb2.GetModelDefinitionRequest,
@@ -169,15 +209,28 @@ class ExperimentsServiceAsyncStub:
     """Sends the model definition: a gzipped tar archive."""
 
 class ExperimentsServiceServicer(metaclass=abc.ABCMeta):
-    """Takes experiments and leads them through their lives."""
+    """Takes experiments and leads them through their lives.
+
+    Verbs: Get gives one object once. List gives pages. Watch sends the current state, then each change; it may skip states in
+    between, and takes up again after a revision. Create, Update and Delete change one object. Pause, Activate, Cancel, Kill and
+    Archive ask for a state, and asking again changes nothing.
+    """
 
     @abc.abstractmethod
     def CreateExperiment(
         self,
-        request_iterator: _MaybeAsyncIterator[resolute.api.experiments.v1.experiments_service_pb2.CreateExperimentRequest],
+        request: resolute.api.experiments.v1.experiments_service_pb2.CreateExperimentRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.experiments_service_pb2.CreateExperimentResponse, collections.abc.Awaitable[resolute.api.experiments.v1.experiments_service_pb2.CreateExperimentResponse]]:
-        """Creates an experiment from a config and a model definition that comes in chunks. Idempotent by request_id."""
+        """Creates an experiment from a config and a model definition that fits into one message."""
+
+    @abc.abstractmethod
+    def CreateExperimentInChunks(
+        self,
+        request_iterator: _MaybeAsyncIterator[resolute.api.experiments.v1.experiments_service_pb2.CreateExperimentInChunksRequest],
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.experiments_service_pb2.CreateExperimentInChunksResponse, collections.abc.Awaitable[resolute.api.experiments.v1.experiments_service_pb2.CreateExperimentInChunksResponse]]:
+        """Does the same with a model definition of up to 512 MiB, sent in chunks."""
 
     @abc.abstractmethod
     def ValidateConfig(
@@ -193,7 +246,7 @@ class ExperimentsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.experiments_service_pb2.GetExperimentRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.experiments_service_pb2.GetExperimentResponse, collections.abc.Awaitable[resolute.api.experiments.v1.experiments_service_pb2.GetExperimentResponse]]:
-        """Gives an experiment with its config."""
+        """Gives an experiment with its config and its notes."""
 
     @abc.abstractmethod
     def ListExperiments(
@@ -201,7 +254,15 @@ class ExperimentsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.experiments_service_pb2.ListExperimentsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.experiments_service_pb2.ListExperimentsResponse, collections.abc.Awaitable[resolute.api.experiments.v1.experiments_service_pb2.ListExperimentsResponse]]:
-        """Lists experiments, newest first."""
+        """Lists experiments."""
+
+    @abc.abstractmethod
+    def UpdateExperiment(
+        self,
+        request: resolute.api.experiments.v1.experiments_service_pb2.UpdateExperimentRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.experiments_service_pb2.UpdateExperimentResponse, collections.abc.Awaitable[resolute.api.experiments.v1.experiments_service_pb2.UpdateExperimentResponse]]:
+        """Changes the name, the description, the labels or the notes of an experiment, in any state. Its config tells them too."""
 
     @abc.abstractmethod
     def PauseExperiment(
@@ -209,7 +270,7 @@ class ExperimentsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.experiments_service_pb2.PauseExperimentRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.experiments_service_pb2.PauseExperimentResponse, collections.abc.Awaitable[resolute.api.experiments.v1.experiments_service_pb2.PauseExperimentResponse]]:
-        """Asks running trials to checkpoint and exit, and starts none. Nothing to do for a paused one."""
+        """Asks running trials to checkpoint and exit, and starts none."""
 
     @abc.abstractmethod
     def ActivateExperiment(
@@ -252,12 +313,15 @@ class ExperimentsServiceServicer(metaclass=abc.ABCMeta):
         """Removes an ended experiment with all it has; leaves a tombstone."""
 
     @abc.abstractmethod
-    def WatchExperiment(
+    def WatchExperiments(
         self,
-        request: resolute.api.experiments.v1.experiments_service_pb2.WatchExperimentRequest,
+        request: resolute.api.experiments.v1.experiments_service_pb2.WatchExperimentsRequest,
         context: _ServicerContext,
-    ) -> typing.Union[collections.abc.Iterator[resolute.api.experiments.v1.experiments_service_pb2.WatchExperimentResponse], collections.abc.AsyncIterator[resolute.api.experiments.v1.experiments_service_pb2.WatchExperimentResponse]]:
-        """Sends the experiment at once, then after every change, until it ends."""
+    ) -> typing.Union[collections.abc.Iterator[resolute.api.experiments.v1.experiments_service_pb2.WatchExperimentsResponse], collections.abc.AsyncIterator[resolute.api.experiments.v1.experiments_service_pb2.WatchExperimentsResponse]]:
+        """Watches many experiments, their trials where asked, and the queue. Each subscription gets its present state at once, then
+        every change. It ends when all of its experiments have ended, unless it watches the queue. An empty response is sent every
+        15 seconds in which nothing else is.
+        """
 
     @abc.abstractmethod
     def GetModelDefinition(

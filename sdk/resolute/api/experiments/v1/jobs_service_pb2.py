@@ -22,27 +22,28 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import field_mask_pb2 as google_dot_protobuf_dot_field__mask__pb2
 from resolute.api.experiments.v1 import experiment_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_experiment__pb2
-from resolute.api.experiments.v1 import experiments_service_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2
+from resolute.api.experiments.v1 import job_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_job__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n.resolute/api/experiments/v1/jobs_service.proto\x12\x1bresolute.api.experiments.v1\x1a,resolute/api/experiments/v1/experiment.proto\x1a\x35resolute/api/experiments/v1/experiments_service.proto\"\x11\n\x0fListJobsRequest\"B\n\x10ListJobsResponse\x12.\n\x04jobs\x18\x01 \x03(\x0b\x32 .resolute.api.experiments.v1.Job\"\xcc\x02\n\x03Job\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\x12\x19\n\x11\x65xperiment_number\x18\x02 \x01(\x03\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\r\n\x05owner\x18\x04 \x01(\t\x12;\n\x05state\x18\x05 \x01(\x0e\x32,.resolute.api.experiments.v1.ExperimentState\x12\x10\n\x08priority\x18\x06 \x01(\x05\x12\x0e\n\x06weight\x18\x07 \x01(\x01\x12\x16\n\tmax_slots\x18\x08 \x01(\x05H\x00\x88\x01\x01\x12\x17\n\x0fslots_per_trial\x18\t \x01(\x05\x12\x12\n\nheld_slots\x18\n \x01(\x05\x12\x15\n\rqueued_trials\x18\x0b \x01(\x03\x12\x18\n\x10\x61llocated_trials\x18\x0c \x01(\x03\x12\x13\n\x0b\x65xplanation\x18\r \x01(\tB\x0c\n\n_max_slots\"\xbc\x01\n\x10UpdateJobRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12\x15\n\x08priority\x18\x02 \x01(\x05H\x00\x88\x01\x01\x12\x13\n\x06weight\x18\x03 \x01(\x01H\x01\x88\x01\x01\x12\x16\n\tmax_slots\x18\x04 \x01(\x05H\x02\x88\x01\x01\x42\x0b\n\t_priorityB\t\n\x07_weightB\x0c\n\n_max_slots\"B\n\x11UpdateJobResponse\x12-\n\x03job\x18\x01 \x01(\x0b\x32 .resolute.api.experiments.v1.Job2\xe2\x01\n\x0bJobsService\x12g\n\x08ListJobs\x12,.resolute.api.experiments.v1.ListJobsRequest\x1a-.resolute.api.experiments.v1.ListJobsResponse\x12j\n\tUpdateJob\x12-.resolute.api.experiments.v1.UpdateJobRequest\x1a..resolute.api.experiments.v1.UpdateJobResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n.resolute/api/experiments/v1/jobs_service.proto\x12\x1bresolute.api.experiments.v1\x1a google/protobuf/field_mask.proto\x1a,resolute/api/experiments/v1/experiment.proto\x1a%resolute/api/experiments/v1/job.proto\"\xb2\x01\n\x0fListJobsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x10\n\x08order_by\x18\x03 \x01(\t\x12<\n\x06states\x18\x04 \x03(\x0e\x32,.resolute.api.experiments.v1.ExperimentState\x12\x11\n\towner_ids\x18\x05 \x03(\x03\x12\x15\n\rworkspace_ids\x18\x06 \x03(\x03\"[\n\x10ListJobsResponse\x12.\n\x04jobs\x18\x01 \x03(\x0b\x32 .resolute.api.experiments.v1.Job\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xc0\x01\n\x10UpdateJobRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12-\n\x03job\x18\x02 \x01(\x0b\x32 .resolute.api.experiments.v1.Job\x12/\n\x0bupdate_mask\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x12\x0c\n\x04\x65tag\x18\x04 \x01(\t\"B\n\x11UpdateJobResponse\x12-\n\x03job\x18\x01 \x01(\x0b\x32 .resolute.api.experiments.v1.Job2\xe7\x01\n\x0bJobsService\x12l\n\x08ListJobs\x12,.resolute.api.experiments.v1.ListJobsRequest\x1a-.resolute.api.experiments.v1.ListJobsResponse\"\x03\x90\x02\x01\x12j\n\tUpdateJob\x12-.resolute.api.experiments.v1.UpdateJobRequest\x1a..resolute.api.experiments.v1.UpdateJobResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'resolute.api.experiments.v1.jobs_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_LISTJOBSREQUEST']._serialized_start=180
-  _globals['_LISTJOBSREQUEST']._serialized_end=197
-  _globals['_LISTJOBSRESPONSE']._serialized_start=199
-  _globals['_LISTJOBSRESPONSE']._serialized_end=265
-  _globals['_JOB']._serialized_start=268
-  _globals['_JOB']._serialized_end=600
-  _globals['_UPDATEJOBREQUEST']._serialized_start=603
-  _globals['_UPDATEJOBREQUEST']._serialized_end=791
-  _globals['_UPDATEJOBRESPONSE']._serialized_start=793
-  _globals['_UPDATEJOBRESPONSE']._serialized_end=859
-  _globals['_JOBSSERVICE']._serialized_start=862
-  _globals['_JOBSSERVICE']._serialized_end=1088
+  _globals['_JOBSSERVICE'].methods_by_name['ListJobs']._loaded_options = None
+  _globals['_JOBSSERVICE'].methods_by_name['ListJobs']._serialized_options = b'\220\002\001'
+  _globals['_LISTJOBSREQUEST']._serialized_start=199
+  _globals['_LISTJOBSREQUEST']._serialized_end=377
+  _globals['_LISTJOBSRESPONSE']._serialized_start=379
+  _globals['_LISTJOBSRESPONSE']._serialized_end=470
+  _globals['_UPDATEJOBREQUEST']._serialized_start=473
+  _globals['_UPDATEJOBREQUEST']._serialized_end=665
+  _globals['_UPDATEJOBRESPONSE']._serialized_start=667
+  _globals['_UPDATEJOBRESPONSE']._serialized_end=733
+  _globals['_JOBSSERVICE']._serialized_start=736
+  _globals['_JOBSSERVICE']._serialized_end=967
 # @@protoc_insertion_point(module_scope)

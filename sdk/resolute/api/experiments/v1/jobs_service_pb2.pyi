@@ -6,23 +6,60 @@ isort:skip_file
 import builtins
 import collections.abc
 import google.protobuf.descriptor
+import google.protobuf.field_mask_pb2
 import google.protobuf.internal.containers
 import google.protobuf.message
 import resolute.api.experiments.v1.experiment_pb2
-import resolute.api.experiments.v1.experiments_service_pb2
+import resolute.api.experiments.v1.job_pb2
 import typing
 
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class ListJobsRequest(google.protobuf.message.Message):
-    """Request of ListJobs."""
+    """Request of ListJobs. Filters that are set must all match."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
+    PAGE_SIZE_FIELD_NUMBER: builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    ORDER_BY_FIELD_NUMBER: builtins.int
+    STATES_FIELD_NUMBER: builtins.int
+    OWNER_IDS_FIELD_NUMBER: builtins.int
+    WORKSPACE_IDS_FIELD_NUMBER: builtins.int
+    page_size: builtins.int
+    """Jobs on a page: 0 for 100, at most 1000; larger values are lowered to that."""
+    page_token: builtins.str
+    """Where the page begins: next_page_token of the previous page; empty for the first. The queue moves between two pages: a job
+    may come twice, or be missed.
+    """
+    order_by: builtins.str
+    """Order by position (as the scheduler serves them), experiment_number, name, priority, held_slots or queued_trials, each with
+    or without "desc"; "position" if empty.
+    """
+    @property
+    def states(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[resolute.api.experiments.v1.experiment_pb2.ExperimentState.ValueType]:
+        """Only experiments in one of these states; empty for all that have not ended."""
+
+    @property
+    def owner_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Only experiments of one of these users, at most 100; empty for all."""
+
+    @property
+    def workspace_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Only experiments in one of these workspaces, at most 100; empty for all."""
+
     def __init__(
         self,
+        *,
+        page_size: builtins.int = ...,
+        page_token: builtins.str = ...,
+        order_by: builtins.str = ...,
+        states: collections.abc.Iterable[resolute.api.experiments.v1.experiment_pb2.ExperimentState.ValueType] | None = ...,
+        owner_ids: collections.abc.Iterable[builtins.int] | None = ...,
+        workspace_ids: collections.abc.Iterable[builtins.int] | None = ...,
     ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["order_by", b"order_by", "owner_ids", b"owner_ids", "page_size", b"page_size", "page_token", b"page_token", "states", b"states", "workspace_ids", b"workspace_ids"]) -> None: ...
 
 global___ListJobsRequest = ListJobsRequest
 
@@ -33,123 +70,57 @@ class ListJobsResponse(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     JOBS_FIELD_NUMBER: builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    next_page_token: builtins.str
+    """Empty on the last page."""
     @property
-    def jobs(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Job]:
-        """Every experiment that has not ended, next first."""
+    def jobs(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.experiments.v1.job_pb2.Job]:
+        """Experiments that have not ended."""
 
     def __init__(
         self,
         *,
-        jobs: collections.abc.Iterable[global___Job] | None = ...,
+        jobs: collections.abc.Iterable[resolute.api.experiments.v1.job_pb2.Job] | None = ...,
+        next_page_token: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["jobs", b"jobs"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["jobs", b"jobs", "next_page_token", b"next_page_token"]) -> None: ...
 
 global___ListJobsResponse = ListJobsResponse
 
 @typing.final
-class Job(google.protobuf.message.Message):
-    """An experiment in the queue."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    EXPERIMENT_ID_FIELD_NUMBER: builtins.int
-    EXPERIMENT_NUMBER_FIELD_NUMBER: builtins.int
-    NAME_FIELD_NUMBER: builtins.int
-    OWNER_FIELD_NUMBER: builtins.int
-    STATE_FIELD_NUMBER: builtins.int
-    PRIORITY_FIELD_NUMBER: builtins.int
-    WEIGHT_FIELD_NUMBER: builtins.int
-    MAX_SLOTS_FIELD_NUMBER: builtins.int
-    SLOTS_PER_TRIAL_FIELD_NUMBER: builtins.int
-    HELD_SLOTS_FIELD_NUMBER: builtins.int
-    QUEUED_TRIALS_FIELD_NUMBER: builtins.int
-    ALLOCATED_TRIALS_FIELD_NUMBER: builtins.int
-    EXPLANATION_FIELD_NUMBER: builtins.int
-    experiment_id: builtins.str
-    """UUID of the experiment."""
-    experiment_number: builtins.int
-    """Its number."""
-    name: builtins.str
-    """Its name."""
-    owner: builtins.str
-    """Who submitted it."""
-    state: resolute.api.experiments.v1.experiment_pb2.ExperimentState.ValueType
-    """Its state."""
-    priority: builtins.int
-    """Urgency from 1 (most) to 99."""
-    weight: builtins.float
-    """Share of slots among experiments of the same priority."""
-    max_slots: builtins.int
-    """Most slots that it may hold; absent for no limit."""
-    slots_per_trial: builtins.int
-    """Slots of each of its trials."""
-    held_slots: builtins.int
-    """Slots that its trials hold now."""
-    queued_trials: builtins.int
-    """Trials that wait for slots."""
-    allocated_trials: builtins.int
-    """Trials that hold slots."""
-    explanation: builtins.str
-    """Why its first waiting trial waits; empty when none does."""
-    def __init__(
-        self,
-        *,
-        experiment_id: builtins.str = ...,
-        experiment_number: builtins.int = ...,
-        name: builtins.str = ...,
-        owner: builtins.str = ...,
-        state: resolute.api.experiments.v1.experiment_pb2.ExperimentState.ValueType = ...,
-        priority: builtins.int = ...,
-        weight: builtins.float = ...,
-        max_slots: builtins.int | None = ...,
-        slots_per_trial: builtins.int = ...,
-        held_slots: builtins.int = ...,
-        queued_trials: builtins.int = ...,
-        allocated_trials: builtins.int = ...,
-        explanation: builtins.str = ...,
-    ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_max_slots", b"_max_slots", "max_slots", b"max_slots"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_max_slots", b"_max_slots", "allocated_trials", b"allocated_trials", "experiment_id", b"experiment_id", "experiment_number", b"experiment_number", "explanation", b"explanation", "held_slots", b"held_slots", "max_slots", b"max_slots", "name", b"name", "owner", b"owner", "priority", b"priority", "queued_trials", b"queued_trials", "slots_per_trial", b"slots_per_trial", "state", b"state", "weight", b"weight"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["_max_slots", b"_max_slots"]) -> typing.Literal["max_slots"] | None: ...
-
-global___Job = Job
-
-@typing.final
 class UpdateJobRequest(google.protobuf.message.Message):
-    """Request of UpdateJob. What is absent stays."""
+    """Request of UpdateJob."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     EXPERIMENT_FIELD_NUMBER: builtins.int
-    PRIORITY_FIELD_NUMBER: builtins.int
-    WEIGHT_FIELD_NUMBER: builtins.int
-    MAX_SLOTS_FIELD_NUMBER: builtins.int
-    priority: builtins.int
-    """Urgency from 1 (most) to 99."""
-    weight: builtins.float
-    """Share, a finite number above 0."""
-    max_slots: builtins.int
-    """Most slots; zero takes the limit away."""
+    JOB_FIELD_NUMBER: builtins.int
+    UPDATE_MASK_FIELD_NUMBER: builtins.int
+    ETAG_FIELD_NUMBER: builtins.int
+    etag: builtins.str
+    """The etag of the job that this update is based on: fails with ABORTED if it has changed since. Empty for no check."""
     @property
-    def experiment(self) -> resolute.api.experiments.v1.experiments_service_pb2.ExperimentKey:
+    def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
         """Which experiment."""
+
+    @property
+    def job(self) -> resolute.api.experiments.v1.job_pb2.Job:
+        """The new values of the fields in update_mask; an absent max_slots is no limit. Its other fields do not count."""
+
+    @property
+    def update_mask(self) -> google.protobuf.field_mask_pb2.FieldMask:
+        """The fields to update: priority, weight, max_slots."""
 
     def __init__(
         self,
         *,
-        experiment: resolute.api.experiments.v1.experiments_service_pb2.ExperimentKey | None = ...,
-        priority: builtins.int | None = ...,
-        weight: builtins.float | None = ...,
-        max_slots: builtins.int | None = ...,
+        experiment: resolute.api.experiments.v1.experiment_pb2.ExperimentKey | None = ...,
+        job: resolute.api.experiments.v1.job_pb2.Job | None = ...,
+        update_mask: google.protobuf.field_mask_pb2.FieldMask | None = ...,
+        etag: builtins.str = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_max_slots", b"_max_slots", "_priority", b"_priority", "_weight", b"_weight", "experiment", b"experiment", "max_slots", b"max_slots", "priority", b"priority", "weight", b"weight"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_max_slots", b"_max_slots", "_priority", b"_priority", "_weight", b"_weight", "experiment", b"experiment", "max_slots", b"max_slots", "priority", b"priority", "weight", b"weight"]) -> None: ...
-    @typing.overload
-    def WhichOneof(self, oneof_group: typing.Literal["_max_slots", b"_max_slots"]) -> typing.Literal["max_slots"] | None: ...
-    @typing.overload
-    def WhichOneof(self, oneof_group: typing.Literal["_priority", b"_priority"]) -> typing.Literal["priority"] | None: ...
-    @typing.overload
-    def WhichOneof(self, oneof_group: typing.Literal["_weight", b"_weight"]) -> typing.Literal["weight"] | None: ...
+    def HasField(self, field_name: typing.Literal["experiment", b"experiment", "job", b"job", "update_mask", b"update_mask"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["etag", b"etag", "experiment", b"experiment", "job", b"job", "update_mask", b"update_mask"]) -> None: ...
 
 global___UpdateJobRequest = UpdateJobRequest
 
@@ -161,13 +132,13 @@ class UpdateJobResponse(google.protobuf.message.Message):
 
     JOB_FIELD_NUMBER: builtins.int
     @property
-    def job(self) -> global___Job:
+    def job(self) -> resolute.api.experiments.v1.job_pb2.Job:
         """The job as it is now."""
 
     def __init__(
         self,
         *,
-        job: global___Job | None = ...,
+        job: resolute.api.experiments.v1.job_pb2.Job | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["job", b"job"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["job", b"job"]) -> None: ...

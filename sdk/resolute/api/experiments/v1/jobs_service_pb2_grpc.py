@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class JobsServiceStub(object):
-    """The queue: live experiments as the scheduler sees them.
+    """The queue: live experiments as the scheduler sees them. ExperimentsService.WatchExperiments watches it.
     """
 
     def __init__(self, channel):
@@ -48,11 +48,11 @@ class JobsServiceStub(object):
 
 
 class JobsServiceServicer(object):
-    """The queue: live experiments as the scheduler sees them.
+    """The queue: live experiments as the scheduler sees them. ExperimentsService.WatchExperiments watches it.
     """
 
     def ListJobs(self, request, context):
-        """Lists live experiments in the order in which the scheduler serves them.
+        """Lists live experiments in the order in which the scheduler serves them, or another.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -87,7 +87,7 @@ def add_JobsServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class JobsService(object):
-    """The queue: live experiments as the scheduler sees them.
+    """The queue: live experiments as the scheduler sees them. ExperimentsService.WatchExperiments watches it.
     """
 
     @staticmethod

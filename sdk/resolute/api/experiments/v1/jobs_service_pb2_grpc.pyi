@@ -18,14 +18,14 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class JobsServiceStub:
-    """The queue: live experiments as the scheduler sees them."""
+    """The queue: live experiments as the scheduler sees them. ExperimentsService.WatchExperiments watches it."""
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
     ListJobs: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.jobs_service_pb2.ListJobsRequest,
         resolute.api.experiments.v1.jobs_service_pb2.ListJobsResponse,
     ]
-    """Lists live experiments in the order in which the scheduler serves them."""
+    """Lists live experiments in the order in which the scheduler serves them, or another."""
 
     UpdateJob: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.jobs_service_pb2.UpdateJobRequest,
@@ -34,13 +34,13 @@ class JobsServiceStub:
     """Changes what an experiment that has not ended may have, and how urgently."""
 
 class JobsServiceAsyncStub:
-    """The queue: live experiments as the scheduler sees them."""
+    """The queue: live experiments as the scheduler sees them. ExperimentsService.WatchExperiments watches it."""
 
     ListJobs: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.jobs_service_pb2.ListJobsRequest,
         resolute.api.experiments.v1.jobs_service_pb2.ListJobsResponse,
     ]
-    """Lists live experiments in the order in which the scheduler serves them."""
+    """Lists live experiments in the order in which the scheduler serves them, or another."""
 
     UpdateJob: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.jobs_service_pb2.UpdateJobRequest,
@@ -49,7 +49,7 @@ class JobsServiceAsyncStub:
     """Changes what an experiment that has not ended may have, and how urgently."""
 
 class JobsServiceServicer(metaclass=abc.ABCMeta):
-    """The queue: live experiments as the scheduler sees them."""
+    """The queue: live experiments as the scheduler sees them. ExperimentsService.WatchExperiments watches it."""
 
     @abc.abstractmethod
     def ListJobs(
@@ -57,7 +57,7 @@ class JobsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.jobs_service_pb2.ListJobsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.jobs_service_pb2.ListJobsResponse, collections.abc.Awaitable[resolute.api.experiments.v1.jobs_service_pb2.ListJobsResponse]]:
-        """Lists live experiments in the order in which the scheduler serves them."""
+        """Lists live experiments in the order in which the scheduler serves them, or another."""
 
     @abc.abstractmethod
     def UpdateJob(

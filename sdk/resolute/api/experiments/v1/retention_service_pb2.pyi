@@ -8,7 +8,7 @@ import collections.abc
 import google.protobuf.descriptor
 import google.protobuf.internal.containers
 import google.protobuf.message
-import resolute.api.experiments.v1.experiments_service_pb2
+import resolute.api.experiments.v1.experiment_pb2
 import typing
 
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
@@ -25,21 +25,21 @@ class CollectCheckpointsRequest(google.protobuf.message.Message):
     SAVE_TRIAL_LATEST_FIELD_NUMBER: builtins.int
     PREVIEW_FIELD_NUMBER: builtins.int
     save_experiment_best: builtins.int
-    """Best checkpoints of the whole experiment to keep; absent for what the config says."""
+    """Best checkpoints of the whole experiment to keep, 0 or more; absent for what the config says."""
     save_trial_best: builtins.int
-    """Best checkpoints of each trial to keep; absent for what the config says."""
+    """Best checkpoints of each trial to keep, 0 or more; absent for what the config says."""
     save_trial_latest: builtins.int
-    """Latest checkpoints of each trial to keep; absent for what the config says."""
+    """Latest checkpoints of each trial to keep, 0 or more; absent for what the config says."""
     preview: builtins.bool
     """Whether to only say which would be deleted."""
     @property
-    def experiment(self) -> resolute.api.experiments.v1.experiments_service_pb2.ExperimentKey:
+    def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
         """The experiment."""
 
     def __init__(
         self,
         *,
-        experiment: resolute.api.experiments.v1.experiments_service_pb2.ExperimentKey | None = ...,
+        experiment: resolute.api.experiments.v1.experiment_pb2.ExperimentKey | None = ...,
         save_experiment_best: builtins.int | None = ...,
         save_trial_best: builtins.int | None = ...,
         save_trial_latest: builtins.int | None = ...,

@@ -12,34 +12,11 @@ import google.protobuf.timestamp_pb2
 import resolute.api.checkpoints.v1.storage_pb2
 import resolute.api.common.v1.value_pb2
 import resolute.api.experiments.v1.experiment_pb2
-import resolute.api.experiments.v1.experiments_service_pb2
+import resolute.api.experiments.v1.run_pb2
+import resolute.api.experiments.v1.trial_pb2
 import typing
 
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
-
-@typing.final
-class TrialKey(google.protobuf.message.Message):
-    """Names a trial by its number or its UUID."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    NUMBER_FIELD_NUMBER: builtins.int
-    TRIAL_ID_FIELD_NUMBER: builtins.int
-    number: builtins.int
-    """Small number."""
-    trial_id: builtins.str
-    """UUID."""
-    def __init__(
-        self,
-        *,
-        number: builtins.int = ...,
-        trial_id: builtins.str = ...,
-    ) -> None: ...
-    def HasField(self, field_name: typing.Literal["key", b"key", "number", b"number", "trial_id", b"trial_id"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["key", b"key", "number", b"number", "trial_id", b"trial_id"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["key", b"key"]) -> typing.Literal["number", "trial_id"] | None: ...
-
-global___TrialKey = TrialKey
 
 @typing.final
 class GetTrialRequest(google.protobuf.message.Message):
@@ -49,13 +26,13 @@ class GetTrialRequest(google.protobuf.message.Message):
 
     TRIAL_FIELD_NUMBER: builtins.int
     @property
-    def trial(self) -> global___TrialKey:
+    def trial(self) -> resolute.api.experiments.v1.trial_pb2.TrialKey:
         """Which one."""
 
     def __init__(
         self,
         *,
-        trial: global___TrialKey | None = ...,
+        trial: resolute.api.experiments.v1.trial_pb2.TrialKey | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["trial", b"trial"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["trial", b"trial"]) -> None: ...
@@ -70,13 +47,13 @@ class GetTrialResponse(google.protobuf.message.Message):
 
     TRIAL_FIELD_NUMBER: builtins.int
     @property
-    def trial(self) -> resolute.api.experiments.v1.experiment_pb2.Trial:
+    def trial(self) -> resolute.api.experiments.v1.trial_pb2.Trial:
         """The trial."""
 
     def __init__(
         self,
         *,
-        trial: resolute.api.experiments.v1.experiment_pb2.Trial | None = ...,
+        trial: resolute.api.experiments.v1.trial_pb2.Trial | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["trial", b"trial"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["trial", b"trial"]) -> None: ...
@@ -92,23 +69,36 @@ class ListTrialsRequest(google.protobuf.message.Message):
     EXPERIMENT_FIELD_NUMBER: builtins.int
     PAGE_SIZE_FIELD_NUMBER: builtins.int
     PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    ORDER_BY_FIELD_NUMBER: builtins.int
+    STATES_FIELD_NUMBER: builtins.int
     page_size: builtins.int
-    """Most trials; zero for 100, at most 1000."""
+    """Trials on a page: 0 for 100, at most 1000; larger values are lowered to that."""
     page_token: builtins.str
-    """From the previous response; empty for the first page."""
+    """Where the page begins: next_page_token of the previous page; empty for the first."""
+    order_by: builtins.str
+    """Order by number, create_time, end_time, state, restarts, steps_completed, best_validation or last_validation (by their
+    values), each with or without "desc"; "number" if empty. Trials without a value come last in both directions. With the
+    experiment's smaller_is_better, "best_validation" begins with the best trial; otherwise "best_validation desc" does.
+    """
     @property
-    def experiment(self) -> resolute.api.experiments.v1.experiments_service_pb2.ExperimentKey:
+    def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
         """Of which experiment."""
+
+    @property
+    def states(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[resolute.api.experiments.v1.trial_pb2.TrialState.ValueType]:
+        """Only trials in one of these states; empty for all."""
 
     def __init__(
         self,
         *,
-        experiment: resolute.api.experiments.v1.experiments_service_pb2.ExperimentKey | None = ...,
+        experiment: resolute.api.experiments.v1.experiment_pb2.ExperimentKey | None = ...,
         page_size: builtins.int = ...,
         page_token: builtins.str = ...,
+        order_by: builtins.str = ...,
+        states: collections.abc.Iterable[resolute.api.experiments.v1.trial_pb2.TrialState.ValueType] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["experiment", b"experiment"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["experiment", b"experiment", "page_size", b"page_size", "page_token", b"page_token"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["experiment", b"experiment", "order_by", b"order_by", "page_size", b"page_size", "page_token", b"page_token", "states", b"states"]) -> None: ...
 
 global___ListTrialsRequest = ListTrialsRequest
 
@@ -123,13 +113,13 @@ class ListTrialsResponse(google.protobuf.message.Message):
     next_page_token: builtins.str
     """Empty on the last page."""
     @property
-    def trials(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.experiments.v1.experiment_pb2.Trial]:
+    def trials(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.experiments.v1.trial_pb2.Trial]:
         """The trials."""
 
     def __init__(
         self,
         *,
-        trials: collections.abc.Iterable[resolute.api.experiments.v1.experiment_pb2.Trial] | None = ...,
+        trials: collections.abc.Iterable[resolute.api.experiments.v1.trial_pb2.Trial] | None = ...,
         next_page_token: builtins.str = ...,
     ) -> None: ...
     def ClearField(self, field_name: typing.Literal["next_page_token", b"next_page_token", "trials", b"trials"]) -> None: ...
@@ -144,13 +134,13 @@ class KillTrialRequest(google.protobuf.message.Message):
 
     TRIAL_FIELD_NUMBER: builtins.int
     @property
-    def trial(self) -> global___TrialKey:
+    def trial(self) -> resolute.api.experiments.v1.trial_pb2.TrialKey:
         """Which one."""
 
     def __init__(
         self,
         *,
-        trial: global___TrialKey | None = ...,
+        trial: resolute.api.experiments.v1.trial_pb2.TrialKey | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["trial", b"trial"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["trial", b"trial"]) -> None: ...
@@ -165,13 +155,13 @@ class KillTrialResponse(google.protobuf.message.Message):
 
     TRIAL_FIELD_NUMBER: builtins.int
     @property
-    def trial(self) -> resolute.api.experiments.v1.experiment_pb2.Trial:
+    def trial(self) -> resolute.api.experiments.v1.trial_pb2.Trial:
         """The trial after the change."""
 
     def __init__(
         self,
         *,
-        trial: resolute.api.experiments.v1.experiment_pb2.Trial | None = ...,
+        trial: resolute.api.experiments.v1.trial_pb2.Trial | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["trial", b"trial"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["trial", b"trial"]) -> None: ...
@@ -193,22 +183,25 @@ class SetTrialStatusRequest(google.protobuf.message.Message):
     run: builtins.int
     """Run that says so."""
     status: builtins.str
-    """A word or two; empty leaves it as it was."""
+    """A word or two, cut after 200 characters; absent leaves it as it was."""
     @property
     def metadata(self) -> resolute.api.common.v1.value_pb2.Value:
-        """Replaces the trial's free metadata: a map. Absent leaves it as it was."""
+        """Replaces the trial's free metadata: a map of at most 256 KiB. Absent leaves it as it was."""
 
     def __init__(
         self,
         *,
         trial_id: builtins.str = ...,
         run: builtins.int = ...,
-        status: builtins.str = ...,
+        status: builtins.str | None = ...,
         metadata: resolute.api.common.v1.value_pb2.Value | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_metadata", b"_metadata", "metadata", b"metadata"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_metadata", b"_metadata", "metadata", b"metadata", "run", b"run", "status", b"status", "trial_id", b"trial_id"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_metadata", b"_metadata", "_status", b"_status", "metadata", b"metadata", "status", b"status"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_metadata", b"_metadata", "_status", b"_status", "metadata", b"metadata", "run", b"run", "status", b"status", "trial_id", b"trial_id"]) -> None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_metadata", b"_metadata"]) -> typing.Literal["metadata"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_status", b"_status"]) -> typing.Literal["status"] | None: ...
 
 global___SetTrialStatusRequest = SetTrialStatusRequest
 
@@ -239,29 +232,31 @@ class BeginRunRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    REQUEST_ID_FIELD_NUMBER: builtins.int
+    EXTERNAL_RUN_ID_FIELD_NUMBER: builtins.int
     NAME_FIELD_NUMBER: builtins.int
     METADATA_FIELD_NUMBER: builtins.int
-    STARTED_AT_FIELD_NUMBER: builtins.int
+    START_TIME_FIELD_NUMBER: builtins.int
     HPARAMS_FIELD_NUMBER: builtins.int
     CONFIG_FIELD_NUMBER: builtins.int
     EXTERNAL_EXPERIMENT_ID_FIELD_NUMBER: builtins.int
     EXTERNAL_TRIAL_ID_FIELD_NUMBER: builtins.int
-    request_id: builtins.str
-    """UUID that the run was given where it runs; makes the request repeatable."""
+    external_run_id: builtins.str
+    """UUID that the run was given where it runs. It names the run for good: asking again never makes another."""
     name: builtins.str
     """Name of its experiment; counts when that is made."""
     external_experiment_id: builtins.str
-    """Names an experiment across runs; empty for an experiment of its own."""
+    """Names an experiment across runs, at most 256 characters; absent for an experiment of its own."""
     external_trial_id: builtins.str
-    """Names a trial of that experiment across runs; empty for a trial of its own."""
+    """Names a trial of that experiment across runs, at most 256 characters; absent for a trial of its own. Only together with
+    external_experiment_id.
+    """
     @property
     def metadata(self) -> resolute.api.common.v1.value_pb2.Value:
-        """Free metadata of the trial: a map. Absent leaves a known trial's as it was."""
+        """Free metadata of the trial: a map of at most 256 KiB. Absent leaves a known trial's as it was."""
 
     @property
-    def started_at(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it began."""
+    def start_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """When it began; absent for now."""
 
     @property
     def hparams(self) -> resolute.api.common.v1.value_pb2.Value:
@@ -276,17 +271,22 @@ class BeginRunRequest(google.protobuf.message.Message):
     def __init__(
         self,
         *,
-        request_id: builtins.str = ...,
+        external_run_id: builtins.str = ...,
         name: builtins.str = ...,
         metadata: resolute.api.common.v1.value_pb2.Value | None = ...,
-        started_at: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        start_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
         hparams: resolute.api.common.v1.value_pb2.Value | None = ...,
         config: resolute.api.common.v1.value_pb2.Value | None = ...,
-        external_experiment_id: builtins.str = ...,
-        external_trial_id: builtins.str = ...,
+        external_experiment_id: builtins.str | None = ...,
+        external_trial_id: builtins.str | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_metadata", b"_metadata", "config", b"config", "hparams", b"hparams", "metadata", b"metadata", "started_at", b"started_at"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_metadata", b"_metadata", "config", b"config", "external_experiment_id", b"external_experiment_id", "external_trial_id", b"external_trial_id", "hparams", b"hparams", "metadata", b"metadata", "name", b"name", "request_id", b"request_id", "started_at", b"started_at"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_external_experiment_id", b"_external_experiment_id", "_external_trial_id", b"_external_trial_id", "_metadata", b"_metadata", "config", b"config", "external_experiment_id", b"external_experiment_id", "external_trial_id", b"external_trial_id", "hparams", b"hparams", "metadata", b"metadata", "start_time", b"start_time"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_external_experiment_id", b"_external_experiment_id", "_external_trial_id", b"_external_trial_id", "_metadata", b"_metadata", "config", b"config", "external_experiment_id", b"external_experiment_id", "external_run_id", b"external_run_id", "external_trial_id", b"external_trial_id", "hparams", b"hparams", "metadata", b"metadata", "name", b"name", "start_time", b"start_time"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_external_experiment_id", b"_external_experiment_id"]) -> typing.Literal["external_experiment_id"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_external_trial_id", b"_external_trial_id"]) -> typing.Literal["external_trial_id"] | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_metadata", b"_metadata"]) -> typing.Literal["metadata"] | None: ...
 
 global___BeginRunRequest = BeginRunRequest
@@ -315,7 +315,7 @@ class BeginRunResponse(google.protobuf.message.Message):
     cluster_id: builtins.str
     """UUID of the cluster."""
     @property
-    def trial(self) -> resolute.api.experiments.v1.experiment_pb2.Trial:
+    def trial(self) -> resolute.api.experiments.v1.trial_pb2.Trial:
         """The trial."""
 
     @property
@@ -325,7 +325,7 @@ class BeginRunResponse(google.protobuf.message.Message):
     def __init__(
         self,
         *,
-        trial: resolute.api.experiments.v1.experiment_pb2.Trial | None = ...,
+        trial: resolute.api.experiments.v1.trial_pb2.Trial | None = ...,
         token: builtins.str = ...,
         run: builtins.int = ...,
         storage: resolute.api.checkpoints.v1.storage_pb2.Storage | None = ...,
@@ -392,30 +392,30 @@ class EndRunRequest(google.protobuf.message.Message):
     RUN_FIELD_NUMBER: builtins.int
     OUTCOME_FIELD_NUMBER: builtins.int
     FAILURE_FIELD_NUMBER: builtins.int
-    ENDED_AT_FIELD_NUMBER: builtins.int
+    END_TIME_FIELD_NUMBER: builtins.int
     trial_id: builtins.str
     """UUID of the trial."""
     run: builtins.int
     """The run."""
-    outcome: resolute.api.experiments.v1.experiment_pb2.RunOutcome.ValueType
+    outcome: resolute.api.experiments.v1.run_pb2.RunOutcome.ValueType
     """COMPLETED, FAILED or INVALID_HP."""
     failure: builtins.str
-    """What failed, for people; empty for COMPLETED."""
+    """What failed, for people, cut after 10,000 characters; empty for COMPLETED."""
     @property
-    def ended_at(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it ended."""
+    def end_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """When it ended; absent for now."""
 
     def __init__(
         self,
         *,
         trial_id: builtins.str = ...,
         run: builtins.int = ...,
-        outcome: resolute.api.experiments.v1.experiment_pb2.RunOutcome.ValueType = ...,
+        outcome: resolute.api.experiments.v1.run_pb2.RunOutcome.ValueType = ...,
         failure: builtins.str = ...,
-        ended_at: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        end_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["ended_at", b"ended_at"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["ended_at", b"ended_at", "failure", b"failure", "outcome", b"outcome", "run", b"run", "trial_id", b"trial_id"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["end_time", b"end_time"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["end_time", b"end_time", "failure", b"failure", "outcome", b"outcome", "run", b"run", "trial_id", b"trial_id"]) -> None: ...
 
 global___EndRunRequest = EndRunRequest
 
@@ -427,13 +427,13 @@ class EndRunResponse(google.protobuf.message.Message):
 
     TRIAL_FIELD_NUMBER: builtins.int
     @property
-    def trial(self) -> resolute.api.experiments.v1.experiment_pb2.Trial:
+    def trial(self) -> resolute.api.experiments.v1.trial_pb2.Trial:
         """The trial after the change."""
 
     def __init__(
         self,
         *,
-        trial: resolute.api.experiments.v1.experiment_pb2.Trial | None = ...,
+        trial: resolute.api.experiments.v1.trial_pb2.Trial | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["trial", b"trial"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["trial", b"trial"]) -> None: ...

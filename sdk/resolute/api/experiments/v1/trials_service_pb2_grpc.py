@@ -27,6 +27,9 @@ if _version_not_supported:
 
 class TrialsServiceStub(object):
     """Shows trials and takes the few requests that concern one.
+
+    Verbs: Get gives one object once. List gives pages. Begin, Renew and End are of a run outside of the cluster, and safe to
+    repeat: the client names the run.
     """
 
     def __init__(self, channel):
@@ -74,6 +77,9 @@ class TrialsServiceStub(object):
 
 class TrialsServiceServicer(object):
     """Shows trials and takes the few requests that concern one.
+
+    Verbs: Get gives one object once. List gives pages. Begin, Renew and End are of a run outside of the cluster, and safe to
+    repeat: the client names the run.
     """
 
     def GetTrial(self, request, context):
@@ -84,7 +90,7 @@ class TrialsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ListTrials(self, request, context):
-        """Lists the trials of an experiment by number.
+        """Lists the trials of an experiment.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -107,7 +113,7 @@ class TrialsServiceServicer(object):
     def BeginRun(self, request, context):
         """Keeps a run of a trial that goes on outside of the cluster, or that has ended there; nothing is ever scheduled for it.
         Its experiment and its trial are made unless the external identifiers name them. Of a known trial the run is the next.
-        A repeated request gives the same run with a new token.
+        Asked again with the same external_run_id, it gives the same run with a new token.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -176,6 +182,9 @@ def add_TrialsServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class TrialsService(object):
     """Shows trials and takes the few requests that concern one.
+
+    Verbs: Get gives one object once. List gives pages. Begin, Renew and End are of a run outside of the cluster, and safe to
+    repeat: the client names the run.
     """
 
     @staticmethod

@@ -18,7 +18,11 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class TrialsServiceStub:
-    """Shows trials and takes the few requests that concern one."""
+    """Shows trials and takes the few requests that concern one.
+
+    Verbs: Get gives one object once. List gives pages. Begin, Renew and End are of a run outside of the cluster, and safe to
+    repeat: the client names the run.
+    """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
     GetTrial: grpc.UnaryUnaryMultiCallable[
@@ -31,7 +35,7 @@ class TrialsServiceStub:
         resolute.api.experiments.v1.trials_service_pb2.ListTrialsRequest,
         resolute.api.experiments.v1.trials_service_pb2.ListTrialsResponse,
     ]
-    """Lists the trials of an experiment by number."""
+    """Lists the trials of an experiment."""
 
     KillTrial: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.KillTrialRequest,
@@ -51,7 +55,7 @@ class TrialsServiceStub:
     ]
     """Keeps a run of a trial that goes on outside of the cluster, or that has ended there; nothing is ever scheduled for it.
     Its experiment and its trial are made unless the external identifiers name them. Of a known trial the run is the next.
-    A repeated request gives the same run with a new token.
+    Asked again with the same external_run_id, it gives the same run with a new token.
     """
 
     RenewRun: grpc.UnaryUnaryMultiCallable[
@@ -69,7 +73,11 @@ class TrialsServiceStub:
     """Says how a run outside of the cluster ended. What it reported before may still come."""
 
 class TrialsServiceAsyncStub:
-    """Shows trials and takes the few requests that concern one."""
+    """Shows trials and takes the few requests that concern one.
+
+    Verbs: Get gives one object once. List gives pages. Begin, Renew and End are of a run outside of the cluster, and safe to
+    repeat: the client names the run.
+    """
 
     GetTrial: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.GetTrialRequest,
@@ -81,7 +89,7 @@ class TrialsServiceAsyncStub:
         resolute.api.experiments.v1.trials_service_pb2.ListTrialsRequest,
         resolute.api.experiments.v1.trials_service_pb2.ListTrialsResponse,
     ]
-    """Lists the trials of an experiment by number."""
+    """Lists the trials of an experiment."""
 
     KillTrial: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.KillTrialRequest,
@@ -101,7 +109,7 @@ class TrialsServiceAsyncStub:
     ]
     """Keeps a run of a trial that goes on outside of the cluster, or that has ended there; nothing is ever scheduled for it.
     Its experiment and its trial are made unless the external identifiers name them. Of a known trial the run is the next.
-    A repeated request gives the same run with a new token.
+    Asked again with the same external_run_id, it gives the same run with a new token.
     """
 
     RenewRun: grpc.aio.UnaryUnaryMultiCallable[
@@ -119,7 +127,11 @@ class TrialsServiceAsyncStub:
     """Says how a run outside of the cluster ended. What it reported before may still come."""
 
 class TrialsServiceServicer(metaclass=abc.ABCMeta):
-    """Shows trials and takes the few requests that concern one."""
+    """Shows trials and takes the few requests that concern one.
+
+    Verbs: Get gives one object once. List gives pages. Begin, Renew and End are of a run outside of the cluster, and safe to
+    repeat: the client names the run.
+    """
 
     @abc.abstractmethod
     def GetTrial(
@@ -135,7 +147,7 @@ class TrialsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.trials_service_pb2.ListTrialsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.ListTrialsResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.ListTrialsResponse]]:
-        """Lists the trials of an experiment by number."""
+        """Lists the trials of an experiment."""
 
     @abc.abstractmethod
     def KillTrial(
@@ -161,7 +173,7 @@ class TrialsServiceServicer(metaclass=abc.ABCMeta):
     ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.BeginRunResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.BeginRunResponse]]:
         """Keeps a run of a trial that goes on outside of the cluster, or that has ended there; nothing is ever scheduled for it.
         Its experiment and its trial are made unless the external identifiers name them. Of a known trial the run is the next.
-        A repeated request gives the same run with a new token.
+        Asked again with the same external_run_id, it gives the same run with a new token.
         """
 
     @abc.abstractmethod

@@ -23,12 +23,12 @@ _sym_db = _symbol_database.Default()
 
 
 from google.protobuf import field_mask_pb2 as google_dot_protobuf_dot_field__mask__pb2
-from resolute.api.experiments.v1 import experiments_service_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_experiments__service__pb2
+from resolute.api.experiments.v1 import experiment_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_experiment__pb2
 from resolute.api.experiments.v1 import project_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_project__pb2
 from resolute.api.experiments.v1 import workspace_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_workspace__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n4resolute/api/experiments/v1/workspaces_service.proto\x12\x1bresolute.api.experiments.v1\x1a google/protobuf/field_mask.proto\x1a\x35resolute/api/experiments/v1/experiments_service.proto\x1a)resolute/api/experiments/v1/project.proto\x1a+resolute/api/experiments/v1/workspace.proto\":\n\x16\x43reateWorkspaceRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"T\n\x17\x43reateWorkspaceResponse\x12\x39\n\tworkspace\x18\x01 \x01(\x0b\x32&.resolute.api.experiments.v1.Workspace\"+\n\x13GetWorkspaceRequest\x12\x14\n\x0cworkspace_id\x18\x01 \x01(\x03\"Q\n\x14GetWorkspaceResponse\x12\x39\n\tworkspace\x18\x01 \x01(\x0b\x32&.resolute.api.experiments.v1.Workspace\"\x96\x01\n\x15ListWorkspacesRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x10\n\x08order_by\x18\x03 \x01(\t\x12\r\n\x05names\x18\x04 \x03(\t\x12\x15\n\x08\x61rchived\x18\x05 \x01(\x08H\x00\x88\x01\x01\x12\x11\n\towner_ids\x18\x06 \x03(\x03\x42\x0b\n\t_archived\"m\n\x16ListWorkspacesResponse\x12:\n\nworkspaces\x18\x01 \x03(\x0b\x32&.resolute.api.experiments.v1.Workspace\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x92\x01\n\x16UpdateWorkspaceRequest\x12\x39\n\tworkspace\x18\x01 \x01(\x0b\x32&.resolute.api.experiments.v1.Workspace\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x12\x0c\n\x04\x65tag\x18\x03 \x01(\t\"T\n\x17UpdateWorkspaceResponse\x12\x39\n\tworkspace\x18\x01 \x01(\x0b\x32&.resolute.api.experiments.v1.Workspace\"h\n\x0fSetQuotaRequest\x12\x14\n\x0cworkspace_id\x18\x01 \x01(\x03\x12\x31\n\x05quota\x18\x02 \x01(\x0b\x32\".resolute.api.experiments.v1.Quota\x12\x0c\n\x04\x65tag\x18\x03 \x01(\t\"M\n\x10SetQuotaResponse\x12\x39\n\tworkspace\x18\x01 \x01(\x0b\x32&.resolute.api.experiments.v1.Workspace\".\n\x16\x44\x65leteWorkspaceRequest\x12\x14\n\x0cworkspace_id\x18\x01 \x01(\x03\"\x19\n\x17\x44\x65leteWorkspaceResponse\"c\n\x14\x43reateProjectRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x14\n\x0cworkspace_id\x18\x02 \x01(\x03\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x04 \x01(\t\"N\n\x15\x43reateProjectResponse\x12\x35\n\x07project\x18\x01 \x01(\x0b\x32$.resolute.api.experiments.v1.Project\"\'\n\x11GetProjectRequest\x12\x12\n\nproject_id\x18\x01 \x01(\x03\"K\n\x12GetProjectResponse\x12\x35\n\x07project\x18\x01 \x01(\x0b\x32$.resolute.api.experiments.v1.Project\"\xab\x01\n\x13ListProjectsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x10\n\x08order_by\x18\x03 \x01(\t\x12\r\n\x05names\x18\x04 \x03(\t\x12\x15\n\x08\x61rchived\x18\x05 \x01(\x08H\x00\x88\x01\x01\x12\x11\n\towner_ids\x18\x06 \x03(\x03\x12\x15\n\rworkspace_ids\x18\x07 \x03(\x03\x42\x0b\n\t_archived\"g\n\x14ListProjectsResponse\x12\x36\n\x08projects\x18\x01 \x03(\x0b\x32$.resolute.api.experiments.v1.Project\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x8c\x01\n\x14UpdateProjectRequest\x12\x35\n\x07project\x18\x01 \x01(\x0b\x32$.resolute.api.experiments.v1.Project\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x12\x0c\n\x04\x65tag\x18\x03 \x01(\t\"N\n\x15UpdateProjectResponse\x12\x35\n\x07project\x18\x01 \x01(\x0b\x32$.resolute.api.experiments.v1.Project\"*\n\x14\x44\x65leteProjectRequest\x12\x12\n\nproject_id\x18\x01 \x01(\x03\"\x17\n\x15\x44\x65leteProjectResponse\"k\n\x15MoveExperimentRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12\x12\n\nproject_id\x18\x02 \x01(\x03\"O\n\x16MoveExperimentResponse\x12\x35\n\x07project\x18\x01 \x01(\x0b\x32$.resolute.api.experiments.v1.Project2\xc1\x0b\n\x11WorkspacesService\x12|\n\x0f\x43reateWorkspace\x12\x33.resolute.api.experiments.v1.CreateWorkspaceRequest\x1a\x34.resolute.api.experiments.v1.CreateWorkspaceResponse\x12x\n\x0cGetWorkspace\x12\x30.resolute.api.experiments.v1.GetWorkspaceRequest\x1a\x31.resolute.api.experiments.v1.GetWorkspaceResponse\"\x03\x90\x02\x01\x12~\n\x0eListWorkspaces\x12\x32.resolute.api.experiments.v1.ListWorkspacesRequest\x1a\x33.resolute.api.experiments.v1.ListWorkspacesResponse\"\x03\x90\x02\x01\x12|\n\x0fUpdateWorkspace\x12\x33.resolute.api.experiments.v1.UpdateWorkspaceRequest\x1a\x34.resolute.api.experiments.v1.UpdateWorkspaceResponse\x12g\n\x08SetQuota\x12,.resolute.api.experiments.v1.SetQuotaRequest\x1a-.resolute.api.experiments.v1.SetQuotaResponse\x12|\n\x0f\x44\x65leteWorkspace\x12\x33.resolute.api.experiments.v1.DeleteWorkspaceRequest\x1a\x34.resolute.api.experiments.v1.DeleteWorkspaceResponse\x12v\n\rCreateProject\x12\x31.resolute.api.experiments.v1.CreateProjectRequest\x1a\x32.resolute.api.experiments.v1.CreateProjectResponse\x12r\n\nGetProject\x12..resolute.api.experiments.v1.GetProjectRequest\x1a/.resolute.api.experiments.v1.GetProjectResponse\"\x03\x90\x02\x01\x12x\n\x0cListProjects\x12\x30.resolute.api.experiments.v1.ListProjectsRequest\x1a\x31.resolute.api.experiments.v1.ListProjectsResponse\"\x03\x90\x02\x01\x12v\n\rUpdateProject\x12\x31.resolute.api.experiments.v1.UpdateProjectRequest\x1a\x32.resolute.api.experiments.v1.UpdateProjectResponse\x12v\n\rDeleteProject\x12\x31.resolute.api.experiments.v1.DeleteProjectRequest\x1a\x32.resolute.api.experiments.v1.DeleteProjectResponse\x12y\n\x0eMoveExperiment\x12\x32.resolute.api.experiments.v1.MoveExperimentRequest\x1a\x33.resolute.api.experiments.v1.MoveExperimentResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n4resolute/api/experiments/v1/workspaces_service.proto\x12\x1bresolute.api.experiments.v1\x1a google/protobuf/field_mask.proto\x1a,resolute/api/experiments/v1/experiment.proto\x1a)resolute/api/experiments/v1/project.proto\x1a+resolute/api/experiments/v1/workspace.proto\":\n\x16\x43reateWorkspaceRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"T\n\x17\x43reateWorkspaceResponse\x12\x39\n\tworkspace\x18\x01 \x01(\x0b\x32&.resolute.api.experiments.v1.Workspace\"+\n\x13GetWorkspaceRequest\x12\x14\n\x0cworkspace_id\x18\x01 \x01(\x03\"Q\n\x14GetWorkspaceResponse\x12\x39\n\tworkspace\x18\x01 \x01(\x0b\x32&.resolute.api.experiments.v1.Workspace\"\x96\x01\n\x15ListWorkspacesRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x10\n\x08order_by\x18\x03 \x01(\t\x12\r\n\x05names\x18\x04 \x03(\t\x12\x15\n\x08\x61rchived\x18\x05 \x01(\x08H\x00\x88\x01\x01\x12\x11\n\towner_ids\x18\x06 \x03(\x03\x42\x0b\n\t_archived\"m\n\x16ListWorkspacesResponse\x12:\n\nworkspaces\x18\x01 \x03(\x0b\x32&.resolute.api.experiments.v1.Workspace\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x92\x01\n\x16UpdateWorkspaceRequest\x12\x39\n\tworkspace\x18\x01 \x01(\x0b\x32&.resolute.api.experiments.v1.Workspace\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x12\x0c\n\x04\x65tag\x18\x03 \x01(\t\"T\n\x17UpdateWorkspaceResponse\x12\x39\n\tworkspace\x18\x01 \x01(\x0b\x32&.resolute.api.experiments.v1.Workspace\"h\n\x0fSetQuotaRequest\x12\x14\n\x0cworkspace_id\x18\x01 \x01(\x03\x12\x31\n\x05quota\x18\x02 \x01(\x0b\x32\".resolute.api.experiments.v1.Quota\x12\x0c\n\x04\x65tag\x18\x03 \x01(\t\"M\n\x10SetQuotaResponse\x12\x39\n\tworkspace\x18\x01 \x01(\x0b\x32&.resolute.api.experiments.v1.Workspace\".\n\x16\x44\x65leteWorkspaceRequest\x12\x14\n\x0cworkspace_id\x18\x01 \x01(\x03\"\x19\n\x17\x44\x65leteWorkspaceResponse\"c\n\x14\x43reateProjectRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x14\n\x0cworkspace_id\x18\x02 \x01(\x03\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x04 \x01(\t\"N\n\x15\x43reateProjectResponse\x12\x35\n\x07project\x18\x01 \x01(\x0b\x32$.resolute.api.experiments.v1.Project\"\'\n\x11GetProjectRequest\x12\x12\n\nproject_id\x18\x01 \x01(\x03\"K\n\x12GetProjectResponse\x12\x35\n\x07project\x18\x01 \x01(\x0b\x32$.resolute.api.experiments.v1.Project\"\xab\x01\n\x13ListProjectsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x10\n\x08order_by\x18\x03 \x01(\t\x12\r\n\x05names\x18\x04 \x03(\t\x12\x15\n\x08\x61rchived\x18\x05 \x01(\x08H\x00\x88\x01\x01\x12\x11\n\towner_ids\x18\x06 \x03(\x03\x12\x15\n\rworkspace_ids\x18\x07 \x03(\x03\x42\x0b\n\t_archived\"g\n\x14ListProjectsResponse\x12\x36\n\x08projects\x18\x01 \x03(\x0b\x32$.resolute.api.experiments.v1.Project\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x8c\x01\n\x14UpdateProjectRequest\x12\x35\n\x07project\x18\x01 \x01(\x0b\x32$.resolute.api.experiments.v1.Project\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x12\x0c\n\x04\x65tag\x18\x03 \x01(\t\"N\n\x15UpdateProjectResponse\x12\x35\n\x07project\x18\x01 \x01(\x0b\x32$.resolute.api.experiments.v1.Project\"*\n\x14\x44\x65leteProjectRequest\x12\x12\n\nproject_id\x18\x01 \x01(\x03\"\x17\n\x15\x44\x65leteProjectResponse\"k\n\x15MoveExperimentRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12\x12\n\nproject_id\x18\x02 \x01(\x03\"O\n\x16MoveExperimentResponse\x12\x35\n\x07project\x18\x01 \x01(\x0b\x32$.resolute.api.experiments.v1.Project2\xc1\x0b\n\x11WorkspacesService\x12|\n\x0f\x43reateWorkspace\x12\x33.resolute.api.experiments.v1.CreateWorkspaceRequest\x1a\x34.resolute.api.experiments.v1.CreateWorkspaceResponse\x12x\n\x0cGetWorkspace\x12\x30.resolute.api.experiments.v1.GetWorkspaceRequest\x1a\x31.resolute.api.experiments.v1.GetWorkspaceResponse\"\x03\x90\x02\x01\x12~\n\x0eListWorkspaces\x12\x32.resolute.api.experiments.v1.ListWorkspacesRequest\x1a\x33.resolute.api.experiments.v1.ListWorkspacesResponse\"\x03\x90\x02\x01\x12|\n\x0fUpdateWorkspace\x12\x33.resolute.api.experiments.v1.UpdateWorkspaceRequest\x1a\x34.resolute.api.experiments.v1.UpdateWorkspaceResponse\x12g\n\x08SetQuota\x12,.resolute.api.experiments.v1.SetQuotaRequest\x1a-.resolute.api.experiments.v1.SetQuotaResponse\x12|\n\x0f\x44\x65leteWorkspace\x12\x33.resolute.api.experiments.v1.DeleteWorkspaceRequest\x1a\x34.resolute.api.experiments.v1.DeleteWorkspaceResponse\x12v\n\rCreateProject\x12\x31.resolute.api.experiments.v1.CreateProjectRequest\x1a\x32.resolute.api.experiments.v1.CreateProjectResponse\x12r\n\nGetProject\x12..resolute.api.experiments.v1.GetProjectRequest\x1a/.resolute.api.experiments.v1.GetProjectResponse\"\x03\x90\x02\x01\x12x\n\x0cListProjects\x12\x30.resolute.api.experiments.v1.ListProjectsRequest\x1a\x31.resolute.api.experiments.v1.ListProjectsResponse\"\x03\x90\x02\x01\x12v\n\rUpdateProject\x12\x31.resolute.api.experiments.v1.UpdateProjectRequest\x1a\x32.resolute.api.experiments.v1.UpdateProjectResponse\x12v\n\rDeleteProject\x12\x31.resolute.api.experiments.v1.DeleteProjectRequest\x1a\x32.resolute.api.experiments.v1.DeleteProjectResponse\x12y\n\x0eMoveExperiment\x12\x32.resolute.api.experiments.v1.MoveExperimentRequest\x1a\x33.resolute.api.experiments.v1.MoveExperimentResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -43,54 +43,54 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_WORKSPACESSERVICE'].methods_by_name['GetProject']._serialized_options = b'\220\002\001'
   _globals['_WORKSPACESSERVICE'].methods_by_name['ListProjects']._loaded_options = None
   _globals['_WORKSPACESSERVICE'].methods_by_name['ListProjects']._serialized_options = b'\220\002\001'
-  _globals['_CREATEWORKSPACEREQUEST']._serialized_start=262
-  _globals['_CREATEWORKSPACEREQUEST']._serialized_end=320
-  _globals['_CREATEWORKSPACERESPONSE']._serialized_start=322
-  _globals['_CREATEWORKSPACERESPONSE']._serialized_end=406
-  _globals['_GETWORKSPACEREQUEST']._serialized_start=408
-  _globals['_GETWORKSPACEREQUEST']._serialized_end=451
-  _globals['_GETWORKSPACERESPONSE']._serialized_start=453
-  _globals['_GETWORKSPACERESPONSE']._serialized_end=534
-  _globals['_LISTWORKSPACESREQUEST']._serialized_start=537
-  _globals['_LISTWORKSPACESREQUEST']._serialized_end=687
-  _globals['_LISTWORKSPACESRESPONSE']._serialized_start=689
-  _globals['_LISTWORKSPACESRESPONSE']._serialized_end=798
-  _globals['_UPDATEWORKSPACEREQUEST']._serialized_start=801
-  _globals['_UPDATEWORKSPACEREQUEST']._serialized_end=947
-  _globals['_UPDATEWORKSPACERESPONSE']._serialized_start=949
-  _globals['_UPDATEWORKSPACERESPONSE']._serialized_end=1033
-  _globals['_SETQUOTAREQUEST']._serialized_start=1035
-  _globals['_SETQUOTAREQUEST']._serialized_end=1139
-  _globals['_SETQUOTARESPONSE']._serialized_start=1141
-  _globals['_SETQUOTARESPONSE']._serialized_end=1218
-  _globals['_DELETEWORKSPACEREQUEST']._serialized_start=1220
-  _globals['_DELETEWORKSPACEREQUEST']._serialized_end=1266
-  _globals['_DELETEWORKSPACERESPONSE']._serialized_start=1268
-  _globals['_DELETEWORKSPACERESPONSE']._serialized_end=1293
-  _globals['_CREATEPROJECTREQUEST']._serialized_start=1295
-  _globals['_CREATEPROJECTREQUEST']._serialized_end=1394
-  _globals['_CREATEPROJECTRESPONSE']._serialized_start=1396
-  _globals['_CREATEPROJECTRESPONSE']._serialized_end=1474
-  _globals['_GETPROJECTREQUEST']._serialized_start=1476
-  _globals['_GETPROJECTREQUEST']._serialized_end=1515
-  _globals['_GETPROJECTRESPONSE']._serialized_start=1517
-  _globals['_GETPROJECTRESPONSE']._serialized_end=1592
-  _globals['_LISTPROJECTSREQUEST']._serialized_start=1595
-  _globals['_LISTPROJECTSREQUEST']._serialized_end=1766
-  _globals['_LISTPROJECTSRESPONSE']._serialized_start=1768
-  _globals['_LISTPROJECTSRESPONSE']._serialized_end=1871
-  _globals['_UPDATEPROJECTREQUEST']._serialized_start=1874
-  _globals['_UPDATEPROJECTREQUEST']._serialized_end=2014
-  _globals['_UPDATEPROJECTRESPONSE']._serialized_start=2016
-  _globals['_UPDATEPROJECTRESPONSE']._serialized_end=2094
-  _globals['_DELETEPROJECTREQUEST']._serialized_start=2096
-  _globals['_DELETEPROJECTREQUEST']._serialized_end=2138
-  _globals['_DELETEPROJECTRESPONSE']._serialized_start=2140
-  _globals['_DELETEPROJECTRESPONSE']._serialized_end=2163
-  _globals['_MOVEEXPERIMENTREQUEST']._serialized_start=2165
-  _globals['_MOVEEXPERIMENTREQUEST']._serialized_end=2272
-  _globals['_MOVEEXPERIMENTRESPONSE']._serialized_start=2274
-  _globals['_MOVEEXPERIMENTRESPONSE']._serialized_end=2353
-  _globals['_WORKSPACESSERVICE']._serialized_start=2356
-  _globals['_WORKSPACESSERVICE']._serialized_end=3829
+  _globals['_CREATEWORKSPACEREQUEST']._serialized_start=253
+  _globals['_CREATEWORKSPACEREQUEST']._serialized_end=311
+  _globals['_CREATEWORKSPACERESPONSE']._serialized_start=313
+  _globals['_CREATEWORKSPACERESPONSE']._serialized_end=397
+  _globals['_GETWORKSPACEREQUEST']._serialized_start=399
+  _globals['_GETWORKSPACEREQUEST']._serialized_end=442
+  _globals['_GETWORKSPACERESPONSE']._serialized_start=444
+  _globals['_GETWORKSPACERESPONSE']._serialized_end=525
+  _globals['_LISTWORKSPACESREQUEST']._serialized_start=528
+  _globals['_LISTWORKSPACESREQUEST']._serialized_end=678
+  _globals['_LISTWORKSPACESRESPONSE']._serialized_start=680
+  _globals['_LISTWORKSPACESRESPONSE']._serialized_end=789
+  _globals['_UPDATEWORKSPACEREQUEST']._serialized_start=792
+  _globals['_UPDATEWORKSPACEREQUEST']._serialized_end=938
+  _globals['_UPDATEWORKSPACERESPONSE']._serialized_start=940
+  _globals['_UPDATEWORKSPACERESPONSE']._serialized_end=1024
+  _globals['_SETQUOTAREQUEST']._serialized_start=1026
+  _globals['_SETQUOTAREQUEST']._serialized_end=1130
+  _globals['_SETQUOTARESPONSE']._serialized_start=1132
+  _globals['_SETQUOTARESPONSE']._serialized_end=1209
+  _globals['_DELETEWORKSPACEREQUEST']._serialized_start=1211
+  _globals['_DELETEWORKSPACEREQUEST']._serialized_end=1257
+  _globals['_DELETEWORKSPACERESPONSE']._serialized_start=1259
+  _globals['_DELETEWORKSPACERESPONSE']._serialized_end=1284
+  _globals['_CREATEPROJECTREQUEST']._serialized_start=1286
+  _globals['_CREATEPROJECTREQUEST']._serialized_end=1385
+  _globals['_CREATEPROJECTRESPONSE']._serialized_start=1387
+  _globals['_CREATEPROJECTRESPONSE']._serialized_end=1465
+  _globals['_GETPROJECTREQUEST']._serialized_start=1467
+  _globals['_GETPROJECTREQUEST']._serialized_end=1506
+  _globals['_GETPROJECTRESPONSE']._serialized_start=1508
+  _globals['_GETPROJECTRESPONSE']._serialized_end=1583
+  _globals['_LISTPROJECTSREQUEST']._serialized_start=1586
+  _globals['_LISTPROJECTSREQUEST']._serialized_end=1757
+  _globals['_LISTPROJECTSRESPONSE']._serialized_start=1759
+  _globals['_LISTPROJECTSRESPONSE']._serialized_end=1862
+  _globals['_UPDATEPROJECTREQUEST']._serialized_start=1865
+  _globals['_UPDATEPROJECTREQUEST']._serialized_end=2005
+  _globals['_UPDATEPROJECTRESPONSE']._serialized_start=2007
+  _globals['_UPDATEPROJECTRESPONSE']._serialized_end=2085
+  _globals['_DELETEPROJECTREQUEST']._serialized_start=2087
+  _globals['_DELETEPROJECTREQUEST']._serialized_end=2129
+  _globals['_DELETEPROJECTRESPONSE']._serialized_start=2131
+  _globals['_DELETEPROJECTRESPONSE']._serialized_end=2154
+  _globals['_MOVEEXPERIMENTREQUEST']._serialized_start=2156
+  _globals['_MOVEEXPERIMENTREQUEST']._serialized_end=2263
+  _globals['_MOVEEXPERIMENTRESPONSE']._serialized_start=2265
+  _globals['_MOVEEXPERIMENTRESPONSE']._serialized_end=2344
+  _globals['_WORKSPACESSERVICE']._serialized_start=2347
+  _globals['_WORKSPACESSERVICE']._serialized_end=3820
 # @@protoc_insertion_point(module_scope)

@@ -9,7 +9,7 @@ import google.protobuf.descriptor
 import google.protobuf.field_mask_pb2
 import google.protobuf.internal.containers
 import google.protobuf.message
-import resolute.api.experiments.v1.experiments_service_pb2
+import resolute.api.experiments.v1.experiment_pb2
 import resolute.api.experiments.v1.project_pb2
 import resolute.api.experiments.v1.workspace_pb2
 import typing
@@ -555,13 +555,13 @@ class MoveExperimentRequest(google.protobuf.message.Message):
     project_id: builtins.int
     """The project that is to hold it."""
     @property
-    def experiment(self) -> resolute.api.experiments.v1.experiments_service_pb2.ExperimentKey:
+    def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
         """The experiment."""
 
     def __init__(
         self,
         *,
-        experiment: resolute.api.experiments.v1.experiments_service_pb2.ExperimentKey | None = ...,
+        experiment: resolute.api.experiments.v1.experiment_pb2.ExperimentKey | None = ...,
         project_id: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["experiment", b"experiment"]) -> builtins.bool: ...

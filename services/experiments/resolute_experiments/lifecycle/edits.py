@@ -1,0 +1,82 @@
+"""What people write of an experiment: its name, its description, its labels and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.engine import Connection
+
+from resolute.api.experiments.v1 import experiment_pb2
+from resolute.errors import FailedPreconditionError
+from resolute_experiments.states import GONE_EXPERIMENTS
+from resolute_experiments.store import audit, experiments
+from resolute_experiments.store.experiments import Experiment
+from resolute_serving.validation import invalid
+
+FIELDS = ("name", "description", "labels", "notes")
+"""Fields that may be changed."""
+MAX_NAME = 10_000
+MAX_DESCRIPTION = 100_000
+MAX_LABELS = 100
+MAX_LABEL = 1_000
+MAX_NOTES = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edits:
+    """New values of fields; None leaves one as it is."""
+
+    name: str | None = None
+    description: str | None = None
+    labels: tuple[str, ...] | None = None
+    notes: str | None = None
+
+    @classmethod
+    def read(cls, message: experiment_pb2.Experiment, paths: Collection[str]) -> Edits:
+        """Reads the fields with some paths from a message.
+
+        Raises:
+            InvalidArgumentError: A value is too long, or missing where there must be one.
+        """
+        found = cls(
+            name=message.name if "name" in paths else None,
+            description=message.description if "description" in paths else None,
+            labels=tuple(dict.fromkeys(message.labels)) if "labels" in paths else None,
+            notes=message.notes if "notes" in paths else None,
+        )
+        found._check()
+        return found
+
+    def _check(self) -> None:
+        if self.name is not None and not 0 < len(self.name.strip()) <= len(self.name) <= MAX_NAME:
+            raise invalid(
+                "experiment.name", f"the name must have 1 to {MAX_NAME} characters, not only spaces"
+            )
+        if self.description is not None and len(self.description) > MAX_DESCRIPTION:
+            raise invalid("experiment.description", f"the description may have {MAX_DESCRIPTION} characters")
+        if self.notes is not None and len(self.notes) > MAX_NOTES:
+            raise invalid("experiment.notes", f"the notes may have {MAX_NOTES} characters")
+        if self.labels is not None and len(self.labels) > MAX_LABELS:
+            raise invalid("experiment.labels", f"there may be {MAX_LABELS} labels, not {len(self.labels)}")
+        if any(not 0 < len(label) <= MAX_LABEL for label in self.labels or ()):
+            raise invalid("experiment.labels", f"a label must have 1 to {MAX_LABEL} characters")
+
+
+def apply(connection: Connection, experiment: Experiment, edits: Edits, *, now: float) -> None:
+    """Changes the experiment, and its config where that says the same.
+
+    Raises:
+        FailedPreconditionError: The experiment was deleted.
+    """
+    if experiment.state in GONE_EXPERIMENTS:
+        raise FailedPreconditionError(
+            f"{experiment.label} was deleted; it cannot be changed any more", resource=experiment.label
+        )
+    values: dict[str, Any] = {name: value for name in FIELDS if (value := getattr(edits, name)) is not None}
+    if edits.labels is not None:
+        values["labels"] = list(edits.labels)
+    told = {name: value for name, value in values.items() if name != "notes"}
+    experiments.edit(connection, experiment.id, config={**experiment.config, **told}, **values)
+    audit.record(connection, "update", experiment.label, now=now, fields=sorted(values), **told)

@@ -1,0 +1,33 @@
+"""Pages of lists that fit into one response, however large their items are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from sqlalchemy.engine import Connection
+
+MAX_BYTES = 3 * 1024 * 1024
+"""Most bytes of a page with more than one item: clients take 4 MiB."""
+Response = TypeVar("Response", bound=Any)
+
+
+def shortened_page(
+    connection: Connection, *, work: Callable[[Connection], Response], request: Any
+) -> Response:
+    """Reads a page, and a shorter one in its place while it is too large.
+
+    Args:
+        connection: Where from.
+        work: Reads the page that the request asks for.
+        request: Its ``page_size`` is lowered; its token does not depend on that.
+    """
+    while True:
+        response = work(connection)
+        items = next(field for field, _ in response.ListFields()) if response.ListFields() else None
+        count = (
+            len(getattr(response, items.name)) if items is not None and items.name != "next_page_token" else 0
+        )
+        if count <= 1 or response.ByteSize() <= MAX_BYTES:
+            return response
+        request.page_size = count // 2

@@ -1,0 +1,179 @@
+"""Watches many experiments, their trials and the queue in one stream."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from sqlalchemy.engine import Connection
+
+from resolute.api.experiments.v1 import experiments_service_pb2 as pb2
+from resolute.api.experiments.v1 import trial_pb2
+from resolute_experiments.context import ServiceContext
+from resolute_experiments.notifier import SCHEDULER_WAKEUP
+from resolute_experiments.scheduling import jobs
+from resolute_experiments.scheduling.wait_reasons import WaitReasons
+from resolute_experiments.servicers.messages import (
+    experiment_message,
+    experiment_state_number,
+    job_message,
+    trial_message,
+)
+from resolute_experiments.states import ENDED_EXPERIMENTS, GONE_EXPERIMENTS, ExperimentState
+from resolute_experiments.store import experiments, trials
+from resolute_serving.pagination import page_size
+from resolute_serving.validation import invalid
+
+MAX_EXPERIMENTS = 1000
+MAX_KEY_LENGTH = 100
+_MAX_BYTES = 1024 * 1024
+"""About how many bytes of trials one response has."""
+_HEARTBEAT_SECONDS = 15.0
+_RECHECK_SECONDS = 1.0
+_FINAL = frozenset({*ENDED_EXPERIMENTS, *GONE_EXPERIMENTS, ExperimentState.DELETE_FAILED}) - {
+    ExperimentState.DELETING
+}
+"""States after which nothing is watched any more."""
+_FINAL_NUMBERS = frozenset(experiment_state_number(state) for state in _FINAL)
+Request = pb2.WatchExperimentsRequest
+Response = pb2.WatchExperimentsResponse
+
+
+@dataclass
+class _Subscription:
+    """One experiment that is watched."""
+
+    key: str
+    experiment_id: str
+    seen: int
+    """Revision that the client has seen."""
+    include_trials: bool
+
+
+class Watch:
+    """One call of WatchExperiments.
+
+    Args:
+        core: What all handlers of this service share.
+        wait_reasons: Knows why trials wait.
+        request: What is watched.
+    """
+
+    def __init__(self, core: ServiceContext, wait_reasons: WaitReasons, request: Request) -> None:
+        _check(request)
+        self._core = core
+        self._wait_reasons = wait_reasons
+        self._request = request
+        self._sent_queue: Response | None = None
+
+    async def responses(self) -> AsyncIterator[Response]:
+        """Yields the present state of every subscription, then every change."""
+        live = await self._core.database.read(self._subscriptions)
+        watches_queue = self._request.HasField("queue")
+        keys = [key for one in live for key in (one.experiment_id, (one.experiment_id, "watch"))]
+        queue_keys = [SCHEDULER_WAKEUP] if watches_queue else []
+        quiet = 0.0
+        notifier = self._core.notifier
+        with notifier.subscribe(*keys, *queue_keys) as changes:
+            while not notifier.closed and (live or watches_queue):
+                sent = False
+                for one in await self._changed(live):
+                    async for response in self._change(one):
+                        sent = True
+                        if response.experiment_change.experiment.state in _FINAL_NUMBERS:
+                            live.remove(one)
+                        yield response
+                if watches_queue and (queue := await self._queue_change()) is not None:
+                    sent = True
+                    yield queue
+                quiet = 0.0 if sent else quiet + _RECHECK_SECONDS
+                if quiet >= _HEARTBEAT_SECONDS:
+                    quiet = 0.0
+                    yield Response()
+                if live or watches_queue:
+                    await changes.wait(_RECHECK_SECONDS)
+
+    def _subscriptions(self, connection: Connection) -> list[_Subscription]:
+        return [
+            _Subscription(
+                one.key,
+                self._core.experiment(connection, one.experiment).id,
+                one.after_revision,
+                one.include_trials,
+            )
+            for one in self._request.experiments
+        ]
+
+    async def _changed(self, live: list[_Subscription]) -> list[_Subscription]:
+        ids = {one.experiment_id for one in live}
+        revisions = await self._core.database.read(partial(experiments.revisions, ids=ids))
+        return [one for one in live if revisions[one.experiment_id] > one.seen]
+
+    async def _change(self, one: _Subscription) -> AsyncIterator[Response]:
+        read = partial(self._read_change, one=one)
+        responses, one.seen = await self._core.database.read(read)
+        for response in responses:
+            yield response
+
+    def _read_change(self, connection: Connection, one: _Subscription) -> tuple[list[Response], int]:
+        experiment = experiments.get(connection, experiment_id=one.experiment_id)
+        counts = experiments.trial_counts(connection, [experiment.id]).get(experiment.id, {})
+        found = (
+            trials.of_experiment(connection, experiment.id, revision=one.seen) if one.include_trials else []
+        )
+        messages = (
+            trial_message(trial, experiment, explanation=self._wait_reasons.explain(trial)) for trial in found
+        )
+        responses = [
+            Response(key=one.key, experiment_change=Response.ExperimentChange(trials=part))
+            for part in _parts(messages)
+        ]
+        reason = self._wait_reasons.explain_experiment(experiment, counts)
+        responses[-1].experiment_change.experiment.CopyFrom(
+            experiment_message(experiment, counts, wait_reason=reason)
+        )
+        return responses, experiment.revision
+
+    async def _queue_change(self) -> Response | None:
+        """The queue, if it is not as it was sent last."""
+        limit = page_size(self._request.queue.max_jobs)
+        found = await self._core.database.read(jobs.ordered_jobs)
+        told = Response.QueueChange(
+            jobs=[job_message(job, self._wait_reasons) for job in found[:limit]], total_jobs=len(found)
+        )
+        response = Response(key=self._request.queue.key, queue_change=told)
+        if response == self._sent_queue:
+            return None
+        self._sent_queue = response
+        return response
+
+
+def _parts(messages: Iterable[trial_pb2.Trial]) -> Iterator[list[trial_pb2.Trial]]:
+    """Cuts trials into lists that fit into one response; at least one list, of none."""
+    part: list[trial_pb2.Trial] = []
+    size = 0
+    for message in messages:
+        if part and size + message.ByteSize() > _MAX_BYTES:
+            yield part
+            part, size = [], 0
+        part.append(message)
+        size += message.ByteSize()
+    yield part
+
+
+def _check(request: Request) -> None:
+    if not request.experiments and not request.HasField("queue"):
+        raise invalid("experiments", "nothing is to be watched; name experiments, or the queue")
+    if len(request.experiments) > MAX_EXPERIMENTS:
+        raise invalid(
+            "experiments", f"{len(request.experiments)} experiments are too many; watch {MAX_EXPERIMENTS}"
+        )
+    keys = [one.key for one in request.experiments]
+    if request.HasField("queue"):
+        keys.append(request.queue.key)
+        page_size(request.queue.max_jobs)
+    if any(not 0 < len(key) <= MAX_KEY_LENGTH for key in keys):
+        raise invalid("key", f"each subscription needs a key of 1 to {MAX_KEY_LENGTH} characters")
+    if len(set(keys)) < len(keys):
+        raise invalid("key", "two subscriptions have the same key; give each one of its own")

@@ -1,0 +1,71 @@
+"""The copy of what the metrics service knows of trials: their best validations and their last."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from resolute_experiments.store import experiments
+from resolute_experiments.store.schema import trials, validation_cursor
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialValidations:
+    """The best and the last validation of one trial."""
+
+    trial_id: str
+    experiment_id: str
+    best_value: float | None
+    best_steps: int | None
+    last_value: float | None
+    last_steps: int
+
+
+def cursor(connection: Connection) -> int:
+    """The revision up to which the copy has been made."""
+    return int(connection.execute(sa.select(validation_cursor.c.revision)).scalar_one())
+
+
+def store(connection: Connection, changes: Collection[TrialValidations], *, revision: int) -> None:
+    """Writes changes, and that the copy has been made up to a revision.
+
+    Args:
+        connection: Writes.
+        changes: The changes; those of trials that are not known here are dropped.
+        revision: The revision.
+    """
+    by_experiment: dict[str, list[TrialValidations]] = {}
+    for change in changes:
+        by_experiment.setdefault(change.experiment_id, []).append(change)
+    known = experiments.revisions(connection, by_experiment)
+    statement = (
+        trials.update()
+        .where(trials.c.id == sa.bindparam("trial"))
+        .values(
+            best_value=sa.bindparam("best"),
+            best_steps=sa.bindparam("best_at"),
+            last_value=sa.bindparam("last"),
+            last_steps=sa.bindparam("last_at"),
+            revision=sa.bindparam("changed"),
+        )
+    )
+    for experiment_id in known:
+        changed = experiments.touch(connection, experiment_id)
+        connection.execute(
+            statement,
+            [
+                {
+                    "trial": one.trial_id,
+                    "best": one.best_value,
+                    "best_at": one.best_steps,
+                    "last": one.last_value,
+                    "last_at": one.last_steps,
+                    "changed": changed,
+                }
+                for one in by_experiment[experiment_id]
+            ],
+        )
+    connection.execute(validation_cursor.update().values(revision=revision))

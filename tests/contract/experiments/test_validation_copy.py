@@ -1,0 +1,140 @@
+"""The copy of validations in the rows of trials, and the migration that makes room for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from contract.experiments.test_lifecycle import Store
+
+from resolute.api.metrics.v1 import metrics_service_pb2, validation_pb2
+from resolute_experiments.lifecycle.validation_copy import ValidationCopy
+from resolute_experiments.notifier import Notifier
+from resolute_experiments.store import validations
+from resolute_serving.database import migrations
+from resolute_serving.database.engine import Database
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    made = Database(database_url, name="experiments")
+    migrations.upgrade(made.engine, package="resolute_experiments", schema="experiments")
+    yield made
+    made.close()
+
+
+class Metrics:
+    """A metrics service with some changes, which counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.changes: list[validation_pb2.TrialValidations] = []
+        self.latest = 0
+        self.calls = 0
+
+    def change(self, store: Store, trial: str, *, best: float | None, last: float | None) -> None:
+        self.latest += 1
+        self.changes = [one for one in self.changes if one.trial_id != trial]
+        self.changes.append(
+            validation_pb2.TrialValidations(
+                trial_id=trial,
+                experiment_id=store.experiment_id,
+                metric="accuracy",
+                best_value=best,
+                best_steps=None if best is None else 10 * self.latest,
+                last_value=last,
+                last_steps=20 * self.latest,
+                revision=self.latest,
+            )
+        )
+
+    async def ListTrialValidations(self, request: Any, timeout: float) -> Any:  # noqa: N802 - the contract names it
+        self.calls += 1
+        found = [one for one in self.changes if one.revision > request.after_revision]
+        return metrics_service_pb2.ListTrialValidationsResponse(
+            trials=found[: request.page_size], latest_revision=self.latest
+        )
+
+
+def refresh(database: Database, metrics: Metrics) -> None:
+    clients: Any = SimpleNamespace(metrics=metrics)
+
+    async def body() -> None:
+        await ValidationCopy(database, clients=clients, notifier=Notifier()).refresh()
+
+    asyncio.run(body())
+
+
+def test_changes_are_copied_once_and_raise_the_revision_that_watchers_compare(database: Database) -> None:
+    store, metrics = Store(database.engine), Metrics()
+    first, second = store.create_trial(), store.create_trial()
+    metrics.change(store, first, best=0.5, last=None)
+    metrics.change(store, second, best=None, last=0.25)
+    before = store.experiment().revision
+    refresh(database, metrics)
+    trial = store.trial(first)
+    assert (trial.best_value, trial.best_steps, trial.last_value, trial.last_steps) == (0.5, 10, None, 20)
+    assert store.trial(second).last_value == 0.25
+    assert trial.revision > before
+    assert store.run(validations.cursor) == 2
+    calls, revision = metrics.calls, store.experiment().revision
+    refresh(database, metrics)
+    assert metrics.calls == calls + 1, "one call, however many trials there are"
+    assert store.experiment().revision == revision
+
+
+def test_a_trial_that_is_not_known_here_is_passed_over(database: Database) -> None:
+    store, metrics = Store(database.engine), Metrics()
+    known = store.create_trial()
+    metrics.change(store, "another", best=0.5, last=0.5)
+    metrics.change(store, known, best=0.75, last=0.75)
+    metrics.changes[0].experiment_id = "another"
+    refresh(database, metrics)
+    assert store.trial(known).best_value == 0.75
+
+
+def test_the_copy_is_made_anew_after_the_metrics_were_replaced(database: Database) -> None:
+    store, metrics = Store(database.engine), Metrics()
+    trial = store.create_trial()
+    for value in (0.1, 0.2, 0.3):
+        metrics.change(store, trial, best=value, last=value)
+    refresh(database, metrics)
+    restored = Metrics()
+    restored.change(store, trial, best=0.15, last=0.15)
+    refresh(database, restored)
+    assert store.trial(trial).best_value == 0.15
+    assert store.run(validations.cursor) == 1
+
+
+def test_the_upgrade_keeps_rows_and_begins_the_copy_at_the_first_change(database_url: str) -> None:
+    database = Database(database_url, name="experiments")
+    try:
+        upgrade = {"package": "resolute_experiments", "schema": "experiments"}
+        migrations.upgrade(database.engine, **upgrade, revision="0010")
+        with database.engine.begin() as connection:
+            before = sa.MetaData()
+            before.reflect(connection, only=["experiments"])
+            table = before.tables["experiments"]
+            connection.execute(
+                table.insert(),
+                {
+                    column.name: _any_value(column)
+                    for column in table.columns
+                    if not column.nullable and column.name != "number" and column.server_default is None
+                },
+            )
+        migrations.upgrade(database.engine, **upgrade)
+        with database.engine.begin() as connection:
+            row = connection.execute(sa.text("SELECT notes, edit_revision FROM experiments")).one()
+            assert tuple(row) == ("", 1)
+            assert validations.cursor(connection) == 0
+    finally:
+        database.close()
+
+
+def _any_value(column: sa.Column[Any]) -> Any:
+    kind = column.type.python_type if not isinstance(column.type, sa.JSON) else dict
+    return {str: "x", int: 1, float: 1.0, bool: False, dict: {}}[kind]

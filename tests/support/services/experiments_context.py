@@ -1,0 +1,26 @@
+"""What the parts of the experiments service share, for tests of one part."""
+
+from __future__ import annotations
+
+from resolute.contracts.clock import Clock
+from resolute_experiments.context import ServiceContext
+from resolute_experiments.notifier import Notifier
+from resolute_serving.database.engine import Database
+
+
+def context(database: Database, clock: Clock, *, notifier: Notifier | None = None) -> ServiceContext:
+    """The service's database, with a notifier of its own unless one is given."""
+    return ServiceContext(
+        database=database,
+        notifier=notifier or Notifier(),
+        clock=clock,
+        cluster_id="cluster",
+        preemption_timeout=60.0,
+    )
+
+
+class NoValidations:
+    """The copy of validations where nothing is validated."""
+
+    async def refresh(self) -> None:
+        """Copies nothing."""

@@ -1,0 +1,176 @@
+"""Lists of experiments and trials, updates of experiments, and repeated creations, through real gRPC."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from google.protobuf.field_mask_pb2 import FieldMask
+from support.clusters.all_services import CONFIG, AllServices, all_services
+
+from resolute import errors
+from resolute.api.experiments.v1 import experiment_pb2, trials_service_pb2
+from resolute.api.experiments.v1 import experiments_service_pb2 as pb2
+from resolute_experiments.store import validations
+from resolute_experiments.store.validations import TrialValidations
+
+
+async def numbers(service: AllServices, **wanted: Any) -> list[int]:
+    response = await service.experiments.ListExperiments(pb2.ListExperimentsRequest(**wanted))
+    return [one.number for one in response.experiments]
+
+
+@pytest.mark.timeout(90)
+def test_experiments_are_filtered_ordered_and_paged(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with all_services(tmp_path) as service:
+            for name, labels in (("beta", ["a", "b"]), ("Alpha", ["b"]), ("gamma", ["a", "c\u00e9"])):
+                await service.create(paused=True, name=name, labels=labels)
+            assert await numbers(service) == [3, 2, 1]
+            assert await numbers(service, order_by="name") == [2, 1, 3]
+            assert await numbers(service, order_by="create_time") == [1, 2, 3]
+            assert await numbers(service, labels=["a"]) == [3, 1]
+            assert await numbers(service, labels=["a", "b"]) == [1]
+            assert await numbers(service, labels=["c\u00e9"]) == [3]
+            assert await numbers(service, name_contains="ALPH") == [2]
+            assert await numbers(service, states=[experiment_pb2.EXPERIMENT_STATE_ACTIVE]) == []
+            assert await numbers(service, states=[experiment_pb2.EXPERIMENT_STATE_PAUSED], page_size=1) == [3]
+            assert await numbers(service, archived=True) == []
+            one = await service.get(1)
+            assert one.workspace_name == one.project_name == "Uncategorized"
+            assert await numbers(service, workspace_ids=[one.workspace_id]) == [3, 2, 1]
+            assert await numbers(service, project_ids=[one.project_id + 1]) == []
+            assert await numbers(service, owner_ids=[98765]) == []
+            page = await service.experiments.ListExperiments(
+                pb2.ListExperimentsRequest(order_by="name", page_size=2)
+            )
+            token = page.next_page_token
+            assert await numbers(service, order_by="name", page_size=2, page_token=token) == [3]
+            for wrong in ({"order_by": "config"}, {"owner_ids": range(101)}, {"page_token": token}):
+                with pytest.raises(errors.InvalidArgumentError):
+                    await numbers(service, **wrong)
+
+    asyncio.run(body())
+
+
+@pytest.mark.timeout(90)
+def test_what_people_write_is_updated_by_mask_and_etag(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with all_services(tmp_path) as service:
+            created = await service.create(paused=True, name="before", description="kept", labels=["old"])
+
+            async def update(paths: list[str], etag: str = "", **values: Any) -> experiment_pb2.Experiment:
+                request = pb2.UpdateExperimentRequest(
+                    key=experiment_pb2.ExperimentKey(number=1),
+                    experiment=experiment_pb2.Experiment(**values),
+                    update_mask=FieldMask(paths=paths),
+                    etag=etag,
+                )
+                changed: experiment_pb2.Experiment = (
+                    await service.experiments.UpdateExperiment(request)
+                ).experiment
+                return changed
+
+            after = await update(
+                ["name", "notes", "labels"], created.etag, name="after", notes="# N", labels=[]
+            )
+            assert (after.name, after.description, list(after.labels), after.notes) == (
+                "after",
+                "kept",
+                [],
+                "# N",
+            )
+            fields = after.config.map_value.fields
+            assert fields["name"].string_value == "after"
+            assert after.etag != created.etag
+            with pytest.raises(errors.ConflictError):
+                await update(["name"], created.etag, name="late")
+            assert (await update(["description"])).description == ""
+            for paths, values in (
+                ([], {}),
+                (["config"], {}),
+                (["name"], {"name": " "}),
+                (["labels"], {"labels": ["x"] * 2 + [""]}),
+                (["notes"], {"notes": "x" * 1_000_001}),
+            ):
+                with pytest.raises(errors.InvalidArgumentError):
+                    await update(paths, **values)
+            listed = (await service.experiments.ListExperiments(pb2.ListExperimentsRequest())).experiments[0]
+            assert (listed.name, listed.notes, listed.HasField("config")) == ("after", "", False)
+
+    asyncio.run(body())
+
+
+@pytest.mark.timeout(90)
+def test_a_repeated_creation_gives_the_first_experiment(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with all_services(tmp_path) as service:
+            spec = pb2.ExperimentSpec(config_yaml=yaml.safe_dump(CONFIG), paused=True)
+            request = pb2.CreateExperimentRequest(request_id=str(uuid.uuid4()), spec=spec)
+            first = (await service.experiments.CreateExperiment(request)).experiment
+            again = (await service.experiments.CreateExperiment(request)).experiment
+            assert (again.number, again.experiment_id) == (first.number, first.experiment_id)
+            request.spec.paused = False
+            with pytest.raises(errors.AlreadyExistsError, match=request.request_id):
+                await service.experiments.CreateExperiment(request)
+            nameless = pb2.CreateExperimentRequest(spec=spec)
+            made = [(await service.experiments.CreateExperiment(nameless)).experiment.number for _ in "ab"]
+            assert made == [2, 3]
+            large = pb2.CreateExperimentRequest(spec=spec, model_definition=b"x" * (2 * 1024 * 1024 + 1))
+            with pytest.raises(errors.InvalidArgumentError, match="CreateExperimentInChunks"):
+                await service.experiments.CreateExperiment(large)
+
+    asyncio.run(body())
+
+
+@pytest.mark.timeout(90)
+def test_trials_are_ordered_by_their_validations(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with all_services(tmp_path) as service:
+            created = await service.create(paused=True)
+            async for seen in service.watch(created.number):
+                if seen.trial_count == 3:
+                    break
+            first, second, third = await service.trials_of(1)
+            changes = [
+                TrialValidations(
+                    trial_id=trial.trial_id,
+                    experiment_id=trial.experiment_id,
+                    best_value=best,
+                    best_steps=steps,
+                    last_value=None,
+                    last_steps=9,
+                )
+                for trial, best, steps in ((second, 0.25, 3), (third, 0.75, 4))
+            ]
+            await service.database.write(lambda c: validations.store(c, changes, revision=2))
+
+            async def listed(order_by: str, **wanted: Any) -> list[int]:
+                request = trials_service_pb2.ListTrialsRequest(
+                    experiment=experiment_pb2.ExperimentKey(number=1), order_by=order_by, **wanted
+                )
+                return [trial.number for trial in (await service.trials.ListTrials(request)).trials]
+
+            by_best = [second.number, third.number, first.number]
+            assert await listed("best_validation") == by_best
+            assert await listed("best_validation desc") == [third.number, second.number, first.number]
+            assert await listed("last_validation desc, number") == [
+                one.number for one in (first, second, third)
+            ]
+            assert await listed("best_validation", page_size=2) == by_best[:2]
+            found = await service.trials_of(1)
+            assert [(one.best_validation.value, one.best_validation.steps) for one in found[1:]] == [
+                (0.25, 3),
+                (0.75, 4),
+            ]
+            assert not found[0].HasField("best_validation")
+            assert found[1].last_validation.steps == 9
+            assert not found[1].last_validation.HasField("value")
+            with pytest.raises(errors.InvalidArgumentError):
+                await listed("metric")
+
+    asyncio.run(body())
