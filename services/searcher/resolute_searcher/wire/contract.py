@@ -85,6 +85,11 @@ def contract_event(message: log_pb2.Event) -> event_pb2.Event:
     return _explained(_copy(message, event_pb2.Event(), to_contract=True))
 
 
+def contract_operation(message: log_pb2.Operation) -> operation_pb2.Operation:
+    """Gives a stored operation as the contract has it."""
+    return _explained(_copy(message, operation_pb2.Operation(), to_contract=True))
+
+
 def contract_actions(messages: Iterable[log_pb2.Action]) -> list[action_pb2.Action]:
     """Gives stored actions as the contract has them."""
     return [_explained(_copy(message, action_pb2.Action(), to_contract=True)) for message in messages]
@@ -92,12 +97,9 @@ def contract_actions(messages: Iterable[log_pb2.Action]) -> list[action_pb2.Acti
 
 def contract_entry(message: log_pb2.LoggedEvent) -> event_pb2.LogEntry:
     """Gives a stored entry of a log as the contract has it."""
-    operations = (
-        _explained(_copy(one, operation_pb2.Operation(), to_contract=True)) for one in message.operations
-    )
     return event_pb2.LogEntry(
         event=contract_event(message.event),
-        operations=operations,
+        operations=map(contract_operation, message.operations),
         actions=contract_actions(message.actions),
     )
 
