@@ -13,7 +13,7 @@ PYTEST := $(BIN)/python -m pytest --durations 20 $(if $(CI),--require-backends)
 # Long tests come first, so that no core is idle at the end.
 # More workers than cores of a small machine: a third of the time of tests of whole clusters is waiting.
 WORKERS ?= 3
-PARALLEL = -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --ignore tests/distributed
+PARALLEL = -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
 AZURITE := .cache/azurite/node_modules/.bin/azurite-blob
 
