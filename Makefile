@@ -10,10 +10,10 @@ SEEDS ?= 5
 unexport PYTHONDONTWRITEBYTECODE
 # In CI a backend that is missing is a failure; elsewhere its tests are skipped by name.
 PYTEST := $(BIN)/python -m pytest --durations 20 $(if $(CI),--require-backends)
-# Long tests come first, so that no core is idle at the end.
-# More workers than cores of a small machine: a third of the time of tests of whole clusters is waiting.
+# More workers than a small machine has cores: tests of whole clusters wait much of their time. The tests of a file
+# share what they start; files come in the order of `testpaths`, the long ones first.
 WORKERS ?= 3
-PARALLEL = -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 AZURITE := .cache/azurite/node_modules/.bin/azurite-blob
 

@@ -19,7 +19,6 @@ from support.ports import free_port
 
 from resolute.client import ExperimentState
 
-pytestmark = pytest.mark.xdist_group("world-deepspeed-trial")
 need_module("deepspeed")
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "deepspeed"

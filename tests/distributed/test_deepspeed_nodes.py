@@ -12,7 +12,6 @@ from support.clusters.embedded import EmbeddedCluster, embedded
 
 from resolute.client import ExperimentState
 
-pytestmark = pytest.mark.xdist_group("world-deepspeed-trial")
 need_module("deepspeed")
 
 TRIAL = DistributedScript(

@@ -12,8 +12,6 @@ from support.ports import free_port
 
 from resolute.client import ExperimentState
 
-pytestmark = pytest.mark.xdist_group("world-digits-trial")
-
 EPOCH = 23
 """Batches of one."""
 

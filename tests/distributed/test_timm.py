@@ -17,8 +17,6 @@ from support.clusters.embedded import EmbeddedCluster, embedded
 
 from resolute.client import ExperimentState
 
-pytestmark = pytest.mark.xdist_group("world-timm")
-
 STEPS = Path(__file__).parents[2] / "examples" / "timm"
 PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 BUSY = 240.0

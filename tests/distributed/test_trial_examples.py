@@ -15,8 +15,6 @@ from support.clusters.embedded import EmbeddedCluster, embedded
 
 from resolute.client import ExperimentState
 
-pytestmark = pytest.mark.xdist_group("world-trial-examples")
-
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SCRIPTS = EXAMPLES / "pytorch_scripts"
 LAYER = "python3 -m determined.launch.torch_distributed"

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from support.clusters.embedded import EmbeddedCluster, embedded
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-core-api"), pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240)]
 
 CORE_API = Path(__file__).parents[2] / "examples" / "core_api"
 STAGES = ("0_start", "1_metrics", "2_checkpoints", "3_hpsearch", "4_distributed")

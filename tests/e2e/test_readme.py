@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.page_commands import ROOT, blocks_of, run_script, script_of
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-readme"), pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 
 PAGE = "README.md"
 
