@@ -14,8 +14,6 @@ from support.waiting import wait_until
 import resolute
 from resolute.client import Determined, ExperimentState, Trial
 
-pytestmark = [pytest.mark.timeout(180)]
-
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DIGITS = EXAMPLES / "digits"
 BATCHES_PER_EPOCH = 23

@@ -13,8 +13,6 @@ from support.waiting import wait_until
 
 from resolute.client import Determined, ExperimentState, Trial
 
-pytestmark = [pytest.mark.timeout(180)]
-
 TRIAL = Path(__file__).parents[2] / "examples" / "digits_trial"
 BATCHES_PER_EPOCH = 23
 
@@ -84,7 +82,6 @@ def metrics_of(trial: Trial, group: str) -> list[tuple[int, Any]]:
     return [(report.steps_completed, report.metrics) for report in trial.iter_metrics(group)]
 
 
-@pytest.mark.timeout(300)
 def test_the_search_finds_hyperparameters_that_train_well(
     cluster: EmbeddedCluster, client: Determined
 ) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.page_commands import run_script, script_of
 
-pytestmark = pytest.mark.integration
+pytestmark = pytest.mark.timeout(1000)
 
 
 def _searches(said: str, folder: Path) -> None:
@@ -44,4 +44,4 @@ def _checkpoints(said: str, folder: Path) -> None:
 def test_the_commands_of_a_page_run_from_beginning_to_end(
     page: str, check: Callable[[str, Path], None], tmp_path: Path
 ) -> None:
-    check(run_script(script_of(f"docs/{page}.md"), tmp_path, timeout=400), tmp_path)
+    check(run_script(script_of(f"docs/{page}.md"), tmp_path, timeout=900), tmp_path)

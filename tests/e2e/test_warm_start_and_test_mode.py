@@ -72,7 +72,6 @@ def start(cluster: EmbeddedCluster, trial: dict[str, Any]) -> dict[str, Any]:
     return dict(json.loads(line.split("start: ", 1)[1]))
 
 
-@pytest.mark.timeout(300)
 def test_every_trial_of_a_search_starts_from_the_trial_that_its_config_names(
     cluster: EmbeddedCluster, folder: Path, first: str
 ) -> None:
@@ -85,7 +84,6 @@ def test_every_trial_of_a_search_starts_from_the_trial_that_its_config_names(
     assert all(trial["latest_checkpoint"] != latest for trial in warm)
 
 
-@pytest.mark.timeout(300)
 def test_a_checkpoint_can_be_named_itself(cluster: EmbeddedCluster, folder: Path, first: str) -> None:
     (source,) = trials(cluster, first)
     listed = cluster.json("checkpoint", "list", "--trial", str(source["id"]))
@@ -96,7 +94,6 @@ def test_a_checkpoint_can_be_named_itself(cluster: EmbeddedCluster, folder: Path
     assert start(cluster, warm)["from"] == older
 
 
-@pytest.mark.timeout(300)
 def test_a_test_is_one_trial_of_one_batch_that_keeps_nothing(cluster: EmbeddedCluster, folder: Path) -> None:
     number = submit(cluster, folder, "  name: random\n  max_trials: 5\n", "--test")
     (trial,) = trials(cluster, number)

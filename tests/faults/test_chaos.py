@@ -10,7 +10,7 @@ from support.sampling import Sample
 
 
 @pytest.mark.integration
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1000)
 def test_a_search_under_fire_loses_nothing_and_decides_as_if_undisturbed(
     tmp_path: Path, sample: Sample
 ) -> None:

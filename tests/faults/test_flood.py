@@ -95,7 +95,6 @@ def senders(run: Run, folder: Path, stack: ExitStack, *, lines_each: int) -> Ite
 
 
 @pytest.mark.integration
-@pytest.mark.timeout(300)
 def test_a_flood_does_not_delay_a_renewal_past_half_of_a_lease(tmp_path: Path, sample: Sample) -> None:
     (tmp_path / "config.yaml").write_text(CONFIG)
     with embedded(tmp_path / "home", slots=1) as cluster, ExitStack() as stack:

@@ -16,7 +16,7 @@ from support.ports import free_port
 EXAMPLE = Path(__file__).parents[3] / "examples" / "pytorch_scripts"
 COMMANDS = re.findall(r"^((?:python3|torchrun) .*?) *#", (EXAMPLE / "README.md").read_text(), re.MULTILINE)
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.integration
 
 
 def run(command: str, home: Path) -> str:

@@ -111,7 +111,6 @@ def test_a_list_of_long_names_that_takes_several_messages_goes_to_a_bucket_and_c
 
 
 @pytest.mark.sampled(1, group="many files")
-@pytest.mark.timeout(300)
 def test_ten_thousand_files_go_to_a_bucket_are_downloaded_by_a_person_and_deleted(
     bucket_trial: Trial, server: S3Server, tmp_path: Path
 ) -> None:
