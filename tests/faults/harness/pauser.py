@@ -8,8 +8,8 @@ import time
 import grpc
 from support.waiting import wait_until
 
+from resolute.api.experiments.v1 import experiment_pb2, experiments_service_pb2_grpc
 from resolute.api.experiments.v1 import experiments_service_pb2 as pb2
-from resolute.api.experiments.v1 import experiments_service_pb2_grpc
 from resolute.errors import FailedPreconditionError, ResoluteError, UnavailableError
 
 _MEAN_SECONDS_ACTIVE = 30.0
@@ -27,7 +27,7 @@ class Pauser:
 
     def __init__(self, channel: grpc.Channel, experiment: str, *, dice: random.Random) -> None:
         self._stub = experiments_service_pb2_grpc.ExperimentsServiceStub(channel)
-        self._key = pb2.ExperimentKey(experiment_id=experiment)
+        self._key = experiment_pb2.ExperimentKey(experiment_id=experiment)
         self._dice = dice
         self._wants_active = True
         self._due = self._next()

@@ -28,7 +28,7 @@ from resolute.api.logs.v1 import line_pb2, logs_service_pb2
 from resolute.api.metrics.v1 import metrics_service_pb2
 from resolute.api.searcher.v1 import search_spec_pb2, searcher_service_pb2
 from resolute.contracts.values import from_value, to_value
-from resolute.errors import IllegalTransitionError, NotFoundError
+from resolute.errors import ConflictError, IllegalTransitionError, NotFoundError
 from resolute_serving.context import actor
 from resolute_serving.pagination import decode_token, encode_token, page_size
 
@@ -122,6 +122,19 @@ class Handlers:
         ]
         page, token = _page(request, found)
         return experiments_service_pb2.ListExperimentsResponse(experiments=page, next_page_token=token)
+
+    async def UpdateExperiment(self, request: Any, _context: Any) -> Any:
+        self._enter("UpdateExperiment")
+        message = self._experiment(request.key)
+        if request.etag and request.etag != message.etag:
+            raise ConflictError(f"experiment {message.number} was changed meanwhile")
+        for path in request.update_mask.paths:
+            message.ClearField(path)
+        wanted = experiment_pb2.Experiment()
+        request.update_mask.MergeMessage(request.experiment, wanted)
+        message.MergeFrom(wanted)
+        message.etag += "'"
+        return experiments_service_pb2.UpdateExperimentResponse(experiment=message)
 
     async def PauseExperiment(self, request: Any, _context: Any) -> Any:
         message = self._moved(request, experiment_pb2.EXPERIMENT_STATE_PAUSED, "PauseExperiment")
