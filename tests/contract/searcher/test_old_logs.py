@@ -151,7 +151,8 @@ def test_an_old_search_goes_on_to_the_same_decisions(database_url: str, tmp_path
 
 
 def reasons(entry: event_pb2.LogEntry) -> list[reason_pb2.Reason]:
-    return [one.reason for one in (entry.event, *entry.operations, *entry.actions)]
+    decided = [one.reason for one in entry.operations] + [one.reason for one in entry.actions]
+    return [entry.event.reason, *decided]
 
 
 def decisions_of_old(entry: log_pb2.LoggedEvent) -> event_pb2.LogEntry:
@@ -163,7 +164,9 @@ def decisions(entry: event_pb2.LogEntry) -> event_pb2.LogEntry:
     bare = event_pb2.LogEntry()
     bare.CopyFrom(entry)
     for field in ("event_id", "append_time", "reason"):
-        bare.event.ClearField(field)  # type: ignore[arg-type]
-    for one in (*bare.operations, *bare.actions):
-        one.ClearField("reason")
+        bare.event.ClearField(field)
+    for operation in bare.operations:
+        operation.ClearField("reason")
+    for action in bare.actions:
+        action.ClearField("reason")
     return bare

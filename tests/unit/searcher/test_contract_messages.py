@@ -30,9 +30,9 @@ def differences(stored: Descriptor, contract: Descriptor, seen: set[str]) -> Ite
         one, other = ours[name], theirs[name]
         if one.type != other.type:
             yield f"{stored.full_name}.{name}"
-        elif one.message_type is not None:
+        elif one.message_type is not None and other.message_type is not None:
             yield from differences(one.message_type, other.message_type, seen)
-        elif one.enum_type is not None:
+        elif one.enum_type is not None and other.enum_type is not None:
             yield from enum_differences(one.enum_type, other.enum_type)
 
 
