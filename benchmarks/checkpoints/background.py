@@ -2,7 +2,7 @@
 
     python benchmarks/checkpoints/background.py [--megabytes N] [--files N] [--passes N] [--json]
 
-Files lie in the page cache, as those that a script has just written. Each pass lets what was written get to
+Files are in the page cache, as those that a script has just written. Each pass lets what was written get to
 the disk before it begins; both take turns, and the best of each counts.
 """
 

@@ -5,7 +5,7 @@
 First the checkpoints of real trainings: which share of the bytes of the second and later ones a store has
 already, if it knows whole files, as ours, or pieces of them. Then many small files, sent and fetched as they
 are beside in packs of 16 MiB, to and from one S3 server on loopback, and what it takes to read one of them.
-Decision 0017 rests on the figures; the limits are those at which it would have to be made anew.
+Decision 0017 rests on the figures; the limits are those at which it would have to be made again.
 """
 
 from __future__ import annotations

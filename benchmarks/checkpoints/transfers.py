@@ -4,12 +4,12 @@
 
 All three talk to one S3 server on loopback (``rclone serve s3``) in one run, so that the ratios hold on any
 machine. Ours goes the whole way of a trial: the service in a process of its own signs the URLs, every byte is
-summed up on the way up and checked on the way down, and the commit looks at every file. The others do not.
+hashed on the way up and checked on the way down, and the commit looks at every file. The others do not.
 ``person`` is the same checkpoint as `resolute checkpoint download` fetches it, in the same way and with the
 start of a session.
 The best of some passes counts, all take turns: ``cold`` are those with files dropped from the page cache.
 
-The server does not sum an object up anew each time it is asked for its tag. Stores keep tags, and only ours
+The server does not sum an object up again each time it is asked for its tag. Stores keep tags, and only ours
 asks.
 
 Then a second checkpoint, nine tenths of whose bytes are in files that are as they were, beside the first.

@@ -41,7 +41,7 @@ def train(folder: Path, reports: int) -> None:
 
 
 def supervise(address: str, folder: Path, reports: int) -> None:
-    """Runs a trainer and sends what it reports while it goes on."""
+    """Runs a trainer and sends what it reports while it continues."""
     from resolute.rpc.channel import open_channel
     from resolute.spool.delivery.requests import RunIdentity
     from resolute.spool.delivery.sender import SpoolSender

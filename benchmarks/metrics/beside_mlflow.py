@@ -13,7 +13,7 @@ durable: MLflow's SQLite fsyncs each commit, and so does the service with the da
 - ``drain``: the backlog of a spool through sender and service
 - ``live 1``, ``live 8``: that many trials at once, each with a trainer and a supervisor of its own, from the
   first report to the moment when the last one is durable
-- ``call``: what ``report_training_metrics`` costs the training thread while that goes on
+- ``call``: what ``report_training_metrics`` costs the training thread while that continues
 """
 
 from __future__ import annotations

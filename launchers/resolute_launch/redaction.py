@@ -1,4 +1,4 @@
-"""Keeps the secrets of a run out of its log: whoever prints the environment prints them too."""
+"""Keeps the secrets of a run out of its log: anyone who prints the environment prints them too."""
 
 from __future__ import annotations
 

@@ -266,7 +266,7 @@ BY_STATUS: Mapping[str, type[ResoluteError]] = {
     "UNAUTHENTICATED": UnauthenticatedError,
     "PERMISSION_DENIED": PermissionDeniedError,
     "UNAVAILABLE": UnavailableError,
-    # A server that stops answers pending calls with CANCELLED; whoever did not cancel may try again.
+    # A server that stops answers pending calls with CANCELLED; anyone who did not cancel may try again.
     "CANCELLED": UnavailableError,
     "DEADLINE_EXCEEDED": DeadlineError,
     "DATA_LOSS": DataLossError,

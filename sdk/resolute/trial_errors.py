@@ -6,7 +6,7 @@ from resolute.errors import NotFoundError
 
 
 class InvalidHP(Exception):  # noqa: N818 - the documented name
-    """Raise it when these hyperparameters make no sense: the trial ends and the search goes on without it.
+    """Raise it when these hyperparameters make no sense: the trial ends and the search continues without it.
 
     Args:
         msg: Why, for people.

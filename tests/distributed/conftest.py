@@ -12,7 +12,7 @@ from support.clusters.distributed import DistributedScript, DistributedTrial, Su
 from support.clusters.embedded import EmbeddedCluster
 
 # DeepSpeed compiles on first use. What it made is good for one virtual environment, whose paths are in it:
-# environments that shared a folder would build it anew by turns, a minute or more each time.
+# environments that shared a folder would build it again by turns, a minute or more each time.
 os.environ.setdefault("TORCH_EXTENSIONS_DIR", str(Path(sys.prefix) / "torch-extensions"))
 # As in a shell where the environment is active: another release of ninja would throw away what was compiled.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])

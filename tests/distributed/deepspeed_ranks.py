@@ -1,4 +1,4 @@
-"""Run by DeepSpeed's launcher: what two ranks do must be right, also when they are stopped and go on."""
+"""Run by DeepSpeed's launcher: what two ranks do must be right, also when they are stopped and continue."""
 
 from __future__ import annotations
 

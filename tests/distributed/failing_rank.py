@@ -1,4 +1,4 @@
-"""A script of which one rank fails at once, and the other would go on for ever."""
+"""A script of which one rank fails at once, and the other would continue forever."""
 
 import os
 import threading

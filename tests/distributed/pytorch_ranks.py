@@ -1,4 +1,4 @@
-"""Run by torchrun or horovodrun: what two ranks do must be right, also when they are stopped and go on.
+"""Run by torchrun or horovodrun: what two ranks do must be right, also when they are stopped and continue.
 
 Arguments: a directory, and the backend.
 """

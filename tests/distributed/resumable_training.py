@@ -1,6 +1,6 @@
 """A training as a process of its own, or as ranks of a launcher, to be killed and started again.
 
-Arguments: a directory, a backend, how many batches in all, and a checkpoint to go on from, or none. At its
+Arguments: a directory, a backend, how many batches in all, and a checkpoint to continue from, or none. At its
 end it leaves, for each rank, all state and all reports.
 """
 
@@ -33,7 +33,7 @@ class Watched(ScaledTrial):
 def main() -> None:
     directory, backend, batches, *checkpoint = sys.argv[1:]
     with joined(backend) as distributed:
-        # What the process begins with must not matter once it goes on from a checkpoint.
+        # What the process begins with must not matter once it continues from a checkpoint.
         seed_all(1000 * len(checkpoint) + distributed.rank)
         context, recorder = local_context(Path(directory), distributed=distributed, aggregation_frequency=2)
         trial = Watched(context)

@@ -1,4 +1,4 @@
-"""The examples with DeepSpeed on a real cluster: two ranks train, are paused, and go on bit for bit."""
+"""The examples with DeepSpeed on a real cluster: two ranks train, are paused, and continue bit for bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A ``DeepSpeedTrial`` on two nodes of one slot each: it pauses, loses a rank, and goes on bit for bit."""
+"""A ``DeepSpeedTrial`` on two nodes of one slot each: it pauses, loses a rank, and continues bit for bit."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_trial_on_two_nodes_pauses_loses_a_rank_and_ends_as_if_undisturbed(sub
     assert paused_at < EPOCH * EPOCHS
 
     disturbed.experiment.activate()
-    # Past a checkpoint of this run, so that the next one goes on from there and not from the pause.
+    # Past a checkpoint of this run, so that the next one continues from there and not from the pause.
     disturbed.wait_for_step(paused_at // (4 * EPOCH) * 4 * EPOCH + 5 * EPOCH, timeout=BUSY)
     disturbed.kill_rank(1)
     disturbed.wait_for(ExperimentState.COMPLETED, timeout=BUSY)

@@ -1,4 +1,4 @@
-"""Two ranks under each launch layer: they train, stop together, go on, and survive the death of one."""
+"""Two ranks under each launch layer: they train, stop together, continue, and survive the death of one."""
 
 from __future__ import annotations
 

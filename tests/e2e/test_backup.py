@@ -1,4 +1,4 @@
-"""A backup of a cluster that runs becomes another cluster that knows the same and goes on."""
+"""A backup of a cluster that runs becomes another cluster that knows the same and continues."""
 
 from __future__ import annotations
 

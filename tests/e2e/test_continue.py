@@ -1,4 +1,4 @@
-"""Ended experiments go on as themselves, and new ones begin from what is there."""
+"""Ended experiments continue as themselves, and new ones begin from what is there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The digits example on a real cluster: trains well, and a pause in mid-training costs nothing but time."""
+"""The digits example on a real cluster: trains well, and a pause during training costs nothing but time."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def test_a_paused_trial_goes_on_where_it_stopped(
     cluster.det("e", "activate", found[1])
     cluster.det("e", "wait", found[1], timeout=200)
     after = losses(trial)
-    # Nothing was done twice, nothing was left out, and the weights were not made anew.
+    # Nothing was done twice, nothing was left out, and the weights were not made again.
     assert after.keys() - {stopped_at} == set(range(10, steps + 1, 10)) - {stopped_at}
     assert {step: after[step] for step in before} == before
     assert after[min(after.keys() - before.keys())] < after[10]

@@ -1,4 +1,4 @@
-"""A more urgent experiment takes the slot of a patient one, which later goes on where it was."""
+"""A more urgent experiment takes the slot of a patient one, which later continues where it was."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The control plane is killed in mid-search: trials go on, nothing is lost, nothing happens twice."""
+"""The control plane is killed during a search: trials continue, nothing is lost, nothing happens twice."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from support.waiting import wait_until_async
 
 
 class ManualClock:
-    """Tells the time that it was told.
+    """Returns the time that it was told.
 
     Args:
         now: Seconds since 1970 to begin with.

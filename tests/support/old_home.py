@@ -39,7 +39,7 @@ def restore_home(home: Path) -> None:
 
 
 def recorded_decisions() -> dict[str, dict[str, Any]]:
-    """Gives what the old code decides when each of its searches continues, by name."""
+    """Returns what the old code decides when each of its searches continues, by name."""
     decisions: dict[str, dict[str, Any]] = json.loads(
         gzip.decompress((FOLDER / "decisions.json.gz").read_bytes())
     )

@@ -44,7 +44,7 @@ class PostgresServer:
     def clean_database(self) -> str:
         """Empties the one database that tests use after each other, and gives its SQLAlchemy URL."""
         with self._connect("postgres") as link:
-            # Whoever still holds a table of an earlier test shall be found out, not waited for.
+            # Anyone who still holds a table of an earlier test shall be found out, not waited for.
             link.execute("SET lock_timeout = '10s'")
             found = link.execute(
                 "SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'"

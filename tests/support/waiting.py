@@ -24,7 +24,7 @@ def wait_until(
 async def wait_until_async(
     condition: Callable[[], T], *, what: str = "a condition", seconds: float = 30.0, pause: float = 0.005
 ) -> T:
-    """Like ``wait_until``, and other tasks go on during the wait."""
+    """Like ``wait_until``, and other tasks continue during the wait."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + seconds
     while not (value := condition()):

@@ -80,7 +80,7 @@ class OutputCollector:
     """A thread that reads both streams and the barrier until they end.
 
     Args:
-        run: The run directory; the pipes lie in it.
+        run: The run directory; the pipes are in it.
         writer: Takes the lines.
         clock: Tells when a line was read.
         barrier: Named pipe that is written to when the startup hook is done.
@@ -133,7 +133,7 @@ class OutputCollector:
         return not self._thread.is_alive()
 
     def stop(self) -> None:
-        """Takes what lies in the pipes now and ends the thread, whoever may still hold them open."""
+        """Takes what is in the pipes now and ends the thread, anyone who may still hold them open."""
         self._stop.set()
         if self._thread.ident is not None:
             self._thread.join()

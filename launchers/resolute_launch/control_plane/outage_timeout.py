@@ -1,4 +1,4 @@
-"""How long a supervisor goes on while the control plane is away."""
+"""How long a supervisor continues while the control plane is away."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def retry_during_outage(
 
     Args:
         call: Makes the call once.
-        outage_timeout: How long to go on; renewed by an answer.
+        outage_timeout: How long to continue; renewed by an answer.
         stop: Ends the attempts when it is set.
         purpose: What the call is for, in the log.
 

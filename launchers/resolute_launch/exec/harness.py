@@ -119,7 +119,7 @@ def _test(trial_class: Any, config: ExperimentConfig) -> None:
 def _context(
     trial_class: Any, hparams: Mapping[str, Any], config: ExperimentConfig
 ) -> Iterator[TrialContext]:
-    """Gives the context of the trial's kind, as the config wants it."""
+    """Returns the context of the trial's kind, as the config wants it."""
     from resolute import pytorch
     from resolute.pytorch import deepspeed
 

@@ -16,7 +16,7 @@ from resolute.info import TRIAL, get_cluster_info
 from resolute_launch.exec import entrypoint
 
 _BEGUN = "RESOLUTE_ENTRYPOINT_BEGUN"
-"""Keeps an entrypoint that is this module from running itself for ever."""
+"""Keeps an entrypoint that is this module from running itself forever."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -199,7 +199,7 @@ class _Ranks:
             # Ranks that are yet to be started have to hear of it too.
             self._early_signals.append(signal.Signals(number))
             return
-        # Whoever sends it decides how long the ranks may take.
+        # Anyone who sends it decides how long the ranks may take.
         self._send(signal.Signals(number))
 
     def wait(self) -> int:

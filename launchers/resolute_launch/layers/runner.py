@@ -161,7 +161,7 @@ class _Launch:
         family.end(timeout=END_SECONDS)
 
     def _record_external_resources(self) -> None:
-        """If this process is killed, whoever ends the run clears away."""
+        """If this process is killed, anyone who ends the run clears away."""
         if self._run_directory is not None:
             for path in self._plan.external_resources:
                 self._run_directory.record_external_resource(path)

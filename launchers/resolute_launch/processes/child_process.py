@@ -31,7 +31,7 @@ def start_child(
     """Starts a process in a session of its own, so that signals reach it by the hand of this process only.
 
     This process must have no other thread yet: between fork and exec, code runs that another thread's lock
-    could stop for ever.
+    could stop forever.
 
     Args:
         argv: Program and arguments.

@@ -34,7 +34,7 @@ class SignalHandlers:
         self._listeners.append(listener)
 
     def close(self) -> None:
-        """Gives the signals back to whoever handled them before."""
+        """Restores the previous signal handlers."""
         signal.set_wakeup_fd(self._wakeup_before)
         for number, handler in self._before.items():
             signal.signal(number, handler)

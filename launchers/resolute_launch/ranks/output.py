@@ -87,7 +87,7 @@ class RankOutput:
             ended_at = self._clock.time()
             self._copy_for(LINGER_SECONDS, wait=True)
             self._end_group()
-            # Who left the group may write on for ever.
+            # Who left the group may write on forever.
             self._copy_for(LINGER_SECONDS, wait=False)
         for target in self._open.values():
             target.finish()

@@ -1,7 +1,7 @@
 """The process beside a trial: starts it, renews its lease, sends its reports and lines, and reports its exit.
 
 Run as ``python -m resolute_launch.supervisor RUN_DIR``. It holds the lock of the run directory for as long as
-it lives. While the control plane is away the trial goes on, until the outage timeout.
+it lives. While the control plane is away the trial continues, until the outage timeout.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def logout() -> None:
 
 
 def get_session_username() -> str:
-    """Gives the name of whoever the calls speak for."""
+    """Returns the name of the user whose token is used."""
     return _cluster().get_session_username()
 
 
@@ -68,7 +68,7 @@ def create_experiment(
 
 
 def get_experiment(experiment_id: int | str) -> Experiment:
-    """Gives an experiment by its number or UUID."""
+    """Returns an experiment by its number or UUID."""
     return _cluster().get_experiment(experiment_id)
 
 
@@ -94,7 +94,7 @@ def create_user(username: str, admin: bool = False, password: str | None = None)
 
 
 def get_user_by_name(user_name: str) -> User:
-    """Gives a user."""
+    """Returns a user."""
     return _cluster().get_user_by_name(user_name)
 
 
@@ -109,7 +109,7 @@ def create_workspace(name: str) -> Workspace:
 
 
 def get_workspace(name: str) -> Workspace:
-    """Gives a workspace."""
+    """Returns a workspace."""
     return _cluster().get_workspace(name)
 
 
@@ -124,12 +124,12 @@ def delete_workspace(name: str) -> None:
 
 
 def get_trial(trial_id: int | str) -> Trial:
-    """Gives a trial by its number or UUID."""
+    """Returns a trial by its number or UUID."""
     return _cluster().get_trial(trial_id)
 
 
 def get_checkpoint(uuid: str) -> Checkpoint:
-    """Gives a committed checkpoint."""
+    """Returns a committed checkpoint."""
     return _cluster().get_checkpoint(uuid)
 
 
@@ -145,7 +145,7 @@ def create_model(
 
 
 def get_model(identifier: int | str) -> Model:
-    """Gives a model by its name or its number."""
+    """Returns a model by its name or its number."""
     return _cluster().get_model(identifier)
 
 

@@ -37,7 +37,7 @@ class Determined:
 
     Args:
         master: The cluster's address; None to look in ``RESOLUTE_MASTER``, ``DET_MASTER``, the embedded home.
-        user: Act as this user; None for whoever the token speaks for.
+        user: Act as this user; None for the user of the token.
         password: Lets ``user`` in; None to ask for the user's token with the token that is at hand.
         cert_path: PEM file of the certificate that signs the cluster's own; None for a plain port.
         cert_name: Has no effect.
@@ -90,7 +90,7 @@ class Determined:
         self._services.session.close()
 
     def get_session_username(self) -> str:
-        """Gives the name of whoever the calls speak for."""
+        """Returns the name of the user whose token is used."""
         return self._services.cluster.current_user()
 
     whoami = get_session_username
@@ -132,7 +132,7 @@ class Determined:
         return Experiment(self._services, created.experiment)
 
     def get_experiment(self, experiment_id: int | str) -> Experiment:
-        """Gives an experiment by its number or UUID.
+        """Returns an experiment by its number or UUID.
 
         Raises:
             NotFoundError: There is none.
@@ -194,7 +194,7 @@ class Determined:
         return user
 
     def get_user_by_name(self, user_name: str) -> User:
-        """Gives a user.
+        """Returns a user.
 
         Raises:
             NotFoundError: There is none of this name.
@@ -217,7 +217,7 @@ class Determined:
         return Workspace(self._services, self._services.workspaces.create(name))
 
     def get_workspace(self, name: str) -> Workspace:
-        """Gives a workspace.
+        """Returns a workspace.
 
         Raises:
             NotFoundError: There is none of this name.
@@ -237,7 +237,7 @@ class Determined:
         self._services.workspaces.delete(name)
 
     def get_trial(self, trial_id: int | str) -> Trial:
-        """Gives a trial by its number or UUID.
+        """Returns a trial by its number or UUID.
 
         Raises:
             NotFoundError: There is none.
@@ -245,7 +245,7 @@ class Determined:
         return Trial(self._services, self._services.trials.get(trial_id))
 
     def get_checkpoint(self, uuid: str) -> Checkpoint:
-        """Gives a committed checkpoint.
+        """Returns a committed checkpoint.
 
         Raises:
             NotFoundError: There is none.
@@ -273,7 +273,7 @@ class Determined:
         )
 
     def get_model(self, identifier: int | str) -> Model:
-        """Gives a model by its name or its number.
+        """Returns a model by its name or its number.
 
         Raises:
             NotFoundError: There is none.

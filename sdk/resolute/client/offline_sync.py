@@ -37,7 +37,7 @@ def sync(services: Services, run: OfflineRun, *, timeout: float, clock: Clock = 
         clock: Measures them.
 
     Raises:
-        ConflictError: Someone else sends it, such as the sidecar of a run that goes on.
+        ConflictError: Someone else sends it, such as the sidecar of a run that continues.
         DeadlineError: Not everything has arrived in time. What has arrived is not sent again.
     """
     try:

@@ -23,7 +23,7 @@ class Services:
     """The services, each made when first asked for.
 
     Args:
-        session: The connection; whoever made it closes it.
+        session: The connection; anyone who made it closes it.
     """
 
     def __init__(self, session: Session) -> None:
@@ -41,7 +41,7 @@ class Services:
 
     @cached_property
     def continuations(self) -> Continuations:
-        """Experiments and trials that go on."""
+        """Experiments and trials that continue."""
         return Continuations(self.session)
 
     @cached_property

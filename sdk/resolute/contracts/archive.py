@@ -155,7 +155,7 @@ class _Unpacking:
         for path, target in self._links.items():
             leads_to = os.path.realpath(self._root / path)
             if os.path.commonpath([root, leads_to]) != root:
-                # What has been made by now could be followed by whoever looks in: take it away again.
+                # What has been made by now could be followed by anyone who looks in: take it away again.
                 for link in self._links:
                     (self._root / link).unlink(missing_ok=True)
                 raise _outside(path, target)

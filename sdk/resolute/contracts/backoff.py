@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 
 @final
 class Backoff:
-    """Pauses that double with each failure in a row, up to a limit, and begin anew after a success.
+    """Pauses that double with each failure in a row, up to a limit, and begin again after a success.
 
     Each pause is multiplied by a random number between 0.5 and 1.5, so that many clients that failed together
     do not come back together. Not safe to use from several threads.
@@ -58,7 +58,7 @@ class Backoff:
         return pause * (0.5 + self._jitter())
 
     def succeeded(self) -> None:
-        """Begins anew: the next failure is a first one."""
+        """Begins again: the next failure is a first one."""
         self._failing_since = None
         self.failures = 0
 
@@ -76,7 +76,7 @@ def retry_during_outage(
 
     Args:
         call: Makes the call once; it must be safe to repeat.
-        outage_timeout: Seconds to go on trying, from the first failure on.
+        outage_timeout: Seconds to continue trying, from the first failure on.
         backoff: Gives the pauses.
         retried: Errors that may pass.
         on_retry: Is told of each failure before the pause, with the seconds since the first one.

@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Tells the time."""
+    """Returns the time."""
 
     def time(self) -> float:
         """Seconds since 1970, UTC. For what people read and for what is stored."""

@@ -68,7 +68,7 @@ class ProcessIdentity:
         if descriptor is None:
             return self._send_by_pid(number)
         try:
-            # The descriptor holds on to whoever had the id when it was opened: checked now, it stays true.
+            # The descriptor holds on to anyone who had the id when it was opened: checked now, it stays true.
             if ProcessIdentity.of(self.pid) != self:
                 return False
             signal.pidfd_send_signal(descriptor, number)
@@ -138,7 +138,7 @@ class ProcessTree:
         """Kills all members, those too that they start meanwhile.
 
         Args:
-            timeout: Seconds to go on for.
+            timeout: Seconds to continue for.
 
         Returns:
             Who is left: empty unless the kernel does not let go of them.

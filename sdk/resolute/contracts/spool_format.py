@@ -9,7 +9,7 @@
       2 ROW     schema id u32 · steps i64 · time f64 · one f64 for each name
       3 REPORT  JSON {"group", "steps", "time", "values"}: reports with values that are not numbers
       4 LINE    time f64 · stdtype u8 · text
-      5 END     nothing: the writer went on in another file, this one is complete
+      5 END     nothing: the writer continued in another file, this one is complete
 
 Numbers are little endian. ROW, REPORT and LINE are counted from 0: that is their sequence. A crash can only
 tear the end, because records are only ever added there; readers stop before a torn one.

@@ -73,7 +73,7 @@ class Context:
         self.experimental = ExperimentalCoreContext()
 
     def start(self) -> None:
-        """Begins to watch for preemption, and whatever else goes on in the background."""
+        """Begins to watch for preemption, and whatever else runs in the background."""
         self._stack_dump.install()
         self.preempt.start()
         self._parts.tensorboard.start()

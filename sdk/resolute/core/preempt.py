@@ -43,7 +43,7 @@ class NoSignal:
 
 
 class PreemptContext:
-    """Tells whether to stop. Get it as ``Context.preempt``.
+    """Returns whether to stop. Get it as ``Context.preempt``.
 
     Args:
         dist: The other processes.

@@ -139,7 +139,7 @@ DummySearcherOperation = SearcherOperation
 
 
 class SearcherContext:
-    """Gives operations. Get it as ``Context.searcher``.
+    """Returns operations. Get it as ``Context.searcher``.
 
     Args:
         dist: The other processes.

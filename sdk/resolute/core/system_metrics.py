@@ -31,7 +31,7 @@ class Averages:
                 self._counts[group, name] = self._counts.get((group, name), 0) + 1
 
     def take(self) -> Samples:
-        """Returns the means and begins anew."""
+        """Returns the means and begins again."""
         means = {
             group: {name: total / self._counts[group, name] for name, total in sums.items()}
             for group, sums in self._sums.items()
@@ -85,7 +85,7 @@ class MachineSampler:
         return {**groups, "gpu": gpus} if gpus else groups
 
     def close(self) -> None:
-        """Gives the GPUs' library back."""
+        """Shuts the library of the GPUs down."""
         self._gpus.close()
 
     def _counters(self) -> dict[str, float]:

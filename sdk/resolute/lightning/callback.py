@@ -28,7 +28,7 @@ class ResoluteCallback(Callback):  # type: ignore[misc, unused-ignore]  # withou
     - Every validation is followed by a checkpoint, and so is the end of an epoch without one.
     - When the trial is preempted, all ranks save and stop after the same batch; with accumulated gradients,
       after a batch that steps.
-    - On a cluster whose search gives operations, training goes on until none is left; the validation that
+    - On a cluster whose search gives operations, training continues until none is left; the validation that
       completes each of them is done at its very end, whatever the trainer's own intervals say.
 
     Args:
@@ -38,7 +38,7 @@ class ResoluteCallback(Callback):  # type: ignore[misc, unused-ignore]  # withou
             is one when the trial is preempted, and one at the end.
 
     Attributes:
-        checkpoint_path: What to give ``fit`` as ``ckpt_path``; None to begin anew.
+        checkpoint_path: What to give ``fit`` as ``ckpt_path``; None to begin again.
         batches: Batches trained, over all runs of the trial. Reports and checkpoints count in it.
 
     Raises:

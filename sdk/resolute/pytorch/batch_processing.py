@@ -59,7 +59,7 @@ class TorchBatchProcessorContext:
 
     @contextlib.contextmanager
     def upload_path(self) -> Iterator[Path]:
-        """Gives a directory; what is in it belongs to this rank's part of every later checkpoint."""
+        """Returns a directory; what is in it belongs to this rank's part of every later checkpoint."""
         self._uses_storage = True
         self._storage_path.mkdir(parents=True, exist_ok=True)
         yield self._storage_path

@@ -106,7 +106,7 @@ class TypedStream:
             raise to_typed_error(failure, self._address) from failure
 
     def cancel(self) -> None:
-        """Ends the stream; whoever iterates it gets ``UnavailableError``."""
+        """Ends the stream; anyone who iterates it gets ``UnavailableError``."""
         self._call.cancel()
 
 

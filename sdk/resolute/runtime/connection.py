@@ -35,7 +35,7 @@ class Connection:
     trace_id: str = ""
     """Follows the run through every service."""
     unmanaged: bool = False
-    """Whether the run goes on outside of the cluster, so that no search drives it."""
+    """Whether the run continues outside of the cluster, so that no search drives it."""
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Connection:

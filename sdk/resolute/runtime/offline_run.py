@@ -1,7 +1,7 @@
 """A run outside of a cluster, as a directory.
 
-``run.json`` says what it is, ``spool/`` holds its reports and lines, ``exit.json`` how it ended. Whoever
-records it writes. Its sidecar sends while it goes on, or ``resolute sync`` later, any number of times.
+``run.json`` says what it is, ``spool/`` holds its reports and lines, ``exit.json`` how it ended. Anyone who
+records it writes. Its sidecar sends while it continues, or ``resolute sync`` later, any number of times.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class OfflineRun:
 
     @property
     def lock_file(self) -> Path:
-        """Held by whoever sends it."""
+        """Held by anyone who sends it."""
         return self.directory / "lock"
 
     def with_metadata(self, metadata: Mapping[str, Any]) -> OfflineRun:
@@ -114,12 +114,12 @@ class OfflineRun:
 
 
 def directory_of(parent: Path, run_id: str) -> Path:
-    """Where a run lies below the directory that was given to record in."""
+    """Where a run is below the directory that was given to record in."""
     return parent / run_id
 
 
 def find_runs(directory: Path) -> Iterator[OfflineRun]:
-    """Finds the run that a directory is, or the runs that lie in it, oldest first.
+    """Finds the run that a directory is, or the runs that are in it, oldest first.
 
     Raises:
         DataLossError: One of them cannot be read.

@@ -23,7 +23,7 @@ _LAST_EVENT = "event_id"
 
 
 class LocalSearchRunner(SearchRunner):
-    """Runs a search method in this process; started again with its directory, it goes on.
+    """Runs a search method in this process; started again with its directory, it continues.
 
     Args:
         search_method: Decides.

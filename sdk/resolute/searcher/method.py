@@ -75,7 +75,7 @@ class SearchMethod(ABC):
 
     @abstractmethod
     def initial_operations(self, searcher_state: SearcherState) -> list[Operation]:
-        """Gives the operations that the search begins with."""
+        """Returns the operations that the search begins with."""
 
     @abstractmethod
     def on_trial_created(self, searcher_state: SearcherState, request_id: uuid.UUID) -> list[Operation]:

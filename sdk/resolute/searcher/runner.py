@@ -22,13 +22,13 @@ class SearchClient(Protocol):
     """A search as its client sees it."""
 
     def poll(self, *, wait: float) -> PendingEvents:
-        """Gives the events that wait for an answer; waits some seconds for one."""
+        """Returns the events that wait for an answer; waits some seconds for one."""
 
     def post(self, operations: Sequence[operation_pb2.Operation], *, answers: int) -> None:
         """Answers an event, and all before it."""
 
     def experiment_state(self) -> ExperimentState:
-        """Gives the state of the experiment."""
+        """Returns the state of the experiment."""
 
 
 class SearchRunner(ABC):

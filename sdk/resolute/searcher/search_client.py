@@ -24,7 +24,7 @@ class ClusterSearchClient:
         self._id = experiment_id
 
     def poll(self, *, wait: float) -> PendingEvents:
-        """Gives the events that wait for an answer; waits some seconds for one.
+        """Returns the events that wait for an answer; waits some seconds for one.
 
         None are there while the experiment waits for its search to be created, which is soon after it was
         submitted.
@@ -39,5 +39,5 @@ class ClusterSearchClient:
         self._services.searches.post(self._id, operations, answers=answers)
 
     def experiment_state(self) -> ExperimentState:
-        """Gives the state of the experiment."""
+        """Returns the state of the experiment."""
         return self._services.experiments.get(self._id).state

@@ -43,7 +43,7 @@ class LineSplitter:
             yield self._cut()
 
     def _feed_states(self, data: bytes) -> Iterator[bytes]:
-        """The same where lines may have been drawn over, or go on that were too long."""
+        """The same where lines may have been drawn over, or continue that were too long."""
         begin = 0
         for match in _ENDS.finditer(data):
             self._rest += data[begin : match.start()]
@@ -137,7 +137,7 @@ def _pieces(segment: bytes) -> Iterator[bytes]:
 def cut(segment: bytes) -> tuple[bytes, bytes]:
     """Parts a line that is too long after at most ``MAX_LINE`` bytes, not within a character."""
     end = MAX_LINE
-    # A byte 10xxxxxx goes on with a character; four bytes is the longest that UTF-8 has.
+    # A byte 10xxxxxx continues with a character; four bytes is the longest that UTF-8 has.
     while end > MAX_LINE - 4 and segment[end] & 0xC0 == 0x80:
         end -= 1
     return segment[:end], segment[end:]

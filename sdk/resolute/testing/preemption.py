@@ -33,7 +33,7 @@ class SimulatedPreemption:
         self._requested = True
 
     def withdraw(self) -> None:
-        """Takes the signal back, as a trial sees it that goes on."""
+        """Takes the signal back, as a trial sees it that continues."""
         self._requested = False
 
     def acknowledge(self) -> None:

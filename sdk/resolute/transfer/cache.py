@@ -4,7 +4,7 @@
 
     <directory>/3f/blake3-3f0c…   a whole file; its time of change says when it was used last
     <directory>/incoming/         files on their way in
-    <directory>/locks/            held by whoever fetches a checkpoint, or makes room
+    <directory>/locks/            held by anyone who fetches a checkpoint, or makes room
 """
 
 from __future__ import annotations

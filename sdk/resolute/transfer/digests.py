@@ -25,7 +25,7 @@ class Hash(Protocol):
 
 
 def new_hash(algorithm: str = PREFERRED) -> Hash:
-    """Gives what computes digests of one kind.
+    """Returns what computes digests of one kind.
 
     Raises:
         FailedPreconditionError: The kind is not known here.
@@ -40,7 +40,7 @@ def new_hash(algorithm: str = PREFERRED) -> Hash:
 
 
 def hasher_for(digest: str) -> Hash | None:
-    """Gives what computes digests of the kind of ``digest``; None when that is empty.
+    """Returns what computes digests of the kind of ``digest``; None when that is empty.
 
     Raises:
         FailedPreconditionError: The kind is not known here.
@@ -50,7 +50,7 @@ def hasher_for(digest: str) -> Hash | None:
 
 
 def format_digest(hasher: Hash, algorithm: str = PREFERRED) -> str:
-    """Writes what a hash has summed up as ``algorithm:hex``."""
+    """Writes what a hash has hashed as ``algorithm:hex``."""
     return f"{algorithm}:{hasher.hexdigest()}"
 
 

@@ -33,7 +33,7 @@ NO_PROGRESS = NoProgress()
 
 @final
 class ProgressLines:
-    """Says in a line now and then how far it is; nothing of what is over sooner.
+    """Says in a line now and then its progress; nothing of what is over sooner.
 
     Args:
         what: What is done, such as ``checkpoint 12 is uploaded``.

@@ -47,7 +47,7 @@ class ParallelRanges:
         self._threads.shutdown(cancel_futures=True)
 
     def blocks(self, start: int, end: int, fetch: Fetch) -> Generator[memoryview, None, None]:
-        """Gives a part of a file in order, in blocks that are good only until the next one is asked for.
+        """Returns a part of a file in order, in blocks that are good only until the next one is asked for.
 
         Args:
             start: The first byte.

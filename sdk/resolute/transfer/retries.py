@@ -37,7 +37,7 @@ def retry_transfer(
 
     Args:
         work: What is done.
-        outage_timeout: Seconds to go on trying from the first failure on.
+        outage_timeout: Seconds to continue trying from the first failure on.
         sleep: Waits some seconds.
         backoff: Gives the pauses, and measures the outage.
 

@@ -15,7 +15,7 @@ _URLS_AT_ONCE = 250
 
 
 class FileSource(Protocol):
-    """Gives the bytes of files, to several threads at once."""
+    """Returns the bytes of files, to several threads at once."""
 
     @property
     def parallel(self) -> bool:
@@ -109,13 +109,13 @@ class PresignedUrls:
         self._lock = threading.Lock()
 
     def first(self) -> str:
-        """Gives one of the URLs; empty if there are none."""
+        """Returns one of the URLs; empty if there are none."""
         with self._lock:
             self._ask_from(0)
             return next(iter(self._urls.values()), "")
 
     def of(self, path: str) -> str:
-        """Gives the URL of a file; those of the next files are asked for with it.
+        """Returns the URL of a file; those of the next files are asked for with it.
 
         Raises:
             NotFoundError: The service gives none.
@@ -126,7 +126,7 @@ class PresignedUrls:
             return self._given(path)
 
     def renewed(self, path: str) -> str:
-        """Gives a new URL of a file.
+        """Returns a new URL of a file.
 
         Raises:
             NotFoundError: The service gives none.

@@ -45,7 +45,7 @@ class Body(Protocol):
     """What is sent; ``read`` gives nothing at its end."""
 
     def read(self, size: int = ..., /) -> bytes:
-        """Gives the next bytes."""
+        """Returns the next bytes."""
 
 
 @final
@@ -62,7 +62,7 @@ class Transport:
         self._pool = urllib3.PoolManager(
             maxsize=_CONNECTIONS,
             timeout=urllib3.Timeout(connect=timeout, read=timeout),
-            # Whoever calls repeats, with a new URL if need be.
+            # Anyone who calls repeats, with a new URL if need be.
             retries=False,
             blocksize=BLOCK_BYTES,
         )

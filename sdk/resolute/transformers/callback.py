@@ -136,7 +136,7 @@ class DetCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]  # with
     # What scripts may override or call.
 
     def load_last_checkpoint(self, args: TrainingArguments) -> None:
-        """Fetches the trial's latest checkpoint, if there is one, and has the training go on from it.
+        """Fetches the trial's latest checkpoint, if there is one, and has the training continue from it.
 
         Args:
             args: ``resume_from_checkpoint`` is set.

@@ -77,7 +77,7 @@ class CheckpointsService:
         add_ModelsServiceServicer_to_server(self._models, server)
 
     async def gauges(self) -> Sequence[Gauge]:
-        """Tells how much waits to be written."""
+        """Returns how much waits to be written."""
         return await self._database.gauges()
 
     async def start(self) -> None:

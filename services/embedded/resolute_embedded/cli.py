@@ -57,7 +57,7 @@ def up(slots: int | None, port: int | None, metrics_port: int | None, detach: bo
 @click.command()
 @click.option("--keep-trials", is_flag=True, help="Leave trials running; the next `resolute up` adopts them.")
 def down(keep_trials: bool) -> None:
-    """Stop the cluster of this machine; running trials checkpoint first and go on at the next start."""
+    """Stop the cluster of this machine; running trials checkpoint first and continue at the next start."""
     state = _state()
     found = state.home.read_endpoint()
     if found is None or not state.lock.is_held():

@@ -101,7 +101,7 @@ async def serve(state: StateDirectory, options: Options, *, ready: Callable[[str
 
 
 class ServiceTokens:
-    """Gives the token by which the services call each other; makes a new one before the last expires.
+    """Returns the token by which the services call each other; makes a new one before the last expires.
 
     Args:
         signer: Issues it.

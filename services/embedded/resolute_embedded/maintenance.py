@@ -67,7 +67,7 @@ def back_up(state: StateDirectory, destination: Path) -> None:
 def restore(source: Path, home: Home) -> None:
     """Makes a home of a backup.
 
-    Runs that were under way when the backup was made are found lost, and go on from their last checkpoint.
+    Runs that were under way when the backup was made are found lost, and continue from their last checkpoint.
 
     Args:
         source: What ``back_up`` made.

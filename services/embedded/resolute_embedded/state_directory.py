@@ -49,7 +49,7 @@ class HomeLock:
         self._descriptor = descriptor
 
     def release(self) -> None:
-        """Gives the lock back."""
+        """Releases the lock."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

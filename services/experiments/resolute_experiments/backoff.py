@@ -26,7 +26,7 @@ class LoggedBackoff:
         self._logged = ""
 
     def succeeded(self) -> None:
-        """Begins anew."""
+        """Begins again."""
         self._backoff.succeeded()
         self._logged = ""
 

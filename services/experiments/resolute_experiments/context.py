@@ -24,7 +24,7 @@ class ServiceContext:
     notifier: Notifier
     """Tells of changes."""
     clock: Clock
-    """Tells the time."""
+    """Returns the time."""
     cluster_id: str
     """UUID of the cluster."""
     preemption_timeout: float

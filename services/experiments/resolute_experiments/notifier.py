@@ -1,4 +1,4 @@
-"""Wakes whoever waits for a change. A hint only: waiters look at the database, now and then unasked."""
+"""Wakes anyone who waits for a change. A hint only: waiters look at the database, now and then unasked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Hashable
 SCHEDULER_WAKEUP = "schedule"
 """Key of the scheduler: slots were freed or asked for."""
 SIGNAL_CHANGES = "signals"
-"""Key of whoever watches signals."""
+"""Key of anyone who watches signals."""
 
 
 class Notifier:

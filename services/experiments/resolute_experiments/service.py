@@ -78,7 +78,7 @@ class ExperimentsSettings:
     lease_ttl: float = 30.0
     """Seconds that a lease lasts without renewal."""
     outage_timeout: float = 3600.0
-    """Seconds that trials go on while no service answers."""
+    """Seconds that trials continue while no service answers."""
     log_wait: float = 10.0
     """Seconds that the end of a run waits for the logs service to take the run's last lines."""
     preemption_timeout: float = 3600.0
@@ -172,7 +172,7 @@ class ExperimentsService:
         return self._fleet.slot_count
 
     async def gauges(self) -> Sequence[Gauge]:
-        """Tells the numbers of experiments, trials, slots and the queue."""
+        """Returns the numbers of experiments, trials, slots and the queue."""
         return await self._gauges.gauges()
 
     def register(self, server: grpc.aio.Server) -> None:
@@ -262,7 +262,7 @@ class ExperimentsService:
         await drain(self._core, self._fleet, timeout=timeout)
 
     async def stop(self) -> None:
-        """Ends watches and background work. Trials go on."""
+        """Ends watches and background work. Trials continue."""
         self._core.notifier.close()
         tasks = [*self._tasks, *self._controllers.values()]
         for task in tasks:

@@ -22,7 +22,7 @@ class LogsService:
     Args:
         environment: Its database and clock.
         pace: How often followers look without being told; what suits the database by default.
-        retention_days: How long lines are kept; zero for ever.
+        retention_days: How long lines are kept; zero forever.
         sleep: Waits for the next removal of what is too old.
     """
 
@@ -51,7 +51,7 @@ class LogsService:
         add_LogsServiceServicer_to_server(self.servicer, server)
 
     async def gauges(self) -> Sequence[Gauge]:
-        """Tells how much waits to be written."""
+        """Returns how much waits to be written."""
         return await self._database.gauges()
 
     async def start(self) -> None:

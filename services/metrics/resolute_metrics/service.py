@@ -24,7 +24,7 @@ class MetricsService:
         environment: Its database and clock.
         limits: Bounds of each trial.
         pace: How often watches look without being told; what suits the database by default.
-        retention_days: How long points are kept after the last of a trial; zero for ever.
+        retention_days: How long points are kept after the last of a trial; zero forever.
         sleep: Waits for the next removal of what is too old.
     """
 
@@ -58,7 +58,7 @@ class MetricsService:
         add_MetricsServiceServicer_to_server(self.servicer, server)
 
     async def gauges(self) -> Sequence[Gauge]:
-        """Tells how much waits to be written."""
+        """Returns how much waits to be written."""
         return await self._database.gauges()
 
     async def start(self) -> None:

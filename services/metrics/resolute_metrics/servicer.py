@@ -137,7 +137,7 @@ class Servicer(MetricsServiceServicer):
     async def GetBestValidation(
         self, request: api.GetBestValidationRequest, context: Any
     ) -> api.GetBestValidationResponse:
-        """Gives the best validation of an experiment, and of trials of it."""
+        """Returns the best validation of an experiment, and of trials of it."""
         experiment = parse_uuid(request.experiment_id, field="experiment_id")
         trials = parse_trials(request.trial_ids)
 

@@ -64,7 +64,7 @@ class SignalBroadcaster:
     def replace(self, signals: Iterable[Signal]) -> None:
         """Takes the signals of all allocations there are, and forgets the others.
 
-        Whoever watches a forgotten allocation goes on to wait: it may come back.
+        Anyone who watches a forgotten allocation continues to wait: it may come back.
         """
         known, self._signals = self._signals, {}
         for signal in signals:
@@ -74,7 +74,7 @@ class SignalBroadcaster:
                 self._put(signal)
 
     async def watch(self, subscriptions: Sequence[Subscription]) -> AsyncGenerator[SignalChange | None, None]:
-        """Gives the signals of some allocations that the watcher has not seen, then each newer one.
+        """Returns the signals of some allocations that the watcher has not seen, then each newer one.
 
         Ends when the broadcaster is closed. An allocation that is not known is waited for.
 

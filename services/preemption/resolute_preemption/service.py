@@ -16,7 +16,7 @@ from resolute_serving.server.service import Environment
 
 
 class PreemptionService:
-    """Fans signals out to whoever watches allocations.
+    """Fans signals out to anyone who watches allocations.
 
     Args:
         environment: What it is given to live in.
@@ -40,7 +40,7 @@ class PreemptionService:
         add_PreemptionServiceServicer_to_server(PreemptionServicer(self.broadcaster), server)
 
     async def gauges(self) -> Sequence[Gauge]:
-        """Tells how many wait for signals."""
+        """Returns how many wait for signals."""
         return [
             Gauge(
                 name="resolute_signal_watchers",

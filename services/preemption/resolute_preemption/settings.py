@@ -18,9 +18,9 @@ class PreemptionSettings:
     heartbeat: float = 15.0
     """RESOLUTE_PREEMPTION_HEARTBEAT: pause after which a quiet stream shows that it lives."""
     patience: float = 60.0
-    """RESOLUTE_PREEMPTION_PATIENCE: silence after which the experiments service is asked anew."""
+    """RESOLUTE_PREEMPTION_PATIENCE: silence after which the experiments service is asked again."""
     lifetime: float = 1800.0
-    """RESOLUTE_PREEMPTION_LIFETIME: age at which the experiments service is asked anew; ended allocations
+    """RESOLUTE_PREEMPTION_LIFETIME: age at which the experiments service is asked again; ended allocations
     are forgotten then."""
     first_pause: float = 0.1
     """RESOLUTE_PREEMPTION_FIRST_PAUSE: pause before the second attempt to reach the experiments service."""

@@ -10,12 +10,12 @@ from resolute.errors import InvalidArgumentError, Violation
 
 @lru_cache(maxsize=65_536)
 def trial_id(search_id: str, trial_key: str) -> str:
-    """Gives the UUID by which everyone else knows a trial of a search."""
+    """Returns the UUID by which everyone else knows a trial of a search."""
     return str(uuid5(UUID(search_id), trial_key))
 
 
 def canonical_uuid(text: str, *, field: str) -> str:
-    """Gives a UUID in its usual spelling.
+    """Returns a UUID in its usual spelling.
 
     Args:
         text: The UUID as sent.

@@ -25,7 +25,7 @@ class StreamPosition:
     draws: int
 
     def to_json(self) -> dict[str, int]:
-        """Gives the position as a JSON object."""
+        """Returns the position as a JSON object."""
         return {"seed": self.seed, "draws": self.draws}
 
     @classmethod

@@ -76,7 +76,7 @@ class SearcherService:
         add_SearcherServiceServicer_to_server(self._servicer, server)
 
     async def gauges(self) -> Sequence[Gauge]:
-        """Tells what of the searches' actions is not acknowledged, and how much waits to be written."""
+        """Returns what of the searches' actions is not acknowledged, and how much waits to be written."""
         count, since = await self._storage.read(log.unacknowledged)
         age = 0.0 if since is None else max(self._clock.time() - since, 0.0)
         return [

@@ -241,7 +241,7 @@ class _Statements:
 
 
 async def store(database: Database, work: Work[T], *, order: str) -> T:
-    """Stores a batch. A full disk is an outage to whoever sends: nothing is wrong with what they have.
+    """Stores a batch. A full disk is an outage to anyone who sends: nothing is wrong with what they have.
 
     Args:
         database: The service's database.

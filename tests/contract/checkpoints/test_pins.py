@@ -1,4 +1,4 @@
-"""Pinned checkpoints stay, whoever wants them gone."""
+"""Pinned checkpoints stay, anyone who wants them gone."""
 
 from __future__ import annotations
 

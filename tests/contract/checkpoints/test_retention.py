@@ -62,7 +62,7 @@ def test_only_what_the_policy_keeps_stays(
             assert sorted(await w.listed(experiment_id=EXPERIMENT)) == sorted(ids[n] for n in kept)
             assert await w.collector.collect() == 10 - len(kept)
             assert sorted(path.name for path in root.iterdir()) == sorted(ids[n] for n in kept)
-            # Whoever repeats it changes nothing.
+            # Anyone who repeats it changes nothing.
             assert await expiry(w).apply(wanted) == ()
             gone = await w.listed(State.DELETED, experiment_id=EXPERIMENT)
             assert len(gone) == 10 - len(kept)

@@ -1,4 +1,4 @@
-"""Experiments that go on after their end, as changes of the database, on both databases."""
+"""Experiments that continue after their end, as changes of the database, on both databases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the end of a run means, when its search goes on deciding while that is found out."""
+"""What the end of a run means, when its search continues deciding while that is found out."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class NoMetrics:
 
 @dataclass
 class Machines:
-    """What lies on machines."""
+    """What is on machines."""
 
     waiting: list[str] = field(default_factory=list)
 

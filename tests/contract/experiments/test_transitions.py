@@ -128,7 +128,7 @@ def test_trials_do_what_their_table_says(store: Store) -> None:
     for (state, event), step in TRIALS.steps.items():
         before, after = try_trial(store, trial_id, state, event)
         assert after.trial.state is step.after, (state, event)
-        # Whoever runs already has no end that could be forgotten.
+        # Anyone who runs already has no end that could be forgotten.
         invisible = {F.CLEAR_END} if state not in ENDED_TRIALS else set()
         assert observed(before, after) == set(step.effects) - invisible - {F.REEVALUATE_EXIT}, (state, event)
         if F.REEVALUATE_EXIT in step.effects:

@@ -204,7 +204,7 @@ def test_several_logs_are_followed_in_one_stream_each_from_its_cursor(patient: L
         while not ended:
             await arrived.wait()
             arrived.clear()
-        # A log that is complete no longer says anything; the other goes on.
+        # A log that is complete no longer says anything; the other continues.
         await _send(patient, "d", first=3)
         await _send(patient, "zz", first=3, trial=other.trial, experiment=other.experiment)
         await patient.servicer.CloseTrialLogs(api.CloseTrialLogsRequest(trial_id=other.trial), None)

@@ -160,7 +160,7 @@ def decisions_of_old(entry: log_pb2.LoggedEvent) -> event_pb2.LogEntry:
 
 
 def decisions(entry: event_pb2.LogEntry) -> event_pb2.LogEntry:
-    """Gives an entry without what says when, by which name and why."""
+    """Returns an entry without what says when, by which name and why."""
     bare = event_pb2.LogEntry()
     bare.CopyFrom(entry)
     for field in ("event_id", "append_time", "reason"):

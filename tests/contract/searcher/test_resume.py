@@ -1,4 +1,4 @@
-"""Searches that go on after their end: extended, and with trials that are tried again."""
+"""Searches that continue after their end: extended, and with trials that are tried again."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_longer_length_trains_the_best_on(backend: dict[str, Any], asked: spec
             player = await played(service, asked)
             before = {number: list(lengths) for number, lengths in player.played.lengths.items()}
             await extend(player, max_length=100)
-        # A new server goes on from the log.
+        # A new server continues from the log.
         async with searcher(**backend) as service:
             player.client = service.platform()
             await player.play()

@@ -160,7 +160,7 @@ def test_a_log_that_went_another_way_outdates_its_snapshot(backend: dict[str, An
                 await answer(service, metric=0.25)
             kept = await keep(service)
             assert kept is not None
-        # The disk of an hour ago comes back from a backup, but for the snapshot, and the search goes on.
+        # The disk of an hour ago comes back from a backup, but for the snapshot, and the search continues.
         async with searcher(**backend) as service:
             storage = storage_of(service)
             await storage.write(lambda c: bring_back(c, saved))

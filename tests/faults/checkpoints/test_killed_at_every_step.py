@@ -1,7 +1,7 @@
 """The service is killed before and after each step of uploads, deletions and collections.
 
-After each kill another one goes on with the same database and the same bucket: what was committed is whole,
-what was deleted is gone, and nothing else lies in the bucket: no object, and no part of one.
+After each kill another one continues with the same database and the same bucket: what was committed is whole,
+what was deleted is gone, and nothing else is in the bucket: no object, and no part of one.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ class ProcessKiller:
         return any(victim.role is Role.CONTROL_PLANE for victim in processes_of(self._cluster.home))
 
     def _up(self) -> None:
-        # It may well be killed while it starts; whoever looks next sees that nobody serves.
+        # It may well be killed while it starts; anyone who looks next sees that nobody serves.
         self._cluster.run(
             "resolute", "up", "--detach", "--slots", str(self._cluster.slots), check=False, timeout=90
         )

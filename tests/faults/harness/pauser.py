@@ -1,4 +1,4 @@
-"""A person who pauses the search and lets it go on, as often as they like."""
+"""A person who pauses the search and lets it continue, as often as they like."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Pauser:
         self._due = self._next()
 
     def leave(self) -> None:
-        """Lets it go on for good, unless it has ended; the services are up."""
+        """Lets it continue for good, unless it has ended; the services are up."""
         wait_until(self._activated, what="somebody to activate the experiment")
 
     def _activated(self) -> bool:

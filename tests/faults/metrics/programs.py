@@ -3,8 +3,8 @@
     python programs.py train SPOOL FIRST
     python programs.py send SPOOL
 
-The trainer reports from step FIRST on, for ever, and says each step on stdout once it was reported. The
-supervisor sends what lies in SPOOL, for ever; the run and its token are in the environment.
+The trainer reports from step FIRST on, forever, and says each step on stdout once it was reported. The
+supervisor sends what is in SPOOL, forever; the run and its token are in the environment.
 """
 
 from __future__ import annotations

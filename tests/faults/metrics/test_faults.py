@@ -188,7 +188,7 @@ def test_a_full_disk_of_the_trainer_is_an_error_there_and_loses_nothing_before_o
                 pass
             with pytest.raises(QuotaError, match="free some space"):
                 report(writer, step)
-            # With some room, reports go on where they stopped.
+            # With some room, reports continue where they stopped.
             ballast.unlink()
             for further in range(step, step + 1000):
                 report(writer, further)

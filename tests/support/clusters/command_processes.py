@@ -1,4 +1,4 @@
-"""Runs `det` in processes that are forked from one which has imported it: starting python anew costs more.
+"""Runs `det` in processes that are forked from one which has imported it: starting python again costs more.
 
 A command is still a process of its own, with its own environment, directory and output. That the installed
 programs start by themselves is seen by the tests of pages and of the wheel.

@@ -148,7 +148,7 @@ class DistributedTrial:
         os.kill(self.process_of(rank), signal.SIGKILL)
 
     def kill_node(self, rank: int) -> None:
-        """Ends whoever looks after the container of one rank, so that nobody sees how that ends."""
+        """Ends anyone who looks after the container of one rank, so that nobody sees how that ends."""
         run = RunDirectory(Path(environment_of(self.process_of(rank))["RESOLUTE_RUN_DIR"]))
         supervisor = ProcessIdentity.from_json(read_json(run.supervisor_file))
         assert supervisor is not None

@@ -141,7 +141,7 @@ class Services:
 
 @dataclass
 class Trial:
-    """One trial of one search, with a run directory and whoever sends what it reports."""
+    """One trial of one search, with a run directory and anyone who sends what it reports."""
 
     path: Path
     services: Services

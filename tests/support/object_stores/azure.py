@@ -77,7 +77,7 @@ class AzureServer:
         return name
 
     def objects(self, bucket: str) -> dict[str, int]:
-        """Bytes of what lies in a container, by name."""
+        """Bytes of what is in a container, by name."""
         return {blob.name: blob.size for blob in self._client().get_container_client(bucket).list_blobs()}
 
     def uncommitted(self, bucket: str) -> list[str]:
@@ -166,7 +166,7 @@ def azurite() -> str:
 
 @contextmanager
 def azure_server(path: Path) -> Iterator[AzureServer]:
-    """Gives a server of our own until the block ends, with its blobs in ``path``."""
+    """Returns a server of our own until the block ends, with its blobs in ``path``."""
     path.mkdir(parents=True, exist_ok=True)
     server = AzureServer(path, free_port(), base64.b64encode(os.urandom(48)).decode())
     server.start()

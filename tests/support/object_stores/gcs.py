@@ -82,7 +82,7 @@ class GcsServer:
         return name
 
     def objects(self, bucket: str) -> dict[str, int]:
-        """Bytes of what lies in a bucket, by name."""
+        """Bytes of what is in a bucket, by name."""
         return {blob.name: blob.size for blob in self._client().list_blobs(bucket)}
 
     def put(self, bucket: str, key: str, data: bytes) -> None:
@@ -146,7 +146,7 @@ def emulator() -> str:
 
 @contextmanager
 def gcs_server(path: Path, *, on_disk: bool = False) -> Iterator[GcsServer]:
-    """Gives a server until the block ends; this process's libraries take it for Google's meanwhile.
+    """Returns a server until the block ends; this process's libraries take it for Google's meanwhile.
 
     Args:
         path: Where it may keep files.
@@ -183,7 +183,7 @@ def _service_account(token_url: str) -> dict[str, str]:
 
 
 class _Tokens(BaseHTTPRequestHandler):
-    """Gives an access token to whoever asks: the store takes any."""
+    """Returns an access token to anyone who asks: the store takes any."""
 
     def do_POST(self) -> None:
         body = json.dumps({"access_token": "any", "token_type": "Bearer", "expires_in": 3600}).encode()

@@ -95,7 +95,7 @@ class S3Server:
         return BucketStorage(bucket, prefix, self.endpoint_url)
 
     def objects(self, bucket: str) -> dict[str, int]:
-        """Bytes of what lies in a bucket, by name."""
+        """Bytes of what is in a bucket, by name."""
         found = self.client().list_objects(bucket, recursive=True)
         return {item.object_name or "": item.size or 0 for item in found}
 
@@ -143,7 +143,7 @@ class S3Server:
 
 
 def parts_in(server: S3Server, bucket: str) -> list[str]:
-    """What lies in a bucket of objects that were never put together: keys, with the numbers of parts."""
+    """What is in a bucket of objects that were never put together: keys, with the numbers of parts."""
 
     def ask(path: str, query: str) -> ET.Element:
         signed = presign_v4(
@@ -181,7 +181,7 @@ def rclone() -> str:
 
 @contextmanager
 def s3_server(path: Path) -> Iterator[S3Server]:
-    """Gives a server until the block ends: ours, with its objects in ``path``, or the one that is named."""
+    """Returns a server until the block ends: ours, with its objects in ``path``, or the one that is named."""
     named = os.environ.get(ENDPOINT_VARIABLE)
     if named:
         access_key = os.environ.get("RESOLUTE_TEST_MINIO_ACCESS_KEY", "minioadmin")
@@ -194,7 +194,7 @@ def s3_server(path: Path) -> Iterator[S3Server]:
 
 @contextmanager
 def own_s3_server(path: Path, *options: str) -> Iterator[S3Server]:
-    """Gives a server of our own, which can be stopped and whose files can be damaged."""
+    """Returns a server of our own, which can be stopped and whose files can be damaged."""
     path.mkdir(parents=True, exist_ok=True)
     address = f"http://127.0.0.1:{free_port()}"
     server = S3Server(address, ACCESS_KEY, SECRET_KEY, path, options=options)

@@ -1,4 +1,4 @@
-"""Real object stores on loopback, whoever's protocol they speak."""
+"""Real object stores on loopback, anyone who's protocol they speak."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ObjectServer(Protocol):
         """Makes a bucket of a name that nobody has."""
 
     def objects(self, bucket: str) -> dict[str, int]:
-        """Bytes of what lies in a bucket, by name."""
+        """Bytes of what is in a bucket, by name."""
 
     def put(self, bucket: str, key: str, data: bytes) -> None:
         """Puts an object behind the back of what is tested."""
@@ -57,7 +57,7 @@ class ObjectServer(Protocol):
 
 @contextmanager
 def object_server(kind: str, path: Path, *, lasting: bool = False) -> Iterator[ObjectServer]:
-    """Gives a store until the block ends; the test is skipped where it cannot run.
+    """Returns a store until the block ends; the test is skipped where it cannot run.
 
     Args:
         kind: One of ``KINDS``.

@@ -61,7 +61,7 @@ class SignalSource:
             self._server = None
 
     def publish(self, signal: Signal) -> None:
-        """Changes the signal of an allocation and tells whoever follows."""
+        """Changes the signal of an allocation and tells anyone who follows."""
         self.signals[signal.allocation_id] = signal
         for queue in self._changes:
             queue.put_nowait(signal)

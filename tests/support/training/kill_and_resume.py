@@ -16,7 +16,7 @@ BATCHES = 60
 
 
 def assert_resume_is_exact(directory: Path, backend: str) -> None:
-    """Kills one of two trainings after a checkpoint, goes on from there, and compares with the other."""
+    """Kills one of two trainings after a checkpoint, continues from there, and compares with the other."""
     whole, parts = directory / "whole", directory / "parts"
     for path in (whole, parts):
         path.mkdir()

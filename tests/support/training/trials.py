@@ -89,7 +89,7 @@ def same(left: list[torch.Tensor], right: list[torch.Tensor]) -> bool:
 
 
 def state_of(trial: Any) -> dict[str, Any]:
-    """All that decides how training goes on, as it is now on this rank."""
+    """All that decides how training continues, as it is now on this rank."""
     context = trial.context
     scaler = context._precision.scaler
     return copy.deepcopy(
@@ -117,7 +117,7 @@ def equal(left: Any, right: Any) -> bool:
 
 
 class ScaledTrial(LineTrial):
-    """With a scaler too, whose scale changes as training goes on."""
+    """With a scaler too, whose scale changes as training continues."""
 
     def __init__(self, context: PyTorchTrialContext) -> None:
         self.scaler = context.wrap_scaler(torch.amp.GradScaler("cpu", init_scale=8.0, growth_interval=3))
@@ -162,7 +162,7 @@ def local_core(directory: Path, distributed: Any = None) -> tuple[core.Context, 
 
 
 def local_context(directory: Path, **options: Any) -> tuple[PyTorchTrialContext, Recorder]:
-    """A context off cluster whose checkpoints lie in a directory."""
+    """A context off cluster whose checkpoints are in a directory."""
     core_context, recorder = local_core(directory, options.pop("distributed", None))
     context = PyTorchTrialContext(
         core_context,

@@ -28,7 +28,7 @@ class Scripted:
 
 
 class Ticking:
-    """A clock that goes on by a second whenever it is asked."""
+    """A clock that continues by a second whenever it is asked."""
 
     def __init__(self) -> None:
         self.now = 0.0

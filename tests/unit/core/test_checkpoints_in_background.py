@@ -1,4 +1,4 @@
-"""Checkpoints that are committed while the script goes on."""
+"""Checkpoints that are committed while the script continues."""
 
 from __future__ import annotations
 

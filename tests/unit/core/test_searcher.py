@@ -19,7 +19,7 @@ from resolute.core.searcher import max_length_of, units_of
 
 
 class Search:
-    """Gives operations from a list, as a search would."""
+    """Returns operations from a list, as a search would."""
 
     def __init__(self, *lengths: int) -> None:
         self._lengths = list(lengths)

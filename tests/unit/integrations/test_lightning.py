@@ -81,7 +81,7 @@ def test_a_preempted_training_goes_on_where_it_stopped(tmp_path: Path, checks: i
         second, recorder = fit(context, latest=newest_checkpoint(resumed))
     assert stopped + second.trained == straight.trained == 3 * BATCHES
     assert next(steps for steps, metrics in recorder.of("training") if "loss" in metrics) == stopped + 1
-    if stopped % BATCHES == 0:  # Lightning reads an epoch that it goes on in from its first batch again
+    if stopped % BATCHES == 0:  # Lightning reads an epoch that it continues in from its first batch again
         assert same(weights_of(second), weights_of(straight))
 
 

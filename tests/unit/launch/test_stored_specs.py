@@ -1,4 +1,4 @@
-"""Launch specs that lie in run directories from before the contract was frozen."""
+"""Launch specs that are in run directories from before the contract was frozen."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def test_a_reset_counts_even_where_it_goes_back() -> None:
         broadcaster.replace([signal(9)])
         broadcaster.replace([signal(2)])
         assert await anext(watch_one(broadcaster, "a", after=0)) == signal(2)
-        # Whoever has seen more is not sent back.
+        # Anyone who has seen more is not sent back.
         assert await anext(watch_one(broadcaster, "a", after=9)) is None
 
     run(scenario())

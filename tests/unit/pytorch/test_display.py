@@ -108,7 +108,7 @@ def test_tensorboard_shows_the_metrics_and_what_the_trial_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, enabled: bool
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # files of one process lie in one directory
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # files of one process are in one directory
     hparams = {"global_batch_size": 8}
     with pytorch.init(hparams=hparams, enable_tensorboard_logging=enabled) as context:
         trial = Board(context)

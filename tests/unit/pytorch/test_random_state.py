@@ -1,4 +1,4 @@
-"""The random numbers of a rank: kept and taken up again, on every kind of device."""
+"""The random numbers of a rank: kept and resumed, on every kind of device."""
 
 from __future__ import annotations
 

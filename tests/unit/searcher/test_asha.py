@@ -205,7 +205,7 @@ class TestStopping:
         run, trials = begun(stop_once=True)
         for trial in trials[:5]:
             told(run, trial, 0.1 + run.numbers[trial] / 10)
-        # Of six reports the best two go on.
+        # Of six reports the best two continue.
         assert told(run, trials[5], 0.25) == [ValidateAfter(trials[5], 3)]
 
     def test_a_trial_that_stops_makes_room_for_another(self) -> None:  # C.5
@@ -257,7 +257,7 @@ class Plain:
         self.working[0] += 1
 
     def report(self, trial_key: str, metric: float) -> tuple[str | None, bool, set[str]]:
-        """Gives who trains on, whether a trial begins, and who is closed."""
+        """Returns who trains on, whether a trial begins, and who is closed."""
         rung = self.at[trial_key]
         self.working[rung] -= 1
         found = self.metrics[rung]

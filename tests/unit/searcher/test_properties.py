@@ -144,7 +144,7 @@ class Chaos:
                 self.keep()
             if self.choice.random() < 0.1:
                 self.crash()
-            # Whoever rests does nothing until the search tells it to run, or to end.
+            # Anyone who rests does nothing until the search tells it to run, or to end.
             running = [one for one in self.alive if one not in self.resting or self.search.trial(one).closing]
             if self.search.awaits_suggestion and (not running or self.choice.random() < 0.5):
                 self.suggest()

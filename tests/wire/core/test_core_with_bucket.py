@@ -1,4 +1,4 @@
-"""The Core API of a trial whose checkpoints lie in a bucket: real services, real object stores."""
+"""The Core API of a trial whose checkpoints are in a bucket: real services, real object stores."""
 
 from __future__ import annotations
 

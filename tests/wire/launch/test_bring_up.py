@@ -68,7 +68,7 @@ def test_the_entrypoint_finds_its_code_and_the_documented_environment(tmp_path: 
     assert "DET_STALE" not in env
     assert env["RESOLUTE_RUN_DIR"] == str(run)
     assert (Path(env["PYTHONPATH"].split(":")[0]) / "determined").is_dir()
-    # It is there, which only its reverse can tell: whoever prints it shows it to nobody.
+    # It is there, which only its reverse can tell: anyone who prints it shows it to nobody.
     assert len(found["key"]) == 32
     assert env["RESOLUTE_COLLECTIVE_KEY"] == "***"
     assert len(env["RESOLUTE_COLLECTIVE_PORTS"].split(",")) == 2

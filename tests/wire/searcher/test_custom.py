@@ -1,4 +1,4 @@
-"""Custom searches over the wire: a method answers events, is killed between any two steps, and goes on."""
+"""Custom searches over the wire: a method answers events, is killed between any two steps, and continues."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def test_a_search_by_a_model_survives_its_server_and_replays(tmp_path: Path) -> 
             await player.play(steps=4)
         async with searcher(tmp_path) as service:
             player.client = service.platform()
-            # A search that waits for a suggestion goes on when its actions are followed again.
+            # A search that waits for a suggestion continues when its actions are followed again.
             following = player.client.FollowActions(service_pb.FollowActionsRequest(search_id=SEARCH))
             await following.__aiter__().__anext__()
             following.cancel()

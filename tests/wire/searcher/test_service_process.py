@@ -108,7 +108,7 @@ class Patient:
 
 
 class PatientPlayer(Player):
-    """A player whose reading of actions is repeated, too, and that tells how far it is."""
+    """A player whose reading of actions is repeated, too, and that tells its progress."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -155,7 +155,7 @@ def test_a_searcher_that_is_killed_again_and_again_tells_one_story(tmp_path: Pat
                 await player.has_worked(3 * kill)
                 await asyncio.sleep(choice.uniform(0.0, 0.02))
                 server.send_signal(signal.SIGKILL)
-            # Whoever repeats the calls that were cut off, the channel or the client: there is more to do.
+            # Anyone who repeats the calls that were cut off, the channel or the client: there is more to do.
             assert not playing.done()
         with process(tmp_path, port):
             await playing

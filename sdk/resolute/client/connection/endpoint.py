@@ -27,7 +27,7 @@ class Endpoint:
     address: str
     """``host:port``."""
     token: Callable[[], str]
-    """Gives the token of the next call; empty for none."""
+    """Returns the token of the next call; empty for none."""
     token_origin: str
     """Where the token comes from, for messages."""
     credential_file: Path

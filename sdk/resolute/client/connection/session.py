@@ -27,7 +27,7 @@ class Session:
 
     Args:
         endpoint: The cluster.
-        user: Act as this user; empty for whoever the endpoint's token speaks for.
+        user: Act as this user; empty for the user of the endpoint's token.
         password: Lets this user in; empty to ask for the user's token with the endpoint's own.
     """
 
@@ -94,7 +94,7 @@ class Session:
             if self._channel is None:
                 token = self.endpoint.token
                 if self.user:
-                    # Whoever has a password needs no other token, and an old one must not be in the way.
+                    # Anyone who has a password needs no other token, and an old one must not be in the way.
                     asking = self._connect(_no_token if self._password else token)
                     token = _UserTokenSource(self.user, self._password, asking)
                 self._channel = self._connect(token)

@@ -1,7 +1,7 @@
 """Downloads the files of a checkpoint: a directory of its own, complete once ``metadata.json`` is in it.
 
 Files are fetched beside the places they go to, and moved there when they are whole and compared. A repeated
-download skips those that are there, so an interrupted one goes on where it stopped.
+download skips those that are there, so an interrupted one continues where it stopped.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _refuse_others(
     places: DownloadPaths,
     of: int,
 ) -> None:
-    """Refuses a complete directory in which other files lie in this one's places, or none of its own."""
+    """Refuses a complete directory in which other files are in this one's places, or none of its own."""
     others = [file.path for file in missing if places.of(file.path).exists()]
     if not others and len(missing) < of:
         return
@@ -150,6 +150,6 @@ def _complete(
 
 
 def _cache_for(checkpoint: CheckpointRecord, source: FileSource) -> FileCache | None:
-    """Gives the cache of this machine, if it has one that is of use for a checkpoint."""
+    """Returns the cache of this machine, if it has one that is of use for a checkpoint."""
     cache = None if source.is_local else FileCache.from_environment()
     return cache if cache is not None and checkpoint.total_size <= cache.limit else None

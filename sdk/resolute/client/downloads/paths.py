@@ -34,7 +34,7 @@ class DownloadPaths:
         self.partials = self.of(f"{name}/file").parent
 
     def of(self, path: str) -> Path:
-        """Gives the place of a file.
+        """Returns the place of a file.
 
         Raises:
             DataLossError: It would lie outside of the directory.
@@ -45,7 +45,7 @@ class DownloadPaths:
                 f"checkpoint {self._uuid} has a file {path!r} outside of it; it was not downloaded"
             )
         target = self._destination / parts
-        # What lies in the destination already may be links that lead elsewhere.
+        # What is in the destination already may be links that lead elsewhere.
         if target.parent not in self._safe:
             if not target.parent.resolve().is_relative_to(self._resolved):
                 raise DataLossError(
@@ -55,7 +55,7 @@ class DownloadPaths:
         return target
 
     def partial(self, file: FileRecord) -> Path:
-        """Gives the place of a file that is still coming."""
+        """Returns the place of a file that is still coming."""
         named = f"{file.size} {file.digest} {file.path}"
         return self.partials / hashlib.sha256(named.encode()).hexdigest()
 

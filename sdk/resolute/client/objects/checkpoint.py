@@ -147,7 +147,7 @@ class Checkpoint(RemoteObject[CheckpointRecord]):
         self.reload()
 
     def get_metrics(self, group: str | None = None) -> list[TrialMetrics]:
-        """Gives what its trial reported at its steps, in ``group`` or in all groups."""
+        """Returns what its trial reported at its steps, in ``group`` or in all groups."""
         if not self._record.trial_uuid:
             return []
         trial = self._services.trials.get(self._record.trial_uuid)

@@ -110,7 +110,7 @@ class Experiment(ArchivableObject[ExperimentRecord]):
         return self._services.experiments.archive(self.uuid, archived=archived)
 
     def activate(self) -> None:
-        """Lets it go on after a pause."""
+        """Lets it continue after a pause."""
         self._record = self._services.experiments.activate(self.uuid)
 
     def pause(self) -> None:
@@ -126,7 +126,7 @@ class Experiment(ArchivableObject[ExperimentRecord]):
         self._record = self._services.experiments.kill(self.uuid)
 
     def continue_(self, config: Mapping[str, Any] | None = None) -> None:
-        """Lets it go on as itself, after its end too.
+        """Lets it continue as itself, after its end too.
 
         After a failure or a cancellation, trials that did not complete are tried again from their
         checkpoints. The decisions of the search stay.
@@ -135,8 +135,8 @@ class Experiment(ArchivableObject[ExperimentRecord]):
             config: Fields of the config to change, such as a greater ``searcher.max_trials``; None for none.
 
         Raises:
-            FailedPreconditionError: It has nothing to go on with, or is not where it could.
-            InvalidConfigError: A field cannot change in an experiment that goes on.
+            FailedPreconditionError: It has nothing to continue with, or is not where it could.
+            InvalidConfigError: A field cannot change in an experiment that continues.
         """
         self._services.continuations.experiment(self.uuid, config=config_text(config) if config else "")
         self.reload()
@@ -276,7 +276,7 @@ class Experiment(ArchivableObject[ExperimentRecord]):
         return [Checkpoint(self._services, item.checkpoint, validation=item) for item in sorted_items]
 
     def top_checkpoint(self, sort_by: str | None = None, smaller_is_better: bool | None = None) -> Checkpoint:
-        """Gives its best checkpoint.
+        """Returns its best checkpoint.
 
         Args:
             sort_by: The validation metric that decides; None for its own.

@@ -80,7 +80,7 @@ class Model(_Annotated[ModelRecord], ArchivableObject[ModelRecord]):
         return self._record.update_time
 
     def get_version(self, version: int = -1) -> ModelVersion | None:
-        """Gives a version; the latest for -1. None if there is none."""
+        """Returns a version; the latest for -1. None if there is none."""
         try:
             found = self._services.models.version(self._record.uuid, version if version > 0 else None)
         except NotFoundError:
@@ -184,7 +184,7 @@ class ModelVersion(_Annotated[ModelVersionRecord]):
         return self._record.comment
 
     def set_name(self, name: str) -> None:
-        """Gives it a name."""
+        """Sets its name."""
         self._change(ModelUpdate(name=name))
 
     def set_notes(self, notes: str) -> None:
@@ -196,7 +196,7 @@ class ModelVersion(_Annotated[ModelVersionRecord]):
         self._services.models.delete_version(self._record.model_uuid, self.model_version)
 
     def get_metrics(self, group: str | None = None) -> list[TrialMetrics]:
-        """Gives what the checkpoint's trial reported at its steps, in ``group`` or in all groups."""
+        """Returns what the checkpoint's trial reported at its steps, in ``group`` or in all groups."""
         return self.checkpoint.get_metrics(group)
 
     def iter_metrics(self, group: str | None = None) -> Iterator[TrialMetrics]:

@@ -57,7 +57,7 @@ class TrialBase(RemoteObject[TrialRecord]):
         return self._services.trials.get(self.uuid)
 
     def kill(self) -> None:
-        """Ends it at once; its experiment goes on."""
+        """Ends it at once; its experiment continues."""
         self._record = self._services.trials.kill(self.uuid)
 
     def iter_logs(  # noqa: PLR0913 - the documented signature
@@ -159,7 +159,7 @@ class TrialBase(RemoteObject[TrialRecord]):
         sort_by: str | None = None,
         smaller_is_better: bool | None = None,
     ) -> Checkpoint:
-        """Gives one of its checkpoints.
+        """Returns one of its checkpoints.
 
         Args:
             latest: The one with the most steps.

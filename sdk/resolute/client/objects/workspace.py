@@ -105,7 +105,7 @@ class Workspace(ArchivableObject[WorkspaceRecord]):
         return Project(self._services, record)
 
     def get_project(self, project_name: str) -> Project:
-        """Gives a project of it.
+        """Returns a project of it.
 
         Raises:
             NotFoundError: There is none of this name.

@@ -36,7 +36,7 @@ class Access:
         self._stub = session.stub(access_service_pb2_grpc.AccessServiceStub)
 
     def login(self, username: str, password: str) -> NewToken:
-        """Gives a token in return for a password.
+        """Returns a token in return for a password.
 
         Raises:
             UnauthenticatedError: Name or password are wrong.

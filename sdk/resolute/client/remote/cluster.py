@@ -30,11 +30,11 @@ class Cluster:
         self._access = session.stub(access_service_pb2_grpc.AccessServiceStub)
 
     def get(self) -> ClusterRecord:
-        """Gives identity, version and slots."""
+        """Returns identity, version and slots."""
         return convert.cluster(self._stub.GetCluster(_pb.GetClusterRequest()))
 
     def current_user(self) -> str:
-        """Gives the name of whoever the session's token speaks for."""
+        """Returns the name of the user of the session's token."""
         response = self._access.GetCurrentUser(access_service_pb2.GetCurrentUserRequest())
         return response.user.name or f"service:{response.service_name}"
 
@@ -43,7 +43,7 @@ class Cluster:
         self._stub.SetTemplate(_pb.SetTemplateRequest(name=name, config_yaml=config))
 
     def get_template(self, name: str) -> TemplateRecord:
-        """Gives a template.
+        """Returns a template.
 
         Raises:
             NotFoundError: There is none.

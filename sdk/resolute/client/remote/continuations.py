@@ -1,4 +1,4 @@
-"""Experiments and trials that go on."""
+"""Experiments and trials that continue."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from resolute.client.schema.records import ExperimentRecord, TrialRecord
 
 @dataclass(frozen=True, kw_only=True)
 class ContinuedTrial:
-    """A trial that goes on, as it was before."""
+    """A trial that continues, as it was before."""
 
     trial: TrialRecord
     keeps_weights: bool
-    """Whether the weights of its newest checkpoint are kept; if not, it has none and begins anew."""
+    """Whether the weights of its newest checkpoint are kept; if not, it has none and begins again."""
     keeps_steps: bool
-    """Whether the count of steps goes on where that checkpoint was made; if not, it begins at zero."""
+    """Whether the count of steps continues where that checkpoint was made; if not, it begins at zero."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Continuation:
-    """What is kept when something goes on."""
+    """What is kept when something continues."""
 
     experiment: ExperimentRecord | None
-    """The experiment that goes on, or was begun; None where nothing was begun."""
+    """The experiment that continues, or was begun; None where nothing was begun."""
     trials: tuple[ContinuedTrial, ...]
     keeps_search: bool
     """Whether the decisions of the search so far stay."""
@@ -43,7 +43,7 @@ class Continuation:
 
 
 class Continuations:
-    """Calls that let experiments and trials go on.
+    """Calls that let experiments and trials continue.
 
     Each takes fields of the config to change as YAML (empty for none), and with ``validate_only`` only tells
     what would be kept.
@@ -56,11 +56,11 @@ class Continuations:
         self._stub = session.stub(continuation_service_pb2_grpc.ContinuationServiceStub)
 
     def experiment(self, key: int | str, *, config: str = "", validate_only: bool = False) -> Continuation:
-        """Lets an experiment go on as itself.
+        """Lets an experiment continue as itself.
 
         Raises:
-            FailedPreconditionError: It has nothing to go on with, or is not where it could.
-            InvalidConfigError: A field cannot change in an experiment that goes on.
+            FailedPreconditionError: It has nothing to continue with, or is not where it could.
+            InvalidConfigError: A field cannot change in an experiment that continues.
         """
         request = pb.ContinueExperimentRequest(
             experiment=convert.experiment_key(key),

@@ -184,7 +184,7 @@ class Experiments:
         return ValidConfig(to_mapping(response.config), tuple(response.warnings), search)
 
     def get(self, key: int | str) -> ExperimentRecord:
-        """Gives an experiment with its config.
+        """Returns an experiment with its config.
 
         Raises:
             NotFoundError: There is none.
@@ -268,7 +268,7 @@ class Experiments:
         return convert.experiment(self._stub.PauseExperiment(request).experiment)
 
     def activate(self, key: int | str) -> ExperimentRecord:
-        """Lets a paused experiment go on."""
+        """Lets a paused experiment continue."""
         request = _pb.ActivateExperimentRequest(experiment=convert.experiment_key(key))
         return convert.experiment(self._stub.ActivateExperiment(request).experiment)
 
@@ -306,7 +306,7 @@ class Experiments:
 class Watch:
     """The changes of one experiment. Iterate it; ``cancel`` ends it from any thread.
 
-    It goes on after the service was away for a while, without repeating what was seen.
+    It continues after the service was away for a while, without repeating what was seen.
     """
 
     def __init__(

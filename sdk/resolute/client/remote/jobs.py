@@ -23,7 +23,7 @@ class Jobs:
         self._stub = session.stub(jobs_service_pb2_grpc.JobsServiceStub)
 
     def list(self) -> list[JobRecord]:
-        """Gives experiments that have not ended, in the order in which they get slots."""
+        """Returns experiments that have not ended, in the order in which they get slots."""
         return [
             convert.job(message) for message in all_items(self._stub.ListJobs, _pb.ListJobsRequest(), "jobs")
         ]

@@ -150,7 +150,7 @@ class Logs:
 class FollowedLines:
     """Lines as they arrive. Iterate it; ``cancel`` ends it from any thread.
 
-    It goes on after the service was away for a while, without repeating a line.
+    It continues after the service was away for a while, without repeating a line.
 
     Args:
         stub: The logs service.

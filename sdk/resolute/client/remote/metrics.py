@@ -28,7 +28,7 @@ class BestValidations:
 class WatchedSeries:
     """A series while it grows. Iterate it for its points after each change; ``cancel`` ends it.
 
-    It goes on after the service was away for a while. It does not end by itself.
+    It continues after the service was away for a while. It does not end by itself.
 
     Args:
         open_stream: Begins to watch.
@@ -63,7 +63,7 @@ class Metrics:
         self._stub = session.stub(metrics_service_pb2_grpc.MetricsServiceStub)
 
     def best(self, experiment_uuid: str, trial_uuids: Iterable[str] = ()) -> BestValidations:
-        """Gives the best validation of an experiment, and of each asked trial."""
+        """Returns the best validation of an experiment, and of each asked trial."""
         uuids = list(trial_uuids)
         whole: BestRecord | None = None
         trials: dict[str, BestRecord] = {}

@@ -133,7 +133,7 @@ class Searches:
         self._stub = session.stub(searcher_service_pb2_grpc.SearcherServiceStub)
 
     def preview(self, spec: search_spec_pb2.SearchSpec) -> Plan:
-        """Tells what a search would run, without creating it."""
+        """Returns what a search would run, without creating it."""
         response = self._stub.PreviewSearch(searcher_service_pb2.PreviewSearchRequest(spec=spec))
         brackets = tuple(
             Bracket(
@@ -182,7 +182,7 @@ class Searches:
         )
 
     def poll(self, search_id: str, *, wait: float) -> PendingEvents:
-        """Gives the events of a custom search that wait for an answer.
+        """Returns the events of a custom search that wait for an answer.
 
         Args:
             search_id: UUID of the search, which is the experiment's.

@@ -36,7 +36,7 @@ class StartedRun:
 
 @dataclass(frozen=True)
 class HeartbeatResponse:
-    """The answer to a run that says that it goes on."""
+    """The answer to a run that says that it continues."""
 
     token: str
     """Replaces the one it has."""
@@ -55,7 +55,7 @@ class Trials:
         self._stub = session.stub(trials_service_pb2_grpc.TrialsServiceStub)
 
     def get(self, key: int | str) -> TrialRecord:
-        """Gives a trial with its runs.
+        """Returns a trial with its runs.
 
         Raises:
             NotFoundError: There is none.
@@ -80,12 +80,12 @@ class Trials:
             yield convert.trial(message)
 
     def kill(self, key: int | str) -> TrialRecord:
-        """Ends a trial at once; its experiment goes on."""
+        """Ends a trial at once; its experiment continues."""
         request = trials_service_pb2.KillTrialRequest(trial=convert.trial_key(key))
         return convert.trial(self._stub.KillTrial(request).trial)
 
     def begin(self, run: OfflineRun) -> StartedRun:
-        """Keeps a run that goes on, or has ended, outside of the cluster; once, however often called."""
+        """Keeps a run that continues, or has ended, outside of the cluster; once, however often called."""
         request = trials_service_pb2.BeginRunRequest(
             external_run_id=run.run_id,
             name=run.name,
@@ -108,7 +108,7 @@ class Trials:
         )
 
     def renew(self, trial_uuid: str, run: int) -> HeartbeatResponse:
-        """Says that a run outside of the cluster goes on."""
+        """Says that a run outside of the cluster continues."""
         request = trials_service_pb2.RenewRunRequest(trial_id=trial_uuid, run=run)
         response = self._stub.RenewRun(request)
         return HeartbeatResponse(response.token, response.ended)

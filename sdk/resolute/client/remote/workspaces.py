@@ -38,7 +38,7 @@ class Workspaces:
         return _workspace(self._stub.CreateWorkspace(request).workspace)
 
     def get(self, workspace: str | int) -> WorkspaceRecord:
-        """Gives a workspace.
+        """Returns a workspace.
 
         Raises:
             NotFoundError: There is none.
@@ -95,7 +95,7 @@ class Workspaces:
         return _project(self._stub.CreateProject(request).project)
 
     def get_project(self, number: int) -> ProjectRecord:
-        """Gives a project by its number.
+        """Returns a project by its number.
 
         Raises:
             NotFoundError: There is none.
@@ -104,7 +104,7 @@ class Workspaces:
         return _project(self._stub.GetProject(request).project)
 
     def find_project(self, workspace: str | int, name: str) -> ProjectRecord:
-        """Gives a project by its names.
+        """Returns a project by its names.
 
         Raises:
             NotFoundError: There is none.

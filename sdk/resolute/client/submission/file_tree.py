@@ -102,7 +102,7 @@ class _Walk:
         self._ignores = IgnoreRules(root)
 
     def below(self, directory: Path, path: str, ancestors: tuple[Path, ...]) -> Iterator[Entry]:
-        """Yields what lies in a directory, and the directories in it.
+        """Yields what is in a directory, and the directories in it.
 
         Args:
             directory: Where it lies.
@@ -146,7 +146,7 @@ class _Walk:
                 f"the link {source} leads nowhere ({_why(error)}); remove it or add it to {IGNORE_FILE}"
             ) from error
         if not target.is_relative_to(self._real_root):
-            # Whoever wrote this directory must not make its submitter upload files from elsewhere unseen.
+            # Anyone who wrote this directory must not make its submitter upload files from elsewhere unseen.
             raise ModelDefinitionError(
                 f"the link {source} leads to {target}, outside of {self._root}; "
                 f"add it to {IGNORE_FILE}, or include what it leads to with -i"

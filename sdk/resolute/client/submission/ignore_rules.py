@@ -50,6 +50,6 @@ class IgnoreRules:
 
         Args:
             path: Path below the root, parts joined by "/".
-            directory: Whether it is a directory; what lies in an ignored one is never asked for.
+            directory: Whether it is a directory; what is in an ignored one is never asked for.
         """
         return self._spec.match_file(f"{path}/" if directory else path)

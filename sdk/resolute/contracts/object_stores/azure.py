@@ -74,7 +74,7 @@ class AzureStore:
             )
 
     def bucket(self, name: str) -> AzureContainer:
-        """Gives a container of the account."""
+        """Returns a container of the account."""
         return AzureContainer(self, name)
 
     def signature(self, container: str, key: str, permission: BlobSasPermissions) -> str:

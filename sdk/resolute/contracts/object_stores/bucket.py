@@ -101,7 +101,7 @@ class Store(Protocol):
     """Where it is, without anything secret."""
 
     def bucket(self, name: str) -> Bucket:
-        """Gives a bucket of the store."""
+        """Returns a bucket of the store."""
 
 
 def map_concurrently(work: Callable[[_T], None], items: Iterable[_T]) -> None:

@@ -73,7 +73,7 @@ class GcsStore:
         self._client: library.Client | None = None
 
     def bucket(self, name: str) -> GcsBucket:
-        """Gives a bucket of the store."""
+        """Returns a bucket of the store."""
         return GcsBucket(self, name)
 
     @property
@@ -141,7 +141,7 @@ class GcsBucket:
         return gcs_problem(key)
 
     def exists(self) -> bool:
-        """Whether the bucket exists, asked in a way that whoever may list objects may ask."""
+        """Whether the bucket exists, asked in a way that anyone who may list objects may ask."""
         with self._errors():
             try:
                 next(iter(self._store.client.list_blobs(self._name, max_results=1, **_HOW)), None)

@@ -106,7 +106,7 @@ class S3Store:
         """The library's client on the same connections."""
 
     def bucket(self, name: str) -> S3Bucket:
-        """Gives a bucket of the store."""
+        """Returns a bucket of the store."""
         return S3Bucket(self, name)
 
 

@@ -19,7 +19,7 @@ class Flags:
 
     Reading costs no system call, so that a training loop may ask at every step. Numbers are little endian::
 
-        0   u64  revision of the signal; written last, so that whoever sees it sees the rest of the signal
+        0   u64  revision of the signal; written last, so that anyone who sees it sees the rest of the signal
         8   u8   1 when the allocation must checkpoint and exit
         9   u8   1 when it must end at once
         10  u8   why: ``SignalReason``
@@ -104,5 +104,5 @@ class Flags:
         return int(_U64.unpack(self._map[72:80])[0])
 
     def close(self) -> None:
-        """Gives the map back."""
+        """Unmaps the page."""
         self._map.close()

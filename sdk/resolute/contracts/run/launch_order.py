@@ -42,7 +42,7 @@ class LaunchOrder:
     compat_path: str = ""
     """Directory that holds the ``determined`` package; empty for the launcher's own."""
     lease_patience_seconds: float = 3600.0
-    """How long the run goes on while the control plane is away, before it checkpoints and exits."""
+    """How long the run continues while the control plane is away, before it checkpoints and exits."""
     log_wait_seconds: float = 10.0
     """How long the end of the run waits for the logs service to take the run's last lines."""
     term_grace_seconds: float = TERM_GRACE_SECONDS

@@ -1,4 +1,4 @@
-"""Checkpoints that are sent while training goes on."""
+"""Checkpoints that are sent while training continues."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 class BackgroundWorker:
     """Does one piece of work at a time beside the thread that asks for it.
 
-    A failure is raised to whoever waits next: nothing that went wrong stays unsaid.
+    A failure is raised to anyone who waits next: nothing that went wrong stays unsaid.
     """
 
     def __init__(self) -> None:

@@ -111,9 +111,9 @@ class CheckpointContext:
         shard: bool = False,
         background: bool = False,
     ) -> Iterator[tuple[Path, str]]:
-        """Gives a directory to write a checkpoint to; it becomes one when the block ends without an error.
+        """Returns a directory to write a checkpoint to; it becomes one when the block ends without an error.
 
-        In the background the end of the block only hands the files over: they lie on local disk, or on the
+        In the background the end of the block only hands the files over: they are on local disk, or on the
         shared file system, and are sent and committed while training goes on. One checkpoint is under way at
         a time: the next call of any method here, ``wait`` and the end of the context wait for it and raise
         what went wrong. A process that is killed before leaves no checkpoint.
@@ -186,7 +186,7 @@ class CheckpointContext:
         *,
         selector: Selector | None = None,
     ) -> Iterator[Path]:
-        """Gives a directory with the checked files of a checkpoint, to read from for the length of a block.
+        """Returns a directory with the checked files of a checkpoint, to read from for the length of a block.
 
         Args:
             storage_id: The checkpoint.
@@ -252,7 +252,7 @@ class CheckpointContext:
             if not background:
                 commit(checkpoint_id, place.directory, metadata)
                 return
-            # The script may go on to change what it has given.
+            # The script may continue to change what it has given.
             kept = copy.deepcopy(dict(metadata or {}))
             ending = stack.pop_all()
 
@@ -315,7 +315,7 @@ class CheckpointContext:
 
     @contextlib.contextmanager
     def _place(self, checkpoint_id: str) -> Iterator[_Place]:
-        """Gives a directory to write to: that of the store, or one that is copied and removed."""
+        """Returns a directory to write to: that of the store, or one that is copied and removed."""
         directory = self._store.in_place(checkpoint_id)
         if directory is not None:
             directory.mkdir(parents=True, exist_ok=True)

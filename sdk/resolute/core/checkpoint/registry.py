@@ -130,7 +130,7 @@ class LocalRegistry:
         self._remove(checkpoint_id)
 
     def _remove(self, checkpoint_id: str) -> None:
-        # However this is cut short, what is left counts for nothing, and the next call goes on.
+        # However this is cut short, what is left counts for nothing, and the next call continues.
         self._store.write_record(checkpoint_id, Record().written())
         self._store.delete(checkpoint_id)
         self._store.delete_record(checkpoint_id)

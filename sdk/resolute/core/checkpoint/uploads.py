@@ -91,7 +91,7 @@ class Uploader:
         metadata: Mapping[str, Any] | None,
         selector: Selector | None = None,
     ) -> None:
-        """Commits what lies in a directory of this process."""
+        """Commits what is in a directory of this process."""
         write_metadata(source, dict(metadata or {}))
         paths = selected(list_directory(source), selector)
         files = self.store.write(checkpoint_id, source, [*paths, METADATA_FILE])

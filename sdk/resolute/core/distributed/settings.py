@@ -23,7 +23,7 @@ class CollectiveSettings:
         key: Secret that signs every frame; None leaves frames unsigned.
         ports: Publish and pull port that replace the defaults, exactly (no offset is added).
         start_timeout: Seconds that all ranks have to come together.
-        timeout: Seconds that one collective may wait for its slowest rank; None waits for ever.
+        timeout: Seconds that one collective may wait for its slowest rank; None waits forever.
         job: What distinguishes this run from others that might knock at the same port.
         port_offset: What the environment adds to both ports.
     """

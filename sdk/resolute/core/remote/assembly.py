@@ -174,7 +174,7 @@ def _tensorboard(
 
 
 def _tensorboard_destination(info: ClusterInfo, storage: Storage) -> Path | None:
-    """Returns where events lie beside the checkpoints; None for storages that take no such files."""
+    """Returns where events are beside the checkpoints; None for storages that take no such files."""
     if not isinstance(storage, DirectoryStorage):
         return None
     trial = info.trial

@@ -188,7 +188,7 @@ class TrainContext:
     def upload_tensorboard_files(
         self, selector: PathSelector = select_all, mangler: Mangler = keep_path
     ) -> None:
-        """Copies what lies in ``get_tensorboard_path`` to where the experiment's events are kept.
+        """Copies what is in ``get_tensorboard_path`` to where the experiment's events are kept.
 
         Args:
             selector: Says of each file, by its path, whether it is copied.

@@ -51,7 +51,7 @@ class LocalTrialRecord:
         return None
 
     def last_validation_steps(self) -> int | None:
-        """None: every process off cluster starts anew."""
+        """None: every process off cluster starts again."""
         return None
 
     def report_progress(self, progress: float) -> None:

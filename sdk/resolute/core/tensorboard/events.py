@@ -27,7 +27,7 @@ class EventFile:
     """
 
     def __init__(self, directory: Path) -> None:
-        # Here and not later in the thread: a process forked during an import can wait for it for ever.
+        # Here and not later in the thread: a process forked during an import can wait for it forever.
         from tensorboard.compat.proto import event_pb2, summary_pb2  # type: ignore[import-untyped]
         from tensorboard.summary.writer.record_writer import RecordWriter  # type: ignore[import-untyped]
 

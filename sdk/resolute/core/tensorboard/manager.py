@@ -45,7 +45,7 @@ class Tensorboard(Protocol):
         """Directory to write to; it exists."""
 
     def start(self) -> None:
-        """Begins whatever goes on in the background."""
+        """Begins whatever runs in the background."""
 
     def upload(self, selector: PathSelector, mangler: Mangler) -> None:
         """Copies files because the script asks for it."""
@@ -54,7 +54,7 @@ class Tensorboard(Protocol):
         """Copies files because something worth keeping has just happened."""
 
     def close(self) -> None:
-        """Ends what goes on in the background and copies the rest."""
+        """Ends what runs in the background and copies the rest."""
 
 
 class LocalTensorboard:
@@ -70,7 +70,7 @@ class LocalTensorboard:
         return self._path
 
     def start(self) -> None:
-        """Nothing goes on."""
+        """Nothing continues."""
 
     def upload(self, selector: PathSelector, mangler: Mangler) -> None:
         """Nothing is copied."""
@@ -103,7 +103,7 @@ class ManualTensorboard:
         return self._path
 
     def start(self) -> None:
-        """Nothing goes on."""
+        """Nothing continues."""
 
     def upload(self, selector: PathSelector, mangler: Mangler) -> None:
         """Copies the selected files that have changed."""

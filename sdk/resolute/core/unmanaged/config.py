@@ -52,7 +52,7 @@ class UnmanagedConfig:
     external_experiment_id: str | None = None
     """Names the experiment across runs; None for an experiment of its own."""
     external_trial_id: str | None = None
-    """Names the trial of that experiment across runs, so that a script that starts again goes on with it;
+    """Names the trial of that experiment across runs, so that a script that starts again continues with it;
     None for a trial of its own."""
 
     def fields(self) -> dict[str, Any]:

@@ -41,7 +41,7 @@ class OutputTee:
         sys.stdout, sys.stderr = cast("TextIO", self._stdout), cast("TextIO", self._stderr)
 
     def close(self) -> None:
-        """Ends copying; whoever put something else in the place of the streams keeps it. Idempotent."""
+        """Ends copying; anyone who put something else in the place of the streams keeps it. Idempotent."""
         if self._closed:
             return
         self._closed = True

@@ -15,7 +15,7 @@ from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord
 
 DRAIN_SECONDS = 60.0
-"""How long the end of a script waits until its reports have arrived; its sidecar then goes on alone."""
+"""How long the end of a script waits until its reports have arrived; its sidecar then continues alone."""
 _log = logging.getLogger("resolute.core")
 
 

@@ -1,4 +1,4 @@
-"""The process beside a run outside of the cluster: it sends what the run records, and says that it goes on.
+"""The process beside a run outside of the cluster: it sends what the run records, and says that it continues.
 
 Run as ``python -m resolute.core.unmanaged.sidecar DIRECTORY``. It ends once the script has ended and
 everything has arrived. What has not arrived within its timeout stays, for ``resolute sync``.
@@ -51,7 +51,7 @@ class SidecarConfig:
     trainer: dict[str, Any]
     """The script's process."""
     patience: float
-    """Seconds to go on after the script has ended. The name is a key of the file."""
+    """Seconds to continue after the script has ended. The name is a key of the file."""
 
     def write(self, run: RunDirectory) -> None:
         """Leaves the order for the sidecar."""
@@ -83,7 +83,7 @@ class Sidecar:
         identity: Whose reports and lines they are.
         trials: The cluster.
         shipping: Sends them.
-        outage_timeout: Seconds to go on after the script has ended.
+        outage_timeout: Seconds to continue after the script has ended.
         clock: Measures heartbeats and the timeout.
         wait: Waits some seconds.
     """

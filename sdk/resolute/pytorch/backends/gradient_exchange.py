@@ -37,16 +37,16 @@ class Backend(Protocol):
         """
 
     def without_sync(self, models: Iterable[nn.Module]) -> AbstractContextManager[object]:
-        """Gives a block in which gradients are accumulated and not exchanged."""
+        """Returns a block in which gradients are accumulated and not exchanged."""
 
     def evaluation_mode(self, models: Iterable[nn.Module]) -> AbstractContextManager[object]:
-        """Gives a block in which models are called without waiting for other ranks."""
+        """Returns a block in which models are called without waiting for other ranks."""
 
     def synchronize(self, optimizer: Any) -> None:
         """Waits until an optimizer's gradients are those of all ranks."""
 
     def optimizer_step(self, optimizer: Any) -> AbstractContextManager[object]:
-        """Gives a block in which an optimizer that was synchronised is stepped."""
+        """Returns a block in which an optimizer that was synchronised is stepped."""
 
     def broadcast_state(self, models: Iterable[nn.Module], optimizers: Iterable[Any]) -> None:
         """Makes every rank begin with the chief's state."""
@@ -127,7 +127,7 @@ class TorchDistributed(SingleRank):
         """A block in which every rank has the chief's buffers and exchanges none.
 
         Ranks may have more or fewer batches than others, and a whole data set is the chief's alone: an
-        exchange with each batch would wait for ever.
+        exchange with each batch would wait forever.
         """
         wrapped = [model for model in models if isinstance(model, DistributedModel)]
         for model in wrapped:

@@ -97,7 +97,7 @@ class Precision:
         self._backward_passes = 0
 
     def scaled(self, loss: torch.Tensor, optimizers: Sequence[Any]) -> AbstractContextManager[torch.Tensor]:
-        """Gives a loss whose gradients can be computed.
+        """Returns a loss whose gradients can be computed.
 
         Raises:
             InvalidExperimentException: With apex, a batch has a second backward pass.

@@ -35,7 +35,7 @@ class CheckpointContents(Protocol):
         """Writes this rank's files, and tells callbacks that they are written."""
 
     def load(self, directory: Path, *, resumes: bool) -> None:
-        """Takes up what was written; the position in training only if the trial goes on where it was."""
+        """Takes up what was written; the position in training only if the trial continues where it was."""
 
 
 class Checkpointer:
@@ -159,7 +159,7 @@ def _metadata(progress: Progress) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def open_checkpoint(context: TrialContext, checkpoint: str | None) -> Iterator[Path | None]:
-    """Gives the directory of a checkpoint, and tells the context how far training was in it.
+    """Returns the directory of a checkpoint, and tells the context how far training was in it.
 
     Args:
         context: The trial's context.

@@ -1,4 +1,4 @@
-"""The random numbers of a rank, to be kept and taken up again."""
+"""The random numbers of a rank, to be kept and resumed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def restore(state: Mapping[str, Any], device: torch.device) -> None:
 
 @contextlib.contextmanager
 def preserve_random_state(device: torch.device) -> Iterator[None]:
-    """Lets the block draw what it wants, and goes on afterwards as if it had drawn nothing."""
+    """Lets the block draw what it wants, and continues afterwards as if it had drawn nothing."""
     state = capture(device)
     try:
         yield

@@ -45,7 +45,7 @@ class RankState:
 
         Args:
             own: What ``capture`` returned; empty for nothing.
-            resumes: Whether the trial goes on where it was, so that its metrics do too.
+            resumes: Whether the trial continues where it was, so that its metrics do too.
             random_numbers: To be taken where this rank has none of its own.
 
         Returns:

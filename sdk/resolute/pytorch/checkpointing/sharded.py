@@ -26,7 +26,7 @@ _METADATA = ".metadata"
 def checkpoint_writer(
     checkpoint: CheckpointContext, metadata: Mapping[str, Any] | None = None
 ) -> Iterator[tuple[FileSystemWriter, str]]:
-    """Gives a storage writer for ``torch.distributed.checkpoint.save``; every rank enters and saves.
+    """Returns a storage writer for ``torch.distributed.checkpoint.save``; every rank enters and saves.
 
     The checkpoint counts once the block has ended without an error on every rank. Other files may be written
     beside the shards, into ``writer.path``.

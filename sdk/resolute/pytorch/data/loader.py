@@ -37,7 +37,7 @@ def adapt_batch_sampler(
 
     Args:
         batch_sampler: Yields the batches of one pass, of all ranks.
-        repeat: Whether to begin anew after each pass, as training does.
+        repeat: Whether to begin again after each pass, as training does.
         skip: How many of this rank's batches to leave out.
         num_replicas: Number of ranks; each gets every ``num_replicas``-th batch.
         rank: This rank.
@@ -119,7 +119,7 @@ class DataLoader:
         """Makes torch's loader for one rank.
 
         Args:
-            repeat: Whether to begin anew after each pass.
+            repeat: Whether to begin again after each pass.
             skip: How many of this rank's batches to leave out.
             num_replicas: Number of ranks.
             rank: This rank.

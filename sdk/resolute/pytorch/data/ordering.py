@@ -91,7 +91,7 @@ class NumberedBatch(list[Any]):
 
 
 class NumberedBatchSampler(BatchSampler):
-    """Gives each batch of another sampler its number.
+    """Returns each batch of another sampler its number.
 
     Args:
         batch_sampler: The other sampler.

@@ -101,7 +101,7 @@ class SkipSampler(Sampler[Any]):
     """Leaves out the first items of another sampler. The length stays that of the other.
 
     Args:
-        sampler: The other sampler; one that repeats, if the training is to go on after its first pass.
+        sampler: The other sampler; one that repeats, if the training is to continue after its first pass.
         skip: How many items are left out.
     """
 

@@ -126,7 +126,7 @@ class EngineComponentFactory:
 
     def _shortest(self, loader: Any | None, kind: str) -> int | None:
         """Fewest micro batches that a rank has; None if no loader tells. Every rank calls."""
-        # A loader that DeepSpeed repeats for ever keeps the one that has a length.
+        # A loader that DeepSpeed repeats forever keeps the one that has a length.
         mine = None if loader is None else loader_length(getattr(loader, "loader", loader))
         lengths = [length for length in self._context.distributed.allgather(mine) if length is not None]
         if lengths and min(lengths) < max(lengths):

@@ -71,7 +71,7 @@ class TrainingMetrics:
         self.batches.append(metrics)
 
     def take(self) -> tuple[Metrics, list[Metrics]]:
-        """Returns means over the batches and the metrics of each batch; every rank calls. Begins anew."""
+        """Returns means over the batches and the metrics of each batch; every rank calls. Begins again."""
         mine = [{name: _to_host(value) for name, value in batch.items()} for batch in _read(self.batches)]
         self.batches = []
         ranks = self._allgather(mine) if self._average else [mine]

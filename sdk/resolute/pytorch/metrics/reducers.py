@@ -170,7 +170,7 @@ class ReducerContext:
         return [reducer.values for reducer in active if isinstance(reducer, FunctionReducer)]
 
     def restore_function_reducer_values(self, values: Sequence[list[Any]]) -> None:
-        """Gives function reducers of training the values that they held."""
+        """Returns function reducers of training the values that they held."""
         active = [wrapped.reducer for wrapped in self._wrapped if wrapped.for_training]
         for reducer, held in zip(active, values, strict=False):
             if isinstance(reducer, FunctionReducer):

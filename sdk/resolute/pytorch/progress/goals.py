@@ -72,7 +72,7 @@ class _OperationReporter:
 
 
 class GoalSource(Protocol):
-    """Gives one goal after another."""
+    """Returns one goal after another."""
 
     def goals(self, epoch_length: int) -> Iterator[Goal]:
         """Yields goals; the next once the one before is completed.

@@ -12,7 +12,7 @@ from resolute.pytorch.trial.definition import PyTorchTrial
 
 
 class RepeatingLoader(Iterator[Any]):
-    """The batches of a loader, begun anew when it ends.
+    """The batches of a loader, begun again when it ends.
 
     Args:
         loader: The loader.

@@ -13,7 +13,7 @@ class Display(Protocol):
     """Shows how training goes."""
 
     def segment(self, progress: Progress, end: int) -> None:
-        """Training goes on towards a step."""
+        """Training continues towards a step."""
 
     def boundary(self, progress: Progress) -> None:
         """Something was due."""

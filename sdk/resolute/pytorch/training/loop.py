@@ -107,7 +107,7 @@ class TrainingLoop:
         return progress.validated == progress.step or self._validate_reached_goal(goal)
 
     def _run_boundary_tasks(self, goal: Goal) -> bool:
-        """Report, validate, checkpoint, agree; returns whether to go on."""
+        """Report, validate, checkpoint, agree; returns whether to continue."""
         progress, intervals = self._progress, self._intervals
         self._parts.reports.report_training(progress)
         if self._is_chief:

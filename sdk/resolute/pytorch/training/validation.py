@@ -36,7 +36,7 @@ class Validator:
         self._callbacks = callbacks
 
     def validate(self) -> Metrics:
-        """Validates; every rank calls. Training goes on afterwards as if it had not happened.
+        """Validates; every rank calls. Training continues afterwards as if it had not happened.
 
         Returns:
             The metrics; without meaning but on the chief, unless some callback wants them.
@@ -50,7 +50,7 @@ class Validator:
         for callback in self._callbacks:
             callback.on_validation_start()
         context.reset_reducers(for_training=False)
-        # Random numbers that a validation draws must not decide how training goes on.
+        # Random numbers that a validation draws must not decide how training continues.
         with preserve_random_state(context.device), torch.no_grad():
             metrics = self._evaluate()
         metrics = reportable({**metrics, **context.reduce_metrics(for_training=False)})

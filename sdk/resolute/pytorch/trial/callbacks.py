@@ -82,7 +82,7 @@ class PyTorchCallback:
         """Older name of ``on_checkpoint_write_end``."""
 
     def on_checkpoint_write_end(self, checkpoint_dir: str) -> None:
-        """Called on the chief when the files of a checkpoint lie in a directory; may add files.
+        """Called on the chief when the files of a checkpoint are in a directory; may add files.
 
         Args:
             checkpoint_dir: The directory.
@@ -171,7 +171,7 @@ class Callbacks:
         return {name: callback.state_dict() for name, callback in self._callbacks.items()}
 
     def restore(self, states: Mapping[str, dict[str, Any]]) -> None:
-        """Gives every callback its state; warns where one is missing that would be taken."""
+        """Returns every callback its state; warns where one is missing that would be taken."""
         for name, callback in self._callbacks.items():
             if name in states:
                 callback.load_state_dict(states[name])

@@ -64,7 +64,7 @@ class BlobStore(Protocol):
     """
 
     def upload_urls(self, checkpoint_id: str, files: Sequence[File]) -> Sequence[Upload]:
-        """Gives URLs to put files to.
+        """Returns URLs to put files to.
 
         Raises:
             FailedPreconditionError: The store takes files in place, not by URL.
@@ -77,7 +77,7 @@ class BlobStore(Protocol):
         """Removes the parts of multipart uploads that nobody will put together. Safe to repeat."""
 
     def download_urls(self, checkpoint_id: str, paths: Sequence[str]) -> Sequence[str]:
-        """Gives a URL for each file, in order; nothing when the store gives none."""
+        """Returns a URL for each file, in order; nothing when the store gives none."""
 
     def faults(self, checkpoint_id: str, files: Sequence[File]) -> Sequence[Fault]:
         """Names the files that are missing or not of the size that their writer says."""

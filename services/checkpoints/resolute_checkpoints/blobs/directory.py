@@ -55,7 +55,7 @@ class DirectoryStore:
         """Does nothing: a directory has no multipart uploads."""
 
     def download_urls(self, checkpoint_id: str, paths: Sequence[str]) -> Sequence[str]:
-        """Gives none: files are read in place, or through the service."""
+        """Returns none: files are read in place, or through the service."""
         return ()
 
     def faults(self, checkpoint_id: str, files: Sequence[File]) -> Sequence[Fault]:

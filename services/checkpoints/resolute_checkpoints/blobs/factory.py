@@ -50,7 +50,7 @@ class StoreFactory:
         self._lock = threading.Lock()
 
     def open(self, storage: Storage) -> BlobStore:
-        """Gives the store of some storage; nothing is asked of it yet.
+        """Returns the store of some storage; nothing is asked of it yet.
 
         Raises:
             FailedPreconditionError: The service has no library or no credentials for it.

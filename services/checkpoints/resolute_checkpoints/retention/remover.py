@@ -19,7 +19,7 @@ from resolute_checkpoints.store.removals import Removal
 from resolute_serving.database.engine import Database
 
 CLAIM_SECONDS = 300.0
-"""How long a removal belongs to whoever took it on; then it is taken for dead."""
+"""How long a removal belongs to anyone who took it on; then it is taken for dead."""
 _INITIAL_BACKOFF = 10.0
 _MAX_BACKOFF = 3600.0
 

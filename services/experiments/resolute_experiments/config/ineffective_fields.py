@@ -1,4 +1,4 @@
-"""Fields that are accepted but change nothing here, so that whoever sets one is told.
+"""Fields that are accepted but change nothing here, so that anyone who sets one is told.
 
 What has an effect depends on the engine that runs the trials. The table below is that of trials run as local
 processes; an engine that honours a field leaves its row out.

@@ -14,7 +14,7 @@ _KEPT = ("metric", "smaller_is_better", "max_length")
 
 
 def forked_config(experiment: Experiment) -> Layer:
-    """Gives the config of an experiment, without the weights that its trials began from."""
+    """Returns the config of an experiment, without the weights that its trials began from."""
     searcher = {name: value for name, value in experiment.config["searcher"].items() if name not in _SOURCES}
     config = {
         **experiment.config,
@@ -26,7 +26,7 @@ def forked_config(experiment: Experiment) -> Layer:
 
 
 def continued_config(experiment: Experiment, trial: Trial) -> Layer:
-    """Gives the config of one trial: its own hyperparameters, and the weights of its newest checkpoint."""
+    """Returns the config of one trial: its own hyperparameters, and the weights of its newest checkpoint."""
     before = experiment.config["searcher"]
     searcher = {name: before[name] for name in _KEPT if before.get(name) is not None}
     config = {

@@ -1,4 +1,4 @@
-"""Lets an experiment go on as itself: what a person may ask of it, and how that begins.
+"""Lets an experiment continue as itself: what a person may ask of it, and how that begins.
 
 What is asked is only noted here, together with the experiment's new state; its controller carries it out.
 """
@@ -36,7 +36,7 @@ _GROWING = ("searcher.max_trials", "searcher.max_length", "searcher.max_time")
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What an experiment goes on with."""
+    """What an experiment continues with."""
 
     config: dict[str, Any]
     """Its config from now on."""
@@ -56,7 +56,7 @@ class Plan:
 
 
 def plan(experiment: Experiment, config: dict[str, Any], trials: Sequence[Trial]) -> Plan:
-    """Tells what an experiment would go on with.
+    """Returns what an experiment would continue with.
 
     Args:
         experiment: The experiment.
@@ -65,7 +65,7 @@ def plan(experiment: Experiment, config: dict[str, Any], trials: Sequence[Trial]
 
     Raises:
         IllegalTransitionError: It is ending, or is being removed.
-        FailedPreconditionError: There is nothing to go on with, its search is under way, or others run it.
+        FailedPreconditionError: There is nothing to continue with, its search is under way, or others run it.
         InvalidConfigError: The overrides change what cannot change any more.
     """
     require_managed(experiment, "continued")
@@ -114,7 +114,7 @@ def begin(
             "previous_config": experiment.config,
             "max_trials": found.max_trials,
             "max_length": found.max_length,
-            # Whoever has work to do comes first: a search may close those that rest once nobody works.
+            # Anyone who has work to do comes first: a search may close those that rest once nobody works.
             "trial_ids": [
                 trial.id for trial in sorted(found.trials, key=lambda trial: _was_idle(connection, trial))
             ],
@@ -132,7 +132,7 @@ def begin(
 
 
 def _requeued(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    """Gives what the overrides say of the queue; what was changed there since stays."""
+    """Returns what the overrides say of the queue; what was changed there since stays."""
     known = experiments.queue_columns(before)
     return {name: value for name, value in experiments.queue_columns(after).items() if value != known[name]}
 
@@ -144,7 +144,7 @@ def _was_idle(connection: Connection, trial: Trial) -> bool:
 
 
 def _is_tried_again(trial: Trial, state: ExperimentState) -> bool:
-    """Whoever failed; and whoever was cancelled because the experiment as a whole was to end."""
+    """Anyone who failed; and anyone who was cancelled because the experiment as a whole was to end."""
     if trial.state is TrialState.ERROR:
         return True
     whole = state in {ExperimentState.CANCELED, ExperimentState.ERROR}

@@ -1,4 +1,4 @@
-"""Carries out what ended experiments are to go on with: the searcher is asked, and its refusals are final.
+"""Carries out what ended experiments are to continue with: the searcher is asked, and its refusals are final.
 
 Every call is idempotent by the request that asked for it, so that this can be interrupted anywhere and
 repeated. Nothing is applied here: what follows comes as actions of the search.
@@ -58,7 +58,7 @@ async def resume_experiment(
 
 
 async def _request_resume(experiment: Experiment, asked: Continuation, clients: Clients) -> str:
-    """Asks the searcher to go on; returns why it cannot, or nothing."""
+    """Asks the searcher to continue; returns why it cannot, or nothing."""
     refusals: list[str] = []
     try:
         if asked.extends:

@@ -139,7 +139,7 @@ OUTCOME_RULES = (
         lambda f: f.said in {EarlyExit.INVALID_HP, EarlyExit.INIT_INVALID_HP},
     ),
     OutcomeRule("its machine or its supervisor was lost", RunEvent.LOSE, lambda f: f.exit.lost),
-    # Whoever is ended for being slow has not failed: a pause must not use up a restart.
+    # Anyone who is ended for being slow has not failed: a pause must not use up a restart.
     OutcomeRule(
         "it was ended by force after the deadline of its signal",
         RunEvent.PREEMPT,

@@ -24,9 +24,9 @@ class ActionInputs:
     """What the others said."""
 
     last_action: int = 0
-    """Sequence of the last of all actions; a shutdown before it is void, since its search went on."""
+    """Sequence of the last of all actions; a shutdown before it is void, since its search continued."""
     newest: Mapping[str, LatestCheckpoint] = field(default_factory=dict)
-    """By trial that goes on after its end; absent for those that have no checkpoint."""
+    """By trial that continues after its end; absent for those that have no checkpoint."""
 
 
 async def fetch_action_inputs(
@@ -59,7 +59,7 @@ async def fetch_action_inputs(
 async def acknowledge_unapplied(search_id: str, *, clients: Clients) -> None:
     """Tells a search that its actions have arrived, of which an experiment that has ended applies no more.
 
-    They wait for the experiment to go on, and nobody else is to wait for them.
+    They wait for the experiment to continue, and nobody else is to wait for them.
 
     Raises:
         ResoluteError: The searcher did not answer.

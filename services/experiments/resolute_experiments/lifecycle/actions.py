@@ -28,7 +28,7 @@ def apply(
     """Applies actions that were not applied before, in order.
 
     What a search decides while its experiment is stopping, or has ended, waits: it is applied if the
-    experiment goes on.
+    experiment continues.
 
     Args:
         connection: A transaction.
@@ -137,7 +137,7 @@ def _reopen_trial(
     moment: Moment,
     answers: ActionInputs,
 ) -> None:
-    """Lets a trial that had ended go on, as itself, from the newest checkpoint that is still there."""
+    """Lets a trial that had ended continue, as itself, from the newest checkpoint that is still there."""
     trial = trials.get(connection, trial_id=run.trial_id)
     rests = 0 < run.length <= trial.settled_length
     newest = answers.newest.get(trial.id, LatestCheckpoint(trial.source_checkpoint_id, 0))

@@ -53,7 +53,7 @@ def cancel(connection: Connection, experiment: Experiment, moment: Moment) -> No
 
 
 def fail(connection: Connection, experiment: Experiment, moment: Moment, *, failure: str) -> None:
-    """Ends an experiment whose search cannot go on; running trials get the chance to checkpoint.
+    """Ends an experiment whose search cannot continue; running trials get the chance to checkpoint.
 
     Of an experiment that is stopping already, only the reason is noted.
 
@@ -79,7 +79,7 @@ def kill(connection: Connection, experiment: Experiment, moment: Moment) -> None
 
 
 def kill_trial(connection: Connection, trial: trials.Trial, moment: Moment) -> None:
-    """Ends one trial at once; its experiment goes on.
+    """Ends one trial at once; its experiment continues.
 
     Raises:
         IllegalTransitionError: The trial has ended.

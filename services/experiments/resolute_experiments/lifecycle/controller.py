@@ -198,7 +198,7 @@ class ExperimentController:
         self._running = bool(under_way)
         ended = [one for one in under_way if all(container.over for container in one[1])]
         if ended:
-            # Before any end is told, so that whoever reads the log then has it whole.
+            # Before any end is told, so that anyone who reads the log then has it whole.
             await self._machines.deliver_lines([run for run, _ in ended])
         for run, containers in ended:
             await self._process_exit(experiment, run, containers)
@@ -211,7 +211,7 @@ class ExperimentController:
 
     async def _process_exit(self, experiment: Experiment, run: Run, containers: list[Container]) -> None:
         # An action that gives the trial work may come after the seals and before the decision: it finds the
-        # trial still busy, and the decision, which knows of no work, would leave it idle for ever.
+        # trial still busy, and the decision, which knows of no work, would leave it idle forever.
         while not await self._decide_exit(experiment, run, containers):
             pass
         await self._machines.release(run)
@@ -314,7 +314,7 @@ class ExperimentController:
         )
         if self._awaits_reports(late):
             return False
-        # Before the end is told, so that whoever waits for it finds the checkpoints that stay.
+        # Before the end is told, so that anyone who waits for it finds the checkpoints that stay.
         await apply_retention(experiment, late=late, database=self._database, clients=self._clients)
         await self._refresh_validations(experiment)
 
@@ -372,7 +372,7 @@ class ExperimentController:
                     await changes.wait(backoff.failed(failure))
 
     async def _is_resuming(self) -> bool:
-        # What a search says before it goes on, it does not mean any more: that it has ended.
+        # What a search says before it continues, it does not mean any more: that it has ended.
         return bool(await self._database.read(lambda c: continuations.pending(c, self._id)))
 
     async def _follow(self, cursor: int, backoff: LoggedBackoff) -> None:

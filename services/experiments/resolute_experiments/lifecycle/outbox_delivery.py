@@ -40,7 +40,7 @@ async def deliver(experiment: Experiment, *, database: Database, clients: Client
     """Delivers everything that waits for an experiment. What is refused for good is dropped, and said.
 
     Returns:
-        Why the search cannot go on, if it refused to hear of its trials; else empty.
+        Why the search cannot continue, if it refused to hear of its trials; else empty.
 
     Raises:
         ResoluteError: A service did not answer; what it did take is not sent again in vain, since receivers

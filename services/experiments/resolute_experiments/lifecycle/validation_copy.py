@@ -65,7 +65,7 @@ class ValidationCopy:
             while True:
                 response = await self._changes(cursor)
                 if response.latest_revision < cursor:
-                    # Its data was replaced, by that of an older backup for instance: the copy is made anew.
+                    # Its data was replaced, by that of an older backup for instance: the copy is made again.
                     cursor = 0
                 elif response.trials:
                     cursor = response.trials[-1].revision

@@ -33,7 +33,7 @@ from resolute_serving.database.engine import Database
 _TICK_SECONDS = 5.0
 _KILL_GRACE_SECONDS = 15.0
 _STRAGGLER_SECONDS = 60.0
-"""For how long containers go on once another of their run has failed: most frameworks notice it."""
+"""For how long containers continue once another of their run has failed: most frameworks notice it."""
 _FAILED_LAUNCH = 125
 """Exit code of a container that could not be started, as shells and container engines use it."""
 
@@ -169,7 +169,7 @@ class Fleet:
                     container.container_rank,
                     moment,
                     exited=True,
-                    # One that had begun was ended above, and is missed by whoever watches it.
+                    # One that had begun was ended above, and is missed by anyone who watches it.
                     lost=False,
                     exit_code=_FAILED_LAUNCH,
                     failure=f"the run could not be started: {failure}",
@@ -275,7 +275,7 @@ class Fleet:
                 await self._note(report)
 
     async def _end_stragglers(self, live: Sequence[runs.Run]) -> None:
-        """Ends the containers of a run of which another has failed: they might wait for it for ever."""
+        """Ends the containers of a run of which another has failed: they might wait for it forever."""
         distributed = [run.allocation_id for run in live if len(self.containers(run.slot_ids)) > 1]
 
         def broken(connection: Connection) -> list[str]:
@@ -339,6 +339,6 @@ def _exit_values(record: ExitRecord) -> dict[str, Any]:
 
 
 def _has_failed_container(containers: Sequence[runs.Container]) -> bool:
-    """Whether a container has failed while another goes on."""
+    """Whether a container has failed while another continues."""
     failed = any(container.exit_code or container.lost for container in containers)
     return failed and not all(container.over for container in containers)

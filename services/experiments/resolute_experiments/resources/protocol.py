@@ -128,10 +128,10 @@ class ResourceManager(Protocol):
         """Names every allocation of which reports wait here that have not arrived."""
 
     async def backlog_seconds(self) -> float:
-        """Tells for how long reports or lines of some run have waited here without any of them arriving."""
+        """Returns for how long reports or lines of some run have waited here without any of them arriving."""
 
     def watch(self) -> AsyncIterator[ContainerReport]:
         """Reports each container whose supervisor ended, until ``close``. One consumer."""
 
     async def close(self) -> None:
-        """Ends the watching. Supervisors go on."""
+        """Ends the watching. Supervisors continue."""

@@ -23,7 +23,7 @@ async def drain(core: ServiceContext, fleet: Fleet, *, timeout: float) -> None:
     Args:
         core: The service's database and notifier.
         fleet: The machines.
-        timeout: Seconds that trials get. Those that are ended by force go on from their last checkpoint.
+        timeout: Seconds that trials get. Those that are ended by force continue from their last checkpoint.
     """
     moment = core.moment()
 

@@ -1,7 +1,7 @@
 """Who gets which slots, as one pure function of who waits, who runs and what is free.
 
 The more urgent priority comes first. Among equals the experiment with the smaller share of slots for its
-weight is next, and within an experiment it is first come, first served. Whoever is next and does not fit
+weight is next, and within an experiment it is first come, first served. Anyone who is next and does not fit
 holds back everyone behind, so that a large trial gets its turn; it may take slots from less urgent trials,
 which then checkpoint and queue again. Trials without slots, and those that only a limit of their experiment
 or of its workspace holds back, hold back nobody. Which slots fit a trial is told by ``placement``.

@@ -1,4 +1,4 @@
-"""Gives slots to waiting trials and starts their runs."""
+"""Returns slots to waiting trials and starts their runs."""
 
 from __future__ import annotations
 

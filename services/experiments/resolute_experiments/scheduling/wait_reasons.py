@@ -1,4 +1,4 @@
-"""Why trials wait, as of the scheduler's last pass. In memory only: the next life tells it anew."""
+"""Why trials wait, as of the scheduler's last pass. In memory only: the next life tells it again."""
 
 from __future__ import annotations
 

@@ -215,7 +215,7 @@ class AccessServicer(access_service_pb2_grpc.AccessServiceServicer):
         audit.record(connection, action, f"user {user_name}", now=self._core.clock.time(), **detail)
 
     async def _refresh(self) -> list[str]:
-        """Reads anew which tokens are revoked, and returns them."""
+        """Reads again which tokens are revoked, and returns them."""
         now = self._core.clock.time()
         found = await self._core.database.read(lambda c: tokens.revoked(c, now=now))
         self._revoked.replace(found)

@@ -32,7 +32,7 @@ from resolute_experiments.store.schema import IDEMPOTENCY_KEYS
 
 
 class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServicer):
-    """Lets experiments go on, and begins new ones from what is there.
+    """Lets experiments continue, and begins new ones from what is there.
 
     Args:
         core: What all handlers of this service share.
@@ -57,7 +57,7 @@ class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServ
     async def ContinueExperiment(
         self, request: pb2.ContinueExperimentRequest, context: Any
     ) -> pb2.ContinueExperimentResponse:
-        """Lets an experiment go on as itself."""
+        """Lets an experiment continue as itself."""
         check_config_size(request.config_yaml)
         before = await self._core.database.read(lambda c: self._core.experiment(c, request.experiment))
         config, warnings = await self._overridden(before, request.config_yaml)

@@ -123,7 +123,7 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
     async def GetExperiment(
         self, request: pb2.GetExperimentRequest, context: Any
     ) -> pb2.GetExperimentResponse:
-        """Gives an experiment with its config."""
+        """Returns an experiment with its config."""
         message = await self._core.database.read(
             lambda c: self._message(c, self._core.experiment(c, request.experiment), whole=True)
         )
@@ -183,7 +183,7 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
     async def ActivateExperiment(
         self, request: pb2.ActivateExperimentRequest, context: Any
     ) -> pb2.ActivateExperimentResponse:
-        """Lets a paused experiment go on."""
+        """Lets a paused experiment continue."""
         changed = await self._change(request.experiment, commands.activate)
         return pb2.ActivateExperimentResponse(experiment=changed)
 

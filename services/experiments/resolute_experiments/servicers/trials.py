@@ -77,7 +77,7 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         self._token_ttl = token_ttl
 
     async def GetTrial(self, request: pb2.GetTrialRequest, context: Any) -> pb2.GetTrialResponse:
-        """Gives a trial with its runs."""
+        """Returns a trial with its runs."""
         message = await self._core.database.read(lambda c: self._whole(c, self._core.trial(c, request.trial)))
         return pb2.GetTrialResponse(trial=message)
 
@@ -99,7 +99,7 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         return await self._core.database.read(partial(shortened_page, work=work, request=request))
 
     async def KillTrial(self, request: pb2.KillTrialRequest, context: Any) -> pb2.KillTrialResponse:
-        """Ends a trial at once; its experiment goes on."""
+        """Ends a trial at once; its experiment continues."""
         moment = self._core.moment()
 
         def work(connection: Connection) -> trial_pb2.Trial:
@@ -134,7 +134,7 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         return pb2.SetTrialStatusResponse(metadata=to_value(trial.metadata))
 
     async def BeginRun(self, request: pb2.BeginRunRequest, context: Any) -> pb2.BeginRunResponse:
-        """Keeps a run that goes on, or has ended, outside of the cluster."""
+        """Keeps a run that continues, or has ended, outside of the cluster."""
         beginning = self._run_start(request)
         moment = self._core.moment()
         if await self._core.database.read(lambda c: tracking.is_new(c, beginning)):
@@ -159,7 +159,7 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         )
 
     async def RenewRun(self, request: pb2.RenewRunRequest, context: Any) -> pb2.RenewRunResponse:
-        """Notes that a run outside of the cluster goes on."""
+        """Notes that a run outside of the cluster continues."""
         moment = self._core.moment()
 
         def work(connection: Connection) -> tuple[bool, Run]:

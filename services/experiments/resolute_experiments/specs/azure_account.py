@@ -13,7 +13,7 @@ _EMULATOR = "http://127.0.0.1:10000/devstoreaccount1"
 
 
 def account_url(section: Mapping[str, Any]) -> str:
-    """Gives the account's address that a ``checkpoint_storage`` of type ``azure`` names.
+    """Returns the account's address that a ``checkpoint_storage`` of type ``azure`` names.
 
     Args:
         section: The section, with ``account_url`` or ``connection_string``.

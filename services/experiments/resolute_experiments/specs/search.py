@@ -55,7 +55,7 @@ def works_by_operations(config: Mapping[str, Any]) -> bool:
 
 
 def length_of(searcher: Mapping[str, Any]) -> int | None:
-    """Gives the length of the longest trial, in whatever unit; None where trials end by themselves."""
+    """Returns the length of the longest trial, in whatever unit; None where trials end by themselves."""
     length = searcher.get("max_length")
     if isinstance(length, Mapping):
         return int(next(iter(length.values())))

@@ -43,7 +43,7 @@ ALLOCATIONS: Table[AllocationState, AllocationEvent, AllocationEffect] = Table(
     [
         Row(event=_E.PREEMPT, before=(_S.GRANTED,), after=_S.SIGNALED, effects=(_F.RAISE_PREEMPTION,)),
         Row(event=_E.PREEMPT, before=(_S.EXITING,), after=_S.ACKNOWLEDGED, effects=(_F.RAISE_PREEMPTION,)),
-        # Whoever was asked already keeps its deadline.
+        # Anyone who was asked already keeps its deadline.
         Row(event=_E.PREEMPT, before=(_S.SIGNALED, _S.ACKNOWLEDGED, _S.KILLED)),
         # Also unasked: a script that has no operation left exits by itself and says so.
         Row(

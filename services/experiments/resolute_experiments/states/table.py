@@ -43,7 +43,7 @@ class Table(Generic[State, Event, Effect]):
 
     Args:
         rows: All legal events.
-        remedies: What whoever asks for an illegal one can do instead.
+        remedies: What anyone who asks for an illegal one can do instead.
 
     Raises:
         ValueError: Two rows tell of the same event in the same state.

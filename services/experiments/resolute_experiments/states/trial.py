@@ -95,9 +95,9 @@ TRIALS: Table[TrialState, TrialEvent, TrialEffect] = Table(
         Row(event=_E.PREEMPT, before=_ALLOCATED, after=_S.STOPPING, effects=(_F.SIGNAL,)),
         Row(event=_E.CONTAINERS_ENDED, before=_ALLOCATED, after=_S.STOPPING),
         Row(event=_E.ASSIGN_OPERATION, before=(_S.WAITING,), after=_S.QUEUED, effects=(_F.ENQUEUE,)),
-        # Whoever runs asks for its work itself, or has just ended for want of any.
+        # Anyone who runs asks for its work itself, or has just ended for want of any.
         Row(event=_E.ASSIGN_OPERATION, before=_ALLOCATED, effects=(_F.REEVALUATE_EXIT,)),
-        # Whoever has ended was closed before it heard of more.
+        # Anyone who has ended was closed before it heard of more.
         Row(event=_E.ASSIGN_OPERATION, before=(_S.QUEUED, _S.PAUSED, *_ENDED)),
         Row(
             event=_E.CLOSE,

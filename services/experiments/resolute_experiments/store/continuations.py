@@ -1,4 +1,4 @@
-"""What people asked ended experiments to go on with, until that was carried out."""
+"""What people asked ended experiments to continue with, until that was carried out."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ def with_owed_retention(connection: Connection) -> list[Experiment]:
 
 
 def clear_owed_retention(connection: Connection, experiment: Experiment) -> None:
-    """Notes that a policy was applied, unless the experiment has changed since: it may owe anew."""
+    """Notes that a policy was applied, unless the experiment has changed since: it may owe again."""
     connection.execute(
         sa.update(experiments)
         .where(experiments.c.id == experiment.id, experiments.c.revision == experiment.revision)
@@ -330,7 +330,7 @@ def delete_contents(connection: Connection, experiment_id: str) -> None:
 
 
 def queue_columns(config: dict[str, Any]) -> dict[str, Any]:
-    """Gives the columns by which the queue is ordered, as a config says them."""
+    """Returns the columns by which the queue is ordered, as a config says them."""
     resources = config["resources"]
     return {
         "slots_per_trial": resources["slots_per_trial"],

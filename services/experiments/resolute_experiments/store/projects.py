@@ -34,7 +34,7 @@ class Project:
     description: str
     notes: str
     owner: str
-    """Name of whoever created it."""
+    """Name of anyone who created it."""
     owner_number: int | None
     """Id of the owner; None when that is no user."""
     archived: bool

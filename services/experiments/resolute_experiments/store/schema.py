@@ -90,7 +90,7 @@ trials = sa.Table(
     sa.Column("created_at", sa.Float, nullable=False),
     sa.Column("ended_at", sa.Float),
     sa.Column("revision", sa.BigInteger, nullable=False),
-    # How often it went on after its end: tells the ends of its lives apart.
+    # How often it continued after its end: tells the ends of its lives apart.
     sa.Column("life", sa.Integer, nullable=False, server_default="0"),
     sa.Column("external_id", sa.String(256)),
     # A copy of what the metrics service knows: its best validation and its last. A last value that is not
@@ -119,7 +119,7 @@ continuations = sa.Table(
     sa.Column("position", sa.Integer, primary_key=True, autoincrement=True),
     sa.Column("request_id", sa.String(64), nullable=False, unique=True),
     sa.Column("experiment_id", sa.String(36), sa.ForeignKey("experiments.id"), nullable=False),
-    # Where it goes back to, should its search refuse to go on.
+    # Where it goes back to, should its search refuse to continue.
     sa.Column("previous_state", sa.String(32), nullable=False),
     sa.Column("previous_config", sa.JSON, nullable=False),
     # What the search is given, and which trials are tried again.

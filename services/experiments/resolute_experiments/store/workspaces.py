@@ -44,7 +44,7 @@ class Workspace:
     """The workspace's id."""
     name: str
     owner: str
-    """Name of whoever created it."""
+    """Name of anyone who created it."""
     owner_number: int | None
     """Id of the owner; None when that is no user."""
     archived: bool

@@ -61,7 +61,7 @@ def transition_trial(
     for effect in step.effects:
         columns.update(_columns(trial, effect, moment))
     columns.update(noted)
-    # Whoever decides what the end of a run means sees by the revision that something came between.
+    # Anyone who decides what the end of a run means sees by the revision that something came between.
     if columns or after is not trial.state or _F.REEVALUATE_EXIT in step.effects:
         trials.update(connection, trial, state=after.value, **columns)
     for effect in step.effects:

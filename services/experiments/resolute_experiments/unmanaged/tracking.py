@@ -150,7 +150,7 @@ def _go_on(
 
 
 def renew(connection: Connection, trial_id: str, run: int, *, moment: Moment) -> bool:
-    """Notes that a run goes on; one that counted as lost counts again.
+    """Notes that a run continues; one that counted as lost counts again.
 
     Returns:
         Whether it is to end: a person ended it here or deleted its experiment, or a later run has begun.
@@ -178,7 +178,7 @@ def end(
     failure: str = "",
     moment: Moment,
 ) -> None:
-    """Ends a run, and its trial and experiment unless they go on. What has ended stays so, unless as lost.
+    """Ends a run, and its trial and experiment unless they continue. What has ended stays so, unless as lost.
 
     Raises:
         InvalidArgumentError: It is a run of this cluster.

@@ -95,7 +95,7 @@ def _parse_extra(
 
 
 def _with_numbers_in_columns(piece: Piece) -> Iterable[Piece]:
-    """Gives numbers that came as extras, because a double does not hold them exactly, a column as well."""
+    """Returns numbers that came as extras, because a double does not hold them exactly, a column as well."""
     rows = piece.rows
     moved = np.zeros(len(rows), dtype=np.bool_)
     moved[list(rows.extras)] = True

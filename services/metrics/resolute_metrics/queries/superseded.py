@@ -35,7 +35,7 @@ def superseded_from(first_steps: Iterable[tuple[int, int]]) -> Mapping[int, int]
 
 
 def effective_mask(steps: Integers, end: int | None) -> Mask:
-    """Which steps lie below the end of their run's points; None for no end."""
+    """Which steps are below the end of their run's points; None for no end."""
     if end is None:
         return np.ones(len(steps), dtype=np.bool_)
     result: Mask = steps < end

@@ -2,7 +2,7 @@
 
 Writers on several replicas cannot number their changes: who commits first is known only afterwards, and a
 reader that has seen a later number would never see the earlier one. So a write only marks its row as changed,
-and whoever lists the changes numbers them first.
+and anyone who lists the changes numbers them first.
 """
 
 from __future__ import annotations

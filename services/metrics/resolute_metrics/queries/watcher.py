@@ -55,7 +55,7 @@ class Watcher:
         self._change_notifier.notify_all()
 
     async def watch(self, requests: Sequence[SeriesRequest]) -> AsyncIterator[Change | None]:
-        """Gives each whole series, and then what comes.
+        """Returns each whole series, and then what comes.
 
         Args:
             requests: Which series.

@@ -1,4 +1,4 @@
-"""How rows lie in the database: little-endian numpy arrays, format 1.
+"""How rows are in the database: little-endian numpy arrays, format 1.
 
 ``steps`` and ``sequences`` begin with a byte that tells how they are written: nearly always they are a
 progression, which takes its first member and its stride. ``times`` and columns are plain doubles. The columns
@@ -103,7 +103,7 @@ def decode_column(matrix: bytes, position: int, count: int) -> Floats:
 
 
 def decode_extras(text: str | None) -> dict[int, Mapping[str, Any]]:
-    """Unpacks what lies beside the columns."""
+    """Unpacks what is beside the columns."""
     return {int(row): values for row, values in json.loads(text).items()} if text else {}
 
 

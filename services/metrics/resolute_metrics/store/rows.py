@@ -1,4 +1,4 @@
-"""Reports in columns: what arrives in batches, lies in blocks and is read as series."""
+"""Reports in columns: what arrives in batches, is in blocks and is read as series."""
 
 from __future__ import annotations
 

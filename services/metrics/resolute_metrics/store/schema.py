@@ -2,7 +2,7 @@
 
 A *stream* is what one source reports with the same names in the same group. Its row holds what is known
 without looking further: aggregates, the range of steps, the last values that were no numbers. Its rows of
-numbers lie in *blocks*; the columns of tall blocks lie in rows of their own, so that a series reads one
+numbers are in *blocks*; the columns of tall blocks are in rows of their own, so that a series reads one
 column and no other.
 """
 

@@ -20,7 +20,7 @@ from resolute_searcher.log.reasons import Reason, ReasonKind
 
 
 def event_reason(search: SearchState, event: Event) -> Reason:
-    """Gives the reason of an event that the search is about to take in."""
+    """Returns the reason of an event that the search is about to take in."""
     match event:
         case Started():
             return Reason(ReasonKind.SEARCH_CREATED)

@@ -11,7 +11,7 @@ from resolute_searcher.log.operations import Close, Create, PostedOperation, Pro
 
 
 def accepts_operations(search: SearchState, event: OperationsPosted) -> bool:
-    """Tells whether an answer is new.
+    """Returns whether an answer is new.
 
     Raises:
         FailedPreconditionError: The search has no client, there is no such event, or an operation is not

@@ -142,7 +142,7 @@ class Search(SearchState):
         actions.append(action)
 
     def _is_finished_by(self, event: MethodEvent) -> bool:
-        """Tells whether nothing remains to be done after an event."""
+        """Returns whether nothing remains to be done after an event."""
         if self.over or self.kind.custom or not isinstance(event, TrialClosed | Extended):
             return False
         return self.closed == self.requested and not self.awaits_suggestion
@@ -251,7 +251,7 @@ class Search(SearchState):
         self.over = False
 
     def _reopens(self, trial_key: str) -> bool:
-        """Tells whether a promotion lets a trial of a time-driven search run again."""
+        """Returns whether a promotion lets a trial of a time-driven search run again."""
         trial = self.trials[trial_key]
         return self.spec.time_metric is not None and trial.closed and trial.exit is None
 

@@ -52,7 +52,7 @@ class SearchState:
         self._reached: dict[str, float] = {}
 
     def trial(self, trial_key: str) -> TrialState:
-        """Gives a trial's state, for reading.
+        """Returns a trial's state, for reading.
 
         Raises:
             NotFoundError: The search did not ask for such a trial.
@@ -66,7 +66,7 @@ class SearchState:
             ) from None
 
     def repeats(self, trial_key: str) -> bool:
-        """Tells whether a trial was given the very length that it completed before."""
+        """Returns whether a trial was given the very length that it completed before."""
         return trial_key in self._repeats
 
     @property
@@ -80,11 +80,11 @@ class SearchState:
         return self._model is not None and self._model.open_requests > 0
 
     def suggestion_request(self) -> SuggestionRequest | None:
-        """Gives what a `Suggested` event must answer next; None when the search waits for nothing."""
+        """Returns what a `Suggested` event must answer next; None when the search waits for nothing."""
         return None if self._model is None else self._model.suggestion_request()
 
     def progress(self) -> float:
-        """Gives the done share of the whole search, from 0 to 1."""
+        """Returns the done share of the whole search, from 0 to 1."""
         return min(max(self._method.progress(self._reached), 0.0), 1.0)
 
     def reach(self, trial_key: str, progress: float) -> None:
@@ -101,15 +101,15 @@ class SearchState:
             self._reached[trial_key] = max(progress, 0.0) if progress == progress else 0.0  # noqa: PLR0124
 
     def reached(self, trial_key: str) -> float:
-        """Gives how far a trial said it is; 0 when it said nothing."""
+        """Returns how far a trial said it is; 0 when it said nothing."""
         return self._reached.get(trial_key, 0.0)
 
     def all_reached(self) -> list[tuple[str, float]]:
-        """Gives how far the open trials say they are."""
+        """Returns how far the open trials say they are."""
         return list(self._reached.items())
 
     def snapshot(self) -> dict[str, Any]:
-        """Gives the whole state as JSON values; equal logs give equal snapshots."""
+        """Returns the whole state as JSON values; equal logs give equal snapshots."""
         return {
             "sequence": self.sequence,
             "last_action": self.last_action,

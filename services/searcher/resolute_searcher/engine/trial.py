@@ -50,11 +50,11 @@ class TrialState:
         return self.completed(self.length)
 
     def completed(self, length: int) -> bool:
-        """Tells whether the operation that was completed last had a length."""
+        """Returns whether the operation that was completed last had a length."""
         return self.done is not None and self.done[0] == length
 
     def to_json(self) -> list[Any]:
-        """Gives the fields as a JSON list; trials are many, so names are left out."""
+        """Returns the fields as a JSON list; trials are many, so names are left out."""
         flags = [self.pending, self.created, self.closing, self.closed, self.idle]
         report_positions = [
             [run, source, last] for (run, source), last in (self.report_positions or {}).items()

@@ -25,7 +25,7 @@ from resolute_searcher.log.events import (
 
 
 def accepts(search: SearchState, event: Event) -> bool:
-    """Tells whether an event changes anything; what was taken before does not.
+    """Returns whether an event changes anything; what was taken before does not.
 
     Raises:
         NotFoundError: It is of an unknown trial.

@@ -1,4 +1,4 @@
-"""What whoever runs the trials must do. Actions follow from operations, and have their reasons."""
+"""What anyone who runs the trials must do. Actions follow from operations, and have their reasons."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RunTrial:
     Attributes:
         trial_key: The trial.
         length: The length; 0 in searches without operations.
-        reopens: The trial was over. It goes on from its newest checkpoint, or rests if it completed that
+        reopens: The trial was over. It continues from its newest checkpoint, or rests if it completed that
             length.
     """
 

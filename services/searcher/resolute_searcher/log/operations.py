@@ -59,7 +59,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Promote:
-    """A trial rises to a rung with nothing to do for whoever runs it.
+    """A trial rises to a rung with nothing to do for anyone who runs it.
 
     Either it has exited, and takes the worst metric with it, or it runs by itself in a time-driven search. It
     is recorded, although nobody acts on it, because it is a decision that later decisions rest on.

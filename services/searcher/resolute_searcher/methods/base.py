@@ -76,14 +76,14 @@ class SearchMethod(Protocol):
         """Changes the state as an operation demands, decided just now or long ago."""
 
     def progress(self, reached: Mapping[str, float]) -> float:
-        """Gives the done share of the search, from 0 to 1.
+        """Returns the done share of the search, from 0 to 1.
 
         Args:
             reached: How far each open trial said it is, by trial key; trials that said nothing are absent.
         """
 
     def snapshot(self) -> dict[str, Any]:
-        """Gives the whole state as JSON values; equal states give equal snapshots."""
+        """Returns the whole state as JSON values; equal states give equal snapshots."""
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Replaces the state by a snapshot's."""
@@ -123,7 +123,7 @@ class ModelMethod(Protocol):
         """Suggestions that it waits for; they are answered in the order in which they were asked for."""
 
     def suggestion_request(self) -> SuggestionRequest | None:
-        """Gives the oldest open request; None when there is none."""
+        """Returns the oldest open request; None when there is none."""
 
 
 def decide_and_apply(method: SearchMethod, event: MethodEvent, sampler: Sampler) -> list[MethodOperation]:

@@ -41,11 +41,11 @@ class CustomSearch:
                 self._progress = 1.0
 
     def progress(self, reached: Mapping[str, float]) -> float:
-        """Gives what the client last told."""
+        """Returns what the client last told."""
         return self._progress
 
     def snapshot(self) -> dict[str, Any]:
-        """Gives the progress."""
+        """Returns the progress."""
         return {"progress": self._progress}
 
     def restore(self, state: Mapping[str, Any]) -> None:

@@ -97,13 +97,13 @@ class FullLengthSearch(ABC):
             self._finished -= 1
 
     def progress(self, reached: Mapping[str, float]) -> float:
-        """Gives trained over planned units."""
+        """Returns trained over planned units."""
         full = self._max_length or 1
         trained = self._finished * full + sum(min(reached.get(trial, 0.0), full) for trial in self._open)
         return trained / (full * self._max_trials)
 
     def snapshot(self) -> dict[str, Any]:
-        """Gives the counts and the open trials."""
+        """Returns the counts and the open trials."""
         return {
             "counted": self._counted,
             "finished": self._finished,

@@ -64,7 +64,7 @@ class ModelSearch:
         return len(self._open)
 
     def suggestion_request(self) -> SuggestionRequest | None:
-        """Gives the oldest open question."""
+        """Returns the oldest open question."""
         if not self._open:
             return None
         return SuggestionRequest(
@@ -143,11 +143,11 @@ class ModelSearch:
                     self._facts.append((self._numbers[trial_key], None, how))
 
     def progress(self, reached: Mapping[str, float]) -> float:
-        """Gives the share of trials that ended."""
+        """Returns the share of trials that ended."""
         return self._bracket.ended_and_counted / self._halving.max_trials
 
     def snapshot(self) -> dict[str, Any]:
-        """Gives the rungs, the trials, and all that questions rest on."""
+        """Returns the rungs, the trials, and all that questions rest on."""
         return self._bracket.snapshot() | {
             "open": list(self._open),
             # As text, since JSON has neither NaN nor infinities.

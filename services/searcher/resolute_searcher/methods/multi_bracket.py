@@ -25,7 +25,7 @@ class MultiBracketSearch:
         self._bracket_of: dict[str, int] = {}
 
     def absorb(self, event: MethodEvent) -> None:
-        """Tells the bracket that it concerns."""
+        """Returns the bracket that it concerns."""
         match event:
             case Started():
                 for bracket in self._brackets:
@@ -62,11 +62,11 @@ class MultiBracketSearch:
         self._brackets[self._bracket_of[operation.trial_key]].apply(operation)
 
     def progress(self, reached: Mapping[str, float]) -> float:
-        """Gives the mean of the brackets."""
+        """Returns the mean of the brackets."""
         return sum(bracket.progress(reached) for bracket in self._brackets) / len(self._brackets)
 
     def snapshot(self) -> dict[str, Any]:
-        """Gives the brackets and whose trial is whose."""
+        """Returns the brackets and whose trial is whose."""
         return {
             "brackets": [bracket.snapshot() for bracket in self._brackets],
             "owners": dict(self._bracket_of),

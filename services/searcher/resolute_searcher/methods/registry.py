@@ -61,7 +61,7 @@ class MethodKind:
 
 
 def kind_of(spec: SearchSpec) -> MethodKind:
-    """Gives the method that serves a spec.
+    """Returns the method that serves a spec.
 
     Raises:
         FailedPreconditionError: It is of another distribution, which is not installed here.

@@ -15,10 +15,10 @@ from resolute_searcher.spec.space import Categorical, DoubleRange, IntRange, Jso
 
 
 class Curves(Protocol):
-    """Tells the metric that a trial would report."""
+    """Returns the metric that a trial would report."""
 
     def metric(self, number: int, hparams: Mapping[str, Json], length: float) -> float:
-        """Gives a trial's metric.
+        """Returns a trial's metric.
 
         Args:
             number: The trial, from 0 in the order of creation.
@@ -47,7 +47,7 @@ class SyntheticCurves:
     seed: int = 0
 
     def metric(self, number: int, hparams: Mapping[str, Json], length: float) -> float:
-        """Gives the metric; the trial's number does not matter."""
+        """Returns the metric; the trial's number does not matter."""
         distances = _distances(self.space, hparams, path="", seed=self.seed)
         final = math.fsum(distances) / len(distances) if distances else 0.5
         told = json.dumps(hparams, sort_keys=True, default=str)
@@ -58,7 +58,7 @@ class SyntheticCurves:
 
 
 def synthetic_curves(spec: SearchSpec) -> SyntheticCurves:
-    """Gives made-up curves that fit a spec."""
+    """Returns made-up curves that fit a spec."""
     return SyntheticCurves(
         space=spec.space,
         smaller_is_better=spec.smaller_is_better,
@@ -93,7 +93,7 @@ class RecordedCurve:
             raise InvalidArgumentError(f"{name} {problem}", violations=[violation])
 
     def at(self, length: float) -> float:
-        """Gives the metric at a length."""
+        """Returns the metric at a length."""
         if length <= self.lengths[0]:
             return self.metrics[0]
         for position in range(1, len(self.lengths)):
@@ -116,7 +116,7 @@ class RecordedCurves:
     curves: Sequence[RecordedCurve]
 
     def metric(self, number: int, hparams: Mapping[str, Json], length: float) -> float:
-        """Gives the metric of the curve that the trial took."""
+        """Returns the metric of the curve that the trial took."""
         return self.curves[number % len(self.curves)].at(length)
 
 

@@ -52,7 +52,7 @@ class Preview:
 
 
 def preview(spec: SearchSpec) -> Preview:
-    """Tells what a checked spec would run if every rung kept just the share that it must.
+    """Returns what a checked spec would run if every rung kept just the share that it must.
 
     Args:
         spec: What to search.
@@ -83,7 +83,7 @@ def _uniform_bracket(trials: int, concurrent: int, max_length: int | None) -> Br
 
 
 def _halving(bracket: Halving, method: AsyncHalvingSpec | AdaptiveAshaSpec | ModelSpec) -> BracketPreview:
-    # The first trial on a rung goes on when trials are judged as they arrive; it is not promoted alone.
+    # The first trial on a rung continues when trials are judged as they arrive; it is not promoted alone.
     at_least = 1 if isinstance(method, ModelSpec) or method.stop_once or method.time_driven else 0
     endings: Counter[int] = Counter()
     here = bracket.max_trials

@@ -243,7 +243,7 @@ class _Simulator:
 
 
 def _report_lengths(spec: SearchSpec, bracket: int) -> list[int]:
-    """Gives the values of the time metric at which trials of a time-driven search validate: their rungs."""
+    """Returns the values of the time metric at which trials of a time-driven search validate: their rungs."""
     match spec.method:
         case AsyncHalvingSpec() as method:
             halving = method.bracket(smaller_is_better=True)

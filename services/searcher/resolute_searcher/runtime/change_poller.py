@@ -18,7 +18,7 @@ _log = structlog.get_logger("searcher")
 
 
 class ChangePoller:
-    """Wakes the followers of each search whose log grew, was begun or was deleted, whoever did it.
+    """Wakes the followers of each search whose log grew, was begun or was deleted, anyone who did it.
 
     One look a second at the tips of all watched searches costs the same for a thousand idle ones as for a
     few; a look by each follower would not.

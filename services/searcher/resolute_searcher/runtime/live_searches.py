@@ -124,7 +124,7 @@ class LiveSearches:
         self._capacity = capacity
         self._live: OrderedDict[str, LiveSearch] = OrderedDict()
         self._loads: dict[str, asyncio.Task[LiveSearch]] = {}
-        # Writes of searches that were dropped: whoever reads the log waits for them.
+        # Writes of searches that were dropped: anyone who reads the log waits for them.
         self._draining: dict[str, asyncio.Task[None]] = {}
 
     async def create(self, search_id: str, message: pb.SearchSpec) -> None:
@@ -177,7 +177,7 @@ class LiveSearches:
                 self._write(search_id, live, change.appends)
             try:
                 if live.tail is not None:
-                    # The write goes on when the caller gives up: what was decided is decided.
+                    # The write continues when the caller gives up: what was decided is decided.
                     await asyncio.shield(live.tail)
             except ConflictError:
                 continue
@@ -199,7 +199,7 @@ class LiveSearches:
         self._watchers.notify(search_id)
 
     async def _fresh(self, search_id: str) -> LiveSearch:
-        """Gives a search that is not behind its log and that nobody dropped; valid until the next await."""
+        """Returns a search that is not behind its log and that nobody dropped; valid until the next await."""
         while True:
             live = self._live.get(search_id) or await self._load(search_id)
             if self._shared and not await self._catch_up(search_id, live):

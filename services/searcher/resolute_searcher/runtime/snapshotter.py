@@ -1,7 +1,7 @@
 """Makes snapshots of long searches, so that they load fast.
 
 A snapshot is made of the log alone, by folding what came after the one before: it holds nothing that is not
-durable, and whoever decides never waits for it. It is made in a worker process, each time that the log has
+durable, and anyone who decides never waits for it. It is made in a worker process, each time that the log has
 grown by a share of its length: what snapshots cost for each event does not grow with the search.
 """
 
@@ -83,7 +83,7 @@ class Snapshotter:
             await self._task
 
     async def close(self) -> None:
-        """Stops; snapshots that are due are made when their searches go on."""
+        """Stops; snapshots that are due are made when their searches continue."""
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -141,7 +141,7 @@ class Snapshotter:
 
 
 def advance_snapshot(spec: bytes, search_id: str, before: bytes | None, new: Sequence[StoredEntry]) -> bytes:
-    """Gives the packed state of a search after further entries.
+    """Returns the packed state of a search after further entries.
 
     Args:
         spec: The search's spec, serialized.

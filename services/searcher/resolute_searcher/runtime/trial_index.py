@@ -29,7 +29,7 @@ class TrialIndex:
             self._remember(trial_id(search_id, trial_key), (search_id, trial_key))
 
     async def find(self, trial: str) -> tuple[str, str]:
-        """Gives the search of a trial, and the trial's identifier within it.
+        """Returns the search of a trial, and the trial's identifier within it.
 
         Args:
             trial: UUID of the trial as sent.

@@ -1,4 +1,4 @@
-"""Wakes whoever follows or watches searches that changed, and hands new actions to followers."""
+"""Wakes anyone who follows or watches searches that changed, and hands new actions to followers."""
 
 from __future__ import annotations
 

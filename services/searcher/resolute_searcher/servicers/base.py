@@ -19,7 +19,7 @@ class BaseCalls:
         storage: Where the logs are.
         searches: The searches in memory.
         trial_index: Know the searches of trials.
-        watchers: Wake whoever follows.
+        watchers: Wake anyone who follows.
         process_pool: Do what takes long.
     """
 

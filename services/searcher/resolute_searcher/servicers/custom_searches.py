@@ -35,7 +35,7 @@ class CustomSearchCalls(BaseCalls):
     async def PollEvents(
         self, request: service_pb.PollEventsRequest, context: Any
     ) -> service_pb.PollEventsResponse:
-        """Gives the events that wait for an answer; waits until there is one, and for the search itself."""
+        """Returns the events that wait for an answer; waits until there is one, and for the search itself."""
         search_id = canonical_uuid(request.search_id, field="search_id")
         wait = request.max_wait.ToTimedelta().total_seconds()
         if not 0.0 <= wait <= _MAX_WAIT_SECONDS:

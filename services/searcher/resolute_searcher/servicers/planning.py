@@ -23,7 +23,7 @@ class PlanningCalls(BaseCalls):
     async def PreviewSearch(
         self, request: service_pb.PreviewSearchRequest, context: Any
     ) -> service_pb.PreviewSearchResponse:
-        """Tells what a spec would run."""
+        """Returns what a spec would run."""
         result = preview(spec_from(stored_spec(request.spec)))
         brackets = [
             service_pb.PreviewSearchResponse.Bracket(

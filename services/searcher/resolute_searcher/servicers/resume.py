@@ -16,12 +16,12 @@ from resolute_searcher.wire.events import extension_from
 
 
 class ResumeCalls(SearchCalls):
-    """Answers the calls that let ended things go on."""
+    """Answers the calls that let ended things continue."""
 
     async def ExtendSearch(
         self, request: service_pb.ExtendSearchRequest, context: Any
     ) -> service_pb.ExtendSearchResponse:
-        """Gives a search that is over more to do."""
+        """Returns a search that is over more to do."""
         search_id = canonical_uuid(request.search_id, field="search_id")
         event_id = _event_id(request.request_id)
         extension = extension_from(stored_extension(request.extension))

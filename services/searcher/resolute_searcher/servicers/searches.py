@@ -50,7 +50,7 @@ class SearchCalls(BaseCalls):
     async def GetSearch(
         self, request: service_pb.GetSearchRequest, context: Any
     ) -> service_pb.GetSearchResponse:
-        """Gives a search."""
+        """Returns a search."""
         search_id = canonical_uuid(request.search_id, field="search_id")
         return service_pb.GetSearchResponse(search=await self.describe(search_id))
 
@@ -136,7 +136,7 @@ class SearchCalls(BaseCalls):
         return row.last_action == action
 
     async def describe(self, search_id: str) -> pb.Search:
-        """Tells what is known of a search."""
+        """Returns what is known of a search."""
         row = await self.storage.read(lambda c: search_rows.read_search(c, search_id))
         message = pb.Search(
             search_id=row.search_id,

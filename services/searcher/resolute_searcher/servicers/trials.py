@@ -50,7 +50,7 @@ class TrialCalls(BaseCalls):
     async def GetOperation(
         self, request: service_pb.GetOperationRequest, context: Any
     ) -> service_pb.GetOperationResponse:
-        """Gives a trial's current operation."""
+        """Returns a trial's current operation."""
         search_id, trial_key = await self.trial_index.find(request.trial_id)
 
         def act(change: Change) -> operation_pb2.TrialOperation:
@@ -144,7 +144,7 @@ def authorize(search: Search, trial_key: str, run: int) -> None:
 
 
 def operation_status(search: Search, trial_key: str) -> operation_pb2.TrialOperation:
-    """Tells where a trial stands."""
+    """Returns where a trial stands."""
     trial = search.trial(trial_key)
     return operation_pb2.TrialOperation(
         length=trial.length or None,

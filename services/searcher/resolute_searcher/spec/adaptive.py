@@ -21,7 +21,7 @@ class AdaptiveMode(Enum):
     """All brackets, down to the one that trains every trial to the end."""
 
     def rungs(self, most: int) -> range:
-        """Gives the numbers of rungs of the brackets, ascending."""
+        """Returns the numbers of rungs of the brackets, ascending."""
         match self:
             case AdaptiveMode.AGGRESSIVE:
                 return range(most, most + 1)
@@ -56,7 +56,7 @@ class AdaptivePlan:
     smaller_is_better: bool = True
 
     def brackets(self) -> list[Halving]:
-        """Gives the brackets, the one with the most rungs first: it stops trials early."""
+        """Returns the brackets, the one with the most rungs first: it stops trials early."""
         rungs = sorted(self.bracket_rungs or self.mode.rungs(self._most_rungs()), reverse=True)
         trials = split_trials(self.max_trials, divisor=self.divisor, rungs=rungs)
         concurrency = split_concurrency(self.max_concurrent_trials, divisor=self.divisor, trials=trials)

@@ -34,7 +34,7 @@ class Grid:
         self.size = math.prod(len(values) for _, values in self._axes)
 
     def point(self, number: int) -> dict[str, Json]:
-        """Gives the hyperparameters of a point.
+        """Returns the hyperparameters of a point.
 
         Args:
             number: From 0 to size - 1.

@@ -33,7 +33,7 @@ class Halving:
     extra_lengths: tuple[int, ...] = ()
 
     def length(self, rung: int) -> int:
-        """Gives the absolute length that is trained to at a rung, counted from 0 at the bottom."""
+        """Returns the absolute length that is trained to at a rung, counted from 0 at the bottom."""
         if rung >= self.num_rungs:
             return self.extra_lengths[rung - self.num_rungs]
         return max(int(self.max_length / self.divisor ** (self.num_rungs - 1 - rung)), 1)
@@ -44,7 +44,7 @@ class Halving:
         return self.num_rungs - 1 + len(self.extra_lengths)
 
     def extended(self, *, max_trials: int | None, max_length: int | None) -> Halving:
-        """Gives the bracket with more to do.
+        """Returns the bracket with more to do.
 
         What is there stays: rungs keep their lengths, and new ones go on top, each `divisor` times as long as
         the one below, the last as long as asked.
@@ -85,13 +85,13 @@ class Halving:
         return min(max(signed, -WORST), WORST)
 
     def metric(self, cost: float) -> float | None:
-        """Gives the metric that a cost was made of; None for the worst cost, which stands for no metric."""
+        """Returns the metric that a cost was made of; None for the worst cost, which stands for no metric."""
         if cost == WORST:
             return None
         return cost if self.smaller_is_better else 0.0 - cost
 
     def progress(self, *, at_bottom: int, ended: int) -> float:
-        """Gives the done share of a bracket.
+        """Returns the done share of a bracket.
 
         Args:
             at_bottom: Trials that reported at the bottom rung.

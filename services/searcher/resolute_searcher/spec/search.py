@@ -115,7 +115,7 @@ class AsyncHalvingSpec:
         _check_time(spec, self.time_driven, violations)
 
     def bracket(self, *, smaller_is_better: bool) -> Halving:
-        """Gives the bracket."""
+        """Returns the bracket."""
         return Halving(
             num_rungs=self.num_rungs,
             max_length=self.max_length,
@@ -167,7 +167,7 @@ class AdaptiveAshaSpec:
         _check_time(spec, self.time_driven, violations)
 
     def brackets(self, *, smaller_is_better: bool) -> list[Halving]:
-        """Gives the brackets, the one with the most rungs first."""
+        """Returns the brackets, the one with the most rungs first."""
         plan = AdaptivePlan(
             max_length=self.max_length,
             max_trials=self.max_trials,
@@ -227,7 +227,7 @@ class ModelSpec:
         )
 
     def bracket(self, *, smaller_is_better: bool) -> Halving:
-        """Gives the bracket."""
+        """Returns the bracket."""
         return Halving(
             num_rungs=self.num_rungs,
             max_length=self.max_length,

@@ -20,7 +20,7 @@ class Const:
     value: Json
 
     def sample(self, random: RandomStream) -> Json:
-        """Gives the value; draws nothing."""
+        """Returns the value; draws nothing."""
         return self.value
 
     def check(self, path: str, violations: Violations) -> None:

@@ -156,7 +156,7 @@ def append(connection: Connection, search_id: str, batch: Sequence[NewEntry]) ->
 
 
 def has_event(connection: Connection, search_id: str, event_id: str) -> bool:
-    """Tells whether an event is in the log."""
+    """Returns whether an event is in the log."""
     return _FIND_EVENT.execute(connection, {"which": search_id, "event": event_id}).first() is not None
 
 

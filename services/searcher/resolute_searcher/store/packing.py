@@ -45,7 +45,7 @@ def unpack(packed: bytes) -> dict[str, Any]:
 
 
 def _split(value: Any, pieces: list[str]) -> Any:
-    """Gives a value in which marks stand for large lists and objects, whose pieces it adds."""
+    """Returns a value in which marks stand for large lists and objects, whose pieces it adds."""
     if not isinstance(value, Mapping | list | tuple):
         return value
     if len(value) > _MAX_ITEMS or (isinstance(value, Mapping) and _MARK in value):

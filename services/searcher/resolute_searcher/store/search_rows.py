@@ -120,7 +120,7 @@ def delete_search(connection: Connection, search_id: str, now: float) -> None:
 
 
 def read_tips(connection: Connection, *, search_ids: list[str]) -> dict[str, str]:
-    """Gives the tips of the logs of those searches that are there."""
+    """Returns the tips of the logs of those searches that are there."""
     rows = connection.execute(
         sa.select(searches.c.search_id, searches.c.tip).where(
             searches.c.search_id.in_(search_ids), searches.c.deleted_at.is_(None)

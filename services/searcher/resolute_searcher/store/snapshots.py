@@ -47,7 +47,7 @@ class StoredEntry:
 
 
 def read_snapshot(connection: Connection, search_id: str, code: str) -> Snapshot | None:
-    """Gives the snapshot of a search, if it is of this code and of the log that is there."""
+    """Returns the snapshot of a search, if it is of this code and of the log that is there."""
     if snapshot_sequence(connection, search_id, code) == 0:
         return None
     state = connection.execute(
@@ -59,7 +59,7 @@ def read_snapshot(connection: Connection, search_id: str, code: str) -> Snapshot
 
 
 def snapshot_sequence(connection: Connection, search_id: str, code: str) -> int:
-    """Gives the position of the snapshot of a search; 0 when there is none that `read_snapshot` gives."""
+    """Returns the position of the snapshot of a search; 0 when there is none that `read_snapshot` gives."""
     found = connection.execute(
         sa.select(snapshots.c.sequence)
         .join(

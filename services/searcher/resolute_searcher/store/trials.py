@@ -12,7 +12,7 @@ from resolute_searcher.store.schema import trials
 
 
 def find_trial(connection: Connection, trial: str) -> tuple[str, str]:
-    """Gives the search of a trial, and the trial's identifier within it.
+    """Returns the search of a trial, and the trial's identifier within it.
 
     Raises:
         NotFoundError: No search asked for the trial.

@@ -29,7 +29,7 @@ _TRIAL_KEY = "request_id"
 
 
 def contract_name(message: str, field: str) -> str:
-    """Gives the contract's name of a stored field.
+    """Returns the contract's name of a stored field.
 
     Args:
         message: Name of the stored message.
@@ -49,17 +49,17 @@ def _stored_name(message: str, field: str) -> str:
 
 
 def stored_event_kind(kind: str) -> str:
-    """Gives the stored name of a kind of event."""
+    """Returns the stored name of a kind of event."""
     return _stored_name("Event", kind)
 
 
 def stored_spec(message: search_spec_pb2.SearchSpec) -> spec_pb2.SearchSpec:
-    """Gives the stored form of a spec."""
+    """Returns the stored form of a spec."""
     return _copy(message, spec_pb2.SearchSpec(), to_contract=False)
 
 
 def stored_event(message: event_pb2.Event) -> log_pb2.Event:
-    """Gives the stored form of an event that a caller sent."""
+    """Returns the stored form of an event that a caller sent."""
     return _copy(message, log_pb2.Event(), to_contract=False)
 
 
@@ -71,32 +71,32 @@ def stored_operation(message: operation_pb2.Operation) -> log_pb2.Operation:
 
 
 def stored_extension(message: event_pb2.Event.Extended) -> log_pb2.Event.Extended:
-    """Gives the stored form of an extension that a caller sent."""
+    """Returns the stored form of an extension that a caller sent."""
     return _copy(message, log_pb2.Event.Extended(), to_contract=False)
 
 
 def contract_spec(message: spec_pb2.SearchSpec) -> search_spec_pb2.SearchSpec:
-    """Gives a stored spec as the contract has it."""
+    """Returns a stored spec as the contract has it."""
     return _copy(message, search_spec_pb2.SearchSpec(), to_contract=True)
 
 
 def contract_event(message: log_pb2.Event) -> event_pb2.Event:
-    """Gives a stored event as the contract has it."""
+    """Returns a stored event as the contract has it."""
     return _explained(_copy(message, event_pb2.Event(), to_contract=True))
 
 
 def contract_operation(message: log_pb2.Operation) -> operation_pb2.Operation:
-    """Gives a stored operation as the contract has it."""
+    """Returns a stored operation as the contract has it."""
     return _explained(_copy(message, operation_pb2.Operation(), to_contract=True))
 
 
 def contract_actions(messages: Iterable[log_pb2.Action]) -> list[action_pb2.Action]:
-    """Gives stored actions as the contract has them."""
+    """Returns stored actions as the contract has them."""
     return [_explained(_copy(message, action_pb2.Action(), to_contract=True)) for message in messages]
 
 
 def contract_entry(message: log_pb2.LoggedEvent) -> event_pb2.LogEntry:
-    """Gives a stored entry of a log as the contract has it."""
+    """Returns a stored entry of a log as the contract has it."""
     return event_pb2.LogEntry(
         event=contract_event(message.event),
         operations=map(contract_operation, message.operations),

@@ -55,7 +55,7 @@ class FetchedKeys:
         stop the reports of trials too.
         """
         if not self._within(self._asked_at, _REVOKED_SECONDS):
-            # Noted before it asks: of many calls at the same time, one asks and the others go on.
+            # Noted before it asks: of many calls at the same time, one asks and the others continue.
             self._asked_at = self._clock.monotonic()
             with contextlib.suppress(UnavailableError):
                 await self._fetch()

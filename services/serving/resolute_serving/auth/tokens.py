@@ -25,10 +25,10 @@ _REMEMBERED = 4096
 
 
 class KeySource(Protocol):
-    """Gives the public keys that verify a cluster's tokens, and names the tokens that were ended early."""
+    """Returns the public keys that verify a cluster's tokens, and names the tokens that were ended early."""
 
     async def keys(self, *, missing: str = "") -> Mapping[str, Ed25519PublicKey]:
-        """The keys by identifier; asks anew when ``missing`` is not among those known."""
+        """The keys by identifier; asks again when ``missing`` is not among those known."""
 
     async def revoked(self) -> Container[str]:
         """Identifiers of tokens that were ended before their time, some seconds old at most."""
@@ -166,7 +166,7 @@ class _Verified:
 
 
 class TokenVerifier:
-    """Tells who a token speaks for.
+    """Returns who a token speaks for.
 
     Args:
         source: Gives the public keys.

@@ -19,7 +19,7 @@ def upgrade(engine: Engine, *, package: str, schema: str, revision: str = "head"
 
     Args:
         engine: Where to.
-        package: The service's package; its revisions lie in ``migrations/versions``.
+        package: The service's package; its revisions are in ``migrations/versions``.
         schema: The schema on PostgreSQL; made if it is not there.
         revision: The last one that is applied.
     """

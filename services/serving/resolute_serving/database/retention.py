@@ -35,7 +35,7 @@ class RetentionSweeper:
     Args:
         database: What is swept.
         remove_some: How.
-        days: How long things are kept; zero for ever.
+        days: How long things are kept; zero forever.
         clock: Tells how old things are.
         sleep: Waits for the next sweep.
     """
@@ -90,7 +90,7 @@ class RetentionSweeper:
 
 
 def days_from_environment(variables: Mapping[str, str], name: str) -> float:
-    """Reads for how many days something is kept; zero, the default, for ever.
+    """Reads for how many days something is kept; zero, the default, forever.
 
     Raises:
         InvalidArgumentError: The variable holds no number of days.

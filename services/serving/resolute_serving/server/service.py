@@ -1,4 +1,4 @@
-"""What a service is to whoever starts it: alone by ``python -m``, or all together in one process."""
+"""What a service is to anyone who starts it: alone by ``python -m``, or all together in one process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Environment:
     cluster_id: str
     """UUID of the cluster."""
     clock: Clock = SYSTEM_CLOCK
-    """Tells the time."""
+    """Returns the time."""
     revoked: RevokedTokens = field(default_factory=RevokedTokens)
     """What the verifier of this process reads, and the experiments service writes."""
 

@@ -1,4 +1,4 @@
-"""A file that is summed up while something else reads it."""
+"""A file that is hashed while something else reads it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from resolute.transfer.digests import format_digest, new_hash
 
 
 class HashingFile(io.RawIOBase):
-    """Reads a file for an upload, and sums up each byte when it is read for the first time.
+    """Reads a file for an upload, and hashes each byte when it is read for the first time.
 
     Clients of stores may go back to send a part again; that changes neither the digest nor the count.
 
@@ -46,7 +46,7 @@ class HashingFile(io.RawIOBase):
         return self._content.tell()
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Gives the next bytes: as many as were asked for, but at the end.
+        """Returns the next bytes: as many as were asked for, but at the end.
 
         Raises:
             FailedPreconditionError: The file ended before its time, or cannot be read.

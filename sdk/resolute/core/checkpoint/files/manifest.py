@@ -71,7 +71,7 @@ def list_directory(root: Path) -> dict[str, int]:
         elif stat.S_ISREG(status.st_mode):
             resources[relative] = status.st_size
         else:
-            # To read a pipe would be to wait for ever.
+            # To read a pipe would be to wait forever.
             raise _unsupported(path, "is neither a file nor a directory")
     return resources
 
@@ -171,7 +171,7 @@ def copy_and_hash(
 
 
 def copy_files(source: Path, target: Path, paths: Iterable[str]) -> None:
-    """Copies files as fast as can be; nothing is summed up or made sure of.
+    """Copies files as fast as can be; nothing is hashed or made sure of.
 
     Args:
         source: Directory to copy from.
@@ -264,18 +264,18 @@ def _difference(expected: FileEntry, found: FileEntry) -> str:
 
 
 def algorithms_of(files: Iterable[FileEntry]) -> dict[str, str]:
-    """Returns by path how files were summed up, to compare them in the same way."""
+    """Returns by path how files were hashed, to compare them in the same way."""
     return {file.path: file.digest.partition(":")[0] for file in files if file.digest}
 
 
 def make_directories(root: Path, paths: Iterable[str]) -> None:
-    """Makes the directories among the paths, and those that the others lie in."""
+    """Makes the directories among the paths, and those that the others are in."""
     for directory in {root / path if path.endswith("/") else (root / path).parent for path in paths}:
         directory.mkdir(parents=True, exist_ok=True)
 
 
 def selected(resources: Mapping[str, int], selector: Selector | None) -> list[str]:
-    """Returns the wanted paths, without the metadata's own file, which is always written anew."""
+    """Returns the wanted paths, without the metadata's own file, which is always written again."""
     return [path for path in resources if path != METADATA_FILE and (selector is None or selector(path))]
 
 

@@ -13,5 +13,5 @@ _log = logging.getLogger("resolute.core")
 
 
 def log_progress(what: str, total: int) -> Progress:
-    """Counts bytes, and logs every ten seconds how far it is."""
+    """Counts bytes, and logs every ten seconds its progress."""
     return ProgressLines(what, total=total, say=lambda line: _log.info("%s", line))

@@ -43,7 +43,7 @@ class FileIndex(Protocol):
 class Reuse:
     """Finds files that need not be sent, with as little reading as can be.
 
-    A file is summed up beforehand only if the latest checkpoint has one of its size. One that turned out to
+    A file is hashed beforehand only if the latest checkpoint has one of its size. One that turned out to
     be another is sent right away from then on, until it is the same twice in a row.
 
     Args:

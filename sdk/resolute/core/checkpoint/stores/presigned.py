@@ -47,16 +47,16 @@ class UploadTarget:
 
 
 class UrlSigner(Protocol):
-    """Gives presigned URLs."""
+    """Returns presigned URLs."""
 
     def uploads(self, checkpoint_id: str, sizes: Mapping[str, int]) -> Mapping[str, UploadTarget]:
-        """Gives targets by path."""
+        """Returns targets by path."""
 
     def downloads(self, checkpoint_id: str, paths: Sequence[str]) -> Mapping[str, str]:
-        """Gives URLs by path."""
+        """Returns URLs by path."""
 
     def sizes(self, checkpoint_id: str) -> dict[str, int]:
-        """Gives bytes by path of a committed checkpoint."""
+        """Returns bytes by path of a committed checkpoint."""
 
     def delete(self, checkpoint_id: str) -> None:
         """Removes a checkpoint."""
@@ -222,7 +222,7 @@ class _FileUploader:
         def renew() -> UploadTarget:
             return self.signer.uploads(self.checkpoint_id, {target.path: size})[target.path]
 
-        # An upload in parts that the store no longer knows begins anew.
+        # An upload in parts that the store no longer knows begins again.
         return retry_with_new_url(send, target, renew, refusals=(UrlRefusedError, ObjectMissingError))
 
     def _whole(self, target: UploadTarget, size: int, count: Callable[[int], None]) -> FileEntry:

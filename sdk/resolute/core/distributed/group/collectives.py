@@ -101,7 +101,7 @@ class PendingCollectives:
 
     Args:
         membership: The members.
-        timeout: Seconds that a collective may wait for its slowest member; None waits for ever.
+        timeout: Seconds that a collective may wait for its slowest member; None waits forever.
     """
 
     def __init__(self, membership: Membership, *, timeout: float | None) -> None:

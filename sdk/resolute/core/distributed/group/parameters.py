@@ -14,7 +14,7 @@ class GroupParameters:
         membership: The members.
         codec: Signs and checks the messages.
         job: The run that all of them belong to.
-        timeout: Seconds that a collective may wait for its slowest member; None waits for ever.
+        timeout: Seconds that a collective may wait for its slowest member; None waits forever.
         ipv6: Whether they speak IPv6 as well.
     """
 

@@ -1,7 +1,7 @@
 """The messages between the ranks, their bytes, and the proof of where they come from.
 
 A message is a multipart: a header of fixed size, then the frames of its payload. With a key, the header
-carries a digest of the payload and an HMAC over itself. So a message can be passed on as it is: whoever
+carries a digest of the payload and an HMAC over itself. So a message can be passed on as it is: anyone who
 unpickles it proves its origin, and who passes it on need not read the payload.
 """
 

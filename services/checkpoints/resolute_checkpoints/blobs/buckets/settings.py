@@ -1,4 +1,4 @@
-"""How the service uses buckets, whoever's they are."""
+"""How the service uses buckets, anyone who's they are."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import random as _random
 from typing import Any
 
 SEEDS = 2**31
-"""Seeds that are drawn lie below this number."""
+"""Seeds that are drawn are below this number."""
 
 _ADVERBS = """
 barely boldly briskly calmly clearly deftly eagerly early evenly fairly firmly fondly freely freshly

@@ -71,7 +71,7 @@ def parse_config(
 
     Args:
         text: The user's config: YAML or JSON text, or data.
-        layers: What lies below it, from the highest to the lowest: a template, then the cluster's defaults.
+        layers: What is below it, from the highest to the lowest: a template, then the cluster's defaults.
         random: Where the name and the seed come from when no layer gives them; by default the system.
         require_entrypoint: Whether the platform is to start the trials. A run that is only recorded needs no
             entrypoint.

@@ -90,7 +90,7 @@ class HalvingSearcher(CommonSearcher):
         max_trials: The number of trials.
         max_time: Value of ``time_metric`` at which the longest trial ends.
         time_metric: Name of the metric that measures how long a trial has trained, such as ``batches``.
-        divisor: Of the trials of a rung, one in ``divisor`` goes on to the next.
+        divisor: Of the trials of a rung, one in ``divisor`` continues to the next.
         max_concurrent_trials: How many trials run at a time; 0 lets the method choose.
         stop_once: Decide at each rung whether the trial stops, never resume one that waited.
     """
@@ -165,7 +165,7 @@ class OptunaSearcher(CommonSearcher):
         sampler_settings: Arguments of Optuna's sampler of that name.
         max_concurrent_trials: How many trials run at a time (0: all).
         num_rungs: Rungs at which a trial stops unless it is among the best; 1 for none.
-        divisor: Of the trials of a rung, one in ``divisor`` goes on to the next.
+        divisor: Of the trials of a rung, one in ``divisor`` continues to the next.
     """
 
     name: Literal["optuna"] = "optuna"

@@ -1,4 +1,4 @@
-"""Experiments that go on after their end."""
+"""Experiments that continue after their end."""
 
 from __future__ import annotations
 

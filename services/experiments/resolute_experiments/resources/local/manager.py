@@ -40,7 +40,7 @@ class LocalResourceManager:
     Args:
         runs: Where run directories lie: ``<allocation>/<container rank>``.
         slots: Number of slots; None to count GPUs, or else cores.
-        outage_timeout: Seconds that a run goes on while no service answers.
+        outage_timeout: Seconds that a run continues while no service answers.
         log_wait: Seconds that the end of a run waits for the logs service to take the run's last lines.
         nodes: As how many machines this one appears, each with a share of the slots and a loopback address of
             its own: trials across several machines can be tried on one.
@@ -126,7 +126,7 @@ class LocalResourceManager:
         ]
         _, late = await asyncio.wait(uploads, timeout=self._log_wait + _START_SECONDS)
         for upload in late:
-            # Its process goes on.
+            # Its process continues.
             upload.cancel()
         await asyncio.gather(*uploads, return_exceptions=True)
         return not late
@@ -156,7 +156,7 @@ class LocalResourceManager:
             self._clean_later(allocation_id, token)
 
     async def leftovers(self) -> Sequence[str]:
-        """Names every allocation of which something lies on disk and which was not released."""
+        """Names every allocation of which something is on disk and which was not released."""
         folders = self._runs.iterdir() if self._runs.is_dir() else ()
         return [folder.name for folder in folders if folder.is_dir() and not (folder / _RELEASED).exists()]
 
@@ -169,7 +169,7 @@ class LocalResourceManager:
         return sorted(set(waiting))
 
     async def backlog_seconds(self) -> float:
-        """Tells for how long reports or lines of some run have waited here without any of them arriving."""
+        """Returns for how long reports or lines of some run have waited here without any of them arriving."""
         return await asyncio.to_thread(self._look_at_backlog)
 
     def _look_at_backlog(self) -> float:
@@ -188,7 +188,7 @@ class LocalResourceManager:
             yield report
 
     async def close(self) -> None:
-        """Ends the watching. Supervisors go on."""
+        """Ends the watching. Supervisors continue."""
         tasks = [*self._watchers.values(), *self._cleaners.values()]
         self._watchers.clear()
         self._cleaners.clear()

@@ -87,12 +87,12 @@ class AsyncHalvingSearch:
                 self._bracket.close(trial_key)
 
     def progress(self, reached: Mapping[str, float]) -> float:
-        """Gives the share of trials that reported at the bottom, then of those that ended."""
+        """Returns the share of trials that reported at the bottom, then of those that ended."""
         bracket = self._bracket
         return self._halving.progress(at_bottom=len(bracket.rungs[0]), ended=bracket.ended_and_counted)
 
     def snapshot(self) -> dict[str, Any]:
-        """Gives the rungs and the trials."""
+        """Returns the rungs and the trials."""
         return self._bracket.snapshot()
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -134,7 +134,7 @@ class AsyncHalvingSearch:
         return True
 
     def _candidate(self, newest: str, number: int) -> str | None:
-        """Gives the trial that the newest report on a rung lets rise: itself, or one it made room for."""
+        """Returns the trial that the newest report on a rung lets rise: itself, or one it made room for."""
         rung = self._bracket.rungs[number]
         if rung.in_top(newest):
             return newest

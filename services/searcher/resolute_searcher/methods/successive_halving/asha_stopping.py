@@ -32,7 +32,7 @@ class StoppingHalvingSearch:
 
     def __init__(self, halving: Halving) -> None:
         self._halving = halving
-        # The first report on a rung always goes on, and the newest of equals stands first.
+        # The first report on a rung always continues, and the newest of equals stands first.
         self._bracket = BracketState([self._rung() for _ in range(halving.num_rungs)])
         # The top rung before the newest extension. No state: it serves to decide upon that alone.
         self._old_top = halving.top
@@ -83,12 +83,12 @@ class StoppingHalvingSearch:
                 self._bracket.close(trial_key)
 
     def progress(self, reached: Mapping[str, float]) -> float:
-        """Gives the share of trials that reported at the bottom, then of those that ended."""
+        """Returns the share of trials that reported at the bottom, then of those that ended."""
         bracket = self._bracket
         return self._halving.progress(at_bottom=len(bracket.rungs[0]), ended=bracket.ended_and_counted)
 
     def snapshot(self) -> dict[str, Any]:
-        """Gives the rungs and the trials."""
+        """Returns the rungs and the trials."""
         return self._bracket.snapshot()
 
     def restore(self, state: Mapping[str, Any]) -> None:

@@ -115,12 +115,12 @@ class TimedHalvingSearch:
                 self._trials[trial_key].stopped = True
 
     def progress(self, reached: Mapping[str, float]) -> float:
-        """Gives the share of trials that reached the bottom rung or ended, then of those that ended."""
+        """Returns the share of trials that reached the bottom rung or ended, then of those that ended."""
         ended = self._ended - self._invalid
         return self._halving.progress(at_bottom=max(len(self._rungs[0]), ended), ended=ended)
 
     def snapshot(self) -> dict[str, Any]:
-        """Gives the rungs and the trials; trials are many, so their fields have no names."""
+        """Returns the rungs and the trials; trials are many, so their fields have no names."""
         return {
             "rungs": [rung.snapshot() for rung in self._rungs],
             "trials": {

@@ -67,7 +67,7 @@ class BracketState:
         self.trials[trial_key] = BracketTrial()
 
     def assign(self, trial_key: str) -> None:
-        """Gives a trial the work of the next rung."""
+        """Returns a trial the work of the next rung."""
         trial = self.trials[trial_key]
         trial.rung += 1
         trial.pending = True
@@ -83,7 +83,7 @@ class BracketState:
         self.rungs[trial.rung].insert(trial_key, cost)
 
     def extend(self, rungs: Sequence[Rung]) -> None:
-        """Puts rungs on top; whoever was closed may rise again."""
+        """Puts rungs on top; anyone who was closed may rise again."""
         self.rungs += rungs
         self.outstanding += [0] * len(rungs)
         for trial in self.trials.values():

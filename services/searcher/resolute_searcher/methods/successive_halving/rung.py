@@ -70,33 +70,33 @@ class Rung:
         self._at_least = at_least
 
     def best(self) -> list[RungEntry]:
-        """Gives the top, best first."""
+        """Returns the top, best first."""
         return self._entries[: self._top_size(len(self))]
 
     def entry(self, trial_key: str) -> RungEntry:
-        """Gives the entry of a trial that is here."""
+        """Returns the entry of a trial that is here."""
         return self._by_trial[trial_key]
 
     def rank(self, trial_key: str) -> int:
-        """Gives the place of a trial that is here, from 1."""
+        """Returns the place of a trial that is here, from 1."""
         return bisect_left(self._entries, self._by_trial[trial_key]) + 1
 
     def in_top(self, trial_key: str) -> bool:
-        """Tells whether a trial is among the best."""
+        """Returns whether a trial is among the best."""
         last = self.last_of_top()
         return last is not None and self._by_trial[trial_key] <= last
 
     def last_of_top(self) -> RungEntry | None:
-        """Gives the worst entry of the top; None when the top is empty."""
+        """Returns the worst entry of the top; None when the top is empty."""
         size = self._top_size(len(self))
         return self._entries[size - 1] if size else None
 
     def top_grew(self) -> bool:
-        """Tells whether the newest entry made the top larger than it was."""
+        """Returns whether the newest entry made the top larger than it was."""
         return self._top_size(len(self)) != self._top_size(len(self) - 1)
 
     def snapshot(self) -> dict[str, Any]:
-        """Gives the entries, best first, as JSON values, and how many of them are the top."""
+        """Returns the entries, best first, as JSON values, and how many of them are the top."""
         entries = [[entry.trial_key, entry.metric, entry.order] for entry in self._entries]
         return {"arrivals": self._arrivals, "top": self._top_size(len(self)), "entries": entries}
 

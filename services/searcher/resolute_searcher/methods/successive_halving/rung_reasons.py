@@ -12,7 +12,7 @@ def rung_reason(kind: ReasonKind, halving: Halving, rung: Rung, *, number: int, 
 
     Args:
         kind: What follows from that.
-        halving: The bracket, whose number is left to whoever has several.
+        halving: The bracket, whose number is left to anyone who has several.
         rung: The rung; the trial is on it, unless it was taken off as refused.
         number: The rung's number, from 0 at the bottom.
         trial_key: The trial.
