@@ -33,7 +33,7 @@ def test_the_blocks_of_the_page_run_one_after_another(
     assert {"checkpoint-4", "lightning.ckpt", "model.safetensors"} <= found
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, group="processes with other libraries")
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_every_example_trains_a_batch_and_makes_a_checkpoint(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -43,7 +43,7 @@ def run(command: str, home: Path) -> str:
     return done.stderr
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("command", "steps"),
     [

@@ -41,7 +41,7 @@ def torch_as_it_was() -> Iterator[None]:
 
 
 @pytest.mark.integration
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("config", TESTED)
 def test_it_runs_in_test_mode_as_it_is_submitted(config: str, capfd: pytest.CaptureFixture[str]) -> None:
     path = EXAMPLES / f"{config}.yaml"

@@ -107,6 +107,7 @@ def test_a_test_is_reported_as_one(context: core.Context) -> None:
     assert "test_loss" in recorder.reports[0][2]
 
 
+@pytest.mark.sampled(1, group="processes with other libraries")
 def test_it_works_with_the_older_name_of_the_library_too() -> None:
     script = """
 import sys
