@@ -15,7 +15,7 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class Continuation(google.protobuf.message.Message):
-    """What a continuation keeps, and what it begins anew."""
+    """What a continuation keeps, and what it starts again."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -64,7 +64,7 @@ global___Continuation = Continuation
 
 @typing.final
 class ContinuedTrial(google.protobuf.message.Message):
-    """A trial that goes on."""
+    """A trial that continues."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -72,9 +72,9 @@ class ContinuedTrial(google.protobuf.message.Message):
     KEEPS_WEIGHTS_FIELD_NUMBER: builtins.int
     KEEPS_STEPS_FIELD_NUMBER: builtins.int
     keeps_weights: builtins.bool
-    """Whether the weights of its newest checkpoint are kept; if not, it has none and begins anew."""
+    """Whether the weights of its newest checkpoint are kept; if not, it starts without one."""
     keeps_steps: builtins.bool
-    """Whether the count of steps goes on where that checkpoint was made; if not, it begins at zero."""
+    """Whether the count of steps continues from that checkpoint; if not, it starts at zero."""
     @property
     def trial(self) -> resolute.api.experiments.v1.trial_pb2.Trial:
         """The trial as it was when this was asked."""

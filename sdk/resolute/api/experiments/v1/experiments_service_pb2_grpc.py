@@ -29,7 +29,7 @@ class ExperimentsServiceStub(object):
     """Takes experiments and leads them through their lives.
 
     Verbs: Get gives one object once. List gives pages. Watch sends the current state, then each change; it may skip states in
-    between, and takes up again after a revision. Create, Update and Delete change one object. Pause, Activate, Cancel, Kill and
+    between, and resumes after a revision. Create, Update and Delete change one object. Pause, Activate, Cancel, Kill and
     Archive ask for a state, and asking again changes nothing.
     """
 
@@ -115,7 +115,7 @@ class ExperimentsServiceServicer(object):
     """Takes experiments and leads them through their lives.
 
     Verbs: Get gives one object once. List gives pages. Watch sends the current state, then each change; it may skip states in
-    between, and takes up again after a revision. Create, Update and Delete change one object. Pause, Activate, Cancel, Kill and
+    between, and resumes after a revision. Create, Update and Delete change one object. Pause, Activate, Cancel, Kill and
     Archive ask for a state, and asking again changes nothing.
     """
 
@@ -304,7 +304,7 @@ class ExperimentsService(object):
     """Takes experiments and leads them through their lives.
 
     Verbs: Get gives one object once. List gives pages. Watch sends the current state, then each change; it may skip states in
-    between, and takes up again after a revision. Create, Update and Delete change one object. Pause, Activate, Cancel, Kill and
+    between, and resumes after a revision. Create, Update and Delete change one object. Pause, Activate, Cancel, Kill and
     Archive ask for a state, and asking again changes nothing.
     """
 

@@ -21,7 +21,7 @@ class ExperimentsServiceStub:
     """Takes experiments and leads them through their lives.
 
     Verbs: Get gives one object once. List gives pages. Watch sends the current state, then each change; it may skip states in
-    between, and takes up again after a revision. Create, Update and Delete change one object. Pause, Activate, Cancel, Kill and
+    between, and resumes after a revision. Create, Update and Delete change one object. Pause, Activate, Cancel, Kill and
     Archive ask for a state, and asking again changes nothing.
     """
 
@@ -117,7 +117,7 @@ class ExperimentsServiceAsyncStub:
     """Takes experiments and leads them through their lives.
 
     Verbs: Get gives one object once. List gives pages. Watch sends the current state, then each change; it may skip states in
-    between, and takes up again after a revision. Create, Update and Delete change one object. Pause, Activate, Cancel, Kill and
+    between, and resumes after a revision. Create, Update and Delete change one object. Pause, Activate, Cancel, Kill and
     Archive ask for a state, and asking again changes nothing.
     """
 
@@ -212,7 +212,7 @@ class ExperimentsServiceServicer(metaclass=abc.ABCMeta):
     """Takes experiments and leads them through their lives.
 
     Verbs: Get gives one object once. List gives pages. Watch sends the current state, then each change; it may skip states in
-    between, and takes up again after a revision. Create, Update and Delete change one object. Pause, Activate, Cancel, Kill and
+    between, and resumes after a revision. Create, Update and Delete change one object. Pause, Activate, Cancel, Kill and
     Archive ask for a state, and asking again changes nothing.
     """
 

@@ -30,7 +30,7 @@ class Project(google.protobuf.message.Message):
     CREATE_TIME_FIELD_NUMBER: builtins.int
     ETAG_FIELD_NUMBER: builtins.int
     project_id: builtins.int
-    """Identifies the project for ever; above 0. Set by the server."""
+    """Identifies the project forever; above 0. Set by the server."""
     name: builtins.str
     """Name, unique in its workspace; it can change. 1 to 80 printable characters."""
     workspace_id: builtins.int

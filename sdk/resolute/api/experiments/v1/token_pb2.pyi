@@ -31,7 +31,7 @@ class Token(google.protobuf.message.Message):
     user_name: builtins.str
     """Name of that user."""
     description: builtins.str
-    """What it is for, in the words of whoever created it."""
+    """What it is for, in the words of its creator."""
     revoked: builtins.bool
     """Whether it was revoked before it expired."""
     @property

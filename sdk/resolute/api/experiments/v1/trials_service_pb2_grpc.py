@@ -97,7 +97,7 @@ class TrialsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def KillTrial(self, request, context):
-        """Ends a trial at once; its experiment goes on.
+        """Ends a trial at once; its experiment continues.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -111,7 +111,7 @@ class TrialsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def BeginRun(self, request, context):
-        """Keeps a run of a trial that goes on outside of the cluster, or that has ended there; nothing is ever scheduled for it.
+        """Records a run of a trial outside the cluster, running or ended; nothing is ever scheduled for it.
         Its experiment and its trial are made unless the external identifiers name them. Of a known trial the run is the next.
         Asked again with the same external_run_id, it gives the same run with a new token.
         """
@@ -120,7 +120,7 @@ class TrialsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def RenewRun(self, request, context):
-        """Says that a run outside of the cluster goes on. One that is not heard of for five minutes counts as lost, until it is
+        """Says that a run outside the cluster is alive. A run without this call for five minutes counts as lost, until it is
         heard of again.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -41,7 +41,7 @@ class TrialsServiceStub:
         resolute.api.experiments.v1.trials_service_pb2.KillTrialRequest,
         resolute.api.experiments.v1.trials_service_pb2.KillTrialResponse,
     ]
-    """Ends a trial at once; its experiment goes on."""
+    """Ends a trial at once; its experiment continues."""
 
     SetTrialStatus: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.SetTrialStatusRequest,
@@ -53,7 +53,7 @@ class TrialsServiceStub:
         resolute.api.experiments.v1.trials_service_pb2.BeginRunRequest,
         resolute.api.experiments.v1.trials_service_pb2.BeginRunResponse,
     ]
-    """Keeps a run of a trial that goes on outside of the cluster, or that has ended there; nothing is ever scheduled for it.
+    """Records a run of a trial outside the cluster, running or ended; nothing is ever scheduled for it.
     Its experiment and its trial are made unless the external identifiers name them. Of a known trial the run is the next.
     Asked again with the same external_run_id, it gives the same run with a new token.
     """
@@ -62,7 +62,7 @@ class TrialsServiceStub:
         resolute.api.experiments.v1.trials_service_pb2.RenewRunRequest,
         resolute.api.experiments.v1.trials_service_pb2.RenewRunResponse,
     ]
-    """Says that a run outside of the cluster goes on. One that is not heard of for five minutes counts as lost, until it is
+    """Says that a run outside the cluster is alive. A run without this call for five minutes counts as lost, until it is
     heard of again.
     """
 
@@ -95,7 +95,7 @@ class TrialsServiceAsyncStub:
         resolute.api.experiments.v1.trials_service_pb2.KillTrialRequest,
         resolute.api.experiments.v1.trials_service_pb2.KillTrialResponse,
     ]
-    """Ends a trial at once; its experiment goes on."""
+    """Ends a trial at once; its experiment continues."""
 
     SetTrialStatus: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.SetTrialStatusRequest,
@@ -107,7 +107,7 @@ class TrialsServiceAsyncStub:
         resolute.api.experiments.v1.trials_service_pb2.BeginRunRequest,
         resolute.api.experiments.v1.trials_service_pb2.BeginRunResponse,
     ]
-    """Keeps a run of a trial that goes on outside of the cluster, or that has ended there; nothing is ever scheduled for it.
+    """Records a run of a trial outside the cluster, running or ended; nothing is ever scheduled for it.
     Its experiment and its trial are made unless the external identifiers name them. Of a known trial the run is the next.
     Asked again with the same external_run_id, it gives the same run with a new token.
     """
@@ -116,7 +116,7 @@ class TrialsServiceAsyncStub:
         resolute.api.experiments.v1.trials_service_pb2.RenewRunRequest,
         resolute.api.experiments.v1.trials_service_pb2.RenewRunResponse,
     ]
-    """Says that a run outside of the cluster goes on. One that is not heard of for five minutes counts as lost, until it is
+    """Says that a run outside the cluster is alive. A run without this call for five minutes counts as lost, until it is
     heard of again.
     """
 
@@ -155,7 +155,7 @@ class TrialsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.trials_service_pb2.KillTrialRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.KillTrialResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.KillTrialResponse]]:
-        """Ends a trial at once; its experiment goes on."""
+        """Ends a trial at once; its experiment continues."""
 
     @abc.abstractmethod
     def SetTrialStatus(
@@ -171,7 +171,7 @@ class TrialsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.trials_service_pb2.BeginRunRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.BeginRunResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.BeginRunResponse]]:
-        """Keeps a run of a trial that goes on outside of the cluster, or that has ended there; nothing is ever scheduled for it.
+        """Records a run of a trial outside the cluster, running or ended; nothing is ever scheduled for it.
         Its experiment and its trial are made unless the external identifiers name them. Of a known trial the run is the next.
         Asked again with the same external_run_id, it gives the same run with a new token.
         """
@@ -182,7 +182,7 @@ class TrialsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.trials_service_pb2.RenewRunRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.RenewRunResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.RenewRunResponse]]:
-        """Says that a run outside of the cluster goes on. One that is not heard of for five minutes counts as lost, until it is
+        """Says that a run outside the cluster is alive. A run without this call for five minutes counts as lost, until it is
         heard of again.
         """
 

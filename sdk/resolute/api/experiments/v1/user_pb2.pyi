@@ -60,7 +60,7 @@ class User(google.protobuf.message.Message):
     CREATE_TIME_FIELD_NUMBER: builtins.int
     ETAG_FIELD_NUMBER: builtins.int
     user_id: builtins.int
-    """Identifies the user for ever; above 0. Set by the server."""
+    """Identifies the user forever; above 0. Set by the server."""
     name: builtins.str
     """Name, by which people log in. It is unique and can change. 1 to 128 letters, digits and . _ - @."""
     role: global___UserRole.ValueType

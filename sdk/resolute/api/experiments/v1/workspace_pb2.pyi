@@ -96,7 +96,7 @@ class Workspace(google.protobuf.message.Message):
     CREATE_TIME_FIELD_NUMBER: builtins.int
     ETAG_FIELD_NUMBER: builtins.int
     workspace_id: builtins.int
-    """Identifies the workspace for ever; above 0. Set by the server."""
+    """Identifies the workspace forever; above 0. Set by the server."""
     name: builtins.str
     """Name, unique in the cluster; it can change. 1 to 80 printable characters."""
     owner_id: builtins.int

@@ -14,7 +14,7 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class Action(google.protobuf.message.Message):
-    """Something that whoever runs the trials must do. Actions are numbered from 1 within a search and delivered in order until acknowledged."""
+    """Something that the caller, who runs the trials, must do. Actions are numbered from 1 within a search and delivered in order until acknowledged."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -68,7 +68,7 @@ class Action(google.protobuf.message.Message):
         length: builtins.int
         """Absolute length to train to; absent in searches without operations."""
         reopens: builtins.bool
-        """The trial had ended: it goes on from its newest checkpoint, or rests if it completed that length."""
+        """The trial had ended: it resumes from its latest checkpoint, or stays idle if it has completed that length."""
         def __init__(
             self,
             *,

@@ -44,7 +44,7 @@ class _ExitReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enu
     """Its code refused the hyperparameters before training."""
 
 class ExitReason(_ExitReason, metaclass=_ExitReasonEnumTypeWrapper):
-    """Why a trial left the search before it was told to."""
+    """Why a trial exited before the search closed it."""
 
 EXIT_REASON_UNSPECIFIED: ExitReason.ValueType  # 0
 """Rejected on input."""

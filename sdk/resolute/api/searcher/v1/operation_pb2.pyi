@@ -30,7 +30,7 @@ class Operation(google.protobuf.message.Message):
         CHECKPOINT_ID_FIELD_NUMBER: builtins.int
         BRACKET_FIELD_NUMBER: builtins.int
         trial_key: builtins.str
-        """Key of the trial within its search: a UUID in lower case, chosen by whoever decides."""
+        """Key of the trial within its search: a UUID in lower case, chosen by the method."""
         trial_seed: builtins.int
         """Seed for the trial's own random numbers, below 2**31; absent in a request for one that the service draws."""
         checkpoint_id: builtins.str
@@ -201,7 +201,7 @@ class Operation(google.protobuf.message.Message):
 
     @property
     def promote(self) -> global___Operation.Promote:
-        """A trial rises to a rung, and nobody has to do anything for it."""
+        """A trial is promoted to a rung without further training."""
 
     @property
     def reason(self) -> resolute.api.searcher.v1.reason_pb2.Reason:

@@ -43,7 +43,7 @@ class _ExitReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enu
     """Its code refused the hyperparameters before training."""
 
 class ExitReason(_ExitReason, metaclass=_ExitReasonEnumTypeWrapper):
-    """Why a trial left the search before it was told to."""
+    """Why a trial exited before the search closed it."""
 
 EXIT_REASON_UNSPECIFIED: ExitReason.ValueType  # 0
 """Rejected on input."""
@@ -745,7 +745,7 @@ class Operation(google.protobuf.message.Message):
 
     @property
     def promote(self) -> global___Operation.Promote:
-        """A trial rises to a rung, and nobody has to do anything for it."""
+        """A trial is promoted to a rung without further training."""
 
     @property
     def reason(self) -> global___Reason:
@@ -771,7 +771,7 @@ global___Operation = Operation
 
 @typing.final
 class Action(google.protobuf.message.Message):
-    """Something that whoever runs the trials must do. Actions are numbered from 1 within a search and delivered in order until acknowledged."""
+    """Something that the caller, who runs the trials, must do. Actions are numbered from 1 within a search and delivered in order until acknowledged."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -824,7 +824,7 @@ class Action(google.protobuf.message.Message):
         length: builtins.int
         """Absolute length to train to."""
         reopens: builtins.bool
-        """The trial had ended: it goes on from its newest checkpoint, or rests if it completed that length."""
+        """The trial had ended: it resumes from its latest checkpoint, or stays idle if it has completed that length."""
         def __init__(
             self,
             *,
