@@ -13,13 +13,13 @@ _HOW = {
 
 
 @click.command(
-    epilog="\b\nTo have it in every shell:\n"
+    epilog="\b\nTo enable it in every shell:\n"
     + "\n".join(f"  {_HOW[s].format(program='resolute')}" for s in _HOW)
 )
 @click.argument("shell", type=click.Choice(sorted(_HOW)))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print a script that completes commands in SHELL."""
+    """Print a script for command completion in SHELL."""
     root = ctx.find_root()
     program = root.info_name or "resolute"
     kind = get_completion_class(shell)

@@ -35,13 +35,13 @@ def _print_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -
     expose_value=False,
     is_eager=True,
     callback=_print_version,
-    help="Print the version of this client and exit.",
+    help="Print the version of the client and exit.",
 )
 @click.pass_context
 def cli(ctx: click.Context, master: str, user: str) -> None:
-    """Train models on this machine or a cluster: search, follow, pause, resume, fetch.
+    """Train models on this machine or on a cluster.
 
-    Without -m, the cluster is the one that RESOLUTE_MASTER or DET_MASTER names, else the one that
+    Without -m, commands use the cluster that RESOLUTE_MASTER or DET_MASTER names, or else the one that
     `resolute up` runs on this machine. Commands can be shortened: `resolute e ls`.
     """
     ctx.obj = Settings(master=master, user=user)

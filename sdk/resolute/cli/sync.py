@@ -16,14 +16,14 @@ from resolute.cli.options.settings import Settings
     type=click.FloatRange(min=1),
     default=600.0,
     show_default=True,
-    help="Seconds that each run may take.",
+    help="Timeout in seconds for each run.",
 )
 @click.pass_obj
 def sync(settings: Settings, directory: Path, timeout: float) -> None:
-    """Send runs that were recorded off cluster.
+    """Upload runs that were recorded offline.
 
-    DIRECTORY is what core.init got as offline_dir, or one run in it. Each run becomes an ended trial in an
-    experiment of its own. What has arrived is remembered in the directory, so this can be repeated.
+    DIRECTORY is the offline_dir of core.init, or one run in it. Each run becomes an ended trial in an
+    experiment of its own. The directory records what was uploaded, so the command can be repeated.
     """
     from resolute.client.offline_sync import sync as send
     from resolute.runtime.offline_run import find_runs

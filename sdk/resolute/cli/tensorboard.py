@@ -16,10 +16,16 @@ from resolute.cli.options.settings import Settings
 
 @click.command()
 @click.argument("experiment_ids", metavar="EXPERIMENT...", nargs=-1, required=True, type=EXPERIMENT)
-@click.option("--port", type=click.IntRange(0, 65535), default=6006, show_default=True, help="0: a free one.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=6006,
+    show_default=True,
+    help="Port; 0 for any free port.",
+)
 @click.pass_obj
 def tensorboard(settings: Settings, experiment_ids: tuple[str, ...], port: int) -> None:
-    """Start the real TensorBoard on what experiments wrote beside their checkpoints; Ctrl-C ends it.
+    """Start TensorBoard with the event files of experiments; Ctrl-C stops it.
 
     It runs on this machine and reads the directory, which must be visible here. It needs the package
     tensorboard.

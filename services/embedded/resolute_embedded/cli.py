@@ -31,18 +31,20 @@ _COLORS = {"ok": "green", "warning": "yellow", "fault": "red"}
 
 @click.command()
 @click.option(
-    "--slots", type=click.IntRange(min=1), help="Slots of this machine (its GPUs, or else its cores)."
+    "--slots",
+    type=click.IntRange(min=1),
+    help="Number of slots [the GPUs of this machine, or else its cores].",
 )
 @click.option(
-    "--port", type=click.IntRange(1, 65535), help="Port to listen on (the last one, or else a free one)."
+    "--port", type=click.IntRange(1, 65535), help="Port to listen on [the previous one, or else a free one]."
 )
 @click.option(
     "--metrics-port",
     type=click.IntRange(1, 65535),
     envvar="RESOLUTE_METRICS_PORT",
-    help="Port for Prometheus: /metrics on loopback (none).",
+    help="Port of the metrics endpoint for Prometheus: /metrics on loopback [none].",
 )
-@click.option("--detach", is_flag=True, help="Return once the cluster is up, and leave it running.")
+@click.option("--detach", is_flag=True, help="Run the cluster in the background; return when it is up.")
 def up(slots: int | None, port: int | None, metrics_port: int | None, detach: bool) -> None:
     """Start a cluster on this machine, with its state under $RESOLUTE_HOME."""
     _check_installed()
@@ -57,7 +59,7 @@ def up(slots: int | None, port: int | None, metrics_port: int | None, detach: bo
 @click.command()
 @click.option("--keep-trials", is_flag=True, help="Leave trials running; the next `resolute up` adopts them.")
 def down(keep_trials: bool) -> None:
-    """Stop the cluster of this machine; running trials checkpoint first and continue at the next start."""
+    """Stop the cluster of this machine; running trials checkpoint first and resume at the next start."""
     state = _state()
     found = state.home.read_endpoint()
     if found is None or not state.lock.is_held():
@@ -74,9 +76,9 @@ def down(keep_trials: bool) -> None:
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def status(as_json: bool) -> None:
-    """Show whether a cluster runs on this machine, and what its slots do."""
+    """Show the cluster of this machine and the use of its slots."""
     state = _state()
     found = state.home.read_endpoint()
     if found is None or not state.lock.is_held():
@@ -90,13 +92,13 @@ def status(as_json: bool) -> None:
 
 @click.group()
 def db() -> None:
-    """Look after the databases of the services."""
+    """Manage the databases of the services."""
 
 
 @db.command("upgrade")
-@click.option("--url", default="", help="One PostgreSQL database for all services (the files of the home).")
+@click.option("--url", default="", help="PostgreSQL database of all services [the SQLite files in the home].")
 def db_upgrade(url: str) -> None:
-    """Bring the databases of all services to their newest schema."""
+    """Upgrade the databases of all services to the newest schema."""
     _check_installed()
     from resolute_embedded.maintenance import upgrade_databases
 
@@ -107,7 +109,7 @@ def db_upgrade(url: str) -> None:
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path))
 def backup(directory: Path) -> None:
-    """Copy the cluster of this machine, also while it runs; checkpoints stay where they are."""
+    """Back up the cluster of this machine to DIRECTORY, even while it runs; checkpoints are not copied."""
     _check_installed()
     from resolute_embedded.maintenance import back_up
 
@@ -118,7 +120,7 @@ def backup(directory: Path) -> None:
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path, exists=True, file_okay=False))
 def restore(directory: Path) -> None:
-    """Make a new home of a backup."""
+    """Restore the backup in DIRECTORY into a new home."""
     _check_installed()
     from resolute_embedded.maintenance import restore as restore_home
 
@@ -128,11 +130,11 @@ def restore(directory: Path) -> None:
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def doctor(as_json: bool) -> None:
-    """Look for what is wrong with the cluster of this machine, and say what to do.
+    """Diagnose problems of the cluster of this machine and suggest fixes.
 
-    Exits with 1 when something keeps it from working.
+    Exits with 1 if a problem keeps it from working.
     """
     _check_installed()
     from resolute_embedded.doctor import Verdict, run_checks

@@ -20,14 +20,16 @@ _COLUMNS: tuple[Column[AuditRecord], ...] = (
 
 
 @click.command()
-@click.option("--actor", default="", help="Only what this user or service did.")
+@click.option("--actor", default="", help="Only changes by this user or service.")
 @click.option(
-    "--resource", default="", metavar="'NOUN NAME'", help="Only what was done to it: 'experiment 7'."
+    "--resource", default="", metavar="'NOUN NAME'", help="Only changes to this object: 'experiment 7'."
 )
-@click.option("-n", "--limit", type=click.IntRange(1), default=50, show_default=True, help="The most rows.")
+@click.option(
+    "-n", "--limit", type=click.IntRange(1), default=50, show_default=True, help="Maximum number of rows."
+)
 @format_option
 @click.pass_obj
 def audit(settings: Settings, actor: str, resource: str, limit: int, output: Format) -> None:
-    """List who changed what, the latest first."""
+    """List who changed what, latest first."""
     rows = settings.services().access.list_audit(actor=actor, resource=resource)
     print_items(islice(rows, limit), _COLUMNS, output=output)

@@ -16,7 +16,7 @@ from resolute.client.connection import credentials
 @password_option
 @click.pass_obj
 def login(settings: Settings, name: str, piped: bool) -> None:
-    """Let later commands of this home act as the user NAME."""
+    """Log in as the user NAME; later commands act as that user."""
     from resolute.client.connection.session import Session
     from resolute.client.remote.access import Access
 
@@ -32,7 +32,7 @@ def login(settings: Settings, name: str, piped: bool) -> None:
 @click.command()
 @click.pass_obj
 def logout(settings: Settings) -> None:
-    """Forget the token that a login got."""
+    """Log out: delete the token of the login."""
     endpoint = settings.services().session.endpoint
     if credentials.delete(endpoint.credential_file):
         click.echo(f"logged out at {endpoint.address}")
@@ -43,5 +43,5 @@ def logout(settings: Settings) -> None:
 @click.command()
 @click.pass_obj
 def whoami(settings: Settings) -> None:
-    """Print whom commands act as."""
+    """Print the current user."""
     click.echo(settings.services().cluster.current_user())

@@ -32,7 +32,7 @@ def list_(settings: Settings, workspace: str, output: Format) -> None:
 @click.command()
 @_WORKSPACE
 @_NAME
-@click.option("--description", default="", help="What it is about.")
+@click.option("--description", default="", help="Description.")
 @click.pass_obj
 def create(settings: Settings, workspace: str, name: str, description: str) -> None:
     """Create the project NAME in WORKSPACE."""
@@ -45,7 +45,7 @@ def create(settings: Settings, workspace: str, name: str, description: str) -> N
 @_NAME
 @click.pass_obj
 def describe(settings: Settings, workspace: str, name: str) -> None:
-    """Show the project NAME of WORKSPACE."""
+    """Show the project NAME in WORKSPACE."""
     project = settings.services().workspaces.find_project(workspace, name)
     facts = [(column.name, column.value(project)) for column in _COLUMNS]
     print_fields([*facts, ("Created", project.create_time), ("Notes", project.notes)])
@@ -54,11 +54,11 @@ def describe(settings: Settings, workspace: str, name: str) -> None:
 @click.command(name="set")
 @_WORKSPACE
 @_NAME
-@click.option("--description", help="What it is about.")
-@click.option("--notes", help="Notes of the people who work on it.")
+@click.option("--description", help="Description.")
+@click.option("--notes", help="Notes.")
 @click.pass_obj
 def set_(settings: Settings, workspace: str, name: str, description: str | None, notes: str | None) -> None:
-    """Change the texts of the project NAME of WORKSPACE."""
+    """Change the description and the notes of the project NAME in WORKSPACE."""
     calls = settings.services().workspaces
     calls.update_project(calls.find_project(workspace, name).id, description=description, notes=notes)
     click.echo(f"project {workspace}/{name} is changed")
@@ -69,7 +69,7 @@ def set_(settings: Settings, workspace: str, name: str, description: str | None,
 @_NAME
 @click.pass_obj
 def archive(settings: Settings, workspace: str, name: str) -> None:
-    """Let the project NAME of WORKSPACE take no more experiments."""
+    """Archive the project NAME in WORKSPACE: it accepts no more experiments."""
     calls = settings.services().workspaces
     calls.update_project(calls.find_project(workspace, name).id, archived=True)
     click.echo(f"project {workspace}/{name} is archived")
@@ -80,7 +80,7 @@ def archive(settings: Settings, workspace: str, name: str) -> None:
 @_NAME
 @click.pass_obj
 def unarchive(settings: Settings, workspace: str, name: str) -> None:
-    """Let the project NAME of WORKSPACE take experiments again."""
+    """Unarchive the project NAME in WORKSPACE: it accepts experiments again."""
     calls = settings.services().workspaces
     calls.update_project(calls.find_project(workspace, name).id, archived=False)
     click.echo(f"project {workspace}/{name} is open")
@@ -89,10 +89,10 @@ def unarchive(settings: Settings, workspace: str, name: str) -> None:
 @click.command()
 @_WORKSPACE
 @_NAME
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.pass_obj
 def delete(settings: Settings, workspace: str, name: str, yes: bool) -> None:
-    """Remove the project NAME of WORKSPACE, which must hold no experiments."""
+    """Delete the project NAME in WORKSPACE, which must not contain experiments."""
     if not yes:
         click.confirm(f"Remove project {workspace}/{name}?", abort=True, err=True)
     calls = settings.services().workspaces

@@ -22,14 +22,14 @@ _COLUMNS: tuple[Column[TokenRecord], ...] = (
 @click.command()
 @click.argument("username", default="", metavar="[USER]")
 @click.option(
-    "--days", type=click.IntRange(1, 365), default=30, show_default=True, help="How long it is valid."
+    "--days", type=click.IntRange(1, 365), default=30, show_default=True, help="Days for which it is valid."
 )
-@click.option("--description", default="", help="What it is for.")
+@click.option("--description", default="", help="Purpose of the token.")
 @click.pass_obj
 def create(settings: Settings, username: str, days: int, description: str) -> None:
-    """Print a new token of yours, or of USER; nothing prints it again.
+    """Create a token for yourself or USER and print it; it is never shown again.
 
-    Programs give it in RESOLUTE_TOKEN.
+    Programs pass it in the environment variable RESOLUTE_TOKEN.
     """
     token = settings.services().access.create_token(
         username, ttl_seconds=days * _DAY, description=description
@@ -42,7 +42,7 @@ def create(settings: Settings, username: str, days: int, description: str) -> No
 @format_option
 @click.pass_obj
 def list_(settings: Settings, username: str, output: Format) -> None:
-    """List tokens that have not expired, the newest first: your own, or for admins all."""
+    """List tokens that have not expired, newest first: your own, or all of them for admins."""
     print_items(settings.services().access.list_tokens(username), _COLUMNS, output=output)
 
 
@@ -50,6 +50,6 @@ def list_(settings: Settings, username: str, output: Format) -> None:
 @click.argument("token_id", metavar="ID")
 @click.pass_obj
 def revoke(settings: Settings, token_id: str) -> None:
-    """End the token ID before its time. Services may take it for half a minute more."""
+    """Revoke the token ID before it expires. Services may accept it for up to half a minute more."""
     token = settings.services().access.revoke_token(token_id)
     click.echo(f"token {token.id} of {token.username} is revoked")

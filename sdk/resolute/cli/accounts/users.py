@@ -32,7 +32,7 @@ def list_(settings: Settings, output: Format) -> None:
 @click.option("--role", type=_ROLE, default=UserRole.EDITOR.value, show_default=True)
 @click.pass_obj
 def create(settings: Settings, name: str, role: str) -> None:
-    """Create the user NAME, who gets in by a token, or by a password once one is set."""
+    """Create the user NAME, who can use tokens, and log in once a password is set."""
     user = settings.services().access.create_user(name, UserRole(role))
     click.echo(f"user {user.name} is created as {user.role.value}")
 
@@ -42,7 +42,7 @@ def create(settings: Settings, name: str, role: str) -> None:
 @click.argument("role", type=_ROLE)
 @click.pass_obj
 def set_role(settings: Settings, name: str, role: str) -> None:
-    """Let the user NAME do what ROLE may do; tokens of the user end."""
+    """Give the user NAME the role ROLE; the tokens of the user are revoked."""
     user = settings.services().access.update_user(name, role=UserRole(role))
     click.echo(f"user {user.name} is now {user.role.value}")
 
@@ -51,7 +51,7 @@ def set_role(settings: Settings, name: str, role: str) -> None:
 @click.argument("name")
 @click.pass_obj
 def activate(settings: Settings, name: str) -> None:
-    """Let the user NAME in again."""
+    """Reactivate the user NAME."""
     settings.services().access.update_user(name, active=True)
     click.echo(f"user {name} is active")
 
@@ -60,7 +60,7 @@ def activate(settings: Settings, name: str) -> None:
 @click.argument("name")
 @click.pass_obj
 def deactivate(settings: Settings, name: str) -> None:
-    """Let nobody act as the user NAME any more; tokens of the user end. Experiments go on."""
+    """Deactivate the user NAME: the tokens of the user are revoked. Experiments continue."""
     settings.services().access.update_user(name, active=False)
     click.echo(f"user {name} is deactivated")
 
@@ -70,7 +70,7 @@ def deactivate(settings: Settings, name: str) -> None:
 @password_option
 @click.pass_obj
 def change_password(settings: Settings, name: str, piped: bool) -> None:
-    """Set the password of the user NAME, or your own; tokens of the user end."""
+    """Change the password of the user NAME, or your own; the tokens of the user are revoked."""
     services = settings.services()
     name = name or services.cluster.current_user()
     password = ask(f"New password of {name}", piped=piped, confirm=True)

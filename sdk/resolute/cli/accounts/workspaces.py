@@ -33,7 +33,7 @@ _COLUMNS: tuple[Column[WorkspaceRecord], ...] = (
 @format_option
 @click.pass_obj
 def list_(settings: Settings, output: Format) -> None:
-    """List workspaces with what they use."""
+    """List workspaces and the resources they use."""
     print_items(settings.services().workspaces.list(), _COLUMNS, output=output)
 
 
@@ -48,7 +48,7 @@ def create(settings: Settings, name: str) -> None:
 
 @click.command()
 @_NAME
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def describe(settings: Settings, name: str, as_json: bool) -> None:
     """Show the workspace NAME with its projects."""
@@ -69,7 +69,7 @@ def describe(settings: Settings, name: str, as_json: bool) -> None:
 @_NAME
 @click.pass_obj
 def archive(settings: Settings, name: str) -> None:
-    """Let the workspace NAME take no more experiments."""
+    """Archive the workspace NAME: it accepts no more experiments."""
     settings.services().workspaces.archive(name, archived=True)
     click.echo(f"workspace {name} is archived")
 
@@ -78,7 +78,7 @@ def archive(settings: Settings, name: str) -> None:
 @_NAME
 @click.pass_obj
 def unarchive(settings: Settings, name: str) -> None:
-    """Let the workspace NAME take experiments again."""
+    """Unarchive the workspace NAME: it accepts experiments again."""
     settings.services().workspaces.archive(name, archived=False)
     click.echo(f"workspace {name} is open")
 
@@ -86,17 +86,24 @@ def unarchive(settings: Settings, name: str) -> None:
 @click.command()
 @_NAME
 @click.option(
-    "--experiments", type=click.IntRange(0), help="Experiments that have not ended; 0 for no bound."
+    "--experiments",
+    type=click.IntRange(0),
+    help="Maximum number of experiments that have not ended; 0 for no limit.",
 )
-@click.option("--slots", type=click.IntRange(0), help="Slots in use at the same time; 0 for no bound.")
 @click.option(
-    "--storage", type=click.IntRange(0), metavar="MIB", help="MiB that checkpoints take; 0 for no bound."
+    "--slots", type=click.IntRange(0), help="Maximum number of slots in use at the same time; 0 for no limit."
+)
+@click.option(
+    "--storage",
+    type=click.IntRange(0),
+    metavar="MIB",
+    help="Maximum size of checkpoints in MiB; 0 for no limit.",
 )
 @click.pass_obj
 def set_quota(
     settings: Settings, name: str, experiments: int | None, slots: int | None, storage: int | None
 ) -> None:
-    """Bound what the experiments of the workspace NAME use together; what is not named stays."""
+    """Set the quotas that the experiments of the workspace NAME share; other quotas are unchanged."""
     if experiments is None and slots is None and storage is None:
         raise click.UsageError("Name a bound: --experiments, --slots, --storage, or several.")
     calls = settings.services().workspaces
@@ -114,10 +121,10 @@ def set_quota(
 
 @click.command()
 @_NAME
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.pass_obj
 def delete(settings: Settings, name: str, yes: bool) -> None:
-    """Remove the workspace NAME, which must hold no experiments."""
+    """Delete the workspace NAME, which must not contain experiments."""
     if not yes:
         click.confirm(f"Remove workspace {name} with its projects?", abort=True, err=True)
     settings.services().workspaces.delete(name)

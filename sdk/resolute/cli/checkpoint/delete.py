@@ -10,26 +10,26 @@ from resolute.cli.options.settings import Settings
 
 @click.command()
 @click.argument("uuids", metavar="UUID[,UUID...]", type=CHECKPOINTS)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.pass_obj
 def delete(settings: Settings, uuids: tuple[str, ...], yes: bool) -> None:
-    """Remove checkpoints with all their files. Either all are marked or none."""
+    """Delete checkpoints with all their files. Either all of them are deleted or none."""
     _remove(settings, uuids, globs=(), yes=yes)
 
 
 @click.command()
 @click.argument("uuids", metavar="UUID[,UUID...]", type=CHECKPOINTS)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.option(
     "--glob",
     "globs",
     multiple=True,
     metavar="PATTERN",
-    help="Remove only files whose path within the checkpoint matches; ** spans directories. Repeatable.",
+    help="Delete only files whose path within the checkpoint matches; ** matches directories. Repeatable.",
 )
 @click.pass_obj
 def rm(settings: Settings, uuids: tuple[str, ...], yes: bool, globs: tuple[str, ...]) -> None:
-    """Remove checkpoints, or with --glob some of their files."""
+    """Delete checkpoints, or with --glob only some of their files."""
     _remove(settings, uuids, globs=globs, yes=yes)
 
 

@@ -23,7 +23,7 @@ _HOME: Column[FileRecord] = Column("Lies at", lambda file: file.home or "this ch
 
 @click.command()
 @click.argument("uuids", metavar="UUID[,UUID...]", type=CHECKPOINTS)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def describe(settings: Settings, uuids: tuple[str, ...], as_json: bool) -> None:
     """Show checkpoints with their files, metadata and validation."""

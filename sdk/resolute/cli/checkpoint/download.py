@@ -14,17 +14,19 @@ from resolute.client.downloads.sources import DownloadMode
 
 @click.command()
 @click.argument("uuid", type=CHECKPOINT)
-@click.option("-o", "--output-dir", type=click.Path(path_type=Path), help="Where to (checkpoints/UUID).")
-@click.option("-q", "--quiet", is_flag=True, help="Print the directory and nothing else.")
+@click.option(
+    "-o", "--output-dir", type=click.Path(path_type=Path), help="Target directory [checkpoints/UUID]."
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print only the directory.")
 @click.option(
     "--mode",
     type=click.Choice([mode.value for mode in DownloadMode]),
     default=DownloadMode.AUTO.value,
     show_default=True,
-    help="Straight from the store, through the service, or whichever works.",
+    help="Directly from the store, through the service, or whichever works.",
 )
 @click.pass_obj
 def download(settings: Settings, uuid: str, output_dir: Path | None, quiet: bool, mode: str) -> None:
-    """Fetch the files of a checkpoint; one that was interrupted goes on where it stopped."""
+    """Download the files of a checkpoint; an interrupted download resumes where it stopped."""
     services = settings.services()
     fetch(services, services.checkpoints.get(uuid), output_dir, mode=DownloadMode(mode), quiet=quiet)

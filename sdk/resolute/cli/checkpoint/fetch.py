@@ -28,7 +28,7 @@ def fetch(
         record: The checkpoint.
         destination: Directory to fetch into; None for ``checkpoints/<uuid>``.
         mode: Which way the bytes come.
-        quiet: Print the directory and nothing else.
+        quiet: Print only the directory.
     """
     target = destination if destination is not None else Path("checkpoints") / record.uuid
     registry = services.checkpoints

@@ -12,11 +12,11 @@ _COUNT = click.IntRange(min=0)
 
 @click.command()
 @click.argument("experiment_id", type=EXPERIMENT)
-@click.option("--save-experiment-best", type=_COUNT, metavar="N", help="Keep the best N of all trials.")
+@click.option("--save-experiment-best", type=_COUNT, metavar="N", help="Keep the best N of the experiment.")
 @click.option("--save-trial-best", type=_COUNT, metavar="N", help="Keep the best N of each trial.")
 @click.option("--save-trial-latest", type=_COUNT, metavar="N", help="Keep the latest N of each trial.")
-@click.option("--dry-run", is_flag=True, help="Only print which would be deleted.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Only print which checkpoints would be deleted.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.pass_obj
 def gc(
     settings: Settings,
@@ -29,8 +29,8 @@ def gc(
 ) -> None:
     """Delete the checkpoints of an ended experiment that a policy does not keep.
 
-    What no option names is as the config says. Checkpoints that are pinned, versions of models, or what other
-    trials started from stay in any case.
+    Options override the config. Checkpoints that are pinned, that are versions of models, or from which other
+    trials started are always kept.
     """
     experiments = settings.services().experiments
     policy = {

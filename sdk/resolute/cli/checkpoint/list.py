@@ -13,7 +13,7 @@ from resolute.client.objects.checkpoint_ranking import with_validations
 
 @click.command(name="list")
 @click.argument("experiment_id", required=False, type=EXPERIMENT)
-@click.option("-t", "--trial", "trial_id", type=TRIAL, metavar="ID", help="The checkpoints of this trial.")
+@click.option("-t", "--trial", "trial_id", type=TRIAL, metavar="ID", help="Only checkpoints of this trial.")
 @format_option
 @click.pass_obj
 def list_(settings: Settings, experiment_id: str | None, trial_id: str | None, output: Format) -> None:

@@ -12,7 +12,7 @@ from resolute.cli.options.settings import Settings
 @click.argument("uuids", metavar="UUID[,UUID...]", type=CHECKPOINTS)
 @click.pass_obj
 def pin(settings: Settings, uuids: tuple[str, ...]) -> None:
-    """Keep checkpoints: nobody and no policy deletes them until they are unpinned."""
+    """Protect checkpoints: no user and no policy can delete them until they are unpinned."""
     settings.services().checkpoints.pin(uuids, pinned=True)
     for uuid in uuids:
         click.echo(f"checkpoint {uuid} is pinned")
@@ -22,7 +22,7 @@ def pin(settings: Settings, uuids: tuple[str, ...]) -> None:
 @click.argument("uuids", metavar="UUID[,UUID...]", type=CHECKPOINTS)
 @click.pass_obj
 def unpin(settings: Settings, uuids: tuple[str, ...]) -> None:
-    """Let pinned checkpoints go again."""
+    """Remove the protection of pinned checkpoints."""
     settings.services().checkpoints.pin(uuids, pinned=False)
     for uuid in uuids:
         click.echo(f"checkpoint {uuid} is not pinned")

@@ -19,13 +19,13 @@ from resolute.contracts.sizes import human_size
     type=click.Choice([mode.value for mode in DownloadMode]),
     default=DownloadMode.AUTO.value,
     show_default=True,
-    help="Read straight from the store, through the service, or whichever works.",
+    help="Read directly from the store, through the service, or whichever works.",
 )
 @click.pass_context
 def verify(ctx: click.Context, uuids: tuple[str, ...], verbose: bool, mode: str) -> None:
-    """Read checkpoints where they lie and compare every byte with what was committed.
+    """Read checkpoints from their store and compare their digests with those that were committed.
 
-    Exits with 1 when a file is damaged or missing.
+    Exits with 1 if a file is damaged or missing.
     """
     services = ctx.ensure_object(Settings).services()
     damaged = False

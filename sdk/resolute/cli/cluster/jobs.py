@@ -33,14 +33,18 @@ def list_(settings: Settings, output: Format) -> None:
 
 @click.command()
 @click.argument("experiment_id", metavar="ID", type=EXPERIMENT)
-@click.option("--priority", type=click.IntRange(1, 99), help="Urgency from 1 (most) to 99.")
-@click.option("--weight", type=click.FloatRange(min=0, min_open=True), help="Share among equal priorities.")
-@click.option("--max-slots", type=click.IntRange(min=0), help="Most slots to hold; 0 for no limit.")
+@click.option("--priority", type=click.IntRange(1, 99), help="Priority from 1 (highest) to 99.")
+@click.option(
+    "--weight",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Share of slots among experiments of equal priority.",
+)
+@click.option("--max-slots", type=click.IntRange(min=0), help="Maximum number of slots; 0 for no limit.")
 @click.pass_obj
 def update(
     settings: Settings, experiment_id: str, priority: int | None, weight: float | None, max_slots: int | None
 ) -> None:
-    """Change the place of experiment ID in the queue. Less urgent trials may have to make room for it."""
+    """Change the position of experiment ID in the queue. Trials of lower priority may be preempted."""
     if priority is None and weight is None and max_slots is None:
         raise click.UsageError("nothing is to change; give --priority, --weight or --max-slots")
     job = settings.services().jobs.update(

@@ -10,18 +10,20 @@ from resolute.client.schema.records import BucketStorage, DirectoryStorage
 
 
 @click.command()
-@click.option("--directory", metavar="PATH", help="Examine this directory, as types shared_fs and directory.")
-@click.option("--bucket", metavar="NAME", help="Examine this bucket, or container of Azure.")
+@click.option(
+    "--directory", metavar="PATH", help="Test this directory, as for the types shared_fs and directory."
+)
+@click.option("--bucket", metavar="NAME", help="Test this bucket or Azure container.")
 @click.option(
     "--type",
     "kind",
     type=click.Choice(["s3", "gcs", "azure"]),
     default="s3",
-    help="Whose bucket it is: [s3].",
+    help="Type of the bucket [s3].",
 )
-@click.option("--prefix", default="", help="What the names of objects begin with.")
+@click.option("--prefix", default="", help="Prefix of the object names.")
 @click.option("--endpoint-url", default="", metavar="URL", help="Address of the store, or of the account.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def doctor(
     ctx: click.Context,
@@ -32,7 +34,7 @@ def doctor(
     endpoint_url: str,
     as_json: bool,
 ) -> None:
-    """Have the cluster write, read and remove a file in a store, and say what is wrong with it.
+    """Let the cluster write, read and delete a file in a store, and report what is wrong with the store.
 
     Exits with 1 when something is.
     """

@@ -23,7 +23,7 @@ _COLUMNS: tuple[Column[TemplateRecord], ...] = (
 @click.argument("config", type=click.Path(path_type=Path))
 @click.pass_obj
 def set_(settings: Settings, name: str, config: Path) -> None:
-    """Write the template NAME from the YAML file CONFIG; one of the same name is replaced."""
+    """Create the template NAME from the YAML file CONFIG, or replace it."""
     settings.services().cluster.set_template(name, read_config(config))
     click.echo(f"template {name} is set")
 
@@ -49,6 +49,6 @@ def describe(settings: Settings, name: str) -> None:
 @click.argument("name")
 @click.pass_obj
 def remove(settings: Settings, name: str) -> None:
-    """Remove the template NAME."""
+    """Delete the template NAME."""
     settings.services().cluster.delete_template(name)
     click.echo(f"template {name} is removed")

@@ -10,7 +10,7 @@ from resolute.cli.options.settings import Settings
 @click.command()
 @click.pass_obj
 def version(settings: Settings) -> None:
-    """Print the versions of client and cluster."""
+    """Print the versions of the client and the cluster."""
     from resolute.contracts import distribution
     from resolute.errors import ResoluteError
 

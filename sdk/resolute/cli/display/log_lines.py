@@ -53,25 +53,31 @@ class LogRequest:
 
 _COUNT = click.IntRange(min=0)
 _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
-    click.option("-f", "--follow", is_flag=True, help="Go on until the trial has ended."),
-    click.option("--head", type=_COUNT, metavar="N", help="Only the oldest N lines."),
-    click.option("--tail", type=_COUNT, metavar="N", help="Only the newest N lines."),
-    click.option("--rank-id", "ranks", type=int, multiple=True, metavar="RANK", help="Only of this rank."),
-    click.option("--run", "runs", type=int, multiple=True, metavar="RUN", help="Only of this run."),
-    click.option("--allocation-id", metavar="ID", help="Only of this allocation."),
-    click.option("--agent-id", "agents", multiple=True, metavar="ID", help="Only of this machine."),
-    click.option("--container-id", "containers", multiple=True, metavar="ID", help="Only of this container."),
-    click.option("--timestamp-after", "since", type=Timestamp(), help="Only since this time."),
-    click.option("--timestamp-before", "until", type=Timestamp(), help="Only before this time."),
+    click.option("-f", "--follow", is_flag=True, help="Follow the log until the trial has ended."),
+    click.option("--head", type=_COUNT, metavar="N", help="Only the first N lines."),
+    click.option("--tail", type=_COUNT, metavar="N", help="Only the last N lines."),
+    click.option(
+        "--rank-id", "ranks", type=int, multiple=True, metavar="RANK", help="Only lines of this rank."
+    ),
+    click.option("--run", "runs", type=int, multiple=True, metavar="RUN", help="Only lines of this run."),
+    click.option("--allocation-id", metavar="ID", help="Only lines of this allocation."),
+    click.option("--agent-id", "agents", multiple=True, metavar="ID", help="Only lines of this machine."),
+    click.option(
+        "--container-id", "containers", multiple=True, metavar="ID", help="Only lines of this container."
+    ),
+    click.option("--timestamp-after", "since", type=Timestamp(), help="Only lines since this time."),
+    click.option("--timestamp-before", "until", type=Timestamp(), help="Only lines before this time."),
     click.option(
         "--level",
         type=click.Choice([level.value for level in LogLevel][1:], case_sensitive=False),
-        help="Only of at least this severity.",
+        help="Only lines of at least this severity.",
     ),
     click.option("--source", "origins", multiple=True, metavar="NAME", help="Only from this part: task, ..."),
     click.option("--stdtype", "stdtypes", multiple=True, type=click.Choice(["stdout", "stderr"])),
-    click.option("--search", "text", default="", metavar="TEXT", help="Only with this text in them."),
-    click.option("--regex", default="", metavar="PATTERN", help="Only where this expression (RE2) is found."),
+    click.option("--search", "text", default="", metavar="TEXT", help="Only lines that contain this text."),
+    click.option(
+        "--regex", default="", metavar="PATTERN", help="Only lines that match this regular expression (RE2)."
+    ),
     click.option("--json", "as_json", is_flag=True, help="Print each line as JSON."),
 )
 

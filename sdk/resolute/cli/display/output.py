@@ -45,8 +45,8 @@ class Column(Generic[ItemT]):
 def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds ``--json`` and ``--csv``, which the command gets as ``output``."""
 
-    @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-    @click.option("--csv", "as_csv", is_flag=True, help="Print CSV for programs.")
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+    @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
     @wraps(command)
     def wrapped(*args: Any, as_json: bool, as_csv: bool, **options: Any) -> Any:
         if as_json and as_csv:

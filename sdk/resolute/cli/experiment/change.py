@@ -19,7 +19,7 @@ _IDS = click.argument("experiment_ids", metavar="ID[,ID...]", type=EXPERIMENTS)
 @_IDS
 @click.pass_context
 def pause(ctx: click.Context, experiment_ids: tuple[str, ...]) -> None:
-    """Ask trials to checkpoint and exit, and start none until `activate`."""
+    """Ask trials to checkpoint and exit; none is started again until `activate`."""
     _change(
         ctx, experiment_ids, lambda settings, key: settings.services().experiments.pause(key), "is pausing"
     )
@@ -29,7 +29,7 @@ def pause(ctx: click.Context, experiment_ids: tuple[str, ...]) -> None:
 @_IDS
 @click.pass_context
 def activate(ctx: click.Context, experiment_ids: tuple[str, ...]) -> None:
-    """Let paused experiments go on from their checkpoints."""
+    """Resume paused experiments from their checkpoints."""
     _change(
         ctx, experiment_ids, lambda settings, key: settings.services().experiments.activate(key), "is active"
     )
@@ -39,7 +39,7 @@ def activate(ctx: click.Context, experiment_ids: tuple[str, ...]) -> None:
 @_IDS
 @click.pass_context
 def cancel(ctx: click.Context, experiment_ids: tuple[str, ...]) -> None:
-    """End experiments after their trials had the chance to checkpoint."""
+    """Cancel experiments: trials are asked to checkpoint and exit."""
     _change(
         ctx, experiment_ids, lambda settings, key: settings.services().experiments.cancel(key), "is ending"
     )
@@ -49,7 +49,7 @@ def cancel(ctx: click.Context, experiment_ids: tuple[str, ...]) -> None:
 @_IDS
 @click.pass_context
 def kill(ctx: click.Context, experiment_ids: tuple[str, ...]) -> None:
-    """End experiments at once, without a last checkpoint."""
+    """Stop experiments immediately, without a last checkpoint."""
     _change(
         ctx,
         experiment_ids,
@@ -82,10 +82,10 @@ def unarchive(ctx: click.Context, experiment_ids: tuple[str, ...]) -> None:
 
 @click.command()
 @_IDS
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.pass_context
 def delete(ctx: click.Context, experiment_ids: tuple[str, ...], yes: bool) -> None:
-    """Remove ended experiments: their metrics, logs, checkpoints and code."""
+    """Delete ended experiments with their metrics, logs, checkpoints and code."""
     if not yes:
         names = ", ".join(experiment_ids)
         click.confirm(
@@ -128,6 +128,6 @@ def _change(
 @click.argument("project")
 @click.pass_obj
 def move(settings: Settings, experiment_id: str, workspace: str, project: str) -> None:
-    """Move an experiment to PROJECT of WORKSPACE; to another workspace only when it has ended."""
+    """Move an experiment to PROJECT in WORKSPACE; to another workspace only if it has ended."""
     settings.services().workspaces.move(experiment_id, workspace=workspace, project=project)
     click.echo(f"experiment {experiment_id} belongs to {workspace}/{project}")

@@ -26,14 +26,14 @@ class _Row:
 
 @click.command()
 @click.argument("experiment_ids", metavar="ID[,ID...]", type=EXPERIMENTS)
-@click.option("--metric", "metrics", multiple=True, help="Only metrics of this name; may be repeated.")
+@click.option("--metric", "metrics", multiple=True, help="Only metrics of this name. Repeatable.")
 @click.option("--group", default="validation", show_default=True, help="Group of the metrics.")
 @format_option
 @click.pass_obj
 def compare(
     settings: Settings, experiment_ids: tuple[str, ...], metrics: tuple[str, ...], group: str, output: Format
 ) -> None:
-    """Put the trials of experiments side by side: hyperparameters that differ, and metrics."""
+    """Compare the trials of experiments: hyperparameters that differ, and metrics."""
     services = settings.services()
     found = [
         item for key in experiment_ids for item in trials_with_best(services, services.experiments.get(key))

@@ -15,7 +15,7 @@ from resolute.cli.options.settings import Settings
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of YAML.")
 @click.pass_obj
 def config(settings: Settings, experiment_id: str, as_json: bool) -> None:
-    """Print the whole config of an experiment, defaults filled in."""
+    """Print the complete config of an experiment, including defaults."""
     record = settings.services().experiments.get(experiment_id)
     if as_json:
         print_json(record.config)

@@ -15,9 +15,9 @@ _ID = click.argument("experiment_id", metavar="ID", type=EXPERIMENT)
 @continuation_options
 @click.pass_context
 def continue_(ctx: click.Context, experiment_id: str, choices: ContinuationOptions) -> None:
-    """Let an experiment go on as itself, with its trials, their steps and its search.
+    """Continue an experiment with its trials, their steps and its search.
 
-    After a failure or a cancellation, trials that did not complete are tried again from their checkpoints.
+    After a failure or a cancellation, trials that did not complete are retried from their checkpoints.
     After completion, give it more: --config searcher.max_trials=32, or a longer searcher.max_length.
     """
     title = f"Experiment {experiment_id} goes on as itself:"
@@ -36,7 +36,7 @@ def continue_(ctx: click.Context, experiment_id: str, choices: ContinuationOptio
 @continuation_options
 @click.pass_context
 def fork(ctx: click.Context, experiment_id: str, choices: ContinuationOptions) -> None:
-    """Create an experiment from the config and the code of another, without its weights."""
+    """Create an experiment with the config and the code of another, but without its weights."""
     title = f"A new experiment begins like experiment {experiment_id}:"
     confirm_and_continue(
         ctx, lambda services: services.continuations.fork, experiment_id, choices, title=title, new=True

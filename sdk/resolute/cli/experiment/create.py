@@ -32,10 +32,15 @@ class _Request:
 @click.argument("config", type=click.Path(path_type=Path))
 @click.argument("model_definition", metavar="[DIR|FILE]", required=False, type=click.Path(path_type=Path))
 @click.option(
-    "-f", "--follow", "--follow-first-trial", "follow_it", is_flag=True, help="Follow it until it ends."
+    "-f",
+    "--follow",
+    "--follow-first-trial",
+    "follow_it",
+    is_flag=True,
+    help="Follow the log until the experiment ends.",
 )
-@click.option("--paused", is_flag=True, help="Create it paused.")
-@click.option("-t", "--test-mode", "--test", is_flag=True, help="Train one batch only, and follow that.")
+@click.option("--paused", is_flag=True, help="Create the experiment paused.")
+@click.option("-t", "--test-mode", "--test", is_flag=True, help="Train only one batch, and follow the log.")
 @click.option("--local", is_flag=True, help="With --test-mode: run the entrypoint here, without a cluster.")
 @click.option(
     "-i",
@@ -46,8 +51,12 @@ class _Request:
     type=click.Path(path_type=Path),
     help="Add a file or directory to the root of the code (repeatable).",
 )
-@click.option("--config", "overrides", multiple=True, metavar="KEY=VALUE", help="Set a field (repeatable).")
-@click.option("--template", default="", metavar="NAME", help="Merge this template under the config.")
+@click.option(
+    "--config", "overrides", multiple=True, metavar="KEY=VALUE", help="Set a config field (repeatable)."
+)
+@click.option(
+    "--template", default="", metavar="NAME", help="Use this template: the config overrides its fields."
+)
 @click.pass_context
 def create(  # noqa: PLR0913, PLR0917 - click hands over every option
     ctx: click.Context,
@@ -61,7 +70,7 @@ def create(  # noqa: PLR0913, PLR0917 - click hands over every option
     overrides: tuple[str, ...],
     template: str,
 ) -> None:
-    """Submit an experiment: CONFIG is a YAML file, DIR|FILE the code that it runs.
+    """Submit an experiment: CONFIG is a YAML file, DIR|FILE is the code to run.
 
     With -f or -t it exits 0 only if the experiment completes.
     """

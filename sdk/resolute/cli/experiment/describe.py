@@ -38,7 +38,7 @@ METRICS_COLUMNS: tuple[Column[TrialMetrics], ...] = (
 
 @click.command()
 @click.argument("experiment_ids", metavar="ID[,ID...]", type=EXPERIMENTS)
-@click.option("--metrics", is_flag=True, help="All that its trials reported, too.")
+@click.option("--metrics", is_flag=True, help="Also show all metrics that its trials reported.")
 @format_option
 @click.pass_obj
 def describe(settings: Settings, experiment_ids: tuple[str, ...], metrics: bool, output: Format) -> None:

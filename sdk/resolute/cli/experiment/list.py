@@ -31,17 +31,21 @@ _STATES = sorted(state.value for state in ExperimentState if state is not Experi
 
 
 @click.command(name="list")
-@click.option("-a", "--all", "everything", is_flag=True, help="Archived experiments too.")
+@click.option("-a", "--all", "everything", is_flag=True, help="Include archived experiments.")
 @click.option(
     "--state", "states", multiple=True, type=click.Choice(_STATES, case_sensitive=False), metavar="STATE"
 )
-@click.option("--owner", "owners", multiple=True, metavar="NAME", help="Only of this user (repeatable).")
-@click.option("--label", "labels", multiple=True, metavar="LABEL", help="Only with this label (repeatable).")
-@click.option("--name", default="", metavar="TEXT", help="Only with this text in the name.")
 @click.option(
-    "--limit", type=click.IntRange(min=1), default=200, show_default=True, help="At most this many."
+    "--owner", "owners", multiple=True, metavar="NAME", help="Only experiments of this user (repeatable)."
 )
-@click.option("--offset", type=click.IntRange(min=0), default=0, help="Leave out this many of the newest.")
+@click.option(
+    "--label", "labels", multiple=True, metavar="LABEL", help="Only experiments with this label (repeatable)."
+)
+@click.option("--name", default="", metavar="TEXT", help="Only experiments whose name contains this text.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=200, show_default=True, help="Maximum number of rows."
+)
+@click.option("--offset", type=click.IntRange(min=0), default=0, help="Skip this many of the newest.")
 @format_option
 @click.pass_obj
 def list_(  # noqa: PLR0913, PLR0917 - click hands over every option

@@ -17,7 +17,7 @@ from resolute.errors import NotFoundError
 @log_options
 @click.pass_obj
 def logs(settings: Settings, experiment_id: str, request: LogRequest) -> None:
-    """Show the logs of an experiment's first trial; other trials have `trial logs`."""
+    """Show the logs of an experiment's first trial; for other trials use `trial logs`."""
     services = settings.services()
     trial = _first_trial(services, experiment_id, wait=request.follow)
     print_lines(services, services.trials.get(trial.uuid), request)

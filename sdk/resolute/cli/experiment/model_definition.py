@@ -14,13 +14,19 @@ from resolute.errors import FailedPreconditionError
 
 @click.command(name="download-model-def")
 @click.argument("experiment_id", type=EXPERIMENT)
-@click.option("-o", "--output-dir", type=click.Path(path_type=Path), default=Path(), help="Where to (here).")
+@click.option(
+    "-o",
+    "--output-dir",
+    type=click.Path(path_type=Path),
+    default=Path(),
+    help="Target directory [current directory].",
+)
 @click.option("-x", "--extract", is_flag=True, help="Unpack it into a directory.")
 @click.pass_obj
 def download_model_definition(
     settings: Settings, experiment_id: str, output_dir: Path, extract: bool
 ) -> None:
-    """Fetch the code that was submitted, as a gzipped tar archive."""
+    """Download the submitted code as a gzipped tar archive."""
     experiments = settings.services().experiments
     number = experiments.get(experiment_id).id
     archive = save_model_definition(

@@ -14,8 +14,8 @@ from resolute.cli.options.settings import Settings
 
 @click.command(name="list-trials")
 @click.argument("experiment_id", type=EXPERIMENT)
-@click.option("--limit", type=click.IntRange(min=1), help="At most this many.")
-@click.option("--offset", type=click.IntRange(min=0), default=0, help="Leave out this many of the first.")
+@click.option("--limit", type=click.IntRange(min=1), help="Maximum number of rows.")
+@click.option("--offset", type=click.IntRange(min=0), default=0, help="Skip this many rows.")
 @format_option
 @click.pass_obj
 def list_trials(

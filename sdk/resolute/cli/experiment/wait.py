@@ -16,7 +16,7 @@ from resolute.client.schema.states import ExperimentState
 @click.option("--polling-interval", type=float, default=5.0, hidden=True)  # the service tells at once
 @click.pass_context
 def wait(ctx: click.Context, experiment_id: str, polling_interval: float) -> None:
-    """Wait until an experiment ends; exit 0 only if it completes."""
+    """Wait until an experiment ends; exits with 0 only if it completes."""
     del polling_interval
     services = ctx.ensure_object(Settings).services()
     record = services.experiments.get(experiment_id)

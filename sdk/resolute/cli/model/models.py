@@ -23,10 +23,12 @@ _COLUMNS: tuple[Column[ModelRecord], ...] = (
 
 @click.command()
 @click.argument("name")
-@click.option("--description", default="", help="One line about it.")
-@click.option("--label", "labels", multiple=True, help="A word to find it by. Repeatable.")
-@click.option("--metadata", "pairs", multiple=True, metavar="KEY=VALUE", help="Free metadata. Repeatable.")
-@click.option("--workspace", default="", help="Workspace that it belongs to.")
+@click.option("--description", default="", help="Description in one line.")
+@click.option("--label", "labels", multiple=True, help="Label. Repeatable.")
+@click.option(
+    "--metadata", "pairs", multiple=True, metavar="KEY=VALUE", help="Arbitrary metadata. Repeatable."
+)
+@click.option("--workspace", default="", help="Workspace of the model.")
 @click.pass_obj
 def create(
     settings: Settings,
@@ -46,7 +48,7 @@ def create(
 @click.option("--name", default="", help="Only models whose name contains this.")
 @click.option("--label", "labels", multiple=True, help="Only models with this label. Repeatable.")
 @click.option("--workspace", "workspaces", multiple=True, help="Only models of this workspace. Repeatable.")
-@click.option("-a", "--all", "all_", is_flag=True, help="Archived ones too.")
+@click.option("-a", "--all", "all_", is_flag=True, help="Include archived models.")
 @format_option
 @click.pass_obj
 def list_(
@@ -64,10 +66,10 @@ def list_(
 
 @click.command()
 @click.argument("model")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def describe(settings: Settings, model: str, as_json: bool) -> None:
-    """Show MODEL, a name or a number, with its versions."""
+    """Show MODEL (a name or a number) with its versions."""
     models = settings.services().models
     record, versions = models.get(model), list(models.versions(model))
     if as_json:
@@ -92,12 +94,12 @@ def describe(settings: Settings, model: str, as_json: bool) -> None:
 
 @click.command(name="set")
 @click.argument("model")
-@click.option("--name", help="Another name.")
-@click.option("--description", help="One line about it.")
-@click.option("--notes", help="Longer text.")
-@click.option("--label", "labels", multiple=True, help="Its labels from now on. Repeatable.")
-@click.option("--metadata", "pairs", multiple=True, metavar="KEY=VALUE", help="Keys to set. Repeatable.")
-@click.option("--workspace", help="Workspace that it belongs to from now on.")
+@click.option("--name", help="New name.")
+@click.option("--description", help="Description in one line.")
+@click.option("--notes", help="Notes.")
+@click.option("--label", "labels", multiple=True, help="Replace the labels. Repeatable.")
+@click.option("--metadata", "pairs", multiple=True, metavar="KEY=VALUE", help="Metadata to set. Repeatable.")
+@click.option("--workspace", help="Move the model to this workspace.")
 @click.pass_obj
 def set_(
     settings: Settings,
@@ -109,7 +111,7 @@ def set_(
     pairs: tuple[str, ...],
     workspace: str | None,
 ) -> None:
-    """Change what is said of MODEL, a name or a number."""
+    """Change the name, description and other fields of MODEL (a name or a number)."""
     changes = ModelUpdate(
         name=name,
         description=description,
@@ -125,7 +127,7 @@ def set_(
 @click.argument("model")
 @click.pass_obj
 def archive(settings: Settings, model: str) -> None:
-    """Hide MODEL from lists; it takes no versions from then on."""
+    """Archive MODEL: it is hidden from lists and accepts no more versions."""
     record = settings.services().models.update(model, ModelUpdate(), archived=True)
     click.echo(f"model {record.name} is archived")
 
@@ -134,17 +136,17 @@ def archive(settings: Settings, model: str) -> None:
 @click.argument("model")
 @click.pass_obj
 def unarchive(settings: Settings, model: str) -> None:
-    """Show MODEL in lists again."""
+    """Unarchive MODEL: it is shown in lists and accepts versions again."""
     record = settings.services().models.update(model, ModelUpdate(), archived=False)
     click.echo(f"model {record.name} is not archived")
 
 
 @click.command()
 @click.argument("model")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.pass_obj
 def delete(settings: Settings, model: str, yes: bool) -> None:
-    """Remove MODEL with its versions. Their checkpoints stay, and may be deleted from then on."""
+    """Delete MODEL with its versions. Their checkpoints are kept, but no longer protected from deletion."""
     models = settings.services().models
     record = models.get(model)
     if not yes:

@@ -19,11 +19,13 @@ _VERSION = click.IntRange(min=1)
 @click.command(name="register-version")
 @click.argument("model")
 @click.argument("uuid", type=CHECKPOINT)
-@click.option("--name", default="", help="A name of its own.")
-@click.option("--comment", default="", help="One line about it.")
-@click.option("--notes", default="", help="Longer text.")
-@click.option("--label", "labels", multiple=True, help="A word to find it by. Repeatable.")
-@click.option("--metadata", "pairs", multiple=True, metavar="KEY=VALUE", help="Free metadata. Repeatable.")
+@click.option("--name", default="", help="Name of the version.")
+@click.option("--comment", default="", help="Comment in one line.")
+@click.option("--notes", default="", help="Notes.")
+@click.option("--label", "labels", multiple=True, help="Label. Repeatable.")
+@click.option(
+    "--metadata", "pairs", multiple=True, metavar="KEY=VALUE", help="Arbitrary metadata. Repeatable."
+)
 @click.pass_obj
 def register_version(
     settings: Settings,
@@ -35,7 +37,7 @@ def register_version(
     labels: tuple[str, ...],
     pairs: tuple[str, ...],
 ) -> None:
-    """Make the checkpoint UUID the next version of MODEL. Nothing deletes it from then on."""
+    """Register the checkpoint UUID as the next version of MODEL, which protects it from deletion."""
     changes = ModelUpdate(
         name=name, description=comment, notes=notes, labels=labels, metadata_patch=parse_metadata(pairs)
     )
@@ -55,10 +57,10 @@ def list_versions(settings: Settings, model: str, output: Format) -> None:
 @click.command(name="describe-version")
 @click.argument("model")
 @click.argument("version", type=_VERSION, required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def describe_version(settings: Settings, model: str, version: int | None, as_json: bool) -> None:
-    """Show a version of MODEL, the latest unless VERSION names one."""
+    """Show a version of MODEL: VERSION, or the latest."""
     found = settings.services().models.version(model, version)
     if as_json:
         print_json(found)
@@ -82,13 +84,15 @@ def describe_version(settings: Settings, model: str, version: int | None, as_jso
 @click.command()
 @click.argument("model")
 @click.argument("version", type=_VERSION, required=False)
-@click.option("-o", "--output-dir", type=click.Path(path_type=Path), help="Where to (checkpoints/UUID).")
-@click.option("-q", "--quiet", is_flag=True, help="Print the directory and nothing else.")
+@click.option(
+    "-o", "--output-dir", type=click.Path(path_type=Path), help="Target directory [checkpoints/UUID]."
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print only the directory.")
 @click.pass_obj
 def download(
     settings: Settings, model: str, version: int | None, output_dir: Path | None, quiet: bool
 ) -> None:
-    """Fetch the files of a version of MODEL, the latest unless VERSION names one."""
+    """Download the files of a version of MODEL: VERSION, or the latest."""
     services = settings.services()
     found = services.models.version(model, version)
     fetch(services, services.checkpoints.get(found.checkpoint.uuid), output_dir, quiet=quiet)
@@ -97,10 +101,10 @@ def download(
 @click.command(name="delete-version")
 @click.argument("model")
 @click.argument("version", type=_VERSION)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.pass_obj
 def delete_version(settings: Settings, model: str, version: int, yes: bool) -> None:
-    """Remove a version of MODEL. Its checkpoint stays, and may be deleted from then on."""
+    """Delete a version of MODEL. Its checkpoint is kept, but no longer protected from deletion."""
     if not yes:
         click.confirm(f"Remove version {version} of model {model}?", abort=True, err=True)
     settings.services().models.delete_version(model, version)

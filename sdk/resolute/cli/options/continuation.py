@@ -37,13 +37,20 @@ class ContinuationOptions:
 def continuation_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds ``--config-file``, ``--config``, ``--yes``, ``--follow``; the command gets them as ``choices``."""
 
-    @click.option("--config-file", type=click.Path(path_type=Path), help="Set the fields of this YAML file.")
     @click.option(
-        "--config", "overrides", multiple=True, metavar="KEY=VALUE", help="Set a field (repeatable)."
+        "--config-file", type=click.Path(path_type=Path), help="Set the config fields in this YAML file."
     )
-    @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
     @click.option(
-        "-f", "--follow", "--follow-first-trial", "follow_it", is_flag=True, help="Follow it to its end."
+        "--config", "overrides", multiple=True, metavar="KEY=VALUE", help="Set a config field (repeatable)."
+    )
+    @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+    @click.option(
+        "-f",
+        "--follow",
+        "--follow-first-trial",
+        "follow_it",
+        is_flag=True,
+        help="Follow the log until the experiment ends.",
     )
     @wraps(command)
     def run(

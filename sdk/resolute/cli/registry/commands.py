@@ -27,24 +27,26 @@ EXPERIMENT_COMMANDS = (
     LazyCommand("list", "List experiments.", f"{_EXPERIMENT}.list:list_", ("ls",)),
     LazyCommand("describe", "Show experiments with their trials.", f"{_EXPERIMENT}.describe:describe"),
     LazyCommand("logs", "Show the logs of an experiment's first trial.", f"{_EXPERIMENT}.logs:logs"),
-    LazyCommand("pause", "Let trials checkpoint and give their slots back.", f"{_EXPERIMENT}.change:pause"),
-    LazyCommand("activate", "Let paused experiments go on.", f"{_EXPERIMENT}.change:activate", ("unpause",)),
     LazyCommand(
-        "cancel", "End experiments after their trials could checkpoint.", f"{_EXPERIMENT}.change:cancel"
+        "pause", "Pause experiments: trials checkpoint and free their slots.", f"{_EXPERIMENT}.change:pause"
+    ),
+    LazyCommand("activate", "Resume paused experiments.", f"{_EXPERIMENT}.change:activate", ("unpause",)),
+    LazyCommand(
+        "cancel", "Cancel experiments: trials checkpoint first, then stop.", f"{_EXPERIMENT}.change:cancel"
     ),
     LazyCommand(
         "continue",
-        "Let an experiment go on as itself, after its end too.",
+        "Continue an experiment, even after its end.",
         f"{_EXPERIMENT}.continue_:continue_",
     ),
     LazyCommand(
         "fork", "Create an experiment from another's config and code.", f"{_EXPERIMENT}.continue_:fork"
     ),
-    LazyCommand("kill", "End experiments at once.", f"{_EXPERIMENT}.change:kill"),
+    LazyCommand("kill", "Stop experiments immediately.", f"{_EXPERIMENT}.change:kill"),
     LazyCommand("wait", "Wait until an experiment ends.", f"{_EXPERIMENT}.wait:wait"),
     LazyCommand("archive", "Hide ended experiments from lists.", f"{_EXPERIMENT}.change:archive"),
     LazyCommand("unarchive", "Show archived experiments in lists again.", f"{_EXPERIMENT}.change:unarchive"),
-    LazyCommand("delete", "Remove ended experiments with all they have.", f"{_EXPERIMENT}.change:delete"),
+    LazyCommand("delete", "Delete ended experiments and all their data.", f"{_EXPERIMENT}.change:delete"),
     LazyCommand(
         "list-trials", "List the trials of an experiment.", f"{_EXPERIMENT}.trials:list_trials", ("lt",)
     ),
@@ -54,14 +56,14 @@ EXPERIMENT_COMMANDS = (
         f"{_EXPERIMENT}.checkpoints:list_checkpoints",
         ("lc",),
     ),
-    LazyCommand("compare", "Put trials of experiments side by side.", f"{_EXPERIMENT}.compare:compare"),
+    LazyCommand("compare", "Compare the trials of experiments.", f"{_EXPERIMENT}.compare:compare"),
     LazyCommand("move", "Move an experiment to another project.", f"{_EXPERIMENT}.change:move"),
     LazyCommand("set", "Change the name or the description of an experiment.", f"{_COMMANDS}:experiment_set"),
     LazyCommand("label", "Add labels to an experiment, or remove them.", f"{_COMMANDS}:experiment_label"),
-    LazyCommand("config", "Print the whole config of an experiment.", f"{_EXPERIMENT}.config:config"),
+    LazyCommand("config", "Print the complete config of an experiment.", f"{_EXPERIMENT}.config:config"),
     LazyCommand(
         "download-model-def",
-        "Fetch the code that was submitted.",
+        "Download the submitted code.",
         f"{_EXPERIMENT}.model_definition:download_model_definition",
     ),
 )
@@ -87,10 +89,10 @@ TRIAL_COMMANDS = (
     LazyCommand(
         "continue", "Create an experiment from the weights of a trial.", f"{_TRIAL}.continue_:continue_"
     ),
-    LazyCommand("kill", "End trials at once; their experiments go on.", f"{_TRIAL}.kill:kill"),
-    LazyCommand("download", "Fetch a checkpoint of a trial.", f"{_TRIAL}.download:download"),
-    LazyCommand("plot", "Draw a metric of a trial.", f"{_TRIAL}.plot:plot"),
-    LazyCommand("export", "Write what trials reported as CSV or Parquet.", f"{_TRIAL}.export:export"),
+    LazyCommand("kill", "Stop trials immediately; their experiments continue.", f"{_TRIAL}.kill:kill"),
+    LazyCommand("download", "Download a checkpoint of a trial.", f"{_TRIAL}.download:download"),
+    LazyCommand("plot", "Plot a metric of a trial.", f"{_TRIAL}.plot:plot"),
+    LazyCommand("export", "Export the metrics of trials as CSV or Parquet.", f"{_TRIAL}.export:export"),
 )
 """Commands of ``resolute trial``."""
 
@@ -99,15 +101,15 @@ CHECKPOINT_COMMANDS = (
         "list", "List the checkpoints of an experiment or a trial.", f"{_CHECKPOINT}.list:list_", ("ls",)
     ),
     LazyCommand("describe", "Show checkpoints with their files.", f"{_CHECKPOINT}.describe:describe"),
-    LazyCommand("download", "Fetch the files of a checkpoint.", f"{_CHECKPOINT}.download:download"),
+    LazyCommand("download", "Download the files of a checkpoint.", f"{_CHECKPOINT}.download:download"),
     LazyCommand(
-        "verify", "Compare the files of checkpoints with their digests.", f"{_CHECKPOINT}.verify:verify"
+        "verify", "Verify the files of checkpoints against their digests.", f"{_CHECKPOINT}.verify:verify"
     ),
-    LazyCommand("pin", "Keep checkpoints from being deleted.", f"{_CHECKPOINT}.pin:pin"),
-    LazyCommand("unpin", "Let pinned checkpoints go again.", f"{_CHECKPOINT}.pin:unpin"),
-    LazyCommand("gc", "Delete what a policy does not keep.", f"{_CHECKPOINT}.gc:gc"),
-    LazyCommand("delete", "Remove checkpoints.", f"{_CHECKPOINT}.delete:delete"),
-    LazyCommand("rm", "Remove checkpoints, or some of their files.", f"{_CHECKPOINT}.delete:rm"),
+    LazyCommand("pin", "Protect checkpoints from deletion.", f"{_CHECKPOINT}.pin:pin"),
+    LazyCommand("unpin", "Remove the protection of pinned checkpoints.", f"{_CHECKPOINT}.pin:unpin"),
+    LazyCommand("gc", "Delete the checkpoints that a policy does not keep.", f"{_CHECKPOINT}.gc:gc"),
+    LazyCommand("delete", "Delete checkpoints.", f"{_CHECKPOINT}.delete:delete"),
+    LazyCommand("rm", "Delete checkpoints, or some of their files.", f"{_CHECKPOINT}.delete:rm"),
 )
 """Commands of ``resolute checkpoint``."""
 
@@ -115,16 +117,18 @@ MODEL_COMMANDS = (
     LazyCommand("create", "Create a model.", f"{_MODEL}.models:create"),
     LazyCommand("list", "List models.", f"{_MODEL}.models:list_", ("ls",)),
     LazyCommand("describe", "Show a model with its versions.", f"{_MODEL}.models:describe"),
-    LazyCommand("set", "Change what is said of a model.", f"{_MODEL}.models:set_"),
-    LazyCommand("archive", "Let a model take no more versions.", f"{_MODEL}.models:archive"),
-    LazyCommand("unarchive", "Let a model take versions again.", f"{_MODEL}.models:unarchive"),
-    LazyCommand("delete", "Remove a model; its checkpoints stay.", f"{_MODEL}.models:delete"),
-    LazyCommand("register-version", "Make a checkpoint a version.", f"{_MODEL}.versions:register_version"),
+    LazyCommand("set", "Change the name, description and other fields of a model.", f"{_MODEL}.models:set_"),
+    LazyCommand("archive", "Archive a model: it accepts no more versions.", f"{_MODEL}.models:archive"),
+    LazyCommand("unarchive", "Unarchive a model: it accepts versions again.", f"{_MODEL}.models:unarchive"),
+    LazyCommand("delete", "Delete a model; its checkpoints are kept.", f"{_MODEL}.models:delete"),
+    LazyCommand(
+        "register-version", "Register a checkpoint as a version.", f"{_MODEL}.versions:register_version"
+    ),
     LazyCommand("list-versions", "List the versions of a model.", f"{_MODEL}.versions:list_versions"),
     LazyCommand("describe-version", "Show a version.", f"{_MODEL}.versions:describe_version"),
-    LazyCommand("download", "Fetch the files of a version.", f"{_MODEL}.versions:download"),
+    LazyCommand("download", "Download the files of a version.", f"{_MODEL}.versions:download"),
     LazyCommand(
-        "delete-version", "Remove a version; its checkpoint stays.", f"{_MODEL}.versions:delete_version"
+        "delete-version", "Delete a version; its checkpoint is kept.", f"{_MODEL}.versions:delete_version"
     ),
 )
 """Commands of ``resolute model``."""
@@ -132,15 +136,17 @@ MODEL_COMMANDS = (
 TEMPLATE_COMMANDS = (
     LazyCommand("list", "List templates.", "resolute.cli.cluster.templates:list_", ("ls",)),
     LazyCommand("describe", "Print a template.", "resolute.cli.cluster.templates:describe"),
-    LazyCommand("set", "Write a template from a file.", "resolute.cli.cluster.templates:set_"),
-    LazyCommand("remove", "Remove a template.", "resolute.cli.cluster.templates:remove", ("rm",)),
+    LazyCommand("set", "Create or replace a template from a file.", "resolute.cli.cluster.templates:set_"),
+    LazyCommand("remove", "Delete a template.", "resolute.cli.cluster.templates:remove", ("rm",)),
 )
 """Commands of ``resolute template``."""
 
 SEARCH_COMMANDS = (
     LazyCommand("preview", "Show what a config's search would run.", f"{_SEARCH}.preview:preview"),
-    LazyCommand("simulate", "Play a config's search in virtual time.", f"{_SEARCH}.simulate:simulate"),
-    LazyCommand("replay", "Decide a search again from its log and compare.", f"{_SEARCH}.replay:replay"),
+    LazyCommand("simulate", "Simulate a config's search in virtual time.", f"{_SEARCH}.simulate:simulate"),
+    LazyCommand(
+        "replay", "Replay a search from its log and compare the decisions.", f"{_SEARCH}.replay:replay"
+    ),
 )
 """Commands of ``resolute search``."""
 
@@ -150,39 +156,41 @@ JOB_COMMANDS = (
 )
 """Commands of ``resolute job``."""
 
-STORAGE_COMMANDS = (
-    LazyCommand("doctor", "Try a store of checkpoints out.", "resolute.cli.cluster.storage:doctor"),
-)
+STORAGE_COMMANDS = (LazyCommand("doctor", "Test a checkpoint store.", "resolute.cli.cluster.storage:doctor"),)
 """Commands of ``resolute storage``."""
 
 USER_COMMANDS = (
-    LazyCommand("login", "Act as a user from now on.", f"{_USER}.login:login"),
-    LazyCommand("logout", "Forget the token that a login got.", f"{_USER}.login:logout"),
-    LazyCommand("whoami", "Print whom commands act as.", f"{_USER}.login:whoami"),
+    LazyCommand("login", "Log in as a user.", f"{_USER}.login:login"),
+    LazyCommand("logout", "Log out: delete the token of the login.", f"{_USER}.login:logout"),
+    LazyCommand("whoami", "Print the current user.", f"{_USER}.login:whoami"),
     LazyCommand("list", "List users.", f"{_USER}.users:list_", ("ls",)),
     LazyCommand("create", "Create a user.", f"{_USER}.users:create"),
-    LazyCommand("set-role", "Change what a user may do.", f"{_USER}.users:set_role"),
-    LazyCommand("activate", "Let a user in again.", f"{_USER}.users:activate"),
-    LazyCommand("deactivate", "Let nobody act as a user any more.", f"{_USER}.users:deactivate"),
-    LazyCommand("change-password", "Set a password.", f"{_USER}.users:change_password"),
+    LazyCommand("set-role", "Change the role of a user.", f"{_USER}.users:set_role"),
+    LazyCommand("activate", "Reactivate a user.", f"{_USER}.users:activate"),
+    LazyCommand(
+        "deactivate", "Deactivate a user: nobody can log in as that user.", f"{_USER}.users:deactivate"
+    ),
+    LazyCommand("change-password", "Change a password.", f"{_USER}.users:change_password"),
 )
 """Commands of ``resolute user``."""
 
 TOKEN_COMMANDS = (
-    LazyCommand("create", "Print a new token.", f"{_USER}.tokens:create"),
+    LazyCommand("create", "Create a token and print it.", f"{_USER}.tokens:create"),
     LazyCommand("list", "List tokens.", f"{_USER}.tokens:list_", ("ls",)),
-    LazyCommand("revoke", "End a token before its time.", f"{_USER}.tokens:revoke"),
+    LazyCommand("revoke", "Revoke a token before it expires.", f"{_USER}.tokens:revoke"),
 )
 """Commands of ``resolute token``."""
 
 WORKSPACE_COMMANDS = (
-    LazyCommand("list", "List workspaces with what they use.", f"{_WORKSPACE}:list_", ("ls",)),
+    LazyCommand("list", "List workspaces and the resources they use.", f"{_WORKSPACE}:list_", ("ls",)),
     LazyCommand("create", "Create a workspace.", f"{_WORKSPACE}:create"),
     LazyCommand("describe", "Show a workspace.", f"{_WORKSPACE}:describe"),
-    LazyCommand("set-quota", "Bound what a workspace uses.", f"{_WORKSPACE}:set_quota"),
-    LazyCommand("archive", "Let a workspace take no more experiments.", f"{_WORKSPACE}:archive"),
-    LazyCommand("unarchive", "Let a workspace take experiments again.", f"{_WORKSPACE}:unarchive"),
-    LazyCommand("delete", "Remove an empty workspace.", f"{_WORKSPACE}:delete"),
+    LazyCommand("set-quota", "Set the quotas of a workspace.", f"{_WORKSPACE}:set_quota"),
+    LazyCommand("archive", "Archive a workspace: it accepts no more experiments.", f"{_WORKSPACE}:archive"),
+    LazyCommand(
+        "unarchive", "Unarchive a workspace: it accepts experiments again.", f"{_WORKSPACE}:unarchive"
+    ),
+    LazyCommand("delete", "Delete an empty workspace.", f"{_WORKSPACE}:delete"),
 )
 """Commands of ``resolute workspace``."""
 
@@ -190,61 +198,70 @@ PROJECT_COMMANDS = (
     LazyCommand("list", "List the projects of a workspace.", f"{_PROJECT}:list_", ("ls",)),
     LazyCommand("create", "Create a project.", f"{_PROJECT}:create"),
     LazyCommand("describe", "Show a project.", f"{_PROJECT}:describe"),
-    LazyCommand("set", "Change the texts of a project.", f"{_PROJECT}:set_"),
-    LazyCommand("archive", "Let a project take no more experiments.", f"{_PROJECT}:archive"),
-    LazyCommand("unarchive", "Let a project take experiments again.", f"{_PROJECT}:unarchive"),
-    LazyCommand("delete", "Remove an empty project.", f"{_PROJECT}:delete"),
+    LazyCommand("set", "Change the description and the notes of a project.", f"{_PROJECT}:set_"),
+    LazyCommand("archive", "Archive a project: it accepts no more experiments.", f"{_PROJECT}:archive"),
+    LazyCommand("unarchive", "Unarchive a project: it accepts experiments again.", f"{_PROJECT}:unarchive"),
+    LazyCommand("delete", "Delete an empty project.", f"{_PROJECT}:delete"),
 )
 """Commands of ``resolute project``."""
 
 ROOT_COMMANDS = (
     LazyCommand(
-        "experiment", "Submit experiments and lead them.", "resolute.cli.registry.commands:experiment", ("e",)
+        "experiment", "Submit and manage experiments.", "resolute.cli.registry.commands:experiment", ("e",)
     ),
     LazyCommand(
-        "trial", "Look at the trials of experiments.", "resolute.cli.registry.commands:trial", ("t",)
+        "trial", "Inspect the trials of experiments.", "resolute.cli.registry.commands:trial", ("t",)
     ),
     LazyCommand(
-        "checkpoint", "Find and fetch checkpoints.", "resolute.cli.registry.commands:checkpoint", ("c",)
+        "checkpoint",
+        "List, download and manage checkpoints.",
+        "resolute.cli.registry.commands:checkpoint",
+        ("c",),
     ),
     LazyCommand(
-        "job", "Look at the queue and change its order.", "resolute.cli.registry.commands:job", ("j",)
+        "job", "Show the job queue and change its order.", "resolute.cli.registry.commands:job", ("j",)
     ),
-    LazyCommand("model", "Keep checkpoints under names.", "resolute.cli.registry.commands:model", ("m",)),
-    LazyCommand("storage", "Look at stores of checkpoints.", "resolute.cli.registry.commands:storage"),
     LazyCommand(
-        "template", "Keep parts of configs to share.", "resolute.cli.registry.commands:template", ("tpl",)
+        "model",
+        "Manage models: named versions of checkpoints.",
+        "resolute.cli.registry.commands:model",
+        ("m",),
     ),
-    LazyCommand("search", "Try searches out, and check them.", "resolute.cli.registry.commands:search"),
+    LazyCommand("storage", "Test checkpoint stores.", "resolute.cli.registry.commands:storage"),
+    LazyCommand(
+        "template",
+        "Manage templates: shared parts of configs.",
+        "resolute.cli.registry.commands:template",
+        ("tpl",),
+    ),
+    LazyCommand("search", "Preview, simulate and replay searches.", "resolute.cli.registry.commands:search"),
     LazyCommand(
         "workspace",
-        "Where experiments belong, and quotas.",
+        "Manage workspaces and their quotas.",
         "resolute.cli.registry.commands:workspace",
         ("w",),
     ),
     LazyCommand(
         "project",
-        "Where experiments are kept in workspaces.",
+        "Manage projects, which contain the experiments of a workspace.",
         "resolute.cli.registry.commands:project",
         ("p",),
     ),
-    LazyCommand(
-        "user", "Users of the cluster, and who you are.", "resolute.cli.registry.commands:user", ("u",)
-    ),
-    LazyCommand("token", "Tokens that let programs in.", "resolute.cli.registry.commands:token"),
-    LazyCommand("audit", "List who changed what.", "resolute.cli.accounts.audit:audit"),
+    LazyCommand("user", "Manage users, log in and log out.", "resolute.cli.registry.commands:user", ("u",)),
+    LazyCommand("token", "Manage access tokens for programs.", "resolute.cli.registry.commands:token"),
+    LazyCommand("audit", "Show the audit log: who changed what.", "resolute.cli.accounts.audit:audit"),
     LazyCommand(
         "preview-search", "Show what a config's search would run.", f"{_SEARCH}.preview:preview_search"
     ),
-    LazyCommand("tensorboard", "Start TensorBoard on experiments.", "resolute.cli.tensorboard:tensorboard"),
-    LazyCommand("sync", "Send runs that were recorded off cluster.", "resolute.cli.sync:sync"),
+    LazyCommand("tensorboard", "Start TensorBoard for experiments.", "resolute.cli.tensorboard:tensorboard"),
+    LazyCommand("sync", "Upload runs that were recorded offline.", "resolute.cli.sync:sync"),
     LazyCommand(
         "completion",
-        "Print a script that completes commands in a shell.",
+        "Print a script for command completion in a shell.",
         "resolute.cli.completion:completion",
     ),
     LazyCommand(
-        "version", "Print the versions of client and cluster.", "resolute.cli.cluster.version:version"
+        "version", "Print the versions of the client and the cluster.", "resolute.cli.cluster.version:version"
     ),
 )
 """Commands of ``resolute`` that are always there."""
@@ -274,7 +291,7 @@ class RootGroup(LazyGroup):
 
 @click.group(cls=LazyGroup, entries=EXPERIMENT_COMMANDS)
 def experiment() -> None:
-    """Submit experiments and lead them."""
+    """Submit and manage experiments."""
 
 
 @click.group(name="set", cls=LazyGroup, entries=EXPERIMENT_SET_COMMANDS)
@@ -289,54 +306,54 @@ def experiment_label() -> None:
 
 @click.group(cls=LazyGroup, entries=TRIAL_COMMANDS)
 def trial() -> None:
-    """Look at the trials of experiments."""
+    """Inspect the trials of experiments."""
 
 
 @click.group(cls=LazyGroup, entries=CHECKPOINT_COMMANDS)
 def checkpoint() -> None:
-    """Find and fetch checkpoints."""
+    """List, download and manage checkpoints."""
 
 
 @click.group(cls=LazyGroup, entries=JOB_COMMANDS)
 def job() -> None:
-    """Look at the queue and change its order."""
+    """Show the job queue and change its order."""
 
 
 @click.group(cls=LazyGroup, entries=STORAGE_COMMANDS)
 def storage() -> None:
-    """Look at stores of checkpoints."""
+    """Test checkpoint stores."""
 
 
 @click.group(cls=LazyGroup, entries=MODEL_COMMANDS)
 def model() -> None:
-    """Keep checkpoints under names, as versions that nothing deletes."""
+    """Manage models: named versions of checkpoints, which are protected from deletion."""
 
 
 @click.group(cls=LazyGroup, entries=TEMPLATE_COMMANDS)
 def template() -> None:
-    """Keep parts of configs to share."""
+    """Manage templates: shared parts of configs."""
 
 
 @click.group(cls=LazyGroup, entries=SEARCH_COMMANDS)
 def search() -> None:
-    """Try searches out, and check them."""
+    """Preview, simulate and replay searches."""
 
 
 @click.group(cls=LazyGroup, entries=WORKSPACE_COMMANDS)
 def workspace() -> None:
-    """Where experiments belong, and what they may use together."""
+    """Manage workspaces, which contain projects and limit the resources of their experiments."""
 
 
 @click.group(cls=LazyGroup, entries=PROJECT_COMMANDS)
 def project() -> None:
-    """Where experiments are kept within a workspace."""
+    """Manage projects, which contain the experiments of a workspace."""
 
 
 @click.group(cls=LazyGroup, entries=USER_COMMANDS)
 def user() -> None:
-    """Users of the cluster, and who you are."""
+    """Manage users, log in and log out."""
 
 
 @click.group(cls=LazyGroup, entries=TOKEN_COMMANDS)
 def token() -> None:
-    """Tokens that let programs in."""
+    """Manage access tokens for programs."""

@@ -16,11 +16,11 @@ GROUP = "resolute.commands"
 _OWN_HELP = {
     "up": "Start a cluster on this machine.",
     "down": "Stop the cluster of this machine.",
-    "status": "Show whether a cluster runs on this machine, and what its slots do.",
-    "backup": "Copy the cluster of this machine, also while it runs.",
-    "restore": "Make a new home of a backup.",
-    "db": "Look after the databases of the services.",
-    "doctor": "Look for what keeps the cluster of this machine from working.",
+    "status": "Show the cluster of this machine and the use of its slots.",
+    "backup": "Back up the cluster of this machine, even while it runs.",
+    "restore": "Restore a backup into a new home.",
+    "db": "Manage the databases of the services.",
+    "doctor": "Diagnose problems of the cluster of this machine.",
 }
 
 

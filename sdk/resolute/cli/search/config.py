@@ -33,10 +33,10 @@ class CheckedSearch:
 def config_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds CONFIG, ``--config`` and ``--template``."""
     command = click.option(
-        "--template", default="", metavar="NAME", help="Merge this template under the config."
+        "--template", default="", metavar="NAME", help="Use this template: the config overrides its fields."
     )(command)
     command = click.option(
-        "--config", "overrides", multiple=True, metavar="KEY=VALUE", help="Set a field (repeatable)."
+        "--config", "overrides", multiple=True, metavar="KEY=VALUE", help="Set a config field (repeatable)."
     )(command)
     return click.argument("config", type=click.Path(path_type=Path))(command)
 

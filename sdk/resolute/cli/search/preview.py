@@ -37,7 +37,7 @@ _COLUMNS: tuple[Column[_Row], ...] = (
 def preview(
     settings: Settings, config: Path, overrides: tuple[str, ...], template: str, output: Format
 ) -> None:
-    """Show how many trials the search of CONFIG would train to which length."""
+    """Show how many trials the search of CONFIG would train, and to what length."""
     asked = checked_search(settings, config, overrides=overrides, template=template)
     plan = settings.services().searches.preview(asked.spec)
     if output is Format.JSON:

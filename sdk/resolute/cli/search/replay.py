@@ -48,10 +48,10 @@ _COLUMNS: tuple[Column[_RungPosition], ...] = (
 @format_option
 @click.pass_context
 def replay(ctx: click.Context, experiment_id: str, until: int | None, output: Format) -> None:
-    """Decide the search of experiment ID again from its log, and compare with what was decided then.
+    """Replay the search of experiment ID from its log, and compare the decisions with the recorded ones.
 
-    Fails if anything comes out otherwise. With --until, shows the rungs as they stood after that event, what
-    the search decided upon it, and why.
+    Fails if any decision differs. With --until, shows the rungs after that event, what
+    the search decided, and why.
     """
     settings: Settings = ctx.obj
     services = settings.services()

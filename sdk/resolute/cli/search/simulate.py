@@ -24,7 +24,10 @@ _COLUMNS: tuple[Column[SimulatedRung], ...] = (
 @config_options
 @click.option("--trials", type=click.IntRange(min=1), help="Set searcher.max_trials.")
 @click.option(
-    "--slots", type=click.IntRange(min=0), default=0, help="Trials at once [0: as the search asks]."
+    "--slots",
+    type=click.IntRange(min=0),
+    default=0,
+    help="Number of concurrent trials [0: as many as the search requests].",
 )
 @click.option(
     "--curves",
@@ -34,7 +37,7 @@ _COLUMNS: tuple[Column[SimulatedRung], ...] = (
 @click.option(
     "--plot",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Draw the trials over the rungs into this .png or .svg file.",
+    help="Plot the trials and rungs into this .png or .svg file.",
 )
 @format_option
 @click.pass_obj
@@ -50,7 +53,7 @@ def simulate(  # noqa: PLR0913 - one for each option
     plot: Path | None,
     output: Format,
 ) -> None:
-    """Play the search of CONFIG in virtual time, against made-up or recorded learning curves.
+    """Simulate the search of CONFIG in virtual time, with synthetic or recorded learning curves.
 
     Training one unit takes one unit of time.
     """

@@ -13,9 +13,9 @@ from resolute.cli.options.identifiers import TRIAL
 @continuation_options
 @click.pass_context
 def continue_(ctx: click.Context, trial_id: str, choices: ContinuationOptions) -> None:
-    """Create an experiment whose one trial starts from the weights of this one.
+    """Create an experiment with one trial, which starts from the weights of trial ID.
 
-    It has the hyperparameters of the trial, and the other fields of its experiment's config.
+    It uses the hyperparameters of that trial, and the other fields of its experiment's config.
     """
     title = f"A new experiment begins from the weights of trial {trial_id}:"
     confirm_and_continue(

@@ -57,8 +57,8 @@ _SUMMARY_COLUMNS: tuple[Column[MetricSummary], ...] = (
 
 @click.command()
 @click.argument("trial_ids", metavar="ID[,ID...]", type=TRIALS)
-@click.option("--metrics", is_flag=True, help="All that it reported, too.")
-@click.option("--metrics-summary", is_flag=True, help="A summary of each metric, too.")
+@click.option("--metrics", is_flag=True, help="Also show all metrics that it reported.")
+@click.option("--metrics-summary", is_flag=True, help="Also show a summary of each metric.")
 @format_option
 @click.pass_obj
 def describe(

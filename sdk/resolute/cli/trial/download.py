@@ -21,12 +21,17 @@ from resolute.errors import NotFoundError
 @click.option("--best", is_flag=True, help="The checkpoint with the best validation.")
 @click.option("--latest", is_flag=True, help="The checkpoint with the most steps.")
 @click.option("--uuid", type=CHECKPOINT, help="The checkpoint with this UUID.")
-@click.option("-o", "--output-dir", type=click.Path(path_type=Path), help="Where to (checkpoints/UUID).")
-@click.option("--sort-by", metavar="METRIC", help="With --best: the metric that decides (the searcher's).")
 @click.option(
-    "--smaller-is-better", type=bool, metavar="BOOL", help="With --sort-by: whether less is better."
+    "-o", "--output-dir", type=click.Path(path_type=Path), help="Target directory [checkpoints/UUID]."
 )
-@click.option("-q", "--quiet", is_flag=True, help="Print the directory and nothing else.")
+@click.option("--sort-by", metavar="METRIC", help="With --best: the metric to compare [the searcher's].")
+@click.option(
+    "--smaller-is-better",
+    type=bool,
+    metavar="BOOL",
+    help="With --sort-by: whether smaller values are better.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print only the directory.")
 @click.pass_obj
 def download(  # noqa: PLR0913, PLR0917 - click hands over every option
     settings: Settings,
@@ -39,7 +44,7 @@ def download(  # noqa: PLR0913, PLR0917 - click hands over every option
     smaller_is_better: bool | None,
     quiet: bool,
 ) -> None:
-    """Fetch a checkpoint of a trial."""
+    """Download a checkpoint of a trial."""
     if sum((best, latest, uuid is not None)) != 1:
         raise click.UsageError("Give exactly one of --best, --latest and --uuid.")
     if (sort_by is None) != (smaller_is_better is None) or (sort_by is not None and not best):

@@ -23,20 +23,20 @@ _PREFIX = "metrics."
 
 @click.command()
 @click.argument("trial_ids", metavar="ID[,ID...]", type=TRIALS)
-@click.option("--group", default="", help="Only this group; else all of them.")
+@click.option("--group", default="", help="Only this group [all groups].")
 @click.option(
     "-o",
     "--output",
     "target",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File to write, .csv or .parquet; without it, CSV is printed.",
+    help="File to write, .csv or .parquet [CSV to standard output].",
 )
 @click.pass_obj
 def export(settings: Settings, trial_ids: tuple[str, ...], group: str, target: Path | None) -> None:
-    """Write what trials reported as a table: one row a report, one column a metric.
+    """Export the metrics of trials as a table: one row per report, one column per metric.
 
-    Parquet needs pyarrow: pip install 'resolute-train[export]'. A metric with values that are not numbers
-    becomes a column of JSON texts there.
+    Parquet needs pyarrow: pip install 'resolute-train[export]'. There, a metric with non-numeric values
+    becomes a column of JSON texts.
     """
     if target is not None and target.suffix not in {".csv", ".parquet"}:
         raise click.UsageError(f"{target.name} must end with .csv or .parquet.")

@@ -14,7 +14,7 @@ from resolute.errors import AuthError, ResoluteError, UnavailableError
 @click.argument("trial_ids", metavar="ID[,ID...]", type=TRIALS)
 @click.pass_context
 def kill(ctx: click.Context, trial_ids: tuple[str, ...]) -> None:
-    """End trials at once; their experiments go on."""
+    """Stop trials immediately; their experiments continue."""
     settings = ctx.ensure_object(Settings)
     failed = False
     for key in trial_ids:

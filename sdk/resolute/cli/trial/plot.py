@@ -28,13 +28,15 @@ _WIDEST = 120
 @click.command()
 @click.argument("trial_id", type=TRIAL)
 @click.argument("metric")
-@click.option("--group", default="", help="Group of the metric; needed when several groups have it.")
-@click.option("--height", type=click.IntRange(min=4), default=18, show_default=True, help="Lines to draw on.")
+@click.option("--group", default="", help="Group of the metric; required if several groups have it.")
 @click.option(
-    "--points", type=click.IntRange(min=2), default=1000, show_default=True, help="Points to fetch."
+    "--height", type=click.IntRange(min=4), default=18, show_default=True, help="Height of the plot in lines."
 )
 @click.option(
-    "-f", "--follow", is_flag=True, help="Draw again whenever points come, until the trial has ended."
+    "--points", type=click.IntRange(min=2), default=1000, show_default=True, help="Maximum number of points."
+)
+@click.option(
+    "-f", "--follow", is_flag=True, help="Redraw when new points arrive, until the trial has ended."
 )
 @format_option
 @click.pass_obj
@@ -48,7 +50,7 @@ def plot(
     follow: bool,
     output: Format,
 ) -> None:
-    """Draw a metric of a trial over its steps. Extremes stay visible however long the series is."""
+    """Plot a metric of a trial over its steps. Downsampling keeps the extremes visible."""
     if follow and output is not Format.TABLE:
         raise click.UsageError("--follow draws; it cannot be combined with --json or --csv.")
     services = settings.services()
