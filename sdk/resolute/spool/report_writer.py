@@ -158,7 +158,7 @@ class ReportWriter(SpoolWriter):
             if arrived:
                 self.forget(segment)
         if messages:
-            raise InvalidArgumentError("the metrics service refused a report: " + "; ".join(messages))
+            raise InvalidArgumentError("the cluster refused a report: " + "; ".join(messages))
 
     def _new_refusals(self, segment: Segment) -> list[str]:
         count = segment.ack.refusals

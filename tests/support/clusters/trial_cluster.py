@@ -149,7 +149,7 @@ class Trial:
     trial_id: str
     run: int = 1
     config: dict[str, Any] = field(default_factory=dict)
-    time_driven: bool = False
+    time_metric: str = ""
 
     def __post_init__(self) -> None:
         self.directory = RunDirectory(self.path / f"run{self.run}")
@@ -158,7 +158,12 @@ class Trial:
         write_atomically(self.directory.token_file, self.services.running.trial_token(self._principal))
         self._channel = open_channel(self.services.address, token=self.directory.read_token)
         identity = RunIdentity(
-            self.trial_id, self.run, self.experiment_id, searcher_metric="loss", smaller_is_better=True
+            self.trial_id,
+            self.run,
+            self.experiment_id,
+            searcher_metric="loss",
+            smaller_is_better=True,
+            time_metric=self.time_metric,
         )
         sender = SpoolSender(self.directory.spool, ReportDelivery.over(self._channel, identity))
         self.sender = SenderThread(sender, name="test-sender", idle_seconds=0.02)
@@ -191,7 +196,7 @@ class Trial:
                 token_path=str(self.directory.token_file),
                 storage={"directory": {"path": str(self.path / "checkpoints")}},
                 searcher_metric="loss",
-                time_driven=self.time_driven,
+                time_driven=bool(self.time_metric),
                 trace_id="trace",
             ),
         )
@@ -237,8 +242,12 @@ def cluster(
     max_length: int = 8,
     unit: str = "batches",
     halving: spec_pb.AsyncHalvingMethod | None = None,
+    time_metric: str = "",
 ) -> Iterator[Trial]:
-    """Serves an experiment whose search gives operations, several by halving; yields its first trial."""
+    """Serves an experiment and yields its first trial.
+
+    The search gives operations, several by halving; with a time metric, validation reports drive it.
+    """
     services = Services(tmp_path / "services")
     (tmp_path / "services").mkdir()
     services.up()
@@ -248,8 +257,9 @@ def cluster(
             tmp_path,
             services,
             experiment_id,
-            _first_trial(services, experiment_id, max_length, halving),
+            _first_trial(services, experiment_id, max_length, halving, time_metric),
             config={"searcher": {"name": "single", "max_length": {unit: max_length}}},
+            time_metric=time_metric,
         )
         try:
             yield trial
@@ -260,7 +270,11 @@ def cluster(
 
 
 def _first_trial(
-    services: Services, search_id: str, max_length: int, halving: spec_pb.AsyncHalvingMethod | None
+    services: Services,
+    search_id: str,
+    max_length: int,
+    halving: spec_pb.AsyncHalvingMethod | None,
+    time_metric: str,
 ) -> str:
     """Creates a search and tells it that its first trial exists, as the experiments service does."""
     channel = open_channel(services.address, token=services.running.service_token)
@@ -270,6 +284,7 @@ def _first_trial(
         smaller_is_better=True,
         seed=1,
         space=spec_pb.Space(),
+        time_metric=time_metric or None,
         single=None if halving else spec_pb.SingleMethod(max_length=max_length),
         async_halving=halving,
     )

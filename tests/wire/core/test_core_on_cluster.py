@@ -267,7 +267,7 @@ def test_units_come_from_the_config(trial: Trial) -> None:
 def test_a_search_that_validations_drive_gives_at_most_one_local_operation(
     trial: Trial, monkeypatch: pytest.MonkeyPatch, section: dict[str, object]
 ) -> None:
-    trial.time_driven = True
+    trial.time_metric = "batches"
     trial.config = {"searcher": section}
     trial.enter(monkeypatch)
     with core.init() as context:

@@ -67,7 +67,7 @@ def saved_steps(trial: Trial) -> list[int]:
 
 
 def by_time(trial: Trial, monkeypatch: pytest.MonkeyPatch, searcher: dict[str, Any]) -> None:
-    trial.time_driven = True
+    trial.time_metric = "batches"
     trial.config = {"searcher": searcher}
     trial.enter(monkeypatch)
 

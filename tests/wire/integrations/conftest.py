@@ -27,7 +27,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
             num_rungs=rungs, max_length=max_length, max_trials=1, divisor=3, stop_once=True
         )
         with cluster(tmp_path, max_length=max_length, unit=unit, halving=halving) as trial:
-            trial.time_driven = time_driven
+            trial.time_metric = "batches" if time_driven else ""
             trial.enter(monkeypatch)
             yield trial
 

@@ -28,7 +28,7 @@ class TrainContext:
     """Reports metrics and status. Get it as ``Context.train``; only the chief should report.
 
     ``report_*`` costs microseconds: it appends to a file of this machine and returns. Reports survive
-    crashes of the process and outages of the cluster. A report that the metrics service refuses is raised
+    crashes of the process and outages of the cluster. If a service refuses a report, the error is raised
     by the next one.
     """
 
