@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,8 @@ def create(cluster: EmbeddedCluster, project: Path, *, request_id: str) -> int:
         try:
             with Session.find(environment=cluster.variables()) as session, pack(project) as archive:
                 config = CONFIG.format(may_end=may_end(project))
-                submission = Submission(config=config, request_id=request_id)
+                key = str(uuid.uuid5(uuid.NAMESPACE_OID, request_id))
+                submission = Submission(config=config, request_id=key)
                 return Experiments(session).create(submission, archive).experiment.id
         except UnavailableError:
             return 0
