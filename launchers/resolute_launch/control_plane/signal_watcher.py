@@ -12,6 +12,12 @@ from resolute.errors import ResoluteError
 from resolute_launch.control_plane.client import ControlPlane, SignalStream
 from resolute_launch.control_plane.signal_state import SignalState
 
+_STOP_SECONDS = 2.0
+"""How long ``stop`` waits for a cancelled stream.
+
+grpcio 1.85 sometimes never ends a stream that is cancelled while its channel connects. The channel, which is
+closed next, ends it.
+"""
 _log = logging.getLogger("resolute.supervisor")
 
 
@@ -40,12 +46,14 @@ class SignalWatcher:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends the stream and the thread."""
+        """Cancels the stream and waits, for a bounded time, until the thread has ended."""
         with self._lock:
             self._stop.set()
             if self._stream is not None:
                 self._stream.cancel()
-        self._thread.join()
+        self._thread.join(_STOP_SECONDS)
+        if self._thread.is_alive():
+            _log.warning("the stream of signals did not end when it was cancelled; it ends with the channel")
 
     def _watch(self) -> None:
         backoff = Backoff()
