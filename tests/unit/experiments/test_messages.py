@@ -7,7 +7,7 @@ import pytest
 from resolute.api.experiments.v1 import experiment_pb2
 from resolute_experiments.scheduling.policy import Plan
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
-from resolute_experiments.servicers.messages import experiment_message
+from resolute_experiments.servicers.messages.experiments import experiment_message
 from resolute_experiments.states import ExperimentState, TrialState
 from resolute_experiments.store.experiments import Experiment
 

@@ -15,15 +15,15 @@ from resolute.contracts.times import seconds_of
 from resolute.errors import FailedPreconditionError, PermissionDeniedError, UnauthenticatedError
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.passwords import LoginThrottle, hash_password, matches
-from resolute_experiments.servicers.account_messages import (
+from resolute_experiments.servicers.checks.fields import any_of, equals, required_id
+from resolute_experiments.servicers.issued_tokens import TokenIssuer, require_own_or_admin
+from resolute_experiments.servicers.messages.accounts import (
     ROLE_NUMBERS,
     audit_message,
     role_of,
     token_message,
     user_message,
 )
-from resolute_experiments.servicers.issued_tokens import TokenIssuer, require_own_or_admin
-from resolute_experiments.servicers.requests import any_of, equals, required_id
 from resolute_experiments.store import audit, tokens, users
 from resolute_experiments.store import schema as tables
 from resolute_experiments.store.schema import IDEMPOTENCY_KEYS

@@ -17,7 +17,7 @@ from resolute_experiments.exits.recording import record_container_exit
 from resolute_experiments.moment import Moment
 from resolute_experiments.notifier import SIGNAL_CHANGES
 from resolute_experiments.resources.leases import Leases
-from resolute_experiments.servicers.messages import signal_message
+from resolute_experiments.servicers.messages.experiments import signal_message
 from resolute_experiments.specs.launch import LaunchParameters, launch_spec
 from resolute_experiments.states import TrialEvent, TrialState
 from resolute_experiments.store import experiments, runs, trials, workspaces

@@ -14,8 +14,8 @@ from resolute.contracts.values import to_value
 from resolute_experiments.admission.submissions import check_template
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.resources.fleet import Fleet
-from resolute_experiments.servicers.messages import timestamp
-from resolute_experiments.servicers.requests import any_of, check_length
+from resolute_experiments.servicers.checks.fields import any_of, check_length
+from resolute_experiments.servicers.messages.experiments import timestamp
 from resolute_experiments.store import audit, runs, templates, trials
 from resolute_experiments.store import schema as tables
 from resolute_experiments.store.templates import Template

@@ -22,8 +22,8 @@ from resolute_experiments.config import Layer
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.continuation import derived_configs, planning
 from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES
-from resolute_experiments.servicers.messages import experiment_message, trial_message
-from resolute_experiments.servicers.request_limits import check_config_size
+from resolute_experiments.servicers.checks.sizes import check_config_size
+from resolute_experiments.servicers.messages.experiments import experiment_message, trial_message
 from resolute_experiments.specs.storage import without_secrets
 from resolute_experiments.states import ENDED_EXPERIMENTS
 from resolute_experiments.store import continuations, experiments, trials

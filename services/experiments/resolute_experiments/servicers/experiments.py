@@ -19,9 +19,9 @@ from resolute_experiments.lifecycle import commands, edits
 from resolute_experiments.moment import Moment
 from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
-from resolute_experiments.servicers.messages import experiment_message, experiment_state
-from resolute_experiments.servicers.page_bytes import shortened_page
-from resolute_experiments.servicers.request_limits import check_config_size, check_filter
+from resolute_experiments.servicers.checks.page_bytes import shortened_page
+from resolute_experiments.servicers.checks.sizes import check_config_size, check_filter
+from resolute_experiments.servicers.messages.experiments import experiment_message, experiment_state
 from resolute_experiments.servicers.watch import Watch
 from resolute_experiments.specs.search import search_spec
 from resolute_experiments.store import experiments

@@ -12,7 +12,7 @@ from resolute.api.experiments.v1 import access_service_pb2 as pb2
 from resolute.contracts.times import seconds_of
 from resolute.errors import InvalidArgumentError, PermissionDeniedError
 from resolute_experiments.context import ServiceContext
-from resolute_experiments.servicers.requests import any_of, check_length, equals, required_id
+from resolute_experiments.servicers.checks.fields import any_of, check_length, equals, required_id
 from resolute_experiments.store import audit, tokens, users
 from resolute_experiments.store import schema as tables
 from resolute_experiments.store.schema import IDEMPOTENCY_KEYS

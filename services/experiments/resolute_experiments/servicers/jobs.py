@@ -14,8 +14,8 @@ from resolute_experiments.notifier import SCHEDULER_WAKEUP
 from resolute_experiments.scheduling import jobs
 from resolute_experiments.scheduling.jobs import Change, Job
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
-from resolute_experiments.servicers.messages import experiment_state, job_message
-from resolute_experiments.servicers.request_limits import check_filter
+from resolute_experiments.servicers.checks.sizes import check_filter
+from resolute_experiments.servicers.messages.experiments import experiment_state, job_message
 from resolute_serving.pagination import decode_token, encode_token, page_size, parse_order_by
 from resolute_serving.updates import check_etag, update_paths
 from resolute_serving.validation import invalid

@@ -10,8 +10,14 @@ from resolute.api.experiments.v1 import project_pb2
 from resolute.api.experiments.v1 import workspaces_service_pb2 as pb2
 from resolute.errors import FailedPreconditionError
 from resolute_experiments.context import ServiceContext
-from resolute_experiments.servicers.requests import any_of, check_label, check_length, equals, required_id
-from resolute_experiments.servicers.workspace_messages import project_message
+from resolute_experiments.servicers.checks.fields import (
+    any_of,
+    check_label,
+    check_length,
+    equals,
+    required_id,
+)
+from resolute_experiments.servicers.messages.workspaces import project_message
 from resolute_experiments.states import ENDED_EXPERIMENTS
 from resolute_experiments.store import audit, experiments, projects, workspaces
 from resolute_experiments.store import schema as tables

@@ -19,9 +19,9 @@ from resolute_experiments.context import ServiceContext
 from resolute_experiments.lifecycle import commands
 from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
-from resolute_experiments.servicers.messages import trial_message, trial_state
-from resolute_experiments.servicers.page_bytes import shortened_page
-from resolute_experiments.servicers.request_limits import check_metadata_size
+from resolute_experiments.servicers.checks.page_bytes import shortened_page
+from resolute_experiments.servicers.checks.sizes import check_metadata_size
+from resolute_experiments.servicers.messages.experiments import trial_message, trial_state
 from resolute_experiments.specs.storage import storage
 from resolute_experiments.states import RunOutcome
 from resolute_experiments.store import experiments, runs, trials, workspaces

@@ -14,7 +14,7 @@ from resolute_experiments.context import ServiceContext
 from resolute_experiments.notifier import SCHEDULER_WAKEUP
 from resolute_experiments.scheduling import jobs
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
-from resolute_experiments.servicers.messages import (
+from resolute_experiments.servicers.messages.experiments import (
     experiment_message,
     experiment_state_number,
     job_message,

@@ -11,9 +11,9 @@ from resolute.api.experiments.v1 import workspace_pb2, workspaces_service_pb2_gr
 from resolute.api.experiments.v1 import workspaces_service_pb2 as pb2
 from resolute_experiments.admission.storage_quotas import StorageQuota
 from resolute_experiments.context import ServiceContext
+from resolute_experiments.servicers.checks.fields import any_of, check_label, equals, required_id
+from resolute_experiments.servicers.messages.workspaces import quota_of, workspace_message
 from resolute_experiments.servicers.projects import ProjectHandlers
-from resolute_experiments.servicers.requests import any_of, check_label, equals, required_id
-from resolute_experiments.servicers.workspace_messages import quota_of, workspace_message
 from resolute_experiments.store import audit, workspaces
 from resolute_experiments.store import schema as tables
 from resolute_experiments.store.schema import IDEMPOTENCY_KEYS

@@ -8,7 +8,7 @@ from sqlalchemy.engine import RowMapping
 
 from resolute.api.experiments.v1 import audit_row_pb2, token_pb2, user_pb2
 from resolute.contracts.values import to_value
-from resolute_experiments.servicers.messages import timestamp
+from resolute_experiments.servicers.messages.experiments import timestamp
 from resolute_experiments.store.tokens import IssuedToken
 from resolute_experiments.store.users import Account
 from resolute_serving.context import Role

@@ -7,7 +7,7 @@ from typing import Literal
 from sqlalchemy.engine import Connection
 
 from resolute.api.experiments.v1 import project_pb2, workspace_pb2
-from resolute_experiments.servicers.messages import timestamp
+from resolute_experiments.servicers.messages.experiments import timestamp
 from resolute_experiments.store import workspaces
 from resolute_experiments.store.projects import Project
 from resolute_experiments.store.workspaces import Quota, Workspace

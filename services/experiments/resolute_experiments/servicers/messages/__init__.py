@@ -1,0 +1,1 @@
+"""Turns rows of this service into messages of the contract."""
