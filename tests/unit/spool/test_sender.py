@@ -2,116 +2,27 @@
 
 import random
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.services.spool_receiver import IDENTITY, Clock, Receiver, pump_all, sender_to, take_all
 
 from resolute import errors
 from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as logs
 from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
 from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
-from resolute.contracts.spool_ack import AckFile
 from resolute.contracts.spool_format import Line, Row, Schema, Stdtype
 from resolute.spool.delivery.requests import RunIdentity, level_of, reports_request
-from resolute.spool.delivery.sender import STUCK_AFTER_FAILURES, SpoolSender
-from resolute.spool.delivery.sender_thread import SenderThread
+from resolute.spool.delivery.sender import SpoolSender
 from resolute.spool.delivery.services import IngestResult, LineDelivery, ReportDelivery
 from resolute.spool.line_splitter import MAX_LINE
 from resolute.spool.line_writer import LineWriter
 from resolute.spool.reader import Chunk, SpoolReader
 from resolute.spool.report_writer import ReportWriter, append_refusals, read_refusals, refusals_of
-
-IDENTITY = RunIdentity(
-    trial_id="trial", run=1, experiment_id="experiment", searcher_metric="loss", time_metric=""
-)
-
-
-class Clock:
-    """Time that a test moves."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def time(self) -> float:
-        return self.now
-
-    def monotonic(self) -> float:
-        return self.now
-
-
-def take_all(_: searcher.ReportValidationsRequest) -> searcher.ReportValidationsResponse:
-    return searcher.ReportValidationsResponse()
-
-
-class Receiver:
-    """Takes batches by the rules of the contract, and fails when told to.
-
-    It stands for the metrics service where faults must hit at exact places; the wire tests use the real one.
-    """
-
-    def __init__(self) -> None:
-        self.next: dict[str, int] = {}
-        self.rows: dict[str, list[tuple[str, int, dict[str, float]]]] = {}
-        self.calls = 0
-        self.fail_before: Callable[[], Exception | None] = lambda: None
-        self.fail_after: Callable[[], Exception | None] = lambda: None
-        self.refuse: Callable[[dict[str, float]], str] = lambda _: ""
-        self.take_at_most = 10**9
-
-    def ingest(self, request: metrics.IngestReportsRequest) -> metrics.IngestReportsResponse:
-        self.calls += 1
-        if (failure := self.fail_before()) is not None:
-            raise failure
-        expected = self.next.get(request.source, 0)
-        if request.first_sequence > expected:
-            raise errors.FailedPreconditionError("a gap", metadata={"expected_sequence": str(expected)})
-        refusals = []
-        end = min(request.first_sequence + request.count, expected + self.take_at_most)
-        for sequence, group, steps, values in sorted(unpack(request), key=lambda row: row[0]):
-            if expected <= sequence < end:
-                if message := self.refuse(values):
-                    refusals.append(metrics.IngestReportsResponse.Refusal(sequence=sequence, message=message))
-                else:
-                    self.rows.setdefault(request.source, []).append((group, steps, values))
-        self.next[request.source] = max(expected, end)
-        if (failure := self.fail_after()) is not None:
-            raise failure
-        return metrics.IngestReportsResponse(next_sequence=self.next[request.source], refusals=refusals)
-
-    def all_rows(self) -> list[tuple[str, int, dict[str, float]]]:
-        return [row for source in sorted(self.rows) for row in self.rows[source]]
-
-
-def unpack(request: metrics.IngestReportsRequest) -> Iterator[tuple[int, str, int, dict[str, Any]]]:
-    for block in request.blocks:
-        width = len(block.names)
-        for index, sequence in enumerate(block.sequences):
-            row = block.values[index * width : (index + 1) * width]
-            values: dict[str, Any] = dict(zip(block.names, row, strict=True))
-            for extra in block.extras:
-                if extra.row == index:
-                    values |= {name: value.string_value for name, value in extra.values.items()}
-            yield sequence, block.group, block.steps[index], values
-
-
-def sender_to(receiver: Receiver, directory: Path, clock: Clock, **changes: Any) -> SpoolSender:
-    delivery = ReportDelivery(IDENTITY, ingest=receiver.ingest, validate=changes.pop("validate", take_all))
-    return SpoolSender(directory, delivery, clock=clock, jitter=lambda: 0.5)
-
-
-def pump_all(sender: SpoolSender, clock: Clock, limit: int = 10_000) -> None:
-    for _ in range(limit):
-        if not sender.pump():
-            if sender.drained():
-                return
-            # A spool that met a defect waits by itself.
-            clock.now += max(sender.seconds_until_retry, 1.0)
-    raise AssertionError("the sender does not come to an end")
 
 
 def test_reports_arrive_in_columns_once_and_are_acknowledged(tmp_path: Path) -> None:
@@ -556,67 +467,3 @@ def test_everything_arrives_once_and_in_order_whatever_fails(
             for row in receiver.rows[source]
         ]
         assert found == steps
-
-
-def test_a_thread_drains_what_is_there(tmp_path: Path) -> None:
-    writer, receiver, clock = ReportWriter(tmp_path), Receiver(), Clock()
-    thread = SenderThread(sender_to(receiver, tmp_path, clock), name="test-sender", idle_seconds=0.01)
-    thread.start()
-    for step in range(1000):
-        writer.report("training", step, {"loss": 1.0})
-    assert thread.drain(timeout=10)
-    assert len(receiver.all_rows()) == 1000
-    thread.stop()
-
-
-def test_a_thread_says_when_it_could_not_drain_in_time(tmp_path: Path) -> None:
-    writer, receiver = ReportWriter(tmp_path), Receiver()
-    receiver.fail_before = lambda: errors.UnavailableError("away")
-    thread = SenderThread(sender_to(receiver, tmp_path, Clock()), name="test-sender", idle_seconds=0.01)
-    thread.start()
-    writer.report("training", 1, {"loss": 1.0})
-    assert not thread.drain(timeout=0.2)
-    thread.stop()
-    assert AckFile.of(writer.path).offset < writer.path.stat().st_size
-
-
-def test_a_spool_that_meets_a_defect_does_not_hold_up_the_others(tmp_path: Path) -> None:
-    bad, good = ReportWriter(tmp_path, name="bad"), ReportWriter(tmp_path, name="good")
-    receiver, clock = Receiver(), Clock()
-    broken = ["bad"]
-
-    def ingest(request: metrics.IngestReportsRequest) -> metrics.IngestReportsResponse:
-        if any(request.source.startswith(name) for name in broken):
-            raise errors.InternalError("a defect")
-        return receiver.ingest(request)
-
-    delivery = ReportDelivery(IDENTITY, ingest=ingest, validate=take_all)
-    sender = SpoolSender(tmp_path, delivery, clock=clock, jitter=lambda: 0.5)
-    bad.report("training", 1, {"loss": 1.0})
-    good.report("training", 2, {"loss": 2.0})
-    stuck = []
-    for _ in range(STUCK_AFTER_FAILURES):
-        sender.pump()
-        clock.now += 60.0
-        stuck.append(sender.stuck)
-    assert stuck == [False] * (STUCK_AFTER_FAILURES - 1) + [True]
-    assert [row[1] for row in receiver.all_rows()] == [2]
-
-    broken.clear()
-    clock.now += 600.0
-    pump_all(sender, clock)
-    assert not sender.stuck
-    assert sorted(row[1] for row in receiver.all_rows()) == [1, 2]
-
-
-def test_a_thread_knows_when_to_wait_is_in_vain(tmp_path: Path) -> None:
-    class Broken(SpoolSender):
-        def pump(self) -> bool:
-            raise RuntimeError("a defect of the sender itself")
-
-    delivery = ReportDelivery(IDENTITY, ingest=Receiver().ingest, validate=take_all)
-    thread = SenderThread(Broken(tmp_path, delivery), name="test-sender", idle_seconds=0.001)
-    thread.start()
-    assert not thread.drain(timeout=3600.0)
-    assert thread.stuck
-    thread.stop()
