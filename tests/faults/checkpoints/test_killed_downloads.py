@@ -39,7 +39,10 @@ class Watched:
 
         def watched(piece):
             take(piece)
-            self.moved += len(piece) if path == "big" else 0
+            # Both files are read at once: only the thread of the big one counts, and waits.
+            if path != "big":
+                return
+            self.moved += len(piece)
             if 0 < int(least) <= self.moved:
                 # The other file comes beside this one, and is to be there when the process dies.
                 while not os.path.exists(os.path.join(target, "a")):
