@@ -14,7 +14,7 @@ max_restarts: 3
 """
 HOPELESS = """
 name: hopeless
-entrypoint: "echo rank says; echo error 42: out of patience >&2; exit 1"
+entrypoint: "echo CUDA out of memory; echo error 42: out of patience >&2; exit 1"
 log_policies:
   - {name: impatience, pattern: 'error \\d+: out of', action: cancel_retries}
   - {pattern: never written, action: exclude_node}
@@ -39,9 +39,10 @@ def test_policies_end_restarts_and_keep_a_trial_from_nodes(tmp_path: Path) -> No
     with embedded(tmp_path / "home", slots=2, RESOLUTE_LOCAL_NODES="2") as cluster:
         trial = described(cluster, project, HOPELESS, 1)
         assert (trial["state"], trial["restarts"], len(trial["runs"])) == ("ERROR", 0, 1)
-        (note,) = trial["runs"][0]["log_policies"]
+        note, label = trial["runs"][0]["log_policies"]
         assert note == "impatience matched 'error 42: out of patience': no restart after a failure"
-        assert note in trial["explanation"]
+        assert label == "CUDA OOM matched 'CUDA out of memory'"
+        assert trial["explanation"].endswith(f"; {note}; {label}")
 
         trial = described(cluster, project, BAD_NODES, 2)
         assert (trial["state"], trial["restarts"]) == ("ERROR", 2)

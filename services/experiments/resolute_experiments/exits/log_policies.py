@@ -15,6 +15,7 @@ from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as logs_pb2
 from resolute.errors import InvalidArgumentError
 from resolute_experiments.clients import Clients
+from resolute_experiments.config.sections.log_policies import DEFAULT_LOG_POLICIES
 from resolute_experiments.store.runs import Container, Run
 
 _DEADLINE = 30.0
@@ -35,7 +36,12 @@ class LogPolicyResult:
 
 
 async def evaluate_log_policies(
-    config: Mapping[str, Any], run: Run, containers: Sequence[Container], clients: Clients
+    config: Mapping[str, Any],
+    run: Run,
+    containers: Sequence[Container],
+    clients: Clients,
+    *,
+    failed: bool,
 ) -> LogPolicyResult:
     """Searches the lines of a run for the patterns of its experiment's policies.
 
@@ -44,13 +50,17 @@ async def evaluate_log_policies(
         run: A run that has ended.
         containers: All of its containers.
         clients: Reach the logs service.
+        failed: Whether the run failed. Policies that are there by default label failures only, so that runs
+            that succeed cost no search.
 
     Raises:
         UnavailableError: The logs service does not answer; to be repeated.
     """
     cancels, excluded, notes = False, set[int](), list[str]()
     for policy in config.get("log_policies", ()):
-        action = policy["action"]["type"]
+        if policy.get("pattern") is None or (not failed and _is_default(policy)):
+            continue
+        action = _action(policy)
         by_container = action == "exclude_node" and len(containers) > 1
         for ranks, nodes in _places(containers, apart=by_container):
             line = await _first_match(policy["pattern"], run, ranks, clients)
@@ -60,6 +70,16 @@ async def evaluate_log_policies(
             excluded |= nodes if action == "exclude_node" else set()
             notes.append(_note(policy, nodes, line))
     return LogPolicyResult(cancels_retries=cancels, excluded_nodes=frozenset(excluded), notes=tuple(notes))
+
+
+def _action(policy: Mapping[str, Any]) -> str | None:
+    action: Mapping[str, str] | None = policy.get("action")
+    return action["type"] if action is not None else None
+
+
+def _is_default(policy: Mapping[str, Any]) -> bool:
+    given = {field: value for field, value in policy.items() if value is not None}
+    return given in DEFAULT_LOG_POLICIES
 
 
 def _places(containers: Sequence[Container], *, apart: bool) -> Iterator[tuple[list[str], set[int]]]:
@@ -91,9 +111,10 @@ async def _first_match(pattern: str, run: Run, containers: Sequence[str], client
 
 def _note(policy: Mapping[str, Any], nodes: set[int], line: str) -> str:
     name = policy.get("name") or repr(policy["pattern"])
-    if policy["action"]["type"] == "cancel_retries":
-        effect = "no restart after a failure"
-    else:
-        effect = f"node {', '.join(map(str, sorted(nodes)))} is not used again"
+    effect = {
+        None: "",
+        "cancel_retries": ": no restart after a failure",
+        "exclude_node": f": node {', '.join(map(str, sorted(nodes)))} is not used again",
+    }[_action(policy)]
     shown = line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
-    return f"{name} matched {shown!r}: {effect}"
+    return f"{name} matched {shown!r}{effect}"

@@ -228,7 +228,9 @@ class ExperimentController:
             exit=exit_,
             failure=failure,
             sealed=sealed,
-            findings=await evaluate_log_policies(experiment.config, run, containers, self._clients),
+            findings=await evaluate_log_policies(
+                experiment.config, run, containers, self._clients, failed=bool(failure)
+            ),
         )
         max_restarts = int(experiment.config["max_restarts"])
 

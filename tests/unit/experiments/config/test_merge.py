@@ -61,12 +61,38 @@ def test_mounts_are_appended_and_the_higher_layers_hides_one_at_its_path(path: t
     assert merged(*path, higher=mine, lower=below) == [*mine, below[0]]
 
 
-def test_log_policies_are_appended_after_the_lower_layers_and_kept_once() -> None:
-    one = {"pattern": "1", "action": {"type": "cancel_retries"}}
+def policy(name: str | None = None, pattern: str | None = None, action: str | None = None) -> dict[str, Any]:
+    given = {"name": name, "pattern": pattern, "action": action and {"type": action}}
+    return {field: value for field, value in given.items() if value is not None}
+
+
+def test_log_policies_are_appended_after_the_higher_layers() -> None:
+    mine, below = policy("b", "2", "exclude_node"), policy("a", "1", "cancel_retries")
+    assert merged("log_policies", higher=[mine], lower=[below]) == [mine, below]
+
+
+def test_a_log_policy_overrides_the_lower_layers_one_of_its_name() -> None:
+    below = [policy("oom", ".*memory.*"), policy("ecc", ".*ECC.*")]
+    mine = policy("oom", "OOM", "cancel_retries")
+    assert merged("log_policies", higher=[mine], lower=below) == [mine, below[1]]
+
+
+def test_a_name_alone_disables_the_lower_layers_log_policy() -> None:
+    assert merged("log_policies", higher=[policy("oom")], lower=[policy("oom", ".*memory.*")]) == [
+        policy("oom")
+    ]
+
+
+def test_log_policies_without_a_name_are_one_if_pattern_and_action_are() -> None:
+    nameless = policy(None, "1", "cancel_retries")
+    other = policy(None, "1", "exclude_node")
     same = {"action": {"type": "cancel_retries"}, "pattern": "1"}
-    two = {"pattern": "2", "action": {"type": "exclude_node"}}
-    three = {"pattern": "3", "action": {"type": "exclude_node"}}
-    assert merged("log_policies", higher=[three, same], lower=[one, two]) == [one, two, three]
+    assert merged("log_policies", higher=[same], lower=[nameless, other]) == [same, other]
+    named = policy("x", "1", "cancel_retries")
+    assert merged("log_policies", higher=[named], lower=[policy("y", "1", "cancel_retries")]) == [
+        named,
+        policy("y", "1", "cancel_retries"),
+    ]
 
 
 VARIABLES = ("environment", "environment_variables")
@@ -131,13 +157,37 @@ def test_a_map_with_a_hyperparameter_called_type_is_no_typed_hyperparameter() ->
 
 
 @pytest.mark.parametrize(("section", "tag"), [("searcher", "name"), ("checkpoint_storage", "type")])
-def test_sections_of_a_kind_merge_only_with_their_like(section: str, tag: str) -> None:
+def test_fields_of_one_kind_merge_only_with_their_like(section: str, tag: str) -> None:
     assert merged(section, higher={tag: "a", "x": 1}, lower={tag: "a", "x": 2, "y": 2}) == {
         tag: "a",
         "x": 1,
         "y": 2,
     }
     assert merged(section, higher={tag: "a", "x": 1}, lower={tag: "b", "y": 2}) == {tag: "a", "x": 1}
+
+
+@pytest.mark.parametrize(
+    ("section", "tag", "fields"),
+    [
+        (
+            "searcher",
+            "name",
+            {"metric": "m", "smaller_is_better": False, "source_trial_id": 3, "source_checkpoint_uuid": "u"},
+        ),
+        (
+            "checkpoint_storage",
+            "type",
+            {"save_experiment_best": 2, "save_trial_best": 3, "save_trial_latest": 10},
+        ),
+    ],
+)
+def test_fields_of_all_kinds_merge_over_another_kind(section: str, tag: str, fields: dict[str, Any]) -> None:
+    assert merged(section, higher={tag: "a"}, lower={tag: "b", "y": 2, **fields}) == {tag: "a", **fields}
+    for field, value in fields.items():
+        assert merged(section, higher={tag: "a", field: 1}, lower={tag: "b", field: value}) == {
+            tag: "a",
+            field: 1,
+        }
 
 
 @pytest.mark.parametrize(("section", "tag"), [("searcher", "name"), ("checkpoint_storage", "type")])
@@ -168,7 +218,7 @@ LENGTHS = st.one_of(
     SCALARS, st.dictionaries(st.sampled_from(["batches", "epochs"]), SCALARS, min_size=1, max_size=1)
 )
 MOUNTS = st.lists(st.fixed_dictionaries({"container_path": NAMES, "host_path": SCALARS}), max_size=3)
-POLICIES = st.lists(st.fixed_dictionaries({"pattern": NAMES}), max_size=3)
+POLICIES = st.lists(st.fixed_dictionaries({"name": NAMES}, optional={"pattern": NAMES}), max_size=3)
 LISTED = st.lists(st.sampled_from(["A=1", "A=2", "B"]), max_size=3)
 BY_CLASS = st.dictionaries(st.sampled_from(["cpu", "cuda", "rocm"]), LISTED, max_size=3)
 HYPERPARAMETERS = st.fixed_dictionaries(
@@ -197,7 +247,7 @@ DOCUMENTS = st.fixed_dictionaries(
             {}, optional={"environment_variables": st.one_of(LISTED, BY_CLASS)}
         ),
         "hyperparameters": HYPERPARAMETERS,
-        # Of one kind: sections of different kinds replace each other, and then the order does matter.
+        # Of one kind: of sections of different kinds, the order of merging decides which fields are dropped.
         "searcher": st.fixed_dictionaries(
             {"name": st.just("grid")}, optional={"metric": NAMES, "max_length": LENGTHS}
         ),

@@ -193,7 +193,7 @@ CONFIG = section(
     labels=st.lists(NAME, max_size=3),
     preemption_timeout=st.sampled_from([0, 2.5, 30 * 86_400]),
     termination_grace=st.sampled_from([0, 2.5, 3600]),
-    log_policies=st.lists(POLICY, max_size=2),
+    log_policies=st.lists(POLICY, max_size=2, unique_by=lambda policy: policy.get("name") or str(policy)),
     profiling=PROFILING,
     optimizations=OPTIMIZATIONS,
     slurm=section(slots_per_node=POSITIVE, gpu_type=TEXT, sbatch_args=st.just(["--mem=1"])),

@@ -65,7 +65,10 @@ def test_the_defaults_are_those_of_the_documented_api(accept: Accept) -> None:
         "labels": [],
         "workspace": "",
         "project": "",
-        "log_policies": [],
+        "log_policies": [
+            {"name": "CUDA OOM", "pattern": ".*CUDA out of memory.*", "action": None},
+            {"name": "ECC Error", "pattern": ".*uncorrectable ECC error encountered.*", "action": None},
+        ],
         "profiling": {"enabled": False, "begin_on_batch": 0, "end_after_batch": None, "sync_timings": True},
         "optimizations": {
             "aggregation_frequency": 1,
@@ -242,6 +245,11 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         "workspace: missing; expected both workspace and project, or neither; project is given",
     ),
     ({"log_policies": [{"pattern": "x"}]}, "log_policies[0].action: missing; expected a map with type"),
+    ({"log_policies": [{"action": "exclude_node"}]}, "log_policies[0].pattern: missing; expected a regular"),
+    (
+        {"log_policies": [{"name": "a", "pattern": "x"}, {"name": "a", "pattern": "y"}]},
+        "log_policies: log_policies have duplicated names: a; expected a name of its own",
+    ),
     (
         {"log_policies": [{"pattern": "(", "action": {"type": "exclude_node"}}]},
         'log_policies[0].pattern: found "("; expected a regular expression; it is not one: missing )',
@@ -350,9 +358,19 @@ def test_labels_and_log_policies_are_kept_once_and_in_order(accept: Accept) -> N
     other = {"pattern": r"ecc\b", "action": "exclude_node", "name": "ECC"}
     config = accept(labels=["b", "a", "b"], log_policies=[policy, other, short])
     assert config.labels == ("b", "a")
-    assert config.to_dict()["log_policies"] == [
+    assert config.to_dict()["log_policies"][:-2] == [
         {**policy, "name": None},
         {"pattern": r"ecc\b", "action": {"type": "exclude_node"}, "name": "ECC"},
+    ]
+
+
+def test_a_log_policy_may_be_a_label_or_the_name_of_a_default_that_it_disables(accept: Accept) -> None:
+    label = {"name": "slow", "pattern": "slow"}
+    config = accept(log_policies=[label, {"name": "CUDA OOM"}])
+    assert [(policy.name, policy.pattern, policy.action) for policy in config.log_policies] == [
+        ("slow", "slow", None),
+        ("CUDA OOM", None, None),
+        ("ECC Error", ".*uncorrectable ECC error encountered.*", None),
     ]
 
 

@@ -1,9 +1,11 @@
-"""Defaults that differ for each experiment: its name and its seed."""
+"""Defaults that are merged, and those that differ for each experiment: its name and its seed."""
 
 from __future__ import annotations
 
 import random as _random
 from typing import Any
+
+from resolute_experiments.config.sections.log_policies import DEFAULT_LOG_POLICIES
 
 SEEDS = 2**31
 """Seeds that are drawn are below this number."""
@@ -30,6 +32,11 @@ marten merlin mole moose newt ocelot oriole osprey otter owl oxen panda parrot p
 puffin puma quail rabbit raven robin salmon seal shrike skua snipe sparrow stork swallow swan tapir tern
 thrush toad trout turtle viper vole walrus weasel whale wolf wombat wren yak zebra
 """  # a list would take a line a word
+
+
+def lowest_layer() -> dict[str, Any]:
+    """What is below every layer and is merged with it, not just replaced by it."""
+    return {"log_policies": [dict(policy) for policy in DEFAULT_LOG_POLICIES]}
 
 
 def pet_name(random: _random.Random) -> str:

@@ -7,12 +7,13 @@ values of unexpected shape are replaced whole, for validation to name them.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeAlias
 
 from resolute_experiments.config.sections.environment import DEVICE_CLASSES
 from resolute_experiments.config.sections.hyperparameters import is_typed
+from resolute_experiments.config.sections.searcher import CommonSearcher
+from resolute_experiments.config.sections.storage import CommonStorage
 
 Path: TypeAlias = tuple[str, ...]
 Rule: TypeAlias = Callable[[Any, Any, Path], Any]
@@ -48,14 +49,18 @@ def _replace(higher: Any, lower: Any, at: Path) -> Any:  # noqa: ARG001  # every
     return higher
 
 
-def _same(tag: str) -> Rule:
-    """Merge sections only when they are of one kind; a section that names none takes the other's."""
+def _by_kind(tag: str, *, common: Collection[str]) -> Rule:
+    """Merge sections that come in kinds.
+
+    Fields that all kinds have merge whatever the kinds are. The other fields of the lower layer count only if
+    both layers are of one kind, or one of them names none.
+    """
 
     def rule(higher: Any, lower: Any, at: Path) -> Any:
         if isinstance(higher, dict) and isinstance(lower, dict):
             above, below = higher.get(tag), lower.get(tag)
             if above is not None and below is not None and above != below:
-                return higher
+                lower = {field: value for field, value in lower.items() if field in common}
         return _by_shape(higher, lower, at)
 
     return rule
@@ -70,10 +75,23 @@ def _mounts(higher: Any, lower: Any, at: Path) -> Any:
 
 
 def _log_policies(higher: Any, lower: Any, at: Path) -> Any:
-    """Both layers' policies, the lower layer's first, each once."""
+    """Both layers' policies, the higher layer's first.
+
+    One of the lower layer is left out if the higher layer has one of its name or, where it has no name, one
+    with its pattern and action. So a policy that is nothing but a name disables the lower layer's.
+    """
     if not isinstance(higher, list) or not isinstance(lower, list):
         return _by_shape(higher, lower, at)
-    return list({json.dumps(policy, sort_keys=True): policy for policy in [*lower, *higher]}.values())
+    above = [policy for policy in higher if isinstance(policy, dict)]
+    return [*higher, *(policy for policy in lower if not any(_overrides(mine, policy) for mine in above))]
+
+
+def _overrides(higher: Mapping[str, Any], lower: Any) -> bool:
+    if not isinstance(lower, dict):
+        return False
+    if lower.get("name") is not None:
+        return bool(higher.get("name") == lower["name"])
+    return all(higher.get(field) == lower.get(field) for field in ("pattern", "action"))
 
 
 def _variables(higher: Any, lower: Any, at: Path) -> Any:
@@ -109,11 +127,11 @@ def _hyperparameters(higher: Any, lower: Any, at: Path) -> Any:
 
 
 _RULES: Mapping[Path, Rule] = {
-    ("searcher",): _same("name"),
+    ("searcher",): _by_kind("name", common=CommonSearcher.model_fields),
     ("searcher", "max_length"): _replace,  # a length is one value that happens to be written as a map
     ("min_validation_period",): _replace,
     ("min_checkpoint_period",): _replace,
-    ("checkpoint_storage",): _same("type"),
+    ("checkpoint_storage",): _by_kind("type", common=CommonStorage.model_fields),
     ("hyperparameters",): _hyperparameters,
     ("bind_mounts",): _mounts,
     ("resources", "devices"): _mounts,

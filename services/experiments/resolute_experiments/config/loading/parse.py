@@ -19,7 +19,7 @@ from pydantic_core import PydanticUndefined
 from resolute_experiments.config.experiment import ExperimentConfig
 from resolute_experiments.config.loading.canonical import canonical
 from resolute_experiments.config.loading.cross_checks import cross_faults
-from resolute_experiments.config.loading.defaults import with_own_defaults
+from resolute_experiments.config.loading.defaults import lowest_layer, with_own_defaults
 from resolute_experiments.config.loading.document import read_document
 from resolute_experiments.config.loading.merge import merge
 from resolute_experiments.config.validation.errors import ConfigError, Fault
@@ -85,7 +85,7 @@ def parse_config(
     if reading.unreadable:
         raise ConfigError(reading.faults)
     merged: dict[str, Any] = reduce(
-        lambda lower, higher: merge(higher, lower), reversed(reading.documents), {}
+        lambda lower, higher: merge(higher, lower), reversed(reading.documents), lowest_layer()
     )
     document = with_own_defaults(merged, random or _random.SystemRandom())
     config, late = _complete(document, require_entrypoint=require_entrypoint)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from resolute_experiments.config.validation.rejections import reject
 from resolute_experiments.config.validation.section import Name, Section
@@ -49,18 +52,42 @@ class LogPolicy(Section):
     """A pattern and what to do when a line matches it.
 
     Attributes:
-        pattern: Regular expression in RE2 syntax, looked for in each line.
-        action: What to do.
-        name: A name for people.
+        pattern: Regular expression in RE2 syntax, looked for in each line; without one nothing matches.
+        action: What to do; without one the run is only labelled with the name.
+        name: What the policy is called. A bare name disables the lower layers' policy of that name.
     """
 
-    pattern: Pattern = Field(description="a regular expression")
-    action: LogAction = Field(description="a map with type: cancel_retries or exclude_node")
+    pattern: Pattern | None = None
+    action: LogAction | None = None
     name: Name | None = None
 
+    @classmethod
+    def relations(cls, given: Mapping[str, Any]) -> Iterator[tuple[str, PydanticCustomError]]:
+        """A name, or both a pattern and an action."""
+        if "name" not in given:
+            for field, expected in (
+                ("pattern", "a regular expression"),
+                ("action", "a map with type: cancel_retries or exclude_node"),
+            ):
+                if field not in given:
+                    yield field, reject(f"{expected}, or a name", problem="missing")
 
-def _without_repetitions(policies: tuple[LogPolicy, ...]) -> tuple[LogPolicy, ...]:
-    return tuple(dict.fromkeys(policies))
+
+def _distinct(policies: tuple[LogPolicy, ...]) -> tuple[LogPolicy, ...]:
+    """Each policy once; two of one name that differ are at fault."""
+    kept = tuple(dict.fromkeys(policies))
+    names = Counter(policy.name for policy in kept if policy.name is not None)
+    repeated = [name for name, count in names.items() if count > 1]
+    if repeated:
+        problem = f"log_policies have duplicated names: {', '.join(repeated)}"
+        raise reject("a name of its own for each policy", problem=problem)
+    return kept
 
 
-LogPolicies: TypeAlias = Annotated[tuple[LogPolicy, ...], AfterValidator(_without_repetitions)]
+LogPolicies: TypeAlias = Annotated[tuple[LogPolicy, ...], AfterValidator(_distinct)]
+
+DEFAULT_LOG_POLICIES: tuple[Mapping[str, str], ...] = (
+    {"name": "CUDA OOM", "pattern": ".*CUDA out of memory.*"},
+    {"name": "ECC Error", "pattern": ".*uncorrectable ECC error encountered.*"},
+)
+"""Below every other layer: labels for the failures of a GPU."""
