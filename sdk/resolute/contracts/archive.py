@@ -16,13 +16,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, Protocol
+from typing import IO, NoReturn, Protocol
 
+from resolute.contracts.file_names import length_problem, shortened
 from resolute.errors import DataLossError, InvalidArgumentError, QuotaError
 
 _COPY_BYTES = 1 << 20
 _HEADER_ALLOWANCE = 4096
 """Bytes of the tar that an entry may take beside its content: headers, long names, padding."""
+_LATEST_TIME = 2**33
+"""Seconds since 1970 that every file system can keep."""
+_MAX_HEADER_BYTES = 64 << 10
+"""Most bytes of a header of variable length, which is read into memory whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +205,9 @@ class _Unpacking:
         with source, os.fdopen(descriptor, "wb") as file:
             shutil.copyfileobj(source, file, _COPY_BYTES)
             file.flush()
-            os.utime(file.fileno(), (member.mtime, member.mtime))
+            # A header can claim any number, also one that is no time.
+            modified = member.mtime if 0 <= member.mtime <= _LATEST_TIME else 0
+            os.utime(file.fileno(), (modified, modified))
         self.size += member.size
 
 
@@ -227,6 +234,7 @@ def _checked_members(
 def _checked_path(member: tarfile.TarInfo) -> PurePosixPath | None:
     """Returns where an entry goes, None for the root itself."""
     name = member.name
+    _check_length(name, what="an entry")
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\0" in name:
         raise InvalidArgumentError(
@@ -236,6 +244,8 @@ def _checked_path(member: tarfile.TarInfo) -> PurePosixPath | None:
         if not member.isdir():
             raise InvalidArgumentError(f"the model definition has an entry without a name ({name!r})")
         return None
+    if member.issym() or member.islnk():
+        _check_length(member.linkname, what=f"a link {str(path)!r} to")
     if member.issym():
         _check_link(path, member.linkname)
     elif member.islnk():
@@ -248,6 +258,12 @@ def _checked_path(member: tarfile.TarInfo) -> PurePosixPath | None:
             "only files, directories and links can be submitted"
         )
     return path
+
+
+def _check_length(name: str, *, what: str) -> None:
+    problem = length_problem(name)
+    if problem:
+        raise InvalidArgumentError(f"the model definition has {what} {shortened(name)}, which {problem}")
 
 
 def _check_link(path: PurePosixPath, target: str) -> None:
@@ -273,6 +289,42 @@ def _too_large(limits: ArchiveLimits) -> QuotaError:
     )
 
 
+class _BoundedHeader(tarfile.TarInfo):
+    """A header that is refused before it fills the memory, whatever sizes it claims.
+
+    The overridden methods are those by which ``tarfile`` reads what has no fixed size.
+    """
+
+    def _proc_pax(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
+        self._check_size()
+        found: tarfile.TarInfo = super()._proc_pax(archive)  # type: ignore[misc]
+        return found
+
+    def _proc_gnulong(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
+        self._check_size()
+        found: tarfile.TarInfo = super()._proc_gnulong(archive)  # type: ignore[misc]
+        return found
+
+    def _proc_sparse(self, archive: tarfile.TarFile) -> NoReturn:
+        self._refuse_map()
+
+    def _proc_gnusparse_10(self, *_: object) -> NoReturn:
+        self._refuse_map()
+
+    def _check_size(self) -> None:
+        if self.size > _MAX_HEADER_BYTES:
+            raise InvalidArgumentError(
+                f"the model definition has a header of {self.size} bytes; at most {_MAX_HEADER_BYTES} are "
+                "read, use shorter names"
+            )
+
+    def _refuse_map(self) -> NoReturn:
+        raise InvalidArgumentError(
+            "the model definition has a sparse file, whose list of holes may take any size; "
+            "pack it without --sparse"
+        )
+
+
 class _Bounded:
     """A stream that ends in an error after some bytes: whatever the headers claim, no more is unpacked."""
 
@@ -294,12 +346,12 @@ def _opened(stream: IO[bytes], limits: ArchiveLimits) -> Iterator[tarfile.TarFil
     try:
         with gzip.GzipFile(fileobj=stream, mode="rb") as plain:
             bounded = _Bounded(plain, limits)
-            with tarfile.open(fileobj=bounded, mode="r|") as archive:  # type: ignore[call-overload]
+            with tarfile.open(fileobj=bounded, mode="r|", tarinfo=_BoundedHeader) as archive:  # type: ignore[call-overload]
                 yield archive
             # Reading to the end makes gzip compare its checksum.
             while bounded.read(_COPY_BYTES):
                 pass
-    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as failure:
+    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, ValueError) as failure:
         raise DataLossError(
             f"the model definition is not a whole gzipped tar archive ({failure}); submit it again"
         ) from failure

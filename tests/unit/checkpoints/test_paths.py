@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from resolute.contracts.file_names import MAX_DEPTH, MAX_PART_BYTES, MAX_PATH_BYTES
 from resolute.errors import InvalidArgumentError
-from resolute_checkpoints.domain.paths import MAX_PART_BYTES, MAX_PATH_BYTES, check_path
+from resolute_checkpoints.domain.paths import check_path
 
 
 @pytest.mark.parametrize(
@@ -53,6 +54,7 @@ def test_names_of_any_script_are_kept_exactly(path: str) -> None:
         ("a\0b", "NUL"),
         ("x" * 1000, f"more than {MAX_PART_BYTES} bytes"),
         ("字" * 86, f"more than {MAX_PART_BYTES} bytes"),
+        ("d/" * 100 + "f", f"more than {MAX_DEPTH} parts"),
         ("/".join(["x" * 100] * 100), f"more than {MAX_PATH_BYTES} bytes"),
     ],
 )

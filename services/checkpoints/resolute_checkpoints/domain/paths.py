@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
+from resolute.contracts.file_names import length_problem, shortened
 from resolute.errors import InvalidArgumentError, Violation
-
-MAX_PATH_BYTES = 3072
-"""Most bytes of a path in UTF-8; with the directory before it, it still fits what systems take."""
-MAX_PART_BYTES = 255
-"""Most bytes of one part of a path in UTF-8: what file systems take."""
 
 
 def check_path(path: str, *, field: str) -> str:
@@ -22,7 +18,7 @@ def check_path(path: str, *, field: str) -> str:
     """
     problem = _problem(path)
     if problem:
-        message = f"{field} {_shortened(path)} {problem}"
+        message = f"{field} {shortened(path)} {problem}"
         raise InvalidArgumentError(message, violations=[Violation(field, message)])
     return path
 
@@ -34,17 +30,12 @@ def _problem(path: str) -> str:
         return "is absolute; name files relative to the checkpoint"
     if "\0" in path:
         return "holds a NUL character; rename the file"
+    too_long = length_problem(path)
+    if too_long:
+        return too_long
     parts = path.removesuffix("/").split("/")
     if ".." in parts:
         return "climbs out with '..'; name files relative to the checkpoint"
     if "" in parts or "." in parts:
         return "has an empty part or '.'; write it in its simplest form"
-    if len(path.encode()) > MAX_PATH_BYTES:
-        return f"takes more than {MAX_PATH_BYTES} bytes; use shorter names"
-    if any(len(part.encode()) > MAX_PART_BYTES for part in parts):
-        return f"has a part of more than {MAX_PART_BYTES} bytes; use shorter names"
     return ""
-
-
-def _shortened(path: str) -> str:
-    return repr(path) if len(path) <= 100 else f"{path[:100]!r}…"
