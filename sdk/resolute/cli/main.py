@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 
 import click
 
+from resolute.cli.display.terminal import neutralised_output
 from resolute.cli.options.settings import Settings
 from resolute.cli.registry.commands import RootGroup
 
@@ -56,7 +58,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     # The core's own messages on stderr would stand beside ours, which say what to do.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
+    with neutralised_output():
+        try:
+            code = run(list(sys.argv[1:] if arguments is None else arguments))
+        except Exception:  # noqa: BLE001 - a defect of this program; its traceback can quote what others wrote
+            traceback.print_exc()
+            code = 1
+    sys.exit(code)
 
 
 def run(arguments: list[str], *, program: str | None = None) -> int:
@@ -66,6 +74,11 @@ def run(arguments: list[str], *, program: str | None = None) -> int:
         arguments: The command line without the program.
         program: Name of the program in messages; None for the one that this process was started as.
     """
+    with neutralised_output():
+        return _run(arguments, program)
+
+
+def _run(arguments: list[str], program: str | None) -> int:
     try:
         result = cli.main(arguments, prog_name=program, standalone_mode=False)
     except click.exceptions.Exit as stop:

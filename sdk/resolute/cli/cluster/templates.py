@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-import yaml
 
-from resolute.cli.display.output import Column, Format, format_option, print_items
+from resolute.cli.display.output import Column, Format, format_option, print_items, print_yaml
 from resolute.cli.options.settings import Settings
 from resolute.client.schema.records import TemplateRecord
 from resolute.client.submission.config import read_config
@@ -42,7 +41,7 @@ def list_(settings: Settings, output: Format) -> None:
 def describe(settings: Settings, name: str) -> None:
     """Print the template NAME as YAML."""
     template = settings.services().cluster.get_template(name)
-    click.echo(yaml.safe_dump(template.config, allow_unicode=True), nl=False)
+    print_yaml(template.config)
 
 
 @click.command()

@@ -13,6 +13,7 @@ from resolute.cli.display.experiment_outcome import describe_outcome
 from resolute.cli.display.experiment_progress import Progress
 from resolute.cli.display.log_lines import format_line
 from resolute.cli.display.output import format_value
+from resolute.cli.display.terminal import direct, neutralised
 from resolute.cli.display.trial_table import best_of, trials_with_best
 from resolute.cli.interrupts import Interrupts
 from resolute.client.connection.merged_stream import CancellableStream, MergedStream, StreamEnded
@@ -32,7 +33,7 @@ class Display(Protocol):
     """Where lines and progress are shown."""
 
     def line(self, text: str) -> None:
-        """Shows a line for good."""
+        """Shows a line, which is neutralised already, for good."""
 
     def progress(self, text: str) -> None:
         """Shows how far it is, in place of what was shown before."""
@@ -135,7 +136,7 @@ class _Follower:
             # Without its log an experiment can still be followed.
             self._log_ended = True
             if ended.error is not None:
-                click.echo(f"warning: the log cannot be followed: {ended.error}", err=True)
+                click.echo(neutralised(f"warning: the log cannot be followed: {ended.error}"), err=True)
 
     def _refresh_best(self, *, final: bool = False) -> None:
         now = self._clock.monotonic()
@@ -184,7 +185,7 @@ class _PlainDisplay(AbstractContextManager["Display"]):
         return None
 
     def line(self, text: str) -> None:
-        click.echo(text)
+        click.echo(text, file=direct(sys.stdout))
 
     def progress(self, text: str) -> None:
         now = self._clock.monotonic()
@@ -200,7 +201,8 @@ class _LiveDisplay(AbstractContextManager["Display"]):
         from rich.console import Console
         from rich.status import Status
 
-        self._console = Console(highlight=False)
+        # It moves the cursor; what it shows is neutralised before.
+        self._console = Console(highlight=False, file=direct(sys.stdout))
         self._status = Status("", console=self._console)
         self._print: Callable[..., None] = self._console.print
 
@@ -217,4 +219,4 @@ class _LiveDisplay(AbstractContextManager["Display"]):
     def progress(self, text: str) -> None:
         from rich.text import Text
 
-        self._status.update(Text(text))
+        self._status.update(Text(neutralised(text)))

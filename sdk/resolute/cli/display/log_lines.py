@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from resolute.cli.display.output import to_plain
+from resolute.cli.display.terminal import direct, neutralised
 from resolute.client.remote.logs import LineFilter
 from resolute.client.schema.records import LineRecord, TrialRecord
 from resolute.client.schema.states import LogLevel
@@ -155,8 +157,10 @@ def print_lines(services: Services, trial: TrialRecord, request: LogRequest) -> 
         follow=request.follow,
         finished=lambda: services.trials.get(trial.uuid).state.is_terminal,
     )
+    # Lines are neutralised already and may return to their own beginning, as progress bars do.
+    file = direct(sys.stdout)
     for text in _written(lines, as_json=request.as_json):
-        click.echo(text)
+        click.echo(text, file=file)
 
 
 def format_line(line: LineRecord) -> str:
@@ -164,12 +168,19 @@ def format_line(line: LineRecord) -> str:
     time = line.time.astimezone().strftime("%Y-%m-%d %H:%M:%S") if line.time else "-"
     rank = f" [rank={line.rank}]" if line.rank is not None else ""
     container = f" [{line.container}]" if line.container else ""
-    return f"[{time}]{container}{rank} {line.message}"
+    prefix = _in_one_line(f"[{time}]{container}{rank} ", colours=False)
+    # A carriage return, which progress bars use, must not let a line overwrite who wrote it and when.
+    parts = (_in_one_line(part, colours=True) for part in line.message.split("\r"))
+    return prefix + f"\r{prefix}".join(parts)
+
+
+def _in_one_line(text: str, *, colours: bool) -> str:
+    return neutralised(text.replace("\n", "\u240a"), colours=colours)
 
 
 def _written(lines: Iterable[LineRecord], *, as_json: bool) -> Iterator[str]:
     for line in lines:
-        yield json.dumps(to_plain(line), ensure_ascii=False) if as_json else format_line(line)
+        yield neutralised(json.dumps(to_plain(line), ensure_ascii=False)) if as_json else format_line(line)
 
 
 def _in_allocation(trial: TrialRecord, request: LogRequest) -> LineFilter:

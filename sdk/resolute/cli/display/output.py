@@ -18,6 +18,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from resolute.cli.display.terminal import for_programs, neutralised
+
 ItemT = TypeVar("ItemT")
 _WIDE = 10_000  # columns when nobody looks: whoever reads a pipe wants whole values
 
@@ -71,7 +73,7 @@ def print_items(
     if output is Format.JSON:
         print_json(list(items))
     elif output is Format.CSV:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer = csv.writer(for_programs(), lineterminator="\n")
         writer.writerow([column.name.lower().replace(" ", "_") for column in columns])
         for item in items:
             writer.writerow([_for_csv(column.value(item)) for column in columns])
@@ -84,6 +86,15 @@ def print_json(value: Any) -> None:
     click.echo(json.dumps(to_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 
+def print_yaml(value: Any) -> None:
+    """Prints a value as YAML that reads back as the same value."""
+    import yaml
+
+    text = yaml.safe_dump(value, allow_unicode=True)
+    # Where a terminal would obey a character, YAML has an escape for it.
+    click.echo(text if neutralised(text) == text else yaml.safe_dump(value), nl=False)
+
+
 def print_fields(facts: Iterable[tuple[str, Any]]) -> None:
     """Prints names and values below each other; empty values are left out."""
     table = Table(box=None, show_header=False, pad_edge=False)
@@ -91,7 +102,7 @@ def print_fields(facts: Iterable[tuple[str, Any]]) -> None:
     table.add_column(overflow="fold")
     for name, value in facts:
         if value not in (None, "", [], {}, ()):
-            table.add_row(name, escape(format_value(value)))
+            table.add_row(name, _cell(value))
     console().print(table)
 
 
@@ -145,12 +156,25 @@ def _for_csv(value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else value
 
 
+def _cell(value: Any) -> str:
+    return escape(neutralised(format_value(value)))
+
+
 def _table(items: Iterable[ItemT], columns: Sequence[Column[ItemT]], *, title: str) -> Table:
-    table = Table(title=title or None, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    table = Table(
+        title=escape(neutralised(title)) or None,
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        pad_edge=False,
+    )
     for column in columns:
         table.add_column(
-            column.name, justify="right" if column.right else "left", header_style="bold", overflow="fold"
+            escape(neutralised(column.name)),
+            justify="right" if column.right else "left",
+            header_style="bold",
+            overflow="fold",
         )
     for item in items:
-        table.add_row(*(escape(format_value(column.value(item))) for column in columns))
+        table.add_row(*(_cell(column.value(item)) for column in columns))
     return table

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, final
 
 import click
 
+from resolute.cli.display.terminal import direct, neutralised
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.transfer.progress import Progress, ProgressLines
 
@@ -42,9 +43,9 @@ def transfer_progress(what: str, *, total: int, clock: Clock = SYSTEM_CLOCK) -> 
         bars.TimeRemainingColumn(),
     )
     # It leaves the line to what is printed in the end, and stdout, which may be a file, alone.
-    console = Console(stderr=True)
+    console = Console(file=direct(sys.stderr))
     with bars.Progress(*columns, console=console, transient=True, redirect_stdout=False) as display:
-        yield _Bar(display, display.add_task(what, total=total))
+        yield _Bar(display, display.add_task(neutralised(what), total=total))
 
 
 @final

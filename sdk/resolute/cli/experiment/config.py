@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import click
-import yaml
 
-from resolute.cli.display.output import print_json
+from resolute.cli.display.output import print_json, print_yaml
 from resolute.cli.options.identifiers import EXPERIMENT
 from resolute.cli.options.settings import Settings
 
@@ -20,4 +19,4 @@ def config(settings: Settings, experiment_id: str, as_json: bool) -> None:
     if as_json:
         print_json(record.config)
     else:
-        click.echo(yaml.safe_dump(record.config, sort_keys=True, allow_unicode=True), nl=False)
+        print_yaml(record.config)

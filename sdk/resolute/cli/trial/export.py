@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TextIO
@@ -12,6 +11,7 @@ from typing import Any, TextIO
 import click
 
 from resolute.cli.display.output import to_plain
+from resolute.cli.display.terminal import for_programs
 from resolute.cli.options.identifiers import TRIALS
 from resolute.cli.options.settings import Settings
 from resolute.client.schema.records import TrialMetrics
@@ -48,7 +48,7 @@ def export(settings: Settings, trial_ids: tuple[str, ...], group: str, target: P
     rows = (_row(report, names) for report in reports)
     header = [*_FIXED, *(_PREFIX + name for name in names)]
     if target is None:
-        _write_csv(sys.stdout, header, rows)
+        _write_csv(for_programs(), header, rows)
     elif target.suffix == ".csv":
         with target.open("w", newline="", encoding="utf-8") as file:
             _write_csv(file, header, rows)

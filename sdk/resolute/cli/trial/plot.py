@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import click
 
 from resolute.cli.display.output import Column, Format, format_option, print_items
+from resolute.cli.display.terminal import direct, neutralised
 from resolute.cli.display.text_plot import Size, draw
 from resolute.cli.options.identifiers import TRIAL
 from resolute.cli.options.settings import Settings
@@ -96,7 +97,7 @@ def _draw_live(picture: _LivePlot, series: Iterable[list[SeriesPoint]]) -> None:
     from rich.live import Live
     from rich.text import Text
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, file=direct(sys.stdout))
     lines: list[str] = []
     with Live(console=console, auto_refresh=False, transient=True) as live:
         for points in series:
@@ -104,7 +105,8 @@ def _draw_live(picture: _LivePlot, series: Iterable[list[SeriesPoint]]) -> None:
                 lines = picture.lines(points)
             if sys.stdout.isatty():
                 live.update(
-                    Text("\n".join((picture.title, *(lines or ["waiting for points"])))), refresh=True
+                    Text("\n".join((neutralised(picture.title), *(lines or ["waiting for points"])))),
+                    refresh=True,
                 )
     click.secho(picture.title, bold=True)
     click.echo("\n".join(lines or ["no finite value was reported"]))
