@@ -29,9 +29,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from support.services.platform_stub import PlatformStub
 
 from benchmarks.standalone import Standalone, say, standalone
 from resolute.api.searcher.v1 import action_pb2 as action_pb
@@ -180,7 +182,7 @@ async def measure_ours(service: Standalone, rates: Rates, *, rounds: int) -> Non
     peers = Peers({"*": service.address}, token=lambda: token)
     channel = peers.channel("searcher")
     health: Any = health_pb2_grpc.HealthStub(channel)
-    stub = SearcherServiceStub(channel)
+    stub = PlatformStub(SearcherServiceStub, signer=service.signer, address=service.address)
     warm = Cycles(stub, trials=100, at_once=rates.at_once)
     await warm.play()
     for _ in range(rounds):

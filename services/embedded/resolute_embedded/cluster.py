@@ -16,6 +16,7 @@ from resolute_embedded.port import choose_port
 from resolute_embedded.state_directory import StateDirectory
 from resolute_experiments.blueprint import BLUEPRINT as EXPERIMENTS
 from resolute_experiments.service import ExperimentsService, ExperimentsSettings
+from resolute_serving.auth.service_accounts import EMBEDDED
 from resolute_serving.auth.tokens import (
     RevokedTokens,
     StaticKeys,
@@ -115,7 +116,7 @@ class ServiceTokens:
     def __call__(self) -> str:
         """The current token."""
         if SYSTEM_CLOCK.monotonic() >= self._renew_at:
-            self._token = self._signer.service(ServiceAccount("embedded"), ttl=_SERVICE_TOKEN_SECONDS)
+            self._token = self._signer.service(ServiceAccount(EMBEDDED), ttl=_SERVICE_TOKEN_SECONDS)
             self._renew_at = SYSTEM_CLOCK.monotonic() + _SERVICE_TOKEN_SECONDS / 2
         return self._token
 

@@ -49,7 +49,7 @@ class StoreScenario:
     def visible(self) -> list[str]:
         """Checkpoints that anyone would restore."""
         running = self.trial.services.running
-        with open_channel(self.trial.services.address, token=running.service_token) as channel:
+        with open_channel(self.trial.services.address, token=running.user_token) as channel:
             request = api.ListCheckpointsRequest(trial_ids=[self.trial.trial_id])
             found = CheckpointsServiceStub(channel).ListCheckpoints(request, timeout=DEADLINE).checkpoints
         return [checkpoint.checkpoint_id for checkpoint in found]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from support.services.in_process import Running, serving
+from support.services.platform_stub import PlatformStub
 
 from resolute.api.searcher.v1 import action_pb2 as action_pb
 from resolute.api.searcher.v1 import event_pb2 as event_pb
@@ -84,8 +85,10 @@ class Searcher:
         return cast("SearcherServiceAsyncStub", SearcherServiceStub(channel))
 
     def platform(self) -> SearcherServiceAsyncStub:
-        """A client that is the experiments service."""
-        return self.client(self.running.service_token())
+        """A client that is the experiments service, and speaks for trials and an admin besides."""
+        stub = PlatformStub(SearcherServiceStub, signer=self.running.signer, address=self.running.address)
+        self.channels.append(stub.peers.channel("*"))
+        return cast("SearcherServiceAsyncStub", stub)
 
     def trial(self, trial_id: str, *, of_run: int = 1) -> SearcherServiceAsyncStub:
         """A client that is a run of a trial."""

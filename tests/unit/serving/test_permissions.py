@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +23,7 @@ from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
 from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
 from resolute.errors import PermissionDeniedError
 from resolute_serving.auth.permissions import PERMISSIONS, authorize
+from resolute_serving.auth.service_accounts import ACCOUNTS, EMBEDDED, may_call
 from resolute_serving.context import Anonymous, Principal, Role, ServiceAccount, TrialRun, User
 
 TRIAL = TrialRun(trial_id="t", run=2, experiment_id="e", allocation_id="t.2", workspace="w")
@@ -148,3 +151,32 @@ def test_services_may_fence_trials_and_users_may_not() -> None:
     assert allowed(method, ServiceAccount("experiments"), searcher.FenceTrialRequest())
     with pytest.raises(PermissionDeniedError, match="not for users"):
         authorize(method, User("a", Role.ADMIN), searcher.FenceTrialRequest())
+
+
+def test_service_accounts_may_make_exactly_the_calls_of_their_services() -> None:
+    made = {account: {method for method in METHODS if may_call(account, method)} for account in ACCOUNTS}
+    assert made == {account: calls_in_source(account) for account in ACCOUNTS}
+    assert {method for method in METHODS if may_call(EMBEDDED, method)} == set().union(*made.values())
+
+
+@pytest.mark.parametrize("account", [*ACCOUNTS, EMBEDDED, "nobody"])
+def test_service_accounts_issue_no_tokens_of_users(account: str) -> None:
+    service = "/resolute.api.experiments.v1.AccessService"
+    for name in ("CreateToken", "CreateUser", "SetPassword", "UpdateUser"):
+        with pytest.raises(PermissionDeniedError, match=f"not among the calls that the {account} service"):
+            authorize(f"{service}/{name}", ServiceAccount(account), REQUESTS[f"{service}/{name}"]())
+
+
+def calls_in_source(account: str) -> set[str]:
+    """The RPCs that the source code of a service calls, by the names of stubs."""
+    package = importlib.import_module(f"resolute_{account}")
+    text = "\n".join(path.read_text() for path in Path(package.__path__[0]).rglob("*.py"))
+    names = {
+        "searcher": "searcher.v1.SearcherService",
+        "metrics": "metrics.v1.MetricsService",
+        "logs": "logs.v1.LogsService",
+        "checkpoints": "checkpoints.v1.CheckpointsService",
+        "stub": "experiments.v1.AllocationsService",
+    }
+    calls = re.findall(rf"\b({'|'.join(names)})\.([A-Z][A-Za-z]+)\(", text)
+    return {f"/resolute.api.{names[stub]}/{method}" for stub, method in calls}

@@ -138,7 +138,7 @@ def test_metadata_that_are_too_large_are_refused_and_nothing_is_seen(
             context.checkpoint.upload(source, {"steps_completed": 1, "large": "x" * (1 << 19)})
         checkpoint_id = context.checkpoint.upload(source, {"steps_completed": 1})
     with open_channel(
-        bucket_trial.services.address, token=bucket_trial.services.running.service_token
+        bucket_trial.services.address, token=bucket_trial.services.running.user_token
     ) as channel:
         request = api.ListCheckpointsRequest(trial_ids=[bucket_trial.trial_id])
         listed = CheckpointsServiceStub(channel).ListCheckpoints(request).checkpoints

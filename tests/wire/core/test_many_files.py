@@ -57,7 +57,7 @@ def test_a_hundred_thousand_files_are_committed_listed_and_found_again(trial: Tr
         context.checkpoint.store_path({"steps_completed": 2}) as (path, small),
     ):
         (path / "model").write_bytes(b"weights")
-    with open_channel(trial.services.address, token=trial.services.running.service_token) as channel:
+    with open_channel(trial.services.address, token=trial.directory.token_file.read_text) as channel:
         stub = CheckpointsServiceStub(channel)
         storage = stub.GetCheckpoint(api.GetCheckpointRequest(checkpoint_id=small)).checkpoint.storage
         stub.BeginCheckpoint(

@@ -23,7 +23,7 @@ STEPS = 14
 @pytest.fixture
 def stub(bucket_trial: Trial) -> Iterator[CheckpointsServiceStub]:
     with open_channel(
-        bucket_trial.services.address, token=bucket_trial.services.running.service_token
+        bucket_trial.services.address, token=bucket_trial.services.running.user_token
     ) as channel:
         yield CheckpointsServiceStub(channel)
 

@@ -12,6 +12,7 @@ import grpc
 import pytest
 from support.services.in_process import Running, serving
 from support.services.logs import columns, following, line
+from support.services.platform_stub import PlatformStub
 
 from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as api
@@ -52,7 +53,9 @@ class Callers:
         return self._stub(self.running.user_token(role=role))
 
     def service(self) -> logs_service_pb2_grpc.LogsServiceAsyncStub:
-        return self._stub(self.running.service_token())
+        stub = PlatformStub(LogsServiceStub, signer=self.running.signer, address=self.running.address)
+        self._channels.append(stub.peers.channel("*"))
+        return cast("logs_service_pb2_grpc.LogsServiceAsyncStub", stub)
 
     async def close(self) -> None:
         for channel in self._channels:

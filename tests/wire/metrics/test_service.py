@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.ports import free_port
 from support.services.in_process import Running, serving
 from support.services.metrics import block
+from support.services.platform_stub import PlatformStub
 
 from resolute.api.metrics.v1 import metrics_service_pb2 as api
 from resolute.api.metrics.v1.metrics_service_pb2_grpc import MetricsServiceStub
@@ -58,7 +59,9 @@ class Callers:
         return self._stub(self.running.user_token(role=role))
 
     def service(self) -> metrics_service_pb2_grpc.MetricsServiceAsyncStub:
-        return self._stub(self.running.service_token())
+        stub = PlatformStub(MetricsServiceStub, signer=self.running.signer, address=self.running.address)
+        self._channels.append(stub.peers.channel("*"))
+        return cast("metrics_service_pb2_grpc.MetricsServiceAsyncStub", stub)
 
     async def close(self) -> None:
         for channel in self._channels:

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from support.ports import free_port
+from support.services.platform_stub import PlatformStub
 from support.services.searcher import Player, adaptive, run
 from unit.searcher.harness import drive_in_order
 
@@ -29,7 +30,6 @@ from resolute_searcher.engine.search import Search
 from resolute_searcher.wire.contract import stored_spec
 from resolute_searcher.wire.spec import spec_from
 from resolute_serving.auth.tokens import TokenSigner, load_or_create_key
-from resolute_serving.context import ServiceAccount
 from resolute_serving.server.peers import Peers
 
 SEARCH = "5b8e1a62-4b3c-4d0f-9a59-6f0a2f0f6a10"
@@ -75,9 +75,8 @@ def process(home: Path, port: int) -> Iterator[subprocess.Popen[str]]:
 
 def client(home: Path, port: int) -> tuple[Any, Peers]:
     signer = TokenSigner(load_or_create_key(home / "key.pem"), cluster_id=CLUSTER, clock=SYSTEM_CLOCK)
-    token = signer.service(ServiceAccount("experiments"), ttl=3600)
-    peers = Peers({"*": f"127.0.0.1:{port}"}, token=lambda: token)
-    return SearcherServiceStub(peers.channel("searcher")), peers
+    stub = PlatformStub(SearcherServiceStub, signer=signer, address=f"127.0.0.1:{port}")
+    return stub, stub.peers
 
 
 class Patient:

@@ -1,5 +1,7 @@
 """Who may call what: one entry for every RPC of every service, and nothing without one.
 
+What a service may call of the others is in ``service_accounts``.
+
 A trial's token reaches only what belongs to it. Its scope is checked against fields of the request, and a
 request that names a run may name none later than the token's: a superseded run can add to its history, and
 never speak for its successor.
@@ -12,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from resolute.errors import PermissionDeniedError
+from resolute_serving.auth import service_accounts
 from resolute_serving.context import Principal, Role, ServiceAccount, TrialRun, User
 
 TrialScope = Callable[[TrialRun, Any], bool]
@@ -67,8 +70,6 @@ class Rule:
     """Least role of a user; None when no user may."""
     trial: TrialScope | None = None
     """Scope of a trial's token; None when no trial may."""
-    service: bool = True
-    """Whether other services may."""
     public: bool = False
     """Whether callers without a token may."""
 
@@ -270,19 +271,19 @@ def authorize(method: str, principal: Principal, request: Any) -> None:
     rule = PERMISSIONS.get(method)
     if rule is None:
         raise PermissionDeniedError(f"{method} has no entry in the permission table, so nobody may call it")
-    if rule.public or _allows(rule, principal, request):
+    if rule.public or _allows(rule, principal, request, method=method):
         return
     raise PermissionDeniedError(_refusal(rule, principal, method.rsplit("/", 1)[1]))
 
 
-def _allows(rule: Rule, principal: Principal, request: Any) -> bool:
+def _allows(rule: Rule, principal: Principal, request: Any, *, method: str) -> bool:
     if isinstance(principal, User):
         return rule.role is not None and principal.role.includes(rule.role)
     if isinstance(principal, TrialRun):
         # Of streamed requests nothing is known yet: only a handler can check them.
         known = request is not None or rule.trial is checked_by_handler
         return rule.trial is not None and known and rule.trial(principal, request)
-    return isinstance(principal, ServiceAccount) and rule.service
+    return isinstance(principal, ServiceAccount) and service_accounts.may_call(principal.name, method)
 
 
 def _refusal(rule: Rule, principal: Principal, method: str) -> str:
@@ -294,4 +295,6 @@ def _refusal(rule: Rule, principal: Principal, method: str) -> str:
     if isinstance(principal, TrialRun):
         owner = f"trial {principal.trial_id} run {principal.run}"
         return f"the token of {owner} does not reach what {method} asks for"
+    if isinstance(principal, ServiceAccount):
+        return f"{method} is not among the calls that the {principal.name} service makes"
     return f"{method} may not be called by {principal}"

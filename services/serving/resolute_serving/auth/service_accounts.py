@@ -1,0 +1,63 @@
+"""What each service may call of the others: its account has these permissions and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+EMBEDDED = "embedded"
+"""Account of a process that runs all services: it may call what any of them may."""
+
+ACCOUNTS = ("experiments", "searcher", "metrics", "logs", "checkpoints", "preemption")
+"""Accounts of services that run separately, one for each."""
+
+_BY_ACCOUNT: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "experiments": {
+        "searcher.v1.SearcherService": (
+            "CreateSearch",
+            "GetSearch",
+            "FollowActions",
+            "AcknowledgeActions",
+            "ReportEvents",
+            "FenceTrial",
+            "ExtendSearch",
+            "RetryTrial",
+            "DeleteSearch",
+        ),
+        "metrics.v1.MetricsService": ("GetSeries", "ListTrialValidations", "DeleteExperimentMetrics"),
+        "logs.v1.LogsService": ("ListLines", "CloseTrialLogs", "DeleteExperimentLogs"),
+        "checkpoints.v1.CheckpointsService": (
+            "GetCheckpoint",
+            "GetLatestCheckpoint",
+            "ListCheckpoints",
+            "FenceTrial",
+            "GetStorageUsage",
+            "PreviewRetention",
+            "ApplyRetention",
+            "DeleteExperimentCheckpoints",
+            "AssignIds",
+        ),
+    },
+    "preemption": {"experiments.v1.AllocationsService": ("FollowSignalChanges",)},
+}
+
+CALLS: Mapping[str, frozenset[str]] = {
+    account: frozenset(
+        f"/resolute.api.{service}/{method}"
+        for service, methods in _BY_ACCOUNT.get(account, {}).items()
+        for method in methods
+    )
+    for account in ACCOUNTS
+}
+"""The full names of the RPCs that each account may call."""
+
+_ALL_CALLS = frozenset().union(*CALLS.values())
+
+
+def may_call(account: str, method: str) -> bool:
+    """Whether a service account may make a call.
+
+    Args:
+        account: Name of the account.
+        method: Full name, ``/package.Service/Method``.
+    """
+    return method in (_ALL_CALLS if account == EMBEDDED else CALLS.get(account, frozenset()))
