@@ -72,7 +72,10 @@ def test_urgent_experiment_takes_the_slot_of_a_patient_one(tmp_path: Path) -> No
         assert [job["experiment_id"] for job in cluster.json("job", "list")] == [2, 1], (
             "one holds no slot yet"
         )
-        cluster.det("job", "update", "2", "--priority", "10")
+        assert cluster.det("e", "set", "weight", "2", "3").stdout.endswith("priority 80, weight 3\n")
+        assert cluster.det("e", "set", "max-slots", "2", "1").stdout.endswith("weight 3, at most 1 slots\n")
+        cluster.det("job", "update", "2", "--max-slots", "0")
+        cluster.det("e", "set", "priority", "2", "10")
         cluster.det("e", "wait", "2", timeout=120)
         (tmp_path / "may-end").touch()
         cluster.det("e", "wait", "1", timeout=120)

@@ -12,6 +12,7 @@ import click
 from resolute.cli.display.terminal import neutralised_output
 from resolute.cli.options.settings import Settings
 from resolute.cli.registry.commands import RootGroup
+from resolute.cli.registry.counterparts import COUNTERPARTS
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
@@ -25,7 +26,11 @@ def _print_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -
         ctx.exit()
 
 
-@click.group(cls=RootGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=RootGroup,
+    counterparts=COUNTERPARTS[""],
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.option(
     "-m", "--master", default="", metavar="HOST:PORT", help="Address of the cluster [RESOLUTE_MASTER]."
 )

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from importlib.metadata import EntryPoint
+from pathlib import Path
 
 import click
 import pytest
 
 from resolute.cli.main import cli, run
 from resolute.cli.registry import commands, plugins
+from resolute.cli.registry.counterparts import COUNTERPARTS
 from resolute.cli.registry.lazy import LazyCommand, LazyGroup
 
 GROUPS = (cli, commands.experiment, commands.trial, commands.checkpoint, commands.template, commands.search)
@@ -44,7 +47,9 @@ def test_every_command_can_be_loaded_and_has_help(group: LazyGroup, entry: LazyC
         (("e", "list"), "resolute experiment list "),
         (("e", "desc"), "resolute experiment describe"),
         (("e", "unpause"), "resolute experiment activate"),
-        (("e", "dow"), "resolute experiment download-model-def"),
+        (("e", "download"), "resolute experiment download "),
+        (("e", "download-m"), "resolute experiment download-model-def"),
+        (("j", "u"), "resolute job update"),
         (("t", "logs"), "resolute trial logs"),
         (("c", "down"), "resolute checkpoint download"),
         (("temp", "set"), "resolute template set"),
@@ -65,6 +70,11 @@ def test_names_can_be_shortened(
         (("e", "li"), "'li' is short for several commands: list, list-trials, list-checkpoints."),
         (("e", "creat_"), "There is no command 'creat_'. Did you mean create?"),
         (("zzz",), "There is no command 'zzz'."),
+        (("e", "dow"), "'dow' is short for several commands: download, download-model-def."),
+        (("e", "del"), "'del' is short for several commands: delete, delete-tb-files (not here)."),
+        (("e", "delete-tb-files"), "There is no `resolute experiment delete-tb-files`: `resolute experiment"),
+        (("t", "sup"), "There is no `resolute trial support-bundle`: `resolute trial describe --json`"),
+        (("notebook", "start"), "There is no `resolute notebook`: only trials run on slots"),
         (("e", "--nope"), "No such option"),
     ],
 )
@@ -73,6 +83,76 @@ def test_what_is_unclear_is_a_usage_error(
 ) -> None:
     assert run(list(arguments), program="resolute") == 2
     assert message in capsys.readouterr().err
+
+
+def test_every_documented_word_is_a_command_or_says_what_to_use_instead() -> None:
+    """``documented_commands.txt`` has a line for each group of the documented command line."""
+    unknown = []
+    for line in (Path(__file__).parent / "documented_commands.txt").read_text().splitlines():
+        path, _, words = line.partition(":")
+        group = group_at(path.split())
+        if group is None:
+            continue
+        known = {name for entry in group.entries() for name in (entry.name, *entry.aliases)}
+        unknown += [
+            f"{path} {word}".strip()
+            for word in words.split()
+            if word not in known and word not in COUNTERPARTS.get(path.strip(), {})
+        ]
+    assert unknown == []
+
+
+def test_no_command_is_said_to_be_missing() -> None:
+    for path, counterparts in COUNTERPARTS.items():
+        group = group_at(path.split())
+        assert group is not None
+        names = {name for entry in group.entries() for name in (entry.name, *entry.aliases)}
+        assert names & counterparts.keys() == set(), path
+
+
+def test_counterparts_name_commands_that_exist() -> None:
+    for clause in (clause for group in COUNTERPARTS.values() for clause in group.values()):
+        for command in re.findall(r"`resolute ([^`]+)`", clause):
+            words = [word for word in command.split() if word.islower() and word[0] != "-"]
+            assert isinstance(command_at(words), click.Command), command
+
+
+def test_the_page_for_users_of_the_documented_command_line_has_every_counterpart() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "from-determined.md").read_text()
+    rows = []
+    for path, counterparts in COUNTERPARTS.items():
+        by_clause: dict[str, list[str]] = {}
+        for word, clause in counterparts.items():
+            by_clause.setdefault(clause, []).append(f"`{f'det {path}'.strip()} {word}`")
+        rows += [f"| {', '.join(words)} | {clause} |" for clause, words in by_clause.items()]
+    table = "\n".join(["| word | instead |", "|---|---|", *rows])
+    assert table in page, f"write this table:\n{table}"
+
+
+def command_at(path: list[str]) -> click.Command | None:
+    """The command with a path of whole names; None if there is none."""
+    found: click.Command = cli
+    for word in path:
+        entries = found.entries() if isinstance(found, LazyGroup) else ()
+        entry = next((entry for entry in entries if word in (entry.name, *entry.aliases)), None)
+        if entry is None:
+            return None
+        found = entry.load()
+    return found
+
+
+def group_at(path: list[str]) -> LazyGroup | None:
+    """The group with a path; None if it is missing as a whole or is a single command."""
+    found = command_at(path)
+    return found if isinstance(found, LazyGroup) else None
+
+
+@pytest.mark.parametrize("path", [(), ("e",), ("e", "set")], ids=" ".join)
+def test_help_is_a_word_in_every_group(capsys: pytest.CaptureFixture[str], path: tuple[str, ...]) -> None:
+    assert run([*path, "--help"], program="resolute") == 0
+    text = capsys.readouterr().out
+    assert run([*path, "help"], program="resolute") == 0
+    assert capsys.readouterr().out == text
 
 
 def test_help_names_commands_with_their_aliases(capsys: pytest.CaptureFixture[str]) -> None:

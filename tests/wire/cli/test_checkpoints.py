@@ -232,6 +232,58 @@ def test_a_trial_without_checkpoints_has_nothing_to_download(
     assert resolute("t", "download", "1", "--best").err == "error: trial 1 has no checkpoint yet\n"
 
 
+@pytest.mark.parametrize(
+    ("options", "steps"),
+    [
+        ((), [25]),
+        (("--top-n", "3"), [25, 20, 15]),
+        (("--top-n", "9"), [25, 20, 15, 30, 10, 40]),
+        (("--sort-by", "loss", "--smaller-is-better", "false", "--top-n", "2"), [10, 30]),
+    ],
+)
+def test_the_best_checkpoints_of_an_experiment_are_downloaded(
+    cluster: ScriptedCluster,
+    resolute: CommandLine,
+    tmp_path: Path,
+    options: tuple[str, ...],
+    steps: list[int],
+) -> None:
+    trained(cluster)
+    other = cluster.state.add_trial(cluster.state.experiments[0])
+    for at, accuracy in ((15, 0.8), (25, 0.95)):
+        cluster.state.add_checkpoint(other, FILES, steps=at)
+        cluster.state.add_report(other, steps=at, accuracy=accuracy, loss=1 - accuracy)
+    unrated = cluster.state.add_checkpoint(other, FILES, steps=40)
+    unfinished = cluster.state.add_checkpoint(other, FILES, steps=50)
+    unfinished.state = checkpoint_pb2.CHECKPOINT_STATE_UPLOADING
+    lines = resolute("e", "download", "1", "-o", "here", "-q", *options).out.splitlines()
+    by_uuid = {each.checkpoint_id: each.steps_completed for each in cluster.state.checkpoints}
+    assert [by_uuid[Path(line).name] for line in lines] == steps
+    assert all((tmp_path / line / "model.pt").read_bytes() == FILES["model.pt"] for line in lines)
+    assert unrated.steps_completed == 40
+
+
+def test_the_best_checkpoints_go_where_single_ones_go(
+    cluster: ScriptedCluster, resolute: CommandLine
+) -> None:
+    trained(cluster)
+    best = cluster.state.checkpoints[1].checkpoint_id
+    assert resolute("e", "download", "1", "-q").out == f"checkpoints/{best}\n"
+
+
+def test_a_download_of_an_experiment_says_what_it_lacks(
+    cluster: ScriptedCluster, resolute: CommandLine
+) -> None:
+    cluster.state.add_trial(cluster.state.add_experiment())
+    assert resolute("e", "download", "1").err == "error: experiment 1 has no checkpoint yet\n"
+    assert resolute("e", "download", "1", "--sort-by", "loss").code == 2
+    trained(cluster)
+    refused = resolute("e", "download", "2", "--sort-by", "lossy", "--smaller-is-better", "true").err
+    assert refused.startswith(
+        "error: no checkpoint of experiment 2 has a validation with the metric 'lossy'; "
+    )
+
+
 def test_checkpoints_are_deleted_after_a_question(cluster: ScriptedCluster, resolute: CommandLine) -> None:
     trained(cluster)
     first, second, third = (each.checkpoint_id for each in cluster.state.checkpoints)

@@ -9,6 +9,10 @@ from resolute.cli.options.identifiers import EXPERIMENT
 from resolute.cli.options.settings import Settings
 from resolute.client.schema.records import JobRecord
 
+PRIORITY = click.IntRange(1, 99)
+WEIGHT = click.FloatRange(min=0, min_open=True)
+MAX_SLOTS = click.IntRange(min=0)
+
 _COLUMNS: tuple[Column[JobRecord], ...] = (
     Column("Experiment", lambda job: job.experiment_id, right=True),
     Column("Name", lambda job: job.name),
@@ -33,13 +37,14 @@ def list_(settings: Settings, output: Format) -> None:
 
 @click.command()
 @click.argument("experiment_id", metavar="ID", type=EXPERIMENT)
-@click.option("--priority", type=click.IntRange(1, 99), help="Priority from 1 (highest) to 99.")
+@click.option("-p", "--priority", type=PRIORITY, help="Priority from 1 (highest) to 99.")
 @click.option(
+    "-w",
     "--weight",
-    type=click.FloatRange(min=0, min_open=True),
+    type=WEIGHT,
     help="Share of slots among experiments of equal priority.",
 )
-@click.option("--max-slots", type=click.IntRange(min=0), help="Maximum number of slots; 0 for no limit.")
+@click.option("--max-slots", type=MAX_SLOTS, help="Maximum number of slots; 0 for no limit.")
 @click.pass_obj
 def update(
     settings: Settings, experiment_id: str, priority: int | None, weight: float | None, max_slots: int | None
@@ -47,6 +52,18 @@ def update(
     """Change the position of experiment ID in the queue. Trials of lower priority may be preempted."""
     if priority is None and weight is None and max_slots is None:
         raise click.UsageError("nothing is to change; give --priority, --weight or --max-slots")
+    change_job(settings, experiment_id, priority=priority, weight=weight, max_slots=max_slots)
+
+
+def change_job(
+    settings: Settings,
+    experiment_id: str,
+    *,
+    priority: int | None = None,
+    weight: float | None = None,
+    max_slots: int | None = None,
+) -> None:
+    """Changes what is given of an experiment's place in the queue, and prints the result."""
     job = settings.services().jobs.update(
         experiment_id, priority=priority, weight=weight, max_slots=max_slots
     )

@@ -1,4 +1,4 @@
-"""``resolute experiment set name|description`` and ``resolute experiment label add|remove``."""
+"""``resolute experiment set …`` and ``resolute experiment label add|remove``."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import click
 
+from resolute.cli.cluster.jobs import MAX_SLOTS, PRIORITY, WEIGHT, change_job
 from resolute.cli.options.identifiers import EXPERIMENT
 from resolute.cli.options.settings import Settings
 from resolute.errors import ConflictError
@@ -32,6 +33,33 @@ def set_description(settings: Settings, experiment_id: str, description: str) ->
     """Give experiment ID the description DESCRIPTION."""
     record = settings.services().experiments.update(experiment_id, description=description)
     click.echo(f"experiment {record.id} has another description")
+
+
+@click.command(name="priority")
+@_ID
+@click.argument("priority", type=PRIORITY)
+@click.pass_obj
+def set_priority(settings: Settings, experiment_id: str, priority: int) -> None:
+    """Give experiment ID the priority PRIORITY, from 1 (highest) to 99."""
+    change_job(settings, experiment_id, priority=priority)
+
+
+@click.command(name="weight")
+@_ID
+@click.argument("weight", type=WEIGHT)
+@click.pass_obj
+def set_weight(settings: Settings, experiment_id: str, weight: float) -> None:
+    """Give experiment ID the weight WEIGHT among experiments of equal priority."""
+    change_job(settings, experiment_id, weight=weight)
+
+
+@click.command(name="max-slots")
+@_ID
+@click.argument("max_slots", type=MAX_SLOTS)
+@click.pass_obj
+def set_max_slots(settings: Settings, experiment_id: str, max_slots: int) -> None:
+    """Limit experiment ID to MAX_SLOTS slots at a time; 0 for no limit."""
+    change_job(settings, experiment_id, max_slots=max_slots)
 
 
 @click.command(name="add")

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from resolute.cli.registry.counterparts import COUNTERPARTS
 from resolute.cli.registry.lazy import LazyCommand, LazyGroup
 from resolute.cli.registry.plugins import plugin_commands
 
@@ -58,9 +59,12 @@ EXPERIMENT_COMMANDS = (
     ),
     LazyCommand("compare", "Compare the trials of experiments.", f"{_EXPERIMENT}.compare:compare"),
     LazyCommand("move", "Move an experiment to another project.", f"{_EXPERIMENT}.change:move"),
-    LazyCommand("set", "Change the name or the description of an experiment.", f"{_COMMANDS}:experiment_set"),
+    LazyCommand("set", "Change a property of an experiment.", f"{_COMMANDS}:experiment_set"),
     LazyCommand("label", "Add labels to an experiment, or remove them.", f"{_COMMANDS}:experiment_label"),
     LazyCommand("config", "Print the complete config of an experiment.", f"{_EXPERIMENT}.config:config"),
+    LazyCommand(
+        "download", "Download the best checkpoints of an experiment.", f"{_EXPERIMENT}.download:download"
+    ),
     LazyCommand(
         "download-model-def",
         "Download the submitted code.",
@@ -74,6 +78,9 @@ EXPERIMENT_SET_COMMANDS = (
     LazyCommand(
         "description", "Change the description of an experiment.", f"{_EXPERIMENT}.edit:set_description"
     ),
+    LazyCommand("priority", "Change the priority of an experiment.", f"{_EXPERIMENT}.edit:set_priority"),
+    LazyCommand("weight", "Change the weight of an experiment.", f"{_EXPERIMENT}.edit:set_weight"),
+    LazyCommand("max-slots", "Limit the slots of an experiment.", f"{_EXPERIMENT}.edit:set_max_slots"),
 )
 """Commands of ``resolute experiment set``."""
 
@@ -152,7 +159,9 @@ SEARCH_COMMANDS = (
 
 JOB_COMMANDS = (
     LazyCommand("list", "List the queue: who gets slots next.", "resolute.cli.cluster.jobs:list_", ("ls",)),
-    LazyCommand("update", "Change an experiment's place in the queue.", "resolute.cli.cluster.jobs:update"),
+    LazyCommand(
+        "update", "Change an experiment's place in the queue.", "resolute.cli.cluster.jobs:update", ("u",)
+    ),
 )
 """Commands of ``resolute job``."""
 
@@ -248,7 +257,9 @@ ROOT_COMMANDS = (
         ("p",),
     ),
     LazyCommand("user", "Manage users, log in and log out.", "resolute.cli.registry.commands:user", ("u",)),
-    LazyCommand("token", "Manage access tokens for programs.", "resolute.cli.registry.commands:token"),
+    LazyCommand(
+        "token", "Manage access tokens for programs.", "resolute.cli.registry.commands:token", ("tkn",)
+    ),
     LazyCommand("audit", "Show the audit log: who changed what.", "resolute.cli.accounts.audit:audit"),
     LazyCommand(
         "preview-search", "Show what a config's search would run.", f"{_SEARCH}.preview:preview_search"
@@ -289,14 +300,16 @@ class RootGroup(LazyGroup):
             raise Failure(message) from error
 
 
-@click.group(cls=LazyGroup, entries=EXPERIMENT_COMMANDS)
+@click.group(cls=LazyGroup, entries=EXPERIMENT_COMMANDS, counterparts=COUNTERPARTS["experiment"])
 def experiment() -> None:
     """Submit and manage experiments."""
 
 
-@click.group(name="set", cls=LazyGroup, entries=EXPERIMENT_SET_COMMANDS)
+@click.group(
+    name="set", cls=LazyGroup, entries=EXPERIMENT_SET_COMMANDS, counterparts=COUNTERPARTS["experiment set"]
+)
 def experiment_set() -> None:
-    """Change the name or the description of an experiment."""
+    """Change a property of an experiment."""
 
 
 @click.group(name="label", cls=LazyGroup, entries=EXPERIMENT_LABEL_COMMANDS)
@@ -304,7 +317,7 @@ def experiment_label() -> None:
     """Add labels to an experiment, or remove them."""
 
 
-@click.group(cls=LazyGroup, entries=TRIAL_COMMANDS)
+@click.group(cls=LazyGroup, entries=TRIAL_COMMANDS, counterparts=COUNTERPARTS["trial"])
 def trial() -> None:
     """Inspect the trials of experiments."""
 
@@ -314,7 +327,7 @@ def checkpoint() -> None:
     """List, download and manage checkpoints."""
 
 
-@click.group(cls=LazyGroup, entries=JOB_COMMANDS)
+@click.group(cls=LazyGroup, entries=JOB_COMMANDS, counterparts=COUNTERPARTS["job"])
 def job() -> None:
     """Show the job queue and change its order."""
 
@@ -324,12 +337,12 @@ def storage() -> None:
     """Test checkpoint stores."""
 
 
-@click.group(cls=LazyGroup, entries=MODEL_COMMANDS)
+@click.group(cls=LazyGroup, entries=MODEL_COMMANDS, counterparts=COUNTERPARTS["model"])
 def model() -> None:
     """Manage models: named versions of checkpoints, which are protected from deletion."""
 
 
-@click.group(cls=LazyGroup, entries=TEMPLATE_COMMANDS)
+@click.group(cls=LazyGroup, entries=TEMPLATE_COMMANDS, counterparts=COUNTERPARTS["template"])
 def template() -> None:
     """Manage templates: shared parts of configs."""
 
@@ -339,21 +352,21 @@ def search() -> None:
     """Preview, simulate and replay searches."""
 
 
-@click.group(cls=LazyGroup, entries=WORKSPACE_COMMANDS)
+@click.group(cls=LazyGroup, entries=WORKSPACE_COMMANDS, counterparts=COUNTERPARTS["workspace"])
 def workspace() -> None:
     """Manage workspaces, which contain projects and limit the resources of their experiments."""
 
 
-@click.group(cls=LazyGroup, entries=PROJECT_COMMANDS)
+@click.group(cls=LazyGroup, entries=PROJECT_COMMANDS, counterparts=COUNTERPARTS["project"])
 def project() -> None:
     """Manage projects, which contain the experiments of a workspace."""
 
 
-@click.group(cls=LazyGroup, entries=USER_COMMANDS)
+@click.group(cls=LazyGroup, entries=USER_COMMANDS, counterparts=COUNTERPARTS["user"])
 def user() -> None:
     """Manage users, log in and log out."""
 
 
-@click.group(cls=LazyGroup, entries=TOKEN_COMMANDS)
+@click.group(cls=LazyGroup, entries=TOKEN_COMMANDS, counterparts=COUNTERPARTS["token"])
 def token() -> None:
     """Manage access tokens for programs."""

@@ -7,7 +7,7 @@ Help, completion and prefix matching need names and one line of help, and these 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -40,11 +40,20 @@ class LazyGroup(click.Group):
 
     Args:
         entries: The commands, in the order of the help.
+        counterparts: Documented words that are not commands here, each with what to use instead. No prefix of
+            one is taken for another command.
     """
 
-    def __init__(self, *args: Any, entries: Sequence[LazyCommand] = (), **options: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        entries: Sequence[LazyCommand] = (),
+        counterparts: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> None:
         super().__init__(*args, **options)
         self._entries = tuple(entries)
+        self._counterparts = dict(counterparts or {})
 
     def entries(self) -> Sequence[LazyCommand]:
         """The commands, in the order of the help."""
@@ -57,17 +66,24 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Loads the command with this name, alias or unambiguous prefix; None if there is none."""
         matches = self._matches(cmd_name)
-        return matches[0].load() if len(matches) == 1 else None
+        return matches[0].load() if len(matches) == 1 and not self._absent(cmd_name) else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Finds the command of a command line; fails with what was probably meant."""
         typed = args[0]
-        matches = self._matches(typed)
-        if len(matches) > 1:
-            names = ", ".join(entry.name for entry in matches)
+        if typed == "help":
+            click.echo(ctx.get_help())
+            ctx.exit()
+        matches, absent = self._matches(typed), self._absent(typed)
+        if len(matches) + len(absent) > 1:
+            names = ", ".join(
+                [*(entry.name for entry in matches), *(f"{word} (not here)" for word in absent)]
+            )
             ctx.fail(f"{typed!r} is short for several commands: {names}.")
+        if absent:
+            ctx.fail(f"There is no `{ctx.command_path} {absent[0]}`: {self._counterparts[absent[0]]}.")
         if not matches and not typed.startswith("-"):
             close = difflib.get_close_matches(typed, self.list_commands(ctx), n=3)
             hint = f" Did you mean {' or '.join(close)}?" if close else ""
@@ -96,3 +112,11 @@ class LazyGroup(click.Group):
         if exact:
             return exact[:1]
         return [entry for entry in entries if any(n.startswith(typed) for n in (entry.name, *entry.aliases))]
+
+    def _absent(self, typed: str) -> list[str]:
+        """Documented words without a command that may be meant; none if a command has exactly this name."""
+        if any(typed in (entry.name, *entry.aliases) for entry in self.entries()):
+            return []
+        if typed in self._counterparts:
+            return [typed]
+        return [word for word in self._counterparts if word.startswith(typed)]
