@@ -142,12 +142,13 @@ def _handler(method: MethodDescriptor) -> Any:
     async def stream(_request: Any, _context: Any) -> AsyncIterator[Any]:
         yield answer
 
-    make: Any = {
-        (False, False): lambda: grpc.unary_unary_rpc_method_handler,
-        (False, True): lambda: grpc.unary_stream_rpc_method_handler,
-        (True, False): lambda: grpc.stream_unary_rpc_method_handler,
-        (True, True): lambda: grpc.stream_stream_rpc_method_handler,
-    }[method.client_streaming, method.server_streaming]()
+    kinds = {
+        (False, False): grpc.unary_unary_rpc_method_handler,
+        (False, True): grpc.unary_stream_rpc_method_handler,
+        (True, False): grpc.stream_unary_rpc_method_handler,
+        (True, True): grpc.stream_stream_rpc_method_handler,
+    }
+    make: Any = kinds[method.client_streaming, method.server_streaming]
     return make(
         stream if method.server_streaming else single,
         request_deserializer=message_factory.GetMessageClass(method.input_type).FromString,

@@ -444,3 +444,40 @@ def test_closing_the_manager_ends_no_run(tmp_path: Path) -> None:
                 assert identity(run_of(tmp_path).child_file).is_alive()
 
     scenario(body)
+
+
+def environment_of(process: ProcessIdentity) -> dict[str, str]:
+    entries = Path(f"/proc/{process.pid}/environ").read_text().split("\0")
+    return dict(entry.split("=", 1) for entry in entries if "=" in entry)
+
+
+def test_neither_supervisors_nor_trials_inherit_secrets_of_services(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secrets = {
+        "RESOLUTE_DATABASE_URL": "postgresql://resolute:s3cr3t@db/resolute",
+        "RESOLUTE_CHECKPOINTS_S3_SECRET_KEY": "s3cr3t",
+        "RESOLUTE_SIGNING_KEY_FILE": "/etc/s3cr3t.pem",
+        "AWS_SECRET_ACCESS_KEY": "s3cr3t",
+        "AZURE_STORAGE_CONNECTION_STRING": "AccountKey=s3cr3t",
+        "PGPASSWORD": "s3cr3t",
+        "HF_TOKEN": "s3cr3t",
+    }
+    passed = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "MY_DATA": "/data", "WANDB_API_KEY": "given"}
+    for name, value in {**secrets, **passed, "RESOLUTE_TRIAL_VARIABLES": "MY_*, WANDB_API_KEY"}.items():
+        monkeypatch.setenv(name, value)
+
+    async def body() -> None:
+        with control_plane(TRAIN) as plane:
+            async with cleared(tmp_path), managing(tmp_path) as (manager, _):
+                await manager.launch(spec(plane))
+                await seen(plane, lambda: "training" in plane.text())
+                run = run_of(tmp_path)
+                for process in (identity(run.supervisor_file), identity(run.child_file)):
+                    found = environment_of(process)
+                    assert "s3cr3t" not in repr(found)
+                    assert secrets.keys().isdisjoint(found)
+                    assert passed.items() <= found.items()
+                    assert {"PATH", "HOME"} <= found.keys()
+
+    scenario(body)

@@ -25,6 +25,7 @@ from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.contracts.run.lock import RunLock, is_locked
 from resolute.contracts.spool_format import LOGS_SUFFIX, METRICS_SUFFIX
 from resolute.errors import ConflictError, ResoluteError
+from resolute_experiments.resources.local.environment import supervisor_environment
 from resolute_experiments.resources.local.spool_backlog import waits
 from resolute_experiments.resources.protocol import ContainerReport, ContainerState
 
@@ -121,6 +122,7 @@ class LocalContainer:
                 stdout=log,
                 stderr=log,
                 cwd=self.run.path,
+                env=supervisor_environment(os.environ),
                 start_new_session=True,
                 pass_fds=keep,
             )
