@@ -58,18 +58,17 @@ class SignalWatcher:
     def _watch(self) -> None:
         backoff = Backoff()
         while not self._stop.is_set():
-            before = self._signal_state.revision
             with contextlib.suppress(ResoluteError):
-                self._follow()
-            if self._signal_state.revision > before:
-                backoff.succeeded()
+                self._follow(backoff)
             self._stop.wait(backoff.failed())
 
-    def _follow(self) -> None:
+    def _follow(self, backoff: Backoff) -> None:
         with self._lock:
             if self._stop.is_set():
                 return
             self._stream = self._control.watch_signal(after_revision=self._signal_state.revision)
         for response in self._stream:
+            # The service answers: when this stream breaks, the next one is to be opened at once.
+            backoff.succeeded()
             if response.HasField("signal") and self._signal_state.update(response.signal):
                 self._notify()

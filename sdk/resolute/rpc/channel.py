@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import grpc
 
+from resolute.contracts.keepalive import KEEPALIVE_OPTIONS
 from resolute.errors import ForkedProcessError
 from resolute.rpc.interceptors import CallInterceptor
 
@@ -31,11 +32,7 @@ _RETRIES = {
 
 CHANNEL_OPTIONS: tuple[tuple[str, str | int], ...] = (
     ("grpc.service_config", json.dumps(_RETRIES)),
-    # The server tolerates these pings by its own options; defaults would answer ENHANCE_YOUR_CALM.
-    ("grpc.keepalive_time_ms", 30_000),
-    ("grpc.keepalive_timeout_ms", 10_000),
-    ("grpc.keepalive_permit_without_calls", 1),
-    ("grpc.http2.max_pings_without_data", 0),
+    *KEEPALIVE_OPTIONS,
     ("grpc.max_reconnect_backoff_ms", 2_000),
     ("grpc.initial_reconnect_backoff_ms", 100),
     # A proxy from the environment would see loopback traffic and tokens.

@@ -28,6 +28,7 @@ from resolute.api.metrics.v1 import metrics_service_pb2_grpc as metrics_grpc
 from resolute.api.preemption.v1 import preemption_service_pb2 as preemption
 from resolute.api.preemption.v1 import preemption_service_pb2_grpc as preemption_grpc
 from resolute.api.preemption.v1.signal_pb2 import Signal
+from resolute.contracts.keepalive import TOLERANCE_OPTIONS
 from resolute.contracts.times import to_duration
 from resolute.contracts.values import to_value
 
@@ -116,7 +117,9 @@ class ControlPlane(
 
     def start(self) -> None:
         """Begins to listen, again on the same port."""
-        self._server = grpc.server(ThreadPoolExecutor(16, thread_name_prefix="control-plane"))
+        self._server = grpc.server(
+            ThreadPoolExecutor(16, thread_name_prefix="control-plane"), options=TOLERANCE_OPTIONS
+        )
         allocations_grpc.add_AllocationsServiceServicer_to_server(self, self._server)
         experiments_grpc.add_ExperimentsServiceServicer_to_server(self, self._server)
         logs_grpc.add_LogsServiceServicer_to_server(self, self._server)

@@ -11,6 +11,7 @@ from support.ports import free_port
 
 from resolute.api.experiments.v1 import allocations_service_pb2 as messages
 from resolute.api.preemption.v1.signal_pb2 import Signal
+from resolute.contracts.keepalive import TOLERANCE_OPTIONS
 
 _METHOD = "resolute.api.experiments.v1.AllocationsService"
 
@@ -41,7 +42,7 @@ class SignalSource:
 
     async def start(self) -> None:
         """Listens."""
-        server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
+        server = grpc.aio.server(options=[("grpc.so_reuseport", 0), *TOLERANCE_OPTIONS])
         handler = grpc.unary_stream_rpc_method_handler(
             self._watch,
             request_deserializer=messages.FollowSignalChangesRequest.FromString,

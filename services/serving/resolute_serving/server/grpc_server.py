@@ -13,6 +13,7 @@ from grpc_health.v1._async import HealthServicer
 from grpc_reflection.v1alpha import reflection
 
 from resolute.contracts.clock import SYSTEM_CLOCK
+from resolute.contracts.keepalive import KEEPALIVE_OPTIONS, TOLERANCE_OPTIONS
 from resolute.errors import UnavailableError
 from resolute_serving.auth.tokens import TokenVerifier
 from resolute_serving.observability.gauges import CallCounts
@@ -27,13 +28,8 @@ _log = structlog.get_logger("server")
 SERVER_OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.max_receive_message_length", 4 * 1024 * 1024),
     ("grpc.max_send_message_length", 16 * 1024 * 1024),
-    # Clients ping every 30 s, also without calls; the default would count that as abuse.
-    ("grpc.http2.min_recv_ping_interval_without_data_ms", 20_000),
-    # On a machine that stalls pings come late and then close together: no reason to drop a connection.
-    ("grpc.http2.max_ping_strikes", 0),
-    ("grpc.keepalive_permit_without_calls", 1),
-    ("grpc.keepalive_time_ms", 60_000),
-    ("grpc.keepalive_timeout_ms", 20_000),
+    *KEEPALIVE_OPTIONS,
+    *TOLERANCE_OPTIONS,
     # Thousands of watchers may reconnect at once; with its default the core sheds some of them at random.
     ("grpc.server.max_pending_requests", 20_000),
     ("grpc.server.max_pending_requests_hard_limit", 40_000),

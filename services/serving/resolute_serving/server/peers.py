@@ -12,6 +12,7 @@ from grpc_status import rpc_status
 
 from resolute import errors
 from resolute.contracts.error_status import from_status
+from resolute.contracts.keepalive import KEEPALIVE_OPTIONS
 from resolute_serving.context import current_trace
 from resolute_serving.server.interceptors import TRACE_HEADER
 
@@ -38,10 +39,7 @@ _OPTIONS: tuple[tuple[str, str | int], ...] = (
             }
         ),
     ),
-    ("grpc.keepalive_time_ms", 30_000),
-    ("grpc.keepalive_timeout_ms", 10_000),
-    ("grpc.keepalive_permit_without_calls", 1),
-    ("grpc.http2.max_pings_without_data", 0),
+    *KEEPALIVE_OPTIONS,
     ("grpc.max_reconnect_backoff_ms", 2_000),
     ("grpc.enable_http_proxy", 0),
 )

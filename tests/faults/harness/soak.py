@@ -1,0 +1,178 @@
+"""A long row of short experiments: what a control plane needs must not grow with what it has done.
+
+Run as ``make soak``. One cluster is up all the time. Memory, descriptors and threads of its control plane are
+read every hundred experiments; what it needs more after a warm-up is divided by the experiments since then.
+The time that the list of experiments takes is measured at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+from support.clusters.embedded import EmbeddedCluster
+from support.waiting import wait_until
+
+from resolute.client import Determined, Experiment
+
+EXPERIMENTS = 1000
+WARM_UP = 200
+MOST_BYTES_PER_EXPERIMENT = 10_000
+MOST_DESCRIPTORS = 20
+"""Descriptors that may come on top in all: those of the last runs, and idle connections to a database."""
+MOST_THREADS = 8
+MOST_LIST_SECONDS = 0.6
+_EVERY = 100
+_AT_ONCE = 4
+_SETTLE_SECONDS = 60.0
+_CONFIG = {
+    "name": "soak",
+    "entrypoint": "echo done",
+    "searcher": {"name": "single", "metric": "loss", "max_length": 1},
+    "resources": {"slots_per_trial": 1},
+    "max_restarts": 0,
+}
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What the control plane holds at one moment."""
+
+    experiments: int
+    """Experiments that have ended."""
+    memory: int
+    """Bytes that are its own: what it shares with files is not counted."""
+    descriptors: int
+    threads: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.experiments:6} experiments: {self.memory / 1e6:7.1f} MB, "
+            f"{self.descriptors:4} descriptors, {self.threads:3} threads"
+        )
+
+
+@dataclass
+class SoakResult:
+    """The measurements of one soak."""
+
+    needs: list[Needs] = field(default_factory=list)
+    list_seconds: float = 0.0
+    failed: int = 0
+
+    def violations(self, *, warm_up: int) -> Iterator[str]:
+        """Says what grew, or is slow."""
+        first = next((one for one in self.needs if one.experiments >= warm_up), self.needs[0])
+        last = self.needs[-1]
+        count = max(last.experiments - first.experiments, 1)
+        if (last.memory - first.memory) / count > MOST_BYTES_PER_EXPERIMENT:
+            yield f"memory grows by {(last.memory - first.memory) / count:.0f} bytes per experiment"
+        if last.descriptors - first.descriptors > MOST_DESCRIPTORS:
+            yield f"descriptors grew from {first.descriptors} to {last.descriptors}"
+        if last.threads - first.threads > MOST_THREADS:
+            yield f"threads grew from {first.threads} to {last.threads}"
+        if self.list_seconds > MOST_LIST_SECONDS:
+            yield f"the list of experiments took {self.list_seconds:.2f} s"
+        if self.failed:
+            yield f"{self.failed} experiments did not complete"
+
+
+def needs_of(cluster: EmbeddedCluster, *, experiments: int) -> Needs:
+    """Reads what the control plane of a cluster holds now."""
+    process = psutil.Process(json.loads((cluster.home / "endpoint.json").read_text())["pid"])
+    return Needs(
+        experiments=experiments,
+        memory=process.memory_full_info().uss,
+        descriptors=process.num_fds(),
+        threads=process.num_threads(),
+    )
+
+
+def soak(cluster: EmbeddedCluster, *, experiments: int, every: int = _EVERY) -> SoakResult:
+    """Runs short experiments, a few at once, and measures now and then while none runs.
+
+    Args:
+        cluster: The cluster; it is up.
+        experiments: How many.
+        every: Experiments between two measurements.
+    """
+    result = SoakResult()
+    with cluster.client() as client:
+        done = 0
+        while done < experiments:
+            result.failed += _batch(client, min(every, experiments - done))
+            done = min(done + every, experiments)
+            _settle(cluster)
+            result.needs.append(needs_of(cluster, experiments=done))
+            print(result.needs[-1], flush=True)
+    result.list_seconds = min(_timed_list(cluster) for _ in range(5))
+    return result
+
+
+def _batch(client: Determined, count: int) -> int:
+    failed = 0
+    running: list[Experiment] = []
+    for _ in range(count):
+        if len(running) == _AT_ONCE:
+            failed += _failed(running.pop(0))
+        running.append(client.create_experiment(_CONFIG))
+    return failed + sum(map(_failed, running))
+
+
+def _failed(experiment: Experiment) -> bool:
+    return experiment.wait(interval=0.1).value != "COMPLETED"
+
+
+def _settle(cluster: EmbeddedCluster) -> None:
+    """Waits until the directories of all runs are gone: the last work for a run."""
+    runs = cluster.home / "runs"
+    wait_until(lambda: not any(runs.iterdir()), seconds=_SETTLE_SECONDS, what="runs to be cleaned up")
+
+
+def _timed_list(cluster: EmbeddedCluster) -> float:
+    began = time.perf_counter()
+    cluster.run("det", "e", "list")
+    return time.perf_counter() - began
+
+
+@contextmanager
+def _cluster() -> Iterator[EmbeddedCluster]:
+    home = Path(tempfile.mkdtemp(prefix="soak-"))
+    cluster = EmbeddedCluster(home / "h", slots=_AT_ONCE)
+    cluster.up()
+    try:
+        yield cluster
+    finally:
+        cluster.down()
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def main() -> int:
+    """Runs one soak.
+
+    Returns:
+        0 when nothing grew.
+    """
+    parser = argparse.ArgumentParser(prog="soak", description=__doc__)
+    parser.add_argument("--experiments", type=int, default=EXPERIMENTS)
+    parser.add_argument("--warm-up", type=int, default=WARM_UP, help="experiments before growth counts")
+    options = parser.parse_args()
+    with _cluster() as cluster:
+        result = soak(cluster, experiments=options.experiments)
+    print(f"the list of experiments took {result.list_seconds:.2f} s")
+    violations = list(result.violations(warm_up=options.warm_up))
+    print("; ".join(violations) or "nothing grew")
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
