@@ -1,4 +1,4 @@
-"""A network that loses everything without a word: a TCP proxy whose connections can be made to fall silent."""
+"""A network that loses everything without a word: a TCP proxy whose connections can fall silent."""
 
 from __future__ import annotations
 

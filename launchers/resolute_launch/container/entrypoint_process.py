@@ -23,6 +23,7 @@ from resolute.contracts.run.external_resources import SCRATCH_PREFIX
 
 HOOK = "startup-hook.sh"
 """File of a model definition that is sourced before the entrypoint."""
+_EXPORT = "export "
 END_SECONDS = 30.0
 """How long killed processes may take to end."""
 
@@ -104,7 +105,7 @@ class EntrypointProcess:
             argv: Command line of the entrypoint.
             environment: Variables that were not known when the shell was started.
         """
-        exports = [f"export {name}={shlex.quote(value)}" for name, value in environment.items()]
+        exports = [f"{_EXPORT}{name}={shlex.quote(value)}" for name, value in environment.items()]
         lines = [*exports, f"exec {shlex.join(argv)} </dev/null", ""]
         write_atomically(_release_file(self._run), "\n".join(lines))
         assert self._process.stdin is not None
@@ -136,6 +137,15 @@ class EntrypointProcess:
             self._process.stdin.close()
         code = self._process.wait()
         return 128 - code if code < 0 else code
+
+
+def released_variables(run: RunDirectory) -> dict[str, str]:
+    """Reads the variables with which the entrypoint of a run was released; none if it was not."""
+    if not _release_file(run).exists():
+        return {}
+    lines = _release_file(run).read_text().splitlines()
+    exports = (shlex.split(line)[1] for line in lines if line.startswith(_EXPORT))
+    return dict(export.split("=", 1) for export in exports)
 
 
 def _release_file(run: RunDirectory) -> Path:

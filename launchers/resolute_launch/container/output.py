@@ -12,6 +12,7 @@ from pathlib import Path
 
 from resolute.contracts.clock import Clock
 from resolute.contracts.run.directory import RunDirectory
+from resolute.contracts.run.remaining_output import PIPES
 from resolute.contracts.spool_format import Line, Stdtype
 from resolute.errors import ResoluteError
 from resolute.spool.line_splitter import LineSplitter
@@ -29,12 +30,12 @@ _log = logging.getLogger("resolute.supervisor")
 
 def stdout_pipe(run: RunDirectory) -> Path:
     """The named pipe that takes the output of a run."""
-    return run.path / "stdout"
+    return run.path / PIPES[0]
 
 
 def stderr_pipe(run: RunDirectory) -> Path:
     """The named pipe that takes the errors of a run."""
-    return run.path / "stderr"
+    return run.path / PIPES[1]
 
 
 class Stream:
@@ -46,7 +47,9 @@ class Stream:
         self.path = path
         self.stdtype = stdtype
         self.reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        self.writer = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        # The trial's processes have the reading end open too: when the supervisor dies, what they wrote stays
+        # in the pipe until it is saved, see `remaining_output`.
+        self.writer = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         self._masking = StreamRedactor(secrets)
         self._splitter = LineSplitter()
         _enlarge(self.reader)

@@ -18,9 +18,11 @@ from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.contracts.run.lock import RunLock, is_locked
-from resolute.errors import ConflictError, InvalidArgumentError
+from resolute.contracts.run.remaining_output import lost_file
+from resolute.errors import ConflictError, InvalidArgumentError, QuotaError
 from resolute.rpc.channel import open_channel
 from resolute.spool.delivery.shipping import SpoolShipper
+from resolute_launch.container.lost_output import spool_lost_output
 from resolute_launch.container.task import Task
 from resolute_launch.container.task_info import run_identity
 from resolute_launch.control_plane.client import ControlPlane
@@ -58,6 +60,10 @@ def upload_orphans(
         spec = LaunchSpec.FromString((run.path / SPEC_FILE).read_bytes())
     except FileNotFoundError:
         raise InvalidArgumentError(f"{run.path} has no launch spec: nothing ran there") from None
+    try:
+        spool_lost_output(run, order, clock=clock)
+    except (QuotaError, OSError) as failure:
+        _log.error("what the lost supervisor had not read cannot be sent yet: %s", failure)
     seconds = order.lease_patience_seconds if outage_timeout_seconds is None else outage_timeout_seconds
     channel = open_channel(order.master, token=run.read_token, trace_id=spec.trace_id)
     outage_timeout = OutageTimeout(seconds, clock=clock)
@@ -69,7 +75,8 @@ def upload_orphans(
     try:
         if note_late_lines:
             late_lines.wait(give_up=lambda: outage_timeout.exhausted)
-        return shipping.drain(give_up=lambda: outage_timeout.exhausted)
+        sent = shipping.drain(give_up=lambda: outage_timeout.exhausted)
+        return sent and not lost_file(run.path).exists()
     finally:
         shipping.stop()
         channel.close()

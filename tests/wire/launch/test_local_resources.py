@@ -24,6 +24,7 @@ from resolute.contracts.spool_format import Line, Stdtype
 from resolute.spool.line_writer import LineWriter
 from resolute_experiments.resources.local.manager import LocalResourceManager
 from resolute_experiments.resources.protocol import AllocationSpec, ContainerReport, ContainerState
+from resolute_launch.container.lost_output import MARKER
 
 ALLOCATION = "allocation-1"
 TRAIN = "echo training; while true; do sleep 0.05; done"
@@ -381,6 +382,43 @@ def test_lines_that_cannot_be_delivered_in_time_are_named_in_the_log_and_follow(
                 plane.takes_lines = True
                 await seen(plane, lambda: "written in its last moment" in plane.text())
                 await seen(plane, lambda: any("had not all arrived" in text for text in plane.text()))
+
+    scenario(body)
+
+
+def test_what_a_lost_supervisor_had_not_read_arrives_once_and_the_log_says_that_it_was_lost(
+    tmp_path: Path,
+) -> None:
+    lines = [f"line {number}" for number in range(1, 101)]
+    script = (
+        "echo training; while ! test -e $RESOLUTE_RUN_DIR/go; do sleep 0.02; done; "
+        "for i in $(seq 100); do echo line $i; done; echo problem >&2; "
+        "echo $DET_SESSION_TOKEN $RESOLUTE_COLLECTIVE_KEY; "
+        "touch $RESOLUTE_RUN_DIR/written; sleep 600"
+    )
+
+    async def body() -> None:
+        with control_plane(script) as plane:
+            async with cleared(tmp_path), managing(tmp_path) as (manager, reports):
+                await manager.launch(spec(plane))
+                await seen(plane, lambda: "training" in plane.text())
+                run = run_of(tmp_path)
+                supervisor = identity(run.supervisor_file)
+                supervisor.send(signal.SIGSTOP)
+                (run.path / "go").touch()
+                await wait_until_async((run.path / "written").exists)
+                supervisor.send(signal.SIGKILL)
+                assert (await reports.get()).state is ContainerState.LOST
+                assert await manager.deliver_lines({ALLOCATION: ""})
+                # It is told once, whoever looks again.
+                await manager.inspect(ALLOCATION)
+                assert await manager.deliver_lines({ALLOCATION: ""})
+                assert [text for text in plane.text(stdtype="stdout") if text != "training"] == [
+                    *lines,
+                    "*** ***",
+                ]
+                assert plane.text(stdtype="stderr") == ["problem"]
+                assert [text for text in plane.text() if text == MARKER] == [MARKER]
 
     scenario(body)
 

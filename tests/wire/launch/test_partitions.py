@@ -17,7 +17,7 @@ from support.waiting import wait_until_async
 from resolute.api.preemption.v1.preemption_service_pb2 import SignalSubscription, WatchSignalsRequest
 from resolute.api.preemption.v1.preemption_service_pb2_grpc import PreemptionServiceStub
 from resolute.contracts.keepalive import KEEPALIVE_SECONDS, KEEPALIVE_TIMEOUT_SECONDS
-from resolute.errors import UnavailableError
+from resolute.errors import ResoluteError, UnavailableError
 from resolute.rpc.channel import open_channel
 from resolute_preemption.service import PreemptionService
 from resolute_preemption.settings import PreemptionSettings
@@ -41,9 +41,7 @@ flags.acknowledge()
 
 
 def blueprint() -> Blueprint:
-    return Blueprint(
-        name="preemption", package="", create=lambda env: PreemptionService(env, settings=QUIET)
-    )
+    return Blueprint(name="preemption", package="", create=lambda env: PreemptionService(env, settings=QUIET))
 
 
 def test_the_promise_is_15_seconds() -> None:
@@ -96,7 +94,7 @@ def sdk_watch(stub: Any) -> Exception | None:
     try:
         for _ in stub.WatchSignals(REQUEST):
             pass
-    except Exception as error:
+    except ResoluteError as error:
         return error
     return None
 
@@ -106,6 +104,6 @@ async def service_watch(stub: Any) -> Exception | None:
     try:
         async for _ in stub.WatchSignals(REQUEST):
             pass
-    except Exception as error:
+    except ResoluteError as error:
         return error
     return None

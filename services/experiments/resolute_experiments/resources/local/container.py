@@ -23,6 +23,7 @@ from resolute.contracts.run.directory import ENVIRONMENT_VARIABLE, RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.contracts.run.lock import RunLock, is_locked
+from resolute.contracts.run.remaining_output import lost_file, note_loss, saved_output
 from resolute.contracts.spool_format import LOGS_SUFFIX, METRICS_SUFFIX
 from resolute.errors import ConflictError, ResoluteError
 from resolute_experiments.resources.local.environment import supervisor_environment
@@ -138,6 +139,7 @@ class LocalContainer:
             return self._report(ContainerState.UNKNOWN)
         # Its slots are given away when it is reported as lost, so nothing of it may run any more.
         ended = self.end_orphans()
+        self._note_loss()
         return self._report(ContainerState.LOST if ended else ContainerState.ALIVE)
 
     def never_started(self) -> ContainerReport:
@@ -157,12 +159,20 @@ class LocalContainer:
         family = ProcessTree(
             leader=_identity(self.run.child_file), variable=f"{ENVIRONMENT_VARIABLE}={self.run.path}".encode()
         )
-        left = family.end(timeout=ORPHAN_SECONDS)
+        with saved_output(self.run.path):
+            left = family.end(timeout=ORPHAN_SECONDS)
         if left:
             _log.error("orphans do not end", run=str(self.run.path), pids=[process.pid for process in left])
         else:
             self.run.remove_external_resources()
         return not left
+
+    def _note_loss(self) -> None:
+        try:
+            note_loss(self.run.path, now=time.time())
+        except OSError as failure:
+            # The loss is reported all the same; its log cannot be told on a disk that is full.
+            _log.error("the loss of a run cannot be noted", run=str(self.run.path), error=str(failure))
 
     def kill(self) -> None:
         """Ends its supervisor and everything else of it at once."""
@@ -177,7 +187,7 @@ class LocalContainer:
 
     def undelivered(self) -> bool:
         """Whether reports or lines of it wait that have not arrived."""
-        return any(waits(spool) for spool in self.spools())
+        return self.reports_wait() or self.lines_wait()
 
     def reports_wait(self) -> bool:
         """Whether reports of it wait that have not arrived."""
@@ -185,7 +195,7 @@ class LocalContainer:
 
     def lines_wait(self) -> bool:
         """Whether lines of it wait that have not arrived."""
-        return any(waits(spool) for spool in self._lines())
+        return lost_file(self.run.path).exists() or any(waits(spool) for spool in self._lines())
 
     def spools(self) -> list[Path]:
         """The files of its reports and lines."""
