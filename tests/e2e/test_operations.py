@@ -27,6 +27,8 @@ def test_commands_of_the_page_work_and_its_numbers_are_there(tmp_path: Path) -> 
         for block in re.findall(r"^```bash\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL):
             for line in block.splitlines():
                 cluster.run(*line.split())
+        opened = [path for path in (tmp_path / "home").glob("**/*.sqlite*") if path.stat().st_mode & 0o077]
+        assert opened == []
         findings = json.loads(cluster.run("resolute", "doctor", "--json").stdout)
         assert {"subject": "services", "verdict": "ok"}.items() <= next(
             one for one in findings if one["subject"] == "services"

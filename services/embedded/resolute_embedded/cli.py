@@ -20,6 +20,7 @@ import click
 from resolute.client.connection.home import Home
 from resolute.contracts.processes import ProcessIdentity
 from resolute.errors import FailedPreconditionError, ResoluteError, UnavailableError
+from resolute_embedded.private_home import make_private, open_private
 from resolute_embedded.state_directory import StateDirectory
 
 _SERVER_MODULES = ("sqlalchemy", "alembic", "pydantic", "jwt", "structlog", "numpy", "grpc_health")
@@ -45,15 +46,19 @@ _COLORS = {"ok": "green", "warning": "yellow", "fault": "red"}
     help="Port of the metrics endpoint for Prometheus: /metrics on loopback [none].",
 )
 @click.option("--detach", is_flag=True, help="Run the cluster in the background; return when it is up.")
-def up(slots: int | None, port: int | None, metrics_port: int | None, detach: bool) -> None:
+@click.option("--log-file", type=click.Path(path_type=Path), hidden=True)
+def up(
+    slots: int | None, port: int | None, metrics_port: int | None, detach: bool, log_file: Path | None
+) -> None:
     """Start a cluster on this machine, with its state under $RESOLUTE_HOME."""
     _check_installed()
     state = _state()
+    make_private(state)
     options = {"slots": slots, "port": port, "metrics_port": metrics_port}
     if detach:
         _start_detached(state, options)
     else:
-        _serve(state, options)
+        _serve(state, options, log_file=log_file)
 
 
 @click.command()
@@ -169,15 +174,20 @@ def _state() -> StateDirectory:
     return StateDirectory(Home.from_environment(os.environ))
 
 
-def _serve(state: StateDirectory, options: Mapping[str, int | None]) -> None:
+def _serve(state: StateDirectory, options: Mapping[str, int | None], *, log_file: Path | None) -> None:
     # Looking for garbage, of which imports make none, would take a quarter of the start.
     gc.disable()
     from resolute_embedded.cluster import Options, serve
-    from resolute_serving.observability.logs import configure_logs
+    from resolute_serving.observability.logs import configure_logs, log_file_bytes
 
     gc.freeze()
     gc.enable()
-    configure_logs(level=os.environ.get("RESOLUTE_LOG_LEVEL", "WARNING"), service="embedded")
+    configure_logs(
+        level=os.environ.get("RESOLUTE_LOG_LEVEL", "WARNING"),
+        service="embedded",
+        file=log_file,
+        file_bytes=log_file_bytes(os.environ),
+    )
     lock = state.lock
     lock.acquire()
     try:
@@ -198,33 +208,33 @@ def _announce(state: StateDirectory) -> Callable[[str, int], None]:
 def _start_detached(state: StateDirectory, options: Mapping[str, int | None]) -> None:
     if state.lock.is_held():
         state.lock.acquire()  # raises the error that names the holder
-    state.home.path.mkdir(parents=True, exist_ok=True, mode=0o700)
-    command = [sys.executable, "-m", "resolute_embedded"]
+    command = [sys.executable, "-m", "resolute_embedded", "--log-file", str(state.log)]
     for name, value in options.items():
         command += [f"--{name.replace('_', '-')}", str(value)] if value else []
-    with state.log.open("ab") as log:
-        began = log.tell()
+    if state.output.exists():
+        state.output.replace(state.output.with_name(f"{state.output.name}.1"))
+    with open(state.output, "wb", opener=open_private) as output:
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
+            stdout=output,
+            stderr=output,
             start_new_session=True,
             env={**os.environ, "RESOLUTE_HOME": str(state.home.path)},
         )
     _wait_until(
-        lambda: process.poll() is not None or _announced(state.log, began),
+        lambda: process.poll() is not None or _announced(state.output),
         seconds=_START_SECONDS,
         what="the cluster to start",
     )
-    tail = state.log.read_bytes()[began:].decode(errors="replace").strip()
+    tail = state.output.read_bytes().decode(errors="replace").strip()
     if process.poll() is not None:
         raise UnavailableError(f"the cluster did not start:\n{tail}")
     click.echo(next(line for line in tail.splitlines() if line.startswith("Resolute is up")))
 
 
-def _announced(log: Path, began: int) -> bool:
-    return b"Resolute is up" in log.read_bytes()[began:]
+def _announced(output: Path) -> bool:
+    return b"Resolute is up" in output.read_bytes()
 
 
 def _wait_until(condition: Callable[[], bool], *, seconds: float, what: str) -> None:
@@ -232,7 +242,7 @@ def _wait_until(condition: Callable[[], bool], *, seconds: float, what: str) -> 
     while not condition():
         if time.monotonic() > deadline:
             raise UnavailableError(
-                f"waited {seconds:.0f} s for {what}; look into up.log in the home directory"
+                f"waited {seconds:.0f} s for {what}; look into up.log and up.out in the home directory"
             )
         time.sleep(_POLL_SECONDS)
 

@@ -103,8 +103,13 @@ class StateDirectory:
 
     @property
     def log(self) -> Path:
-        """What a detached cluster logs."""
+        """What a detached cluster logs; older parts of it have a number at the end of their name."""
         return self.home.path / "up.log"
+
+    @property
+    def output(self) -> Path:
+        """What a detached cluster wrote to stdout and stderr since its start."""
+        return self.home.path / "up.out"
 
     def database_url(self, service: str) -> str:
         """URL of a service's database."""

@@ -46,7 +46,7 @@ def _lock(state: StateDirectory, endpoint: LocalCluster | None, *, served: bool)
         return warning(
             "lock",
             "a process holds the lock and has not said where it listens",
-            remedy="wait until it is up; if it stays like this, look into up.log",
+            remedy="wait until it is up; if it stays like this, look into up.log and up.out",
         )
     if ProcessIdentity.of(endpoint.pid) is None:
         return fault(

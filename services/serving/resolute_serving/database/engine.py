@@ -9,11 +9,12 @@ itself must be safe against that (unique keys, comparisons inside the transactio
 from __future__ import annotations
 
 import asyncio
+import os
 import queue
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,13 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection, Engine, make_url
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
-from resolute.errors import ConflictError, QuotaError, ResoluteError, UnavailableError
+from resolute.errors import (
+    ConflictError,
+    FailedPreconditionError,
+    QuotaError,
+    ResoluteError,
+    UnavailableError,
+)
 from resolute_serving.observability.gauges import Gauge
 
 T = TypeVar("T")
@@ -265,11 +272,30 @@ def create_engine(url: str, *, name: str, writes: bool, max_pages: int | None = 
     if parsed.get_backend_name() == "sqlite":
         if parsed.database:
             Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
+            _keep_private(Path(parsed.database))
         engine = sa.create_engine(url, connect_args={"check_same_thread": False, "timeout": 30})
         _tune_sqlite(engine, begin="BEGIN IMMEDIATE" if writes else "BEGIN", max_pages=max_pages)
         return engine
     arguments = {"options": f"-csearch_path={name}", "connect_timeout": 5, **_POSTGRES_KEEPALIVE}
     return sa.create_engine(url, pool_pre_ping=True, connect_args=arguments)
+
+
+def _keep_private(database: Path) -> None:
+    """Lets the owner alone use a file of SQLite; the files that SQLite makes beside it become the same.
+
+    Raises:
+        FailedPreconditionError: The file belongs to somebody else.
+    """
+    try:
+        os.close(os.open(database, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        for suffix in ("", "-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                Path(f"{database}{suffix}").chmod(0o600)
+    except PermissionError as error:
+        raise FailedPreconditionError(
+            f"{error.filename} cannot be opened and made private ({error.strerror}); "
+            "run the service as the owner of its database, or chown the file"
+        ) from error
 
 
 def _tune_sqlite(engine: Engine, *, begin: str, max_pages: int | None) -> None:

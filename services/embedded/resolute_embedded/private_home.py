@@ -1,0 +1,72 @@
+"""Keeps a home to its owner: it holds the operator's token, the signing key and everybody's data."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from resolute.errors import FailedPreconditionError
+from resolute_embedded.state_directory import StateDirectory
+
+_OTHERS = 0o077
+"""Permission bits of group and world."""
+
+
+def make_private(state: StateDirectory) -> None:
+    """Makes a home, or one that exists, accessible to its owner alone, whatever the umask is.
+
+    Databases are made private where they are opened.
+
+    Args:
+        state: The home.
+
+    Raises:
+        FailedPreconditionError: The home belongs to somebody else, is a directory that others use too, or its
+            file system knows no permissions. Nothing was changed.
+    """
+    home = state.home.path
+    if home.exists():
+        _require_own(home)
+    else:
+        home.mkdir(parents=True)
+    for directory in (home, state.databases, state.data):
+        directory.mkdir(exist_ok=True)
+        directory.chmod(0o700)
+    if home.stat().st_mode & _OTHERS:
+        raise FailedPreconditionError(
+            f"{home} stays accessible to others after chmod 700: its file system keeps no permissions; "
+            "let RESOLUTE_HOME name a directory on another one"
+        )
+    for file in (state.log, state.output):
+        if file.exists():
+            file.chmod(0o600)
+
+
+def open_private(path: str, flags: int) -> int:
+    """Opens a file, which others cannot access once it is open; an ``opener`` for ``open``."""
+    descriptor = os.open(path, flags | os.O_CLOEXEC, 0o600)
+    os.fchmod(descriptor, 0o600)
+    return descriptor
+
+
+def _require_own(home: Path) -> None:
+    status = home.stat()
+    remedy = "let RESOLUTE_HOME name a directory of your own"
+    if not stat.S_ISDIR(status.st_mode):
+        raise FailedPreconditionError(f"{home} is no directory; {remedy}")
+    if status.st_uid != os.geteuid():
+        raise FailedPreconditionError(
+            f"{home} belongs to user {status.st_uid}, this is user {os.geteuid()}; {remedy}"
+        )
+    # A cluster's own directory can be made private; one with other things in it may be used by others.
+    foreign = not _holds_cluster(home) and (status.st_mode & stat.S_ISVTX or any(home.iterdir()))
+    if status.st_mode & _OTHERS and foreign:
+        raise FailedPreconditionError(
+            f"{home} is shared with others (mode {stat.S_IMODE(status.st_mode):o}) and holds no cluster; "
+            f"{remedy}, or if nobody else needs it, run `chmod 700 {home}`"
+        )
+
+
+def _holds_cluster(home: Path) -> bool:
+    return any((home / name).exists() for name in ("cluster.json", "databases", "lock", "credentials"))
