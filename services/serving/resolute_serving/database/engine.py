@@ -34,6 +34,11 @@ from resolute.errors import (
 )
 from resolute_serving.observability.gauges import Gauge
 
+
+class DiskFullError(QuotaError):
+    """The disk that holds a database is full."""
+
+
 T = TypeVar("T")
 Work = Callable[[Connection], T]
 """Reads and writes with one connection, inside a transaction that its caller ends."""
@@ -89,6 +94,8 @@ class Database:
         self._writer = threading.Thread(target=self._write_loop, name=f"{name}-write", daemon=True)
         self._closed = False
         self._closing = threading.Lock()
+        self.disk_full = False
+        """Whether the last write failed because the disk is full."""
         self._writer.start()
 
     @property
@@ -190,9 +197,11 @@ class Database:
             with _typed_errors(self.name), self._writer_engine.begin() as connection:
                 outcomes = [self._attempt(connection, item) for item in group]
         except BaseException as error:  # noqa: BLE001 - the callers must get any failure
+            self.disk_full = isinstance(error, DiskFullError)
             for item in group:
                 item.future.set_exception(error)
             return
+        self.disk_full = False
         for item, result, failure in outcomes:
             if failure is None:
                 item.future.set_result(result)
@@ -205,8 +214,10 @@ class Database:
             with _typed_errors(self.name), self._writer_engine.begin() as connection:
                 result = item.work(connection)
         except BaseException as error:  # noqa: BLE001 - the callers must get any failure
+            self.disk_full = isinstance(error, DiskFullError)
             item.future.set_exception(error)
         else:
+            self.disk_full = False
             item.future.set_result(result)
 
     def _attempt(
@@ -236,7 +247,7 @@ def _typed_errors(name: str) -> Iterator[None]:
         raise ConflictError(f"{name}: another writer was first; read again and repeat") from error
     except OperationalError as error:
         if "disk is full" in str(error.orig) or "No space left" in str(error.orig):
-            raise QuotaError(
+            raise DiskFullError(
                 f"the disk that holds the {name} database is full; free some space and repeat"
             ) from error
         raise UnavailableError(f"the {name} database does not answer ({error.orig}); try again") from error
