@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,8 +10,8 @@ import pytest
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message_factory import GetMessageClass
 from support.clusters.embedded import EmbeddedCluster
+from support.contract_methods import methods, path
 
-import resolute.api
 from resolute.client.connection.home import Home
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.errors import PermissionDeniedError
@@ -34,17 +32,6 @@ CALLERS: dict[str, Principal] = {
     "foreign trial": FOREIGN,
     "service": ServiceAccount("experiments"),
 }
-
-
-def methods() -> Iterator[MethodDescriptor]:
-    for module in pkgutil.walk_packages(resolute.api.__path__, "resolute.api."):
-        if module.name.endswith("_pb2"):
-            for service in importlib.import_module(module.name).DESCRIPTOR.services_by_name.values():
-                yield from service.methods
-
-
-def path(method: MethodDescriptor) -> str:
-    return f"/{method.containing_service.full_name}/{method.name}"
 
 
 def request_of(method: MethodDescriptor) -> Any:

@@ -23,11 +23,12 @@ from typing import Any, Generic, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection, Engine, make_url
-from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, OperationalError
 
 from resolute.errors import (
     ConflictError,
     FailedPreconditionError,
+    InvalidArgumentError,
     QuotaError,
     ResoluteError,
     UnavailableError,
@@ -245,6 +246,11 @@ def _typed_errors(name: str) -> Iterator[None]:
         raise
     except IntegrityError as error:
         raise ConflictError(f"{name}: another writer was first; read again and repeat") from error
+    except DataError as error:
+        # PostgreSQL refuses what does not fit a column, also in comparisons; SQLite finds nothing there.
+        raise InvalidArgumentError(
+            f"the {name} database cannot hold a value of the request ({error.orig}); use a smaller number"
+        ) from error
     except OperationalError as error:
         if "disk is full" in str(error.orig) or "No space left" in str(error.orig):
             raise DiskFullError(
