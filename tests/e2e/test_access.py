@@ -124,7 +124,7 @@ def test_a_password_lets_in_until_the_user_is_deactivated(cluster: EmbeddedClust
     assert credential.stat().st_mode & 0o777 == 0o600
     assert cluster.det("user", "whoami").stdout == "grace\n"
     denied = cluster.det("workspace", "create", "mine", check=False)
-    assert "user grace is a viewer, and CreateWorkspace wants a editor; ask an admin" in denied.stderr
+    assert "user grace is a viewer in the cluster, and CreateWorkspace needs the role editor" in denied.stderr
     token = credential.read_text()
     cluster.det("user", "logout")
     assert cluster.det("user", "whoami").stdout == "admin\n"
@@ -151,7 +151,7 @@ def test_users_see_to_what_is_their_own(cluster: EmbeddedCluster) -> None:
         ("user", "change-password", "admin", "--password-stdin"),
     ):
         assert "user alan may not" in piped(his, *command, text="long enough\n", check=False).stderr
-    assert "wants a admin" in his.det("audit", check=False).stderr
+    assert "needs the role admin" in his.det("audit", check=False).stderr
     newest = his.json("token", "list")[0]["id"]
     his.det("token", "revoke", newest)
     revoked = as_user(cluster, cluster.home / "alan", own).det("user", "whoami", check=False)

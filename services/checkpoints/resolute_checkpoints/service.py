@@ -14,6 +14,7 @@ from resolute.api.checkpoints.v1.models_service_pb2_grpc import add_ModelsServic
 from resolute_checkpoints.blobs.examination import Examiner
 from resolute_checkpoints.blobs.factory import StoreFactory
 from resolute_checkpoints.blobs.workers import BlobWorkers
+from resolute_checkpoints.directory import RegistryDirectory
 from resolute_checkpoints.registry.checkpoints import Registry
 from resolute_checkpoints.registry.downloads import Downloads
 from resolute_checkpoints.registry.models import Models
@@ -53,6 +54,7 @@ class CheckpointsService:
         clock = environment.clock
         stores = StoreFactory(settings.roots, buckets=settings.buckets, clock=clock)
         self._database = environment.open_database(self.name)
+        self.directory = RegistryDirectory(self._database, environment.directory)
         self._workers = BlobWorkers(name="checkpoints-blobs", threads=_BLOB_THREADS)
         self._removal_workers = BlobWorkers(name="checkpoints-removal", threads=_REMOVAL_THREADS)
         remover = Remover(database=self._database, stores=stores, workers=self._removal_workers, clock=clock)

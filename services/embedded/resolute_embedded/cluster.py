@@ -34,6 +34,8 @@ from resolute_serving.server.service import Blueprint, Environment, Service
 _OPERATOR_TOKEN_SECONDS = 365 * 86_400
 _SERVICE_TOKEN_SECONDS = 86_400.0
 _DRAIN_SECONDS = 30.0
+_ROLE_SECONDS = 1.0
+"""How long a role that was taken away may still have effect: asking costs little within one process."""
 _OPERATOR = User("admin", Role.ADMIN, user_id=1)
 """The first user of every cluster."""
 
@@ -129,6 +131,7 @@ def _environment(
         data_directory=state.data,
         peers=peers,
         cluster_id=cluster_id,
+        role_seconds=_ROLE_SECONDS,
     )
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import grpc
 import structlog
-from sqlalchemy.engine import make_url
 
 from resolute.api.experiments.v1 import (
     access_service_pb2_grpc,
@@ -22,6 +21,7 @@ from resolute.api.experiments.v1 import (
     experiments_service_pb2_grpc,
     jobs_service_pb2_grpc,
     retention_service_pb2_grpc,
+    roles_service_pb2_grpc,
     trials_service_pb2_grpc,
     workspaces_service_pb2_grpc,
 )
@@ -30,6 +30,7 @@ from resolute_experiments.admission.storage_quotas import StorageQuota
 from resolute_experiments.admission.submissions import Admission, Submissions
 from resolute_experiments.clients import Clients
 from resolute_experiments.context import ServiceContext
+from resolute_experiments.directory import StoredDirectory
 from resolute_experiments.gauges import ServiceGauges
 from resolute_experiments.lifecycle.controller import ExperimentController
 from resolute_experiments.lifecycle.validation_copy import ValidationCopy
@@ -48,6 +49,7 @@ from resolute_experiments.servicers.continuations import ContinuationServicer
 from resolute_experiments.servicers.experiments import ExperimentsServicer
 from resolute_experiments.servicers.jobs import JobsServicer
 from resolute_experiments.servicers.retention import RetentionServicer
+from resolute_experiments.servicers.roles import RolesServicer
 from resolute_experiments.servicers.trials import TrialsServicer
 from resolute_experiments.servicers.workspaces import WorkspacesServicer
 from resolute_experiments.store import experiments, projects, tokens, users
@@ -104,6 +106,7 @@ class ExperimentsService:
             "Retention",
             "Allocations",
             "Access",
+            "Roles",
             "Workspaces",
             "Cluster",
             "Jobs",
@@ -111,7 +114,6 @@ class ExperimentsService:
     )
 
     def __init__(self, environment: Environment, settings: ExperimentsSettings) -> None:
-        self._directories = _directories(environment, settings)
         key = load_or_create_key(environment.data_directory / "signing-key.pem")
         self._clock = environment.clock
         self._ended = environment.revoked
@@ -124,6 +126,7 @@ class ExperimentsService:
             cluster_id=environment.cluster_id,
             preemption_timeout=settings.preemption_timeout,
         )
+        self.directory = StoredDirectory(self._core.database)
         self._wait_reasons = WaitReasons()
         self._clients = Clients(environment.peers)
         self._leases = Leases(environment.clock, ttl=settings.lease_ttl)
@@ -224,11 +227,12 @@ class ExperimentsService:
         access_service_pb2_grpc.add_AccessServiceServicer_to_server(
             AccessServicer(self._core, self._signer, self._ended), server
         )
+        roles_service_pb2_grpc.add_RolesServiceServicer_to_server(RolesServicer(self._core), server)
         workspaces_service_pb2_grpc.add_WorkspacesServiceServicer_to_server(
             WorkspacesServicer(self._core, storage_quota), server
         )
         cluster_service_pb2_grpc.add_ClusterServiceServicer_to_server(
-            ClusterServicer(self._core, self._fleet, directories=self._directories), server
+            ClusterServicer(self._core, self._fleet), server
         )
         jobs_service_pb2_grpc.add_JobsServiceServicer_to_server(
             JobsServicer(self._core, wait_reasons=self._wait_reasons), server
@@ -309,18 +313,6 @@ class ExperimentsService:
                     self._adopt(experiment_id)
         if not task.cancelled() and task.exception() is not None:
             _log.error("an experiment's controller failed", exc_info=task.exception())
-
-
-def _directories(environment: Environment, settings: ExperimentsSettings) -> list[Path]:
-    """Where this service, its runs and experiments that name no other storage write."""
-    found = [environment.data_directory, settings.runs_directory]
-    url = make_url(environment.database_url)
-    if url.get_backend_name() == "sqlite" and url.database:
-        found.append(Path(url.database).parent)
-    storage = settings.cluster_defaults.get("checkpoint_storage", {})
-    if storage.get("host_path"):
-        found.append(Path(storage["host_path"]))
-    return found
 
 
 def create(environment: Environment) -> ExperimentsService:

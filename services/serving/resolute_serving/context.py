@@ -8,8 +8,10 @@ from enum import Enum
 
 
 class Role(Enum):
-    """What a user may do; each may do what those before it may."""
+    """What a user may do in a workspace, or in every workspace; each role includes those before it."""
 
+    MEMBER = "member"
+    """A role in the cluster alone: to sign in. In a workspace a member may do what the role there allows."""
     VIEWER = "viewer"
     EDITOR = "editor"
     ADMIN = "admin"

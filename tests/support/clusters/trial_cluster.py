@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.ports import free_port
 from support.services import workspaces
 from support.services.in_process import Running, serving
+from support.services.no_directory import NoDirectory
 
 import resolute
 import resolute_checkpoints.blueprint
@@ -52,6 +53,7 @@ class TrialsServiceStub:
 
     name = "trials"
     grpc_names: Sequence[str] = ()
+    directory = NoDirectory()
 
     def __init__(self) -> None:
         self.statuses: list[str] = []

@@ -50,7 +50,7 @@ class PlatformStub:
         caller: ServiceAccount | TrialRun | User = User("ada", Role.ADMIN)
         if may_call("experiments", method):
             caller = ServiceAccount("experiments")
-        elif PERMISSIONS[method].role is None:
+        elif not PERMISSIONS[method].user:
             caller = TrialRun(request.trial_id, request.run, "experiment", "allocation", "workspace")
         if caller not in self._tokens:
             self._tokens[caller] = self._signed(caller)

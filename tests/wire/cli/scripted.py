@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import grpc
 from support.services.in_process import Running, serving
+from support.services.no_directory import NoDirectory
 from wire.cli.scripted_handlers import Handlers
 from wire.cli.scripted_state import State
 
@@ -47,6 +48,7 @@ _MODULES = (
 class _Service:
     name = "scripted"
     grpc_names: Sequence[str] = ("scripted",)
+    directory = NoDirectory()
 
     def __init__(self, handlers: Handlers) -> None:
         self._handlers = handlers

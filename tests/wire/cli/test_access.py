@@ -98,7 +98,7 @@ def test_a_viewer_may_look_and_not_touch(
     assert resolute("e", "list").code == 0
     outcome = resolute("e", "kill", "1")
     assert outcome.code == 1
-    assert "user vic is a viewer, and KillExperiment wants a editor; ask an admin" in outcome.err
+    assert "user vic is a viewer in the cluster, and KillExperiment needs the role editor" in outcome.err
 
 
 def test_an_embedded_clusters_token_is_not_shown_to_another_cluster(

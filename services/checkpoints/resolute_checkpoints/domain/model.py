@@ -129,6 +129,8 @@ class ModelFilter:
     workspace_ids: Collection[int] = ()
     owner_ids: Collection[int] = ()
     archived: bool | None = None
+    visible: Collection[int] | None = None
+    """Only models of these workspaces; None for all, also those of none."""
 
 
 def check_name(name: str, *, field: str = "model.name") -> str:

@@ -25,6 +25,7 @@ from resolute_checkpoints.domain.model import (
 )
 from resolute_checkpoints.servicers import checkpoint_messages
 from resolute_checkpoints.servicers.identifiers import parse_uuid
+from resolute_serving.auth.grants import current_grants
 from resolute_serving.updates import etag_of, update_paths
 
 _MODEL_PATHS = ("archived", "description", "labels", "name", "notes", "workspace_id")
@@ -116,6 +117,7 @@ def to_filter(request: requests.ListModelsRequest) -> ModelFilter:
         workspace_ids=tuple(request.workspace_ids),
         owner_ids=tuple(request.owner_ids),
         archived=request.archived if request.HasField("archived") else None,
+        visible=current_grants.get().visible,
     )
 
 

@@ -15,6 +15,7 @@ from resolute_checkpoints.domain.model import Author, Model, ModelFilter, ModelK
 from resolute_checkpoints.store.rows import batches
 from resolute_checkpoints.store.schema import model_versions, models
 from resolute_checkpoints.store.sizes import text_bytes
+from resolute_serving.auth.grants import NO_WORKSPACE
 from resolute_serving.database.engine import insert_new
 from resolute_serving.pagination import Ordering
 
@@ -71,6 +72,12 @@ def find(connection: Connection, key: ModelKey, *, lock: bool = False) -> Model:
 def exists(connection: Connection, key: ModelKey) -> bool:
     """Whether there is such a model."""
     return connection.execute(sa.select(models.c.model_id).where(_is(key))).first() is not None
+
+
+def workspace_of(connection: Connection, key: ModelKey) -> int | None:
+    """The id of a model's workspace, ``NO_WORKSPACE`` where it has none; None if there is no such model."""
+    row = connection.execute(sa.select(models.c.workspace_id).where(_is(key))).one_or_none()
+    return None if row is None else row.workspace_id or NO_WORKSPACE
 
 
 def page(connection: Connection, wanted: ModelFilter, request: Any) -> tuple[list[Model], str]:
@@ -146,6 +153,8 @@ def _conditions(wanted: ModelFilter) -> list[sa.ColumnElement[bool]]:
     ):
         if values:
             conditions.append(chosen.in_(values))
+    if wanted.visible is not None:
+        conditions.append(models.c.workspace_id.in_(wanted.visible))
     if wanted.archived is not None:
         conditions.append(models.c.archived == wanted.archived)
     return conditions

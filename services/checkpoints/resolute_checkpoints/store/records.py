@@ -108,6 +108,16 @@ def find(
     return found[checkpoint_id]
 
 
+def experiments_of(connection: Connection, checkpoint_ids: Collection[str]) -> dict[str, str]:
+    """UUIDs of the experiments of checkpoints, by the UUIDs of these; what does not exist is left out."""
+    found: dict[str, str] = {}
+    for batch in rows.batches(list(checkpoint_ids)):
+        query = sa.select(checkpoints.c.checkpoint_id, checkpoints.c.experiment_id)
+        read = connection.execute(query.where(checkpoints.c.checkpoint_id.in_(batch)))
+        found.update((row.checkpoint_id, row.experiment_id) for row in read)
+    return found
+
+
 def missing(checkpoint_id: str) -> NotFoundError:
     """Says that there is no such checkpoint."""
     return NotFoundError(

@@ -12,10 +12,10 @@ from typing import Any
 from sqlalchemy.engine import Connection
 
 from resolute.contracts.clock import Clock
-from resolute.errors import InvalidConfigError, NotFoundError, Violation
+from resolute.errors import InvalidConfigError, Violation
 from resolute_experiments.admission import model_definition
 from resolute_experiments.admission.storage_quotas import StorageQuota
-from resolute_experiments.admission.workspace_quotas import admit
+from resolute_experiments.admission.workspace_quotas import admit, require_editor
 from resolute_experiments.config import (
     ConfigError,
     ExperimentConfig,
@@ -30,10 +30,12 @@ from resolute_experiments.config.loading.parse import sanity_faults
 from resolute_experiments.specs.search import search_spec
 from resolute_experiments.specs.storage import storage, without_secrets
 from resolute_experiments.states import ExperimentState
-from resolute_experiments.store import audit, experiments, templates, trials
+from resolute_experiments.store import audit, experiments, locations, templates
 from resolute_experiments.store.experiments import CHUNK_BYTES, Experiment
 from resolute_experiments.store.schema import IDEMPOTENCY_KEYS
 from resolute_experiments.store.workspaces import UNCATEGORIZED
+from resolute_serving.auth.grants import current_grants
+from resolute_serving.auth.resources import Kind, Resource
 from resolute_serving.context import actor
 from resolute_serving.database.engine import Database
 
@@ -150,14 +152,14 @@ class Submissions:
         number = config.searcher.source_trial_id
         if number is None:
             return
-        try:
-            await self._database.read(lambda c: trials.get(c, number=number))
-        except NotFoundError as error:
+        resource = Resource(Kind.TRIAL_NUMBER, str(number))
+        found = await self._database.read(lambda c: locations.workspaces_of(c, [resource]))
+        if resource not in found or not current_grants.get().sees(found[resource]):
             path, reason = "searcher.source_trial_id", f"found {number}; there is no such trial"
             raise InvalidConfigError(
                 f"the experiment config has 1 fault:\n  {path}: {reason}",
                 violations=[Violation(path, reason)],
-            ) from error
+            )
 
     async def submit(self, submission: Submission) -> tuple[Experiment, tuple[str, ...]]:
         """Creates an experiment, once for each request.
@@ -168,6 +170,7 @@ class Submissions:
         Raises:
             InvalidConfigError: The config is wrong.
             InvalidArgumentError: The model definition is wrong.
+            PermissionDeniedError: The caller may not run experiments in its workspace.
             QuotaError: The model definition is too large, or the workspace would use more than it may.
             AlreadyExistsError: The request was used for another experiment.
         """
@@ -199,6 +202,7 @@ class Submissions:
             created = IDEMPOTENCY_KEYS.once(
                 connection, submission.request, partial(create, connection), now=now, content=digest
             )
+            require_editor(connection, created)
             return experiments.get(connection, experiment_id=created)
 
         return await self._database.write(work), accepted.warnings

@@ -1,4 +1,4 @@
-"""Whether a new experiment may come to where it says that it belongs."""
+"""Whether a new experiment may come to where it says that it belongs, and the caller may put it there."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from sqlalchemy.engine import Connection
 from resolute.errors import InvalidConfigError, QuotaError, Violation
 from resolute_experiments.store import projects, workspaces
 from resolute_experiments.store.workspaces import Workspace
+from resolute_serving.auth.grants import current_grants
+from resolute_serving.context import Role
 
 
 def admit(connection: Connection, *, workspace: str, project: str, slots: int) -> None:
@@ -19,11 +21,12 @@ def admit(connection: Connection, *, workspace: str, project: str, slots: int) -
         slots: Slots that each of its trials needs.
 
     Raises:
-        InvalidConfigError: The workspace or the project does not exist or is archived.
+        InvalidConfigError: The workspace or the project does not exist or is archived, or the caller may not
+            see it.
         QuotaError: The workspace would use more than it may.
     """
     found = workspaces.find(connection, workspace)
-    if found is None:
+    if found is None or not current_grants.get().sees(found.number):
         raise _misplaced("workspace", workspace, "there is none; `resolute workspace create` makes one")
     if found.archived:
         raise _misplaced("workspace", workspace, "it is archived; `resolute workspace unarchive` opens it")
@@ -34,6 +37,18 @@ def admit(connection: Connection, *, workspace: str, project: str, slots: int) -
     if target.archived:
         raise _misplaced("project", project, "it is archived; `resolute project unarchive` opens it")
     _check_quota(connection, found, slots=slots)
+
+
+def require_editor(connection: Connection, experiment_id: str) -> None:
+    """Makes sure that the caller may run experiments where this one is, whatever a config says.
+
+    Raises:
+        NotFoundError: The caller may not see it.
+        PermissionDeniedError: The caller may not run experiments there.
+    """
+    workspace = workspaces.of_experiment(connection, experiment_id)
+    name = f"an experiment in workspace {workspace.name!r}"
+    current_grants.get().require(Role.EDITOR, workspace.number, name=name)
 
 
 def _check_quota(connection: Connection, workspace: Workspace, *, slots: int) -> None:

@@ -26,6 +26,7 @@ from resolute_experiments.servicers.watch import Watch
 from resolute_experiments.specs.search import search_spec
 from resolute_experiments.store import experiments
 from resolute_experiments.store.experiments import Experiment, Filter
+from resolute_serving.auth.grants import current_grants
 from resolute_serving.updates import check_etag, update_paths
 from resolute_serving.validation import invalid
 
@@ -143,6 +144,7 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
             labels=frozenset(request.labels),
             name=request.name_contains,
             archived=request.archived if request.HasField("archived") else None,
+            visible=current_grants.get().visible,
         )
 
         def work(connection: Connection) -> pb2.ListExperimentsResponse:

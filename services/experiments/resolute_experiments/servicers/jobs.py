@@ -16,6 +16,7 @@ from resolute_experiments.scheduling.jobs import Change, Job
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.servicers.checks.sizes import check_filter
 from resolute_experiments.servicers.messages.experiments import experiment_state, job_message
+from resolute_serving.auth.grants import current_grants
 from resolute_serving.pagination import decode_token, encode_token, page_size, parse_order_by
 from resolute_serving.updates import check_etag, update_paths
 from resolute_serving.validation import invalid
@@ -54,10 +55,12 @@ class JobsServicer(jobs_service_pb2_grpc.JobsServiceServicer):
         if not isinstance(start, int) or start < 0:
             raise invalid("page_token", "page_token is not one that this service gave")
         order = parse_order_by(request.order_by or "position", allowed=_ORDERS)
+        grants = current_grants.get()
         entries = [
             (position, job)
             for position, job in enumerate(await self._core.database.read(jobs.ordered_jobs))
-            if (not states or job.state in states)
+            if grants.sees(job.workspace_id)
+            and (not states or job.state in states)
             and (not request.owner_ids or job.owner_id in request.owner_ids)
             and (not request.workspace_ids or job.workspace_id in request.workspace_ids)
         ]

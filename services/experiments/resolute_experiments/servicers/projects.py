@@ -16,6 +16,7 @@ from resolute_experiments.servicers.checks.fields import (
     check_length,
     equals,
     required_id,
+    seen_in,
 )
 from resolute_experiments.servicers.messages.workspaces import project_message
 from resolute_experiments.states import ENDED_EXPERIMENTS
@@ -83,7 +84,9 @@ class ProjectHandlers:
             "workspace_ids": tables.workspaces.c.number,
         }
         query = projects.all_projects().where(
-            *any_of(request, columns), *equals(request, {"archived": table.c.archived})
+            *any_of(request, columns),
+            *equals(request, {"archived": table.c.archived}),
+            *seen_in(tables.workspaces.c.number),
         )
 
         def work(connection: Connection) -> pb2.ListProjectsResponse:

@@ -22,6 +22,7 @@ from resolute_experiments.servicers.messages.experiments import (
 )
 from resolute_experiments.states import ENDED_EXPERIMENTS, GONE_EXPERIMENTS, ExperimentState
 from resolute_experiments.store import experiments, trials
+from resolute_serving.auth.grants import current_grants
 from resolute_serving.pagination import page_size
 from resolute_serving.validation import invalid
 
@@ -138,7 +139,9 @@ class Watch:
     async def _queue_change(self) -> Response | None:
         """The queue, if it is not as it was sent last."""
         limit = page_size(self._request.queue.max_jobs)
-        found = await self._core.database.read(jobs.ordered_jobs)
+        grants = current_grants.get()
+        queue = await self._core.database.read(jobs.ordered_jobs)
+        found = [job for job in queue if grants.sees(job.workspace_id)]
         told = Response.QueueChange(
             jobs=[job_message(job, self._wait_reasons) for job in found[:limit]], total_jobs=len(found)
         )

@@ -11,14 +11,14 @@ from resolute.api.experiments.v1 import workspace_pb2, workspaces_service_pb2_gr
 from resolute.api.experiments.v1 import workspaces_service_pb2 as pb2
 from resolute_experiments.admission.storage_quotas import StorageQuota
 from resolute_experiments.context import ServiceContext
-from resolute_experiments.servicers.checks.fields import any_of, check_label, equals, required_id
+from resolute_experiments.servicers.checks.fields import any_of, check_label, equals, required_id, seen_in
 from resolute_experiments.servicers.messages.workspaces import quota_of, workspace_message
 from resolute_experiments.servicers.projects import ProjectHandlers
-from resolute_experiments.store import audit, workspaces
+from resolute_experiments.store import audit, users, workspace_roles, workspaces
 from resolute_experiments.store import schema as tables
 from resolute_experiments.store.schema import IDEMPOTENCY_KEYS
 from resolute_experiments.store.workspaces import Workspace
-from resolute_serving.context import actor
+from resolute_serving.context import Role, User, actor, current_principal
 from resolute_serving.updates import check_etag, update_paths
 
 _UPDATABLE = ("name", "archived")
@@ -46,6 +46,7 @@ class WorkspacesServicer(ProjectHandlers, workspaces_service_pb2_grpc.Workspaces
         def work(connection: Connection) -> workspace_pb2.Workspace:
             def create() -> str:
                 made = workspaces.create(connection, request.name, owner=actor(), now=now)
+                _lead(connection, made, now=now)
                 audit.record(connection, "create_workspace", f"workspace {made.name}", now=now)
                 return str(made.number)
 
@@ -71,6 +72,7 @@ class WorkspacesServicer(ProjectHandlers, workspaces_service_pb2_grpc.Workspaces
         query = workspaces.all_workspaces().where(
             *any_of(request, {"names": table.c.name, "owner_ids": tables.users.c.number}),
             *equals(request, {"archived": table.c.archived}),
+            *seen_in(table.c.number),
         )
 
         def work(connection: Connection) -> pb2.ListWorkspacesResponse:
@@ -148,3 +150,12 @@ class WorkspacesServicer(ProjectHandlers, workspaces_service_pb2_grpc.Workspaces
             return workspace_message(connection, after)
 
         return await self._core.database.write(work)
+
+
+def _lead(connection: Connection, workspace: Workspace, *, now: float) -> None:
+    """Makes the user who created a workspace an admin of it."""
+    caller = current_principal.get()
+    account = users.find(connection, caller.name) if isinstance(caller, User) else None
+    if account is not None:
+        key = {"user": account.number, "workspace": workspace.number}
+        workspace_roles.assign(connection, **key, role=Role.ADMIN, now=now)

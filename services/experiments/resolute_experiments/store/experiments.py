@@ -97,6 +97,8 @@ class Filter:
     name: str = ""
     """Part of the name, in any case."""
     archived: bool | None = None
+    visible: frozenset[int] | None = None
+    """Only those in these workspaces, by id; None for all, also those in workspaces that are gone."""
 
 
 _ORDERING = Ordering(
@@ -242,6 +244,8 @@ def _matching(connection: Connection, wanted: Filter) -> sa.Select[Any]:
     ):
         if ids:
             query = query.where(column.in_(ids))
+    if wanted.visible is not None:
+        query = query.where(workspaces.c.number.in_(wanted.visible))
     if wanted.name:
         query = query.where(sa.func.lower(experiments.c.name).contains(wanted.name.lower(), autoescape=True))
     if wanted.archived is not None:

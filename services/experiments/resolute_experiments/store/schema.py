@@ -240,6 +240,20 @@ workspaces = sa.Table(
     sqlite_autoincrement=True,
 )
 
+# What users may do in single workspaces; what they may do in all of them is in their own rows.
+workspace_roles = sa.Table(
+    "workspace_roles",
+    metadata,
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("user_number", sa.Integer, nullable=False),
+    sa.Column("workspace_number", sa.Integer, nullable=False),
+    sa.Column("role", sa.String(16), nullable=False),
+    sa.Column("updated_at", sa.Float, nullable=False),
+    sa.UniqueConstraint("user_number", "workspace_number", name="workspace_roles_by_user"),
+    sqlite_autoincrement=True,
+)
+sa.Index("workspace_roles_by_workspace", workspace_roles.c.workspace_number)
+
 projects = sa.Table(
     "projects",
     metadata,

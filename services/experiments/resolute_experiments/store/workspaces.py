@@ -10,7 +10,14 @@ from sqlalchemy.engine import Connection, RowMapping
 
 from resolute.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError
 from resolute_experiments.states import LIVE_EXPERIMENTS, RunOutcome
-from resolute_experiments.store.schema import experiments, projects, runs, users, workspaces
+from resolute_experiments.store.schema import (
+    experiments,
+    projects,
+    runs,
+    users,
+    workspace_roles,
+    workspaces,
+)
 from resolute_serving.pagination import Ordering
 
 UNCATEGORIZED = "Uncategorized"
@@ -168,6 +175,8 @@ def delete(connection: Connection, workspace: Workspace) -> None:
     count = experiment_count(connection, workspace.name)
     check_removable(f"workspace {workspace.name!r}", workspace.name, count)
     connection.execute(sa.delete(projects).where(projects.c.workspace == workspace.name))
+    roles = workspace_roles.c.workspace_number == workspace.number
+    connection.execute(sa.delete(workspace_roles).where(roles))
     connection.execute(sa.delete(workspaces).where(workspaces.c.number == workspace.number))
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy.engine import Connection
 
 from resolute.errors import FailedPreconditionError, InvalidArgumentError
-from resolute_experiments.admission.workspace_quotas import admit
+from resolute_experiments.admission.workspace_quotas import admit, require_editor
 from resolute_experiments.config import parse_config
 from resolute_experiments.config.loading.parse import Layer
 from resolute_experiments.moment import Moment
@@ -125,11 +125,15 @@ def begin(connection: Connection, beginning: RunStart, *, moment: Moment) -> Run
 
     Raises:
         FailedPreconditionError: The external identifier is that of an experiment that was deleted.
+        NotFoundError: Its experiment is there, and the caller may not see it.
+        PermissionDeniedError: The caller may not run experiments in its workspace.
     """
     known = runs.by_request(connection, beginning.request_id)
     if known is not None:
+        require_editor(connection, known.experiment_id)
         return known
     experiment = _experiment(connection, beginning, now=moment.now)
+    require_editor(connection, experiment.id)
     trial = _trial(connection, beginning, experiment)
     if trial.run:
         last = runs.get(connection, allocation_id(trial.id, trial.run))

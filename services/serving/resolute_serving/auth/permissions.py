@@ -1,122 +1,140 @@
 """Who may call what: one entry for every RPC of every service, and nothing without one.
 
-What a service may call of the others is in ``service_accounts``.
-
-A trial's token reaches only what belongs to it. Its scope is checked against fields of the request, and a
-request that names a run may name none later than the token's: a superseded run can add to its history, and
-never speak for its successor.
+What a service may call of the others is in ``service_accounts``, what the token of a trial reaches in
+``trial_scopes``, and where a user needs a role in ``scopes``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from resolute.errors import PermissionDeniedError
-from resolute_serving.auth import service_accounts
-from resolute_serving.context import Principal, Role, ServiceAccount, TrialRun, User
-
-TrialScope = Callable[[TrialRun, Any], bool]
-"""Whether a request stays within a run."""
-
-
-def own_trial(run: TrialRun, request: Any) -> bool:
-    """The request names the run's trial, and no later run."""
-    return bool(request.trial_id == run.trial_id and getattr(request, "run", 0) <= run.run)
-
-
-def only_own_trial(run: TrialRun, request: Any) -> bool:
-    """The request asks for the run's trial and for no other."""
-    return set(request.trial_ids) == {run.trial_id}
-
-
-def own_allocation(run: TrialRun, request: Any) -> bool:
-    """The request names the run's allocation."""
-    return bool(request.allocation_id == run.allocation_id)
-
-
-def only_own_allocation(run: TrialRun, request: Any) -> bool:
-    """The request watches the run's allocation and no other."""
-    return {each.allocation_id for each in request.subscriptions} == {run.allocation_id}
-
-
-def own_experiment(run: TrialRun, request: Any) -> bool:
-    """The request names the run's experiment by UUID."""
-    named = request.experiment_id if hasattr(request, "experiment_id") else request.experiment.experiment_id
-    return bool(named == run.experiment_id)
-
-
-def own_begin(run: TrialRun, request: Any) -> bool:
-    """The request begins a checkpoint of the run's own trial and experiment."""
-    return own_trial(run, request) and own_experiment(run, request)
-
-
-def own_filter(run: TrialRun, request: Any) -> bool:
-    """The request's filter names the run's trial."""
-    return bool(request.filter.trial_id == run.trial_id)
+from resolute_serving.auth.scopes import (
+    ALLOCATIONS,
+    ANYWHERE,
+    CHECKPOINT,
+    CHECKPOINTS,
+    CLUSTER,
+    CONFIG,
+    EXPERIMENT,
+    EXPERIMENT_AND_TRIALS,
+    EXPERIMENT_BY_KEY,
+    EXPERIMENTS,
+    EXPERIMENTS_AND_TRIALS,
+    LISTED,
+    MODEL,
+    MODEL_CREATED,
+    MODEL_MOVED,
+    PROJECT,
+    PROJECT_UPDATED,
+    SEARCH,
+    SEARCHES,
+    TRIAL,
+    TRIAL_BY_FILTER,
+    TRIAL_ID,
+    TRIALS,
+    TRIALS_BY_FILTER,
+    WORKSPACE,
+    WORKSPACE_UPDATED,
+    Scope,
+)
+from resolute_serving.auth.trial_scopes import (
+    TrialScope,
+    checked_by_handler,
+    only_own_allocation,
+    only_own_trial,
+    own_allocation,
+    own_begin,
+    own_experiment,
+    own_trial,
+)
+from resolute_serving.context import Role
 
 
-def checked_by_handler(_run: TrialRun, _request: Any) -> bool:
-    """The handler compares the stored object's experiment or trial with the token."""
-    return True
+@dataclass(frozen=True)
+class Need:
+    """A role that a user needs for a call."""
+
+    role: Role
+    """The least role."""
+    scope: Scope
+    """Where the user needs it. A role in the cluster counts in every workspace."""
 
 
 @dataclass(frozen=True)
 class Rule:
     """Who may make one call."""
 
-    role: Role | None = None
-    """Least role of a user; None when no user may."""
+    user: tuple[Need, ...] = ()
+    """What a user needs, all of it; nothing when no user may."""
     trial: TrialScope | None = None
     """Scope of a trial's token; None when no trial may."""
     public: bool = False
     """Whether callers without a token may."""
 
 
-_VIEW = Rule(role=Role.VIEWER)
-_EDIT = Rule(role=Role.EDITOR)
-_ADMIN = Rule(role=Role.ADMIN)
+def viewer(scope: Scope) -> Need:
+    """A call that reads."""
+    return Need(Role.VIEWER, scope)
+
+
+def editor(scope: Scope) -> Need:
+    """A call that changes something."""
+    return Need(Role.EDITOR, scope)
+
+
+def admin(scope: Scope) -> Need:
+    """A call that administrates a workspace or the cluster."""
+    return Need(Role.ADMIN, scope)
+
+
+def _user(*needs: Need) -> Rule:
+    return Rule(user=needs)
+
+
+def _trial(scope: TrialScope, *needs: Need) -> Rule:
+    return Rule(user=needs, trial=scope)
+
+
+_MEMBER = _user(Need(Role.MEMBER, CLUSTER))
+_EDITOR = _user(editor(CLUSTER))
+_ADMIN = _user(admin(CLUSTER))
 _SERVICE = Rule()
-
-
-def _trial(scope: TrialScope, *, role: Role | None = None) -> Rule:
-    return Rule(role=role, trial=scope)
 
 
 _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
     "resolute.api.experiments.v1.ExperimentsService": {
-        "CreateExperiment": _EDIT,
-        "CreateExperimentInChunks": _EDIT,
-        "ValidateConfig": _VIEW,
-        "GetExperiment": _trial(own_experiment, role=Role.VIEWER),
-        "ListExperiments": _VIEW,
-        "PauseExperiment": _EDIT,
-        "ActivateExperiment": _EDIT,
-        "CancelExperiment": _EDIT,
-        "KillExperiment": _EDIT,
-        "ArchiveExperiment": _EDIT,
-        "DeleteExperiment": _EDIT,
-        "UpdateExperiment": _EDIT,
-        "WatchExperiments": _VIEW,
-        "GetModelDefinition": _trial(own_experiment, role=Role.VIEWER),
+        "CreateExperiment": _user(editor(CONFIG)),
+        "CreateExperimentInChunks": _user(editor(CONFIG)),
+        "ValidateConfig": _MEMBER,
+        "GetExperiment": _trial(own_experiment, viewer(EXPERIMENT)),
+        "ListExperiments": _user(viewer(LISTED)),
+        "PauseExperiment": _user(editor(EXPERIMENT)),
+        "ActivateExperiment": _user(editor(EXPERIMENT)),
+        "CancelExperiment": _user(editor(EXPERIMENT)),
+        "KillExperiment": _user(editor(EXPERIMENT)),
+        "ArchiveExperiment": _user(editor(EXPERIMENT)),
+        "DeleteExperiment": _user(editor(EXPERIMENT)),
+        "UpdateExperiment": _user(editor(EXPERIMENT_BY_KEY)),
+        "WatchExperiments": _user(viewer(EXPERIMENTS)),
+        "GetModelDefinition": _trial(own_experiment, viewer(EXPERIMENT)),
     },
     "resolute.api.experiments.v1.TrialsService": {
-        "GetTrial": _VIEW,
-        "ListTrials": _VIEW,
-        "KillTrial": _EDIT,
+        "GetTrial": _user(viewer(TRIAL)),
+        "ListTrials": _user(viewer(EXPERIMENT)),
+        "KillTrial": _user(editor(TRIAL)),
         "SetTrialStatus": _trial(own_trial),
-        "BeginRun": _EDIT,
+        "BeginRun": _user(editor(CONFIG)),
         "RenewRun": _trial(own_trial),
-        "EndRun": _trial(own_trial, role=Role.EDITOR),
+        "EndRun": _trial(own_trial, editor(TRIAL_ID)),
     },
     "resolute.api.experiments.v1.ContinuationService": {
-        "ContinueExperiment": _EDIT,
-        "ContinueTrial": _EDIT,
-        "ForkExperiment": _EDIT,
+        "ContinueExperiment": _user(editor(EXPERIMENT)),
+        "ContinueTrial": _user(viewer(TRIAL), editor(CONFIG)),
+        "ForkExperiment": _user(viewer(EXPERIMENT), editor(CONFIG)),
     },
     "resolute.api.experiments.v1.RetentionService": {
-        "CollectCheckpoints": _EDIT,
+        "CollectCheckpoints": _user(editor(EXPERIMENT)),
     },
     "resolute.api.experiments.v1.AllocationsService": {
         "GetLaunchSpec": _trial(own_allocation),
@@ -127,78 +145,88 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "ReportExit": _trial(own_allocation),
         "FollowSignalChanges": _SERVICE,
     },
-    "resolute.api.experiments.v1.JobsService": {"ListJobs": _VIEW, "UpdateJob": _EDIT},
+    "resolute.api.experiments.v1.JobsService": {
+        "ListJobs": _user(viewer(LISTED)),
+        "UpdateJob": _user(editor(EXPERIMENT)),
+    },
     "resolute.api.experiments.v1.AccessService": {
         "GetVerificationKeys": Rule(public=True),
         "Login": Rule(public=True),
-        "GetCurrentUser": _VIEW,
+        "GetCurrentUser": _MEMBER,
         "CreateUser": _ADMIN,
-        "ListUsers": _VIEW,
+        "ListUsers": _MEMBER,
         "UpdateUser": _ADMIN,
         # For what is the caller's own; the handlers keep others' for admins.
-        "SetPassword": _VIEW,
-        "CreateToken": _VIEW,
-        "ListTokens": _VIEW,
-        "RevokeToken": _VIEW,
+        "SetPassword": _MEMBER,
+        "CreateToken": _MEMBER,
+        "ListTokens": _MEMBER,
+        "RevokeToken": _MEMBER,
         "ListAuditRows": _ADMIN,
     },
+    "resolute.api.experiments.v1.RolesService": {
+        "AssignRole": _user(admin(WORKSPACE)),
+        "RemoveRole": _user(admin(WORKSPACE)),
+        "ListRoles": _user(viewer(LISTED)),
+        "FindWorkspaces": _SERVICE,
+    },
     "resolute.api.experiments.v1.WorkspacesService": {
-        "CreateWorkspace": _EDIT,
-        "GetWorkspace": _VIEW,
-        "ListWorkspaces": _VIEW,
-        "UpdateWorkspace": _EDIT,
+        "CreateWorkspace": _EDITOR,
+        "GetWorkspace": _user(viewer(WORKSPACE)),
+        "ListWorkspaces": _user(viewer(LISTED)),
+        "UpdateWorkspace": _user(editor(WORKSPACE_UPDATED)),
         "SetQuota": _ADMIN,
-        "DeleteWorkspace": _ADMIN,
-        "CreateProject": _EDIT,
-        "GetProject": _VIEW,
-        "ListProjects": _VIEW,
-        "UpdateProject": _EDIT,
-        "DeleteProject": _EDIT,
-        "MoveExperiment": _EDIT,
+        "DeleteWorkspace": _user(admin(WORKSPACE)),
+        "CreateProject": _user(editor(WORKSPACE)),
+        "GetProject": _user(viewer(PROJECT)),
+        "ListProjects": _user(viewer(LISTED)),
+        "UpdateProject": _user(editor(PROJECT_UPDATED)),
+        "DeleteProject": _user(editor(PROJECT)),
+        "MoveExperiment": _user(editor(EXPERIMENT), editor(PROJECT)),
     },
     "resolute.api.experiments.v1.ClusterService": {
-        "GetCluster": _VIEW,
-        "SetTemplate": _EDIT,
-        "GetTemplate": _VIEW,
-        "ListTemplates": _VIEW,
-        "DeleteTemplate": _EDIT,
+        # The holders of slots are left out where the caller may not see them.
+        "GetCluster": _user(viewer(LISTED)),
+        "SetTemplate": _EDITOR,
+        "GetTemplate": _MEMBER,
+        "ListTemplates": _MEMBER,
+        "DeleteTemplate": _EDITOR,
     },
     "resolute.api.searcher.v1.SearcherService": {
         "CreateSearch": _SERVICE,
-        "GetSearch": _VIEW,
-        "WatchSearches": _VIEW,
+        "GetSearch": _user(viewer(SEARCH)),
+        "WatchSearches": _user(viewer(SEARCHES)),
         "FollowActions": _SERVICE,
         "AcknowledgeActions": _SERVICE,
         "ReportEvents": _SERVICE,
-        "GetOperation": _trial(own_trial, role=Role.VIEWER),
+        "GetOperation": _trial(own_trial, viewer(TRIAL_ID)),
         "CompleteOperation": _trial(own_trial),
         "ReportProgress": _trial(own_trial),
         "ReportValidations": _trial(own_trial),
         "FenceTrial": _SERVICE,
-        "ListEvents": _VIEW,
-        "ReplaySearch": _VIEW,
-        "PreviewSearch": _VIEW,
-        "SimulateSearch": _VIEW,
-        "PollEvents": _EDIT,
-        "PostOperations": _EDIT,
+        "ListEvents": _user(viewer(SEARCH)),
+        "ReplaySearch": _user(viewer(SEARCH)),
+        "PreviewSearch": _MEMBER,
+        "SimulateSearch": _MEMBER,
+        "PollEvents": _user(editor(SEARCH)),
+        "PostOperations": _user(editor(SEARCH)),
         "ExtendSearch": _SERVICE,
         "RetryTrial": _SERVICE,
         "DeleteSearch": _SERVICE,
     },
     "resolute.api.metrics.v1.MetricsService": {
         "IngestReports": _trial(own_begin),
-        "ListSummaries": _trial(only_own_trial, role=Role.VIEWER),
-        "GetSeries": _VIEW,
-        "WatchSeries": _VIEW,
-        "ListReports": _VIEW,
-        "GetBestValidation": _trial(own_experiment, role=Role.VIEWER),
+        "ListSummaries": _trial(only_own_trial, viewer(EXPERIMENT_AND_TRIALS)),
+        "GetSeries": _user(viewer(TRIAL_ID)),
+        "WatchSeries": _user(viewer(TRIALS)),
+        "ListReports": _user(viewer(TRIAL_ID)),
+        "GetBestValidation": _trial(own_experiment, viewer(EXPERIMENT_AND_TRIALS)),
         "ListTrialValidations": _SERVICE,
         "DeleteExperimentMetrics": _SERVICE,
     },
     "resolute.api.logs.v1.LogsService": {
         "IngestLines": _trial(own_begin),
-        "ListLines": _VIEW,
-        "FollowLines": _VIEW,
+        "ListLines": _user(viewer(TRIAL_BY_FILTER)),
+        "FollowLines": _user(viewer(TRIALS_BY_FILTER)),
         "CloseTrialLogs": _SERVICE,
         "DeleteExperimentLogs": _SERVICE,
     },
@@ -209,18 +237,18 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "CommitCheckpoint": _trial(checked_by_handler),
         "CommitCheckpointInChunks": _trial(checked_by_handler),
         "AbortCheckpoint": _trial(checked_by_handler),
-        "GetCheckpoint": _trial(checked_by_handler, role=Role.VIEWER),
-        "GetLatestCheckpoint": _trial(own_trial, role=Role.VIEWER),
-        "ListCheckpoints": _trial(only_own_trial, role=Role.VIEWER),
-        "ListFiles": _trial(checked_by_handler, role=Role.VIEWER),
-        "PresignDownloads": _trial(checked_by_handler, role=Role.VIEWER),
-        "ReadFile": _trial(checked_by_handler, role=Role.VIEWER),
-        "UpdateMetadata": _trial(checked_by_handler, role=Role.EDITOR),
-        "PinCheckpoints": _EDIT,
-        "DeleteCheckpoints": _trial(checked_by_handler, role=Role.EDITOR),
-        "DeleteFiles": _trial(checked_by_handler, role=Role.EDITOR),
+        "GetCheckpoint": _trial(checked_by_handler, viewer(CHECKPOINT)),
+        "GetLatestCheckpoint": _trial(own_trial, viewer(TRIAL_ID)),
+        "ListCheckpoints": _trial(only_own_trial, viewer(EXPERIMENTS_AND_TRIALS)),
+        "ListFiles": _trial(checked_by_handler, viewer(CHECKPOINT)),
+        "PresignDownloads": _trial(checked_by_handler, viewer(CHECKPOINT)),
+        "ReadFile": _trial(checked_by_handler, viewer(CHECKPOINT)),
+        "UpdateMetadata": _trial(checked_by_handler, editor(CHECKPOINT)),
+        "PinCheckpoints": _user(editor(CHECKPOINTS)),
+        "DeleteCheckpoints": _trial(checked_by_handler, editor(CHECKPOINTS)),
+        "DeleteFiles": _trial(checked_by_handler, editor(CHECKPOINTS)),
         "FenceTrial": _SERVICE,
-        "CheckStorage": _EDIT,
+        "CheckStorage": _user(editor(ANYWHERE)),
         "GetStorageUsage": _SERVICE,
         "PreviewRetention": _SERVICE,
         "ApplyRetention": _SERVICE,
@@ -228,19 +256,19 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "AssignIds": _SERVICE,
     },
     "resolute.api.checkpoints.v1.ModelsService": {
-        "CreateModel": _EDIT,
-        "GetModel": _VIEW,
-        "ListModels": _VIEW,
-        "UpdateModel": _EDIT,
-        "DeleteModel": _EDIT,
-        "CreateVersion": _EDIT,
-        "GetVersion": _VIEW,
-        "ListVersions": _VIEW,
-        "UpdateVersion": _EDIT,
-        "DeleteVersion": _EDIT,
+        "CreateModel": _user(editor(MODEL_CREATED)),
+        "GetModel": _user(viewer(MODEL)),
+        "ListModels": _user(viewer(LISTED)),
+        "UpdateModel": _user(editor(MODEL), editor(MODEL_MOVED)),
+        "DeleteModel": _user(editor(MODEL)),
+        "CreateVersion": _user(editor(MODEL), viewer(CHECKPOINT)),
+        "GetVersion": _user(viewer(MODEL)),
+        "ListVersions": _user(viewer(MODEL)),
+        "UpdateVersion": _user(editor(MODEL)),
+        "DeleteVersion": _user(editor(MODEL)),
     },
     "resolute.api.preemption.v1.PreemptionService": {
-        "WatchSignals": _trial(only_own_allocation, role=Role.VIEWER),
+        "WatchSignals": _trial(only_own_allocation, viewer(ALLOCATIONS)),
     },
     # Probes and tools of operators come without tokens, and learn nothing of experiments.
     "grpc.health.v1.Health": {
@@ -255,46 +283,3 @@ PERMISSIONS: Mapping[str, Rule] = {
     f"/{service}/{method}": rule for service, rules in _BY_SERVICE.items() for method, rule in rules.items()
 }
 """The rule of every RPC by its full name."""
-
-
-def authorize(method: str, principal: Principal, request: Any) -> None:
-    """Lets a call pass or refuses it.
-
-    Args:
-        method: Full name, ``/package.Service/Method``.
-        principal: Who calls.
-        request: The request; for calls that stream requests, None.
-
-    Raises:
-        PermissionDeniedError: The rule of the method does not allow it, or there is no rule.
-    """
-    rule = PERMISSIONS.get(method)
-    if rule is None:
-        raise PermissionDeniedError(f"{method} has no entry in the permission table, so nobody may call it")
-    if rule.public or _allows(rule, principal, request, method=method):
-        return
-    raise PermissionDeniedError(_refusal(rule, principal, method.rsplit("/", 1)[1]))
-
-
-def _allows(rule: Rule, principal: Principal, request: Any, *, method: str) -> bool:
-    if isinstance(principal, User):
-        return rule.role is not None and principal.role.includes(rule.role)
-    if isinstance(principal, TrialRun):
-        # Of streamed requests nothing is known yet: only a handler can check them.
-        known = request is not None or rule.trial is checked_by_handler
-        return rule.trial is not None and known and rule.trial(principal, request)
-    return isinstance(principal, ServiceAccount) and service_accounts.may_call(principal.name, method)
-
-
-def _refusal(rule: Rule, principal: Principal, method: str) -> str:
-    if isinstance(principal, User):
-        if rule.role is None:
-            return f"{method} is not for users; the platform calls it itself"
-        have, want = principal.role.value, rule.role.value
-        return f"user {principal.name} is a {have}, and {method} wants a {want}; ask an admin"
-    if isinstance(principal, TrialRun):
-        owner = f"trial {principal.trial_id} run {principal.run}"
-        return f"the token of {owner} does not reach what {method} asks for"
-    if isinstance(principal, ServiceAccount):
-        return f"{method} is not among the calls that the {principal.name} service makes"
-    return f"{method} may not be called by {principal}"

@@ -10,6 +10,8 @@ EMBEDDED = "embedded"
 ACCOUNTS = ("experiments", "searcher", "metrics", "logs", "checkpoints", "preemption")
 """Accounts of services that run separately, one for each."""
 
+_ROLES = {"experiments.v1.RolesService": ("ListRoles", "FindWorkspaces")}
+"""What services ask that answer users."""
 _BY_ACCOUNT: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "experiments": {
         "searcher.v1.SearcherService": (
@@ -37,7 +39,11 @@ _BY_ACCOUNT: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             "AssignIds",
         ),
     },
-    "preemption": {"experiments.v1.AllocationsService": ("FollowSignalChanges",)},
+    "searcher": _ROLES,
+    "metrics": _ROLES,
+    "logs": _ROLES,
+    "checkpoints": _ROLES,
+    "preemption": {**_ROLES, "experiments.v1.AllocationsService": ("FollowSignalChanges",)},
 }
 
 CALLS: Mapping[str, frozenset[str]] = {

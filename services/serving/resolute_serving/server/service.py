@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
 import grpc
 
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
+from resolute_serving.auth.directory import RemoteDirectory, WorkspaceDirectory
 from resolute_serving.auth.tokens import RevokedTokens
 from resolute_serving.database.engine import Database
 from resolute_serving.server.peers import Peers
@@ -31,6 +33,15 @@ class Environment:
     """Returns the time."""
     revoked: RevokedTokens = field(default_factory=RevokedTokens)
     """What the verifier of this process reads, and the experiments service writes."""
+    role_seconds: float = 30.0
+    """Seconds after which a role that was taken away has no effect any more."""
+
+    @cached_property
+    def directory(self) -> WorkspaceDirectory:
+        """Knows the roles of users and the workspaces of experiments, by asking the experiments service."""
+        return RemoteDirectory(
+            lambda: self.peers.channel("experiments"), clock=self.clock, seconds=self.role_seconds
+        )
 
     def open_database(self, name: str) -> Database:
         """Opens the database of the service ``name``."""
@@ -44,6 +55,10 @@ class Service(Protocol):
     """Short name, such as ``metrics``."""
     grpc_names: Sequence[str]
     """Full names of its gRPC services, for health and reflection."""
+
+    @property
+    def directory(self) -> WorkspaceDirectory:
+        """Knows the roles of users, and the workspaces of what calls of this service name."""
 
     def register(self, server: grpc.aio.Server) -> None:
         """Adds its handlers to a server that has not started."""

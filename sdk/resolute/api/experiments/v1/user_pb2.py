@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&resolute/api/experiments/v1/user.proto\x12\x1bresolute.api.experiments.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbf\x01\n\x04User\x12\x0f\n\x07user_id\x18\x01 \x01(\x03\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x33\n\x04role\x18\x03 \x01(\x0e\x32%.resolute.api.experiments.v1.UserRole\x12\x0e\n\x06\x61\x63tive\x18\x04 \x01(\x08\x12\x14\n\x0chas_password\x18\x05 \x01(\x08\x12/\n\x0b\x63reate_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04\x65tag\x18\x07 \x01(\t*f\n\x08UserRole\x12\x19\n\x15USER_ROLE_UNSPECIFIED\x10\x00\x12\x14\n\x10USER_ROLE_VIEWER\x10\x01\x12\x14\n\x10USER_ROLE_EDITOR\x10\x02\x12\x13\n\x0fUSER_ROLE_ADMIN\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&resolute/api/experiments/v1/user.proto\x12\x1bresolute.api.experiments.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbf\x01\n\x04User\x12\x0f\n\x07user_id\x18\x01 \x01(\x03\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x33\n\x04role\x18\x03 \x01(\x0e\x32%.resolute.api.experiments.v1.UserRole\x12\x0e\n\x06\x61\x63tive\x18\x04 \x01(\x08\x12\x14\n\x0chas_password\x18\x05 \x01(\x08\x12/\n\x0b\x63reate_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04\x65tag\x18\x07 \x01(\t*|\n\x08UserRole\x12\x19\n\x15USER_ROLE_UNSPECIFIED\x10\x00\x12\x14\n\x10USER_ROLE_VIEWER\x10\x01\x12\x14\n\x10USER_ROLE_EDITOR\x10\x02\x12\x13\n\x0fUSER_ROLE_ADMIN\x10\x03\x12\x14\n\x10USER_ROLE_MEMBER\x10\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,7 +33,7 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'resolute.api.experiments.v1
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_USERROLE']._serialized_start=298
-  _globals['_USERROLE']._serialized_end=400
+  _globals['_USERROLE']._serialized_end=422
   _globals['_USER']._serialized_start=105
   _globals['_USER']._serialized_end=296
 # @@protoc_insertion_point(module_scope)

@@ -31,10 +31,14 @@ class _UserRoleEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumT
     USER_ROLE_EDITOR: _UserRole.ValueType  # 2
     """May run experiments as well."""
     USER_ROLE_ADMIN: _UserRole.ValueType  # 3
-    """May administrate the cluster as well."""
+    """May administrate the workspace or the cluster as well: roles, and in the cluster users and quotas."""
+    USER_ROLE_MEMBER: _UserRole.ValueType  # 4
+    """Least role, in the cluster alone: may sign in. What a member may do in a workspace is the role that the member has there."""
 
 class UserRole(_UserRole, metaclass=_UserRoleEnumTypeWrapper):
-    """What a user may do; each role includes those before it."""
+    """What a user may do, in the cluster and so in every workspace, or in one workspace: member, viewer, editor, admin; each role
+    includes those before it.
+    """
 
 USER_ROLE_UNSPECIFIED: UserRole.ValueType  # 0
 """Not set."""
@@ -43,7 +47,9 @@ USER_ROLE_VIEWER: UserRole.ValueType  # 1
 USER_ROLE_EDITOR: UserRole.ValueType  # 2
 """May run experiments as well."""
 USER_ROLE_ADMIN: UserRole.ValueType  # 3
-"""May administrate the cluster as well."""
+"""May administrate the workspace or the cluster as well: roles, and in the cluster users and quotas."""
+USER_ROLE_MEMBER: UserRole.ValueType  # 4
+"""Least role, in the cluster alone: may sign in. What a member may do in a workspace is the role that the member has there."""
 global___UserRole = UserRole
 
 @typing.final
@@ -64,7 +70,7 @@ class User(google.protobuf.message.Message):
     name: builtins.str
     """Name, by which people log in. It is unique and can change. 1 to 128 letters, digits and . _ - @."""
     role: global___UserRole.ValueType
-    """What the user may do."""
+    """What the user may do in the cluster, and so in every workspace."""
     active: builtins.bool
     """Whether the user may log in and use tokens."""
     has_password: builtins.bool

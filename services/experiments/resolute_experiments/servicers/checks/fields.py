@@ -7,6 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from resolute_serving.auth.grants import current_grants
 from resolute_serving.validation import invalid
 
 MAX_FILTER_VALUES = 100
@@ -36,6 +37,16 @@ def any_of(request: Any, columns: Mapping[str, sa.ColumnElement[Any]]) -> list[s
 def equals(request: Any, columns: Mapping[str, sa.ColumnElement[Any]]) -> list[sa.ColumnElement[bool]]:
     """The conditions of optional filter fields: each that is set must match."""
     return [column == getattr(request, field) for field, column in columns.items() if request.HasField(field)]
+
+
+def seen_in(workspace_id: sa.ColumnElement[Any]) -> list[sa.ColumnElement[bool]]:
+    """The condition that leaves out what the caller may not see.
+
+    Args:
+        workspace_id: The column with the id of the workspace.
+    """
+    visible = current_grants.get().visible
+    return [] if visible is None else [workspace_id.in_(visible)]
 
 
 def required_id(number: int, *, field: str) -> int:

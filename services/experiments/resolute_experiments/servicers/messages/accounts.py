@@ -6,21 +6,19 @@ from collections.abc import Mapping
 
 from sqlalchemy.engine import RowMapping
 
-from resolute.api.experiments.v1 import audit_row_pb2, token_pb2, user_pb2
+from resolute.api.experiments.v1 import audit_row_pb2, role_pb2, token_pb2, user_pb2
 from resolute.contracts.values import to_value
 from resolute_experiments.servicers.messages.experiments import timestamp
 from resolute_experiments.store.tokens import IssuedToken
 from resolute_experiments.store.users import Account
+from resolute_experiments.store.workspace_roles import WorkspaceRole
+from resolute_serving.auth.directory import ROLES
 from resolute_serving.context import Role
 from resolute_serving.updates import etag_of
 from resolute_serving.validation import invalid
 
-ROLES: Mapping[int, Role] = {
-    user_pb2.USER_ROLE_VIEWER: Role.VIEWER,
-    user_pb2.USER_ROLE_EDITOR: Role.EDITOR,
-    user_pb2.USER_ROLE_ADMIN: Role.ADMIN,
-}
 ROLE_NUMBERS: Mapping[Role, user_pb2.UserRole.ValueType] = {
+    Role.MEMBER: user_pb2.USER_ROLE_MEMBER,
     Role.VIEWER: user_pb2.USER_ROLE_VIEWER,
     Role.EDITOR: user_pb2.USER_ROLE_EDITOR,
     Role.ADMIN: user_pb2.USER_ROLE_ADMIN,
@@ -34,7 +32,7 @@ def role_of(number: int, *, field: str) -> Role:
         InvalidArgumentError: It is none.
     """
     if number not in ROLES:
-        raise invalid(field, f"{field} is missing; it is one of viewer, editor, admin")
+        raise invalid(field, f"{field} is missing; it is one of member, viewer, editor, admin")
     return ROLES[number]
 
 
@@ -48,6 +46,18 @@ def user_message(account: Account) -> user_pb2.User:
         has_password=bool(account.password),
         create_time=timestamp(account.created_at),
         etag=etag_of(account.revision),
+    )
+
+
+def workspace_role_message(found: WorkspaceRole) -> role_pb2.WorkspaceRole:
+    """Shows a role in a workspace."""
+    return role_pb2.WorkspaceRole(
+        user_id=found.user_number,
+        user_name=found.user_name,
+        workspace_id=found.workspace_number,
+        workspace_name=found.workspace_name,
+        role=ROLE_NUMBERS[found.role],
+        update_time=timestamp(found.updated_at),
     )
 
 

@@ -1,0 +1,112 @@
+"""Decides whether a caller may make a call, by the table of permissions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from resolute.errors import InvalidArgumentError, PermissionDeniedError
+from resolute_serving.auth import service_accounts
+from resolute_serving.auth.directory import WorkspaceDirectory
+from resolute_serving.auth.grants import EVERYTHING, Grants, hidden
+from resolute_serving.auth.permissions import PERMISSIONS, Need, Rule
+from resolute_serving.auth.resources import Resource
+from resolute_serving.auth.scopes import ANYWHERE, CLUSTER
+from resolute_serving.auth.trial_scopes import checked_by_handler
+from resolute_serving.context import Principal, Role, ServiceAccount, TrialRun, User
+
+MAX_NAMED = 2000
+"""Objects that one call of a user may name."""
+
+
+async def authorize(
+    method: str, principal: Principal, request: Any, *, directory: WorkspaceDirectory | None = None
+) -> Grants:
+    """Lets a call pass or refuses it.
+
+    The role in the cluster is in the token. Where that one suffices, nobody is asked; else the directory is.
+
+    Args:
+        method: Full name, ``/package.Service/Method``.
+        principal: Who calls.
+        request: The request; for calls that stream requests, None.
+        directory: Knows roles and workspaces; None where nobody does, and only roles in the cluster count.
+
+    Returns:
+        The caller's roles, for handlers that leave out what the caller may not see.
+
+    Raises:
+        PermissionDeniedError: The rule of the method does not allow it, or there is no rule.
+        NotFoundError: The request names what the caller may not see, or what does not exist.
+    """
+    rule = PERMISSIONS.get(method)
+    if rule is None:
+        raise PermissionDeniedError(f"{method} has no entry in the permission table, so nobody may call it")
+    name = method.rsplit("/", 1)[1]
+    if rule.public:
+        return Grants()
+    if isinstance(principal, User):
+        return await _authorize_user(rule, principal, request, name=name, directory=directory)
+    if isinstance(principal, TrialRun):
+        # Of streamed requests nothing is known yet: only a handler can check them.
+        known = request is not None or rule.trial is checked_by_handler
+        if rule.trial is not None and known and rule.trial(principal, request):
+            return Grants()
+        owner = f"trial {principal.trial_id} run {principal.run}"
+        raise PermissionDeniedError(f"the token of {owner} does not reach what {name} asks for")
+    if isinstance(principal, ServiceAccount):
+        if service_accounts.may_call(principal.name, method):
+            return EVERYTHING
+        raise PermissionDeniedError(f"{name} is not among the calls that the {principal.name} service makes")
+    raise PermissionDeniedError(f"{name} may not be called by {principal}")
+
+
+async def _authorize_user(
+    rule: Rule, user: User, request: Any, *, name: str, directory: WorkspaceDirectory | None
+) -> Grants:
+    if not rule.user:
+        raise PermissionDeniedError(f"{name} is not for users; the platform calls it itself")
+    unmet = [need for need in rule.user if not user.role.includes(need.role)]
+    if not unmet:
+        return Grants(user.role)
+    if directory is None or any(need.scope is CLUSTER for need in unmet):
+        raise _too_low(user, unmet[0], name)
+    grants = Grants(user.role, await directory.roles(user))
+    for need in unmet:
+        if need.scope is ANYWHERE and not grants.anywhere(need.role):
+            raise _too_low(user, need, name)
+    wanted = [(need, resource) for need in unmet for resource in _named(need, request)]
+    if wanted and not grants.workspaces:
+        need, resource = wanted[0]
+        raise _too_low(user, need, name) if user.role.includes(Role.VIEWER) else hidden(str(resource))
+    if wanted:
+        await _require(grants, wanted, directory)
+    return grants
+
+
+async def _require(
+    grants: Grants, wanted: Sequence[tuple[Need, Resource]], directory: WorkspaceDirectory
+) -> None:
+    """Makes sure that a user has the roles that are needed for objects."""
+    if len(wanted) > MAX_NAMED:
+        raise InvalidArgumentError(f"the request names {len(wanted)} objects; name at most {MAX_NAMED}")
+    places = await directory.workspaces({resource for _, resource in wanted})
+    for need, resource in wanted:
+        if resource not in places:
+            raise hidden(str(resource))
+        grants.require(need.role, places[resource], name=str(resource))
+
+
+def _named(need: Need, request: Any) -> list[Resource]:
+    return [] if request is None else list(need.scope.resources(request))
+
+
+def _too_low(user: User, need: Need, name: str) -> PermissionDeniedError:
+    return PermissionDeniedError(
+        f"user {user.name} is {_a(user.role)} in the cluster, and {name} needs the role {need.role.value} in "
+        f"{need.scope.text}; ask an admin"
+    )
+
+
+def _a(role: Role) -> str:
+    return f"an {role.value}" if role.value[0] in "ae" else f"a {role.value}"

@@ -1,0 +1,109 @@
+"""Which role each call needs, written down a second time: the table of permissions is compared with this."""
+
+from __future__ import annotations
+
+from resolute_serving.context import Role
+
+WORKSPACE_VIEWER = frozenset(
+    [
+        "GetExperiment",
+        "WatchExperiments",
+        "GetModelDefinition",
+        "GetTrial",
+        "ListTrials",
+        "GetWorkspace",
+        "GetProject",
+        "GetSearch",
+        "WatchSearches",
+        "GetOperation",
+        "ListEvents",
+        "ReplaySearch",
+        "ListSummaries",
+        "GetSeries",
+        "WatchSeries",
+        "ListReports",
+        "GetBestValidation",
+        "ListLines",
+        "FollowLines",
+        "GetCheckpoint",
+        "GetLatestCheckpoint",
+        "ListCheckpoints",
+        "ListFiles",
+        "PresignDownloads",
+        "ReadFile",
+        "GetModel",
+        "GetVersion",
+        "ListVersions",
+        "WatchSignals",
+        "ListProjects",
+        "ListRoles",
+        "ListExperiments",
+        "ListJobs",
+        "ListModels",
+    ]
+)
+"""Calls that read what they name; lists name the workspace that they are filtered by."""
+WORKSPACE_EDITOR = frozenset(
+    [
+        "PauseExperiment",
+        "ActivateExperiment",
+        "CancelExperiment",
+        "KillExperiment",
+        "ArchiveExperiment",
+        "DeleteExperiment",
+        "UpdateExperiment",
+        "KillTrial",
+        "EndRun",
+        "ContinueExperiment",
+        "CollectCheckpoints",
+        "UpdateJob",
+        "UpdateWorkspace",
+        "CreateProject",
+        "UpdateProject",
+        "DeleteProject",
+        "MoveExperiment",
+        "PollEvents",
+        "PostOperations",
+        "UpdateMetadata",
+        "PinCheckpoints",
+        "DeleteCheckpoints",
+        "DeleteFiles",
+        "CreateModel",
+        "UpdateModel",
+        "DeleteModel",
+        "CreateVersion",
+        "UpdateVersion",
+        "DeleteVersion",
+    ]
+)
+"""Calls that change what they name."""
+WORKSPACE_ADMIN = frozenset(["DeleteWorkspace", "AssignRole", "RemoveRole"])
+CONFIG_EDITOR = frozenset(
+    ["CreateExperiment", "CreateExperimentInChunks", "BeginRun", "ForkExperiment", "ContinueTrial"]
+)
+"""Calls that place an experiment where a config says."""
+LISTS = frozenset(["ListWorkspaces", "GetCluster"])
+"""Calls that name nothing, and show what the caller may see."""
+ANYWHERE_EDITOR = frozenset(["CheckStorage"])
+CLUSTER: dict[str, Role] = {
+    **dict.fromkeys(
+        [
+            "ValidateConfig",
+            "GetCurrentUser",
+            "ListUsers",
+            "SetPassword",
+            "CreateToken",
+            "ListTokens",
+            "RevokeToken",
+            "GetTemplate",
+            "ListTemplates",
+            "PreviewSearch",
+            "SimulateSearch",
+        ],
+        Role.MEMBER,
+    ),
+    **dict.fromkeys(["CreateWorkspace", "SetTemplate", "DeleteTemplate"], Role.EDITOR),
+    **dict.fromkeys(["CreateUser", "UpdateUser", "ListAuditRows", "SetQuota"], Role.ADMIN),
+}
+"""Calls for which the role in the cluster alone counts."""
+PUBLIC = frozenset(["GetVerificationKeys", "Login"])
