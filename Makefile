@@ -6,6 +6,8 @@ STAMP := $(VENV)/.installed
 # The contract of the latest release: a file, since a tag may not travel with a clone.
 RELEASED := $(shell ls protos/releases/*.binpb 2>/dev/null | sort --version-sort | tail -n 1)
 SEEDS ?= 5
+# Odd calls that `make fuzz` makes on each database.
+CALLS ?= 20000
 # Tests start hundreds of processes: they shall find modules compiled.
 unexport PYTHONDONTWRITEBYTECODE
 # In CI a backend that is missing is a failure; elsewhere its tests are skipped by name.
@@ -17,7 +19,7 @@ PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 AZURITE := .cache/azurite/node_modules/.bin/azurite-blob
 
-.PHONY: setup demo backends azurite test nightly check proto bench format distributed release chaos clean
+.PHONY: setup demo backends azurite test nightly check proto bench format distributed release chaos fuzz clean
 
 setup: $(STAMP)
 
@@ -46,12 +48,13 @@ test: $(STAMP)
 	-test -x $(AZURITE) || $(MAKE) azurite
 	$(PYTEST) $(PARALLEL)
 
-# Every case of what `make test` samples, real distributed trainings, and many seeds of the fault harness.
+# Every case of what `make test` samples, real distributed trainings, many seeds of the fault harness, a million odd calls.
 nightly: $(STAMP) $(VENV)/.distributed
 	-test -x $(AZURITE) || $(MAKE) azurite
 	$(PYTEST) --whole $(PARALLEL)
 	$(PYTEST) --whole tests/distributed
 	$(MAKE) chaos
+	$(MAKE) fuzz CALLS=1000000
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .
@@ -88,6 +91,11 @@ release: check
 
 chaos: $(STAMP)
 	PYTHONPATH=tests $(BIN)/python -m faults.harness.chaos --seeds $(SEEDS)
+
+# Odd calls to every service, on SQLite and on PostgreSQL: none may fail inside. SEED=n makes the same calls again.
+fuzz: $(STAMP)
+	PYTHONPATH=tests $(BIN)/python -m faults.fuzz.campaign --calls $(CALLS) $(if $(SEED),--seed $(SEED))
+	PYTHONPATH=tests $(BIN)/python -m faults.fuzz.campaign --calls $(CALLS) $(if $(SEED),--seed $(SEED)) --postgresql
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache

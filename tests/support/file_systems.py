@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from support.backends import missing
+
+_BLOCK_BYTES = 1 << 16
+
+
+def fill_file_system(folder: Path) -> Path:
+    """Fills a file system, and returns the file to remove for there to be space again."""
+    filler = folder / "filler"
+    with filler.open("wb", buffering=0) as file, suppress(OSError):
+        while file.write(bytes(_BLOCK_BYTES)) == _BLOCK_BYTES:
+            pass
+    return filler
 
 
 @contextmanager

@@ -85,6 +85,13 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @contextmanager
+def new_postgres() -> Iterator[str]:
+    """A server of its own until the block ends: gives the SQLAlchemy URL of an empty database."""
+    with _server(_binaries()) as server:
+        yield server.new_database()
+
+
+@contextmanager
 def crashable_postgres() -> Iterator[CrashablePostgres]:
     """A durable server of its own, to be killed without a chance to tidy up.
 

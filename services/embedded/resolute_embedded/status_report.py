@@ -34,6 +34,7 @@ def read_status(cluster: LocalCluster) -> dict[str, Any]:
         "version": answer.version,
         "slots": slots,
         "queued_trials": answer.queued_trials,
+        "problems": list(answer.problems),
     }
 
 
@@ -44,4 +45,5 @@ def show_status(report: dict[str, Any]) -> str:
         use = "free" if slot["trial"] is None else f"trial {slot['trial']}"
         lines.append(f"  slot {slot['slot']} ({slot['kind']}): {use}")
     lines.append(f"  trials in the queue: {report['queued_trials']}")
+    lines += [f"  problem: {problem}" for problem in report["problems"]]
     return "\n".join(lines)

@@ -12,6 +12,7 @@ from typing import Any
 
 import grpc
 import structlog
+from sqlalchemy.engine import make_url
 
 from resolute.api.experiments.v1 import (
     access_service_pb2_grpc,
@@ -114,6 +115,7 @@ class ExperimentsService:
     )
 
     def __init__(self, environment: Environment, settings: ExperimentsSettings) -> None:
+        self._directories = _directories(environment, settings)
         key = load_or_create_key(environment.data_directory / "signing-key.pem")
         self._clock = environment.clock
         self._ended = environment.revoked
@@ -232,7 +234,7 @@ class ExperimentsService:
             WorkspacesServicer(self._core, storage_quota), server
         )
         cluster_service_pb2_grpc.add_ClusterServiceServicer_to_server(
-            ClusterServicer(self._core, self._fleet), server
+            ClusterServicer(self._core, self._fleet, directories=self._directories), server
         )
         jobs_service_pb2_grpc.add_JobsServiceServicer_to_server(
             JobsServicer(self._core, wait_reasons=self._wait_reasons), server
@@ -313,6 +315,18 @@ class ExperimentsService:
                     self._adopt(experiment_id)
         if not task.cancelled() and task.exception() is not None:
             _log.error("an experiment's controller failed", exc_info=task.exception())
+
+
+def _directories(environment: Environment, settings: ExperimentsSettings) -> list[Path]:
+    """Where this service, its runs and experiments that name no other storage write."""
+    found = [environment.data_directory, settings.runs_directory]
+    url = make_url(environment.database_url)
+    if url.get_backend_name() == "sqlite" and url.database:
+        found.append(Path(url.database).parent)
+    storage = settings.cluster_defaults.get("checkpoint_storage", {})
+    if storage.get("host_path"):
+        found.append(Path(storage["host_path"]))
+    return found
 
 
 def create(environment: Environment) -> ExperimentsService:

@@ -104,8 +104,8 @@ def last_in(spool: Path, *, default: int = -1) -> int:
     """The last step in a spool; the default if it was sent and removed."""
     newest = max(spool.glob("*.metrics"), key=lambda path: path.stat().st_mtime_ns)
     reader, last = SpoolReader(newest), default
-    while (chunk := reader.peek()).records:
-        last = getattr(chunk.records[-1], "steps", -1)
+    while len(chunk := reader.peek()):
+        last = getattr(list(chunk.records())[-1], "steps", -1)
         reader.take(chunk)
     reader.close()
     return last

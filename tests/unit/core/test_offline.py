@@ -30,7 +30,7 @@ def test_reports_and_metadata_lie_in_a_directory_of_the_run(tmp_path: Path) -> N
 
     (run,) = find_runs(tmp_path / "runs")
     (path,) = run.spool.glob("*.metrics")
-    row, report = SpoolReader(path).peek().records
+    row, report = SpoolReader(path).peek().records()
     assert isinstance(row, Row)
     assert isinstance(report, Report)
     assert (row.schema.group, row.steps, row.values) == ("training", 3, (0.5,))

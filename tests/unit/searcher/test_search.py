@@ -340,7 +340,7 @@ class TestLogs:
 @pytest.mark.parametrize(
     ("method", "complaint"),
     [
-        (SingleSpec(max_length=0), "searcher.max_length: must be at least 1, not 0"),
+        (SingleSpec(max_length=0), f"searcher.max_length: must be from 1 to {2**42}, not 0"),
         (RandomSpec(max_length=1, max_trials=0), "searcher.max_trials: must be from 1 to 1000000, not 0"),
         (RandomSpec(max_length=1, max_trials=1, max_concurrent_trials=-1), "must not be below 0"),
         (

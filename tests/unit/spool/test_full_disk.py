@@ -162,7 +162,7 @@ def test_rotation_on_a_full_disk_leaks_neither_files_nor_descriptors(disk: Path,
         reader = SpoolReader(path)
         chunk = reader.peek()
         assert chunk.complete, "every file ends with an END record"
-        found += [record.steps for record in chunk.records if not hasattr(record, "text")]
+        found += [record.steps for record in chunk.records() if not hasattr(record, "text")]
         reader.close()
     assert found == list(range(steps))
 

@@ -97,7 +97,7 @@ def test_a_torch_tensor_is_a_number(tmp_path: Path) -> None:
 
     writer = ReportWriter(tmp_path)
     writer.report("training", 1, {"loss": torch.tensor(0.5), "weights": torch.tensor([1.0, 2.0])})
-    (record,) = SpoolReader(writer.path).peek().records
+    (record,) = SpoolReader(writer.path).peek().records()
     assert isinstance(record, Report)
     assert record.values == {"loss": 0.5, "weights": [1.0, 2.0]}
 
@@ -110,7 +110,7 @@ def test_steps_must_be_a_whole_number(tmp_path: Path) -> None:
 def test_steps_of_numpy_are_taken(tmp_path: Path) -> None:
     writer = ReportWriter(tmp_path)
     writer.report("training", np.int64(7), {"loss": 1.0})
-    (record,) = SpoolReader(writer.path).peek().records
+    (record,) = SpoolReader(writer.path).peek().records()
     assert isinstance(record, Row)
     assert record.steps == 7
 
@@ -212,10 +212,10 @@ def test_threads_may_report_at_once(tmp_path: Path) -> None:
         while (chunk := reader.peek()).end > reader.offset:
             assert all(
                 record.schema.names == (record.schema.group,)
-                for record in chunk.records
+                for record in chunk.records()
                 if isinstance(record, Row)
             )
-            count += len(chunk.records)
+            count += len(chunk)
             reader.take(chunk)
     assert count == 800
 
@@ -237,7 +237,7 @@ def test_a_forked_child_must_not_report(tmp_path: Path) -> None:
     assert "forked off the one that called core.init" in results.get(timeout=10)
     child.join(10)
     assert child.exitcode == 0
-    assert not SpoolReader(writer.path).peek().records
+    assert not len(SpoolReader(writer.path).peek())
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "much", "1.5"])

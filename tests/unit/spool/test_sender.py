@@ -15,13 +15,13 @@ from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as logs
 from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
 from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
-from resolute.contracts.spool_format import Line, Row, Schema, Stdtype
+from resolute.contracts.spool_format import Line, Schema, Stdtype
 from resolute.spool.delivery.requests import RunIdentity, level_of, reports_request
 from resolute.spool.delivery.sender import SpoolSender
 from resolute.spool.delivery.services import IngestResult, LineDelivery, ReportDelivery
 from resolute.spool.line_splitter import MAX_LINE
 from resolute.spool.line_writer import LineWriter
-from resolute.spool.reader import Chunk, SpoolReader
+from resolute.spool.reader import Chunk, Rows, SpoolReader
 from resolute.spool.report_writer import ReportWriter, append_refusals, read_refusals, refusals_of
 
 
@@ -44,8 +44,8 @@ def test_reports_arrive_in_columns_once_and_are_acknowledged(tmp_path: Path) -> 
 
 def test_one_block_holds_all_reports_of_the_same_names() -> None:
     first, second = Schema("training", ("loss",)), Schema("validation", ("loss",))
-    records = [Row((first, second)[i % 2], i, 0.0, (float(i),)) for i in range(6)]
-    request = reports_request(IDENTITY, source="s", first_sequence=5, records=records)
+    rows = [Rows((first, second)[i % 2], [i], [0.0], (float(i),)) for i in range(6)]
+    request = reports_request(IDENTITY, source="s", chunk=Chunk(5, [*rows], ends=list(range(6))))
     assert [(block.group, list(block.sequences)) for block in request.blocks] == [
         ("training", [5, 7, 9]),
         ("validation", [6, 8, 10]),

@@ -24,7 +24,7 @@ def read_all(path: Path) -> list[Record]:
     reader = SpoolReader(path)
     records: list[Record] = []
     while (chunk := reader.peek()).end > reader.offset:
-        records += chunk.records
+        records += chunk.records()
         reader.take(chunk)
     reader.close()
     return records
@@ -75,11 +75,11 @@ def test_a_damaged_record_ends_what_can_be_read(tmp_path: Path) -> None:
 def test_a_reader_sees_records_as_they_are_written(tmp_path: Path) -> None:
     writer = ReportWriter(tmp_path)
     reader = SpoolReader(writer.path)
-    assert not reader.peek().records
+    assert not len(reader.peek())
     for step in range(3):
         writer.report("training", step, {"loss": float(step)})
         chunk = reader.peek()
-        assert [record.steps for record in chunk.records if isinstance(record, Row)] == [step]
+        assert [record.steps for record in chunk.records() if isinstance(record, Row)] == [step]
         assert chunk.first_sequence == step
         reader.take(chunk)
 
@@ -91,7 +91,7 @@ def test_a_reader_goes_to_any_sequence_and_back(tmp_path: Path) -> None:
     reader = SpoolReader(writer.path)
 
     reader.skip_to(sequence=42)
-    (record, *_), sequence = reader.peek().records, reader.peek().first_sequence
+    (record, *_), sequence = reader.peek().records(), reader.peek().first_sequence
     reader.rewind()
 
     assert isinstance(record, Row)
@@ -116,7 +116,7 @@ def test_a_reader_goes_on_from_an_offset(tmp_path: Path) -> None:
 def test_one_record_comes_whole_however_few_bytes_are_asked_for(tmp_path: Path) -> None:
     writer = ReportWriter(tmp_path)
     writer.report("training", 1, {"text": "x" * 100_000})
-    assert len(SpoolReader(writer.path).peek(64).records) == 1
+    assert len(SpoolReader(writer.path).peek(64)) == 1
 
 
 def test_a_full_file_is_followed_by_another(tmp_path: Path) -> None:

@@ -394,7 +394,9 @@ class Handlers:
 
     async def GetCluster(self, _request: Any, _context: Any) -> Any:
         self._enter("GetCluster")
-        return cluster_service_pb2.GetClusterResponse(version="9.9.9", cluster_id=str(uuid.UUID(int=1)))
+        return cluster_service_pb2.GetClusterResponse(
+            version="9.9.9", cluster_id=str(uuid.UUID(int=1)), problems=self.state.problems
+        )
 
     async def SetTemplate(self, request: Any, _context: Any) -> Any:
         self._enter("SetTemplate")

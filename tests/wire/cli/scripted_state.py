@@ -42,6 +42,7 @@ class State:
         self.globs: list[str] = []
         self.templates: dict[str, str] = {}
         self.callers: list[str] = []
+        self.problems: list[str] = []
         self.faults: dict[str, list[Exception | None]] = defaultdict(list)
         """Errors that the next calls of a method fail with, by its name; None lets one pass. Those under
         ``<method> midway`` come after its first messages."""

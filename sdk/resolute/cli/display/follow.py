@@ -13,6 +13,7 @@ from resolute.cli.display.experiment_outcome import describe_outcome
 from resolute.cli.display.experiment_progress import Progress
 from resolute.cli.display.log_lines import format_line
 from resolute.cli.display.output import format_value
+from resolute.cli.display.problems import ProblemWatch
 from resolute.cli.display.terminal import direct, neutralised
 from resolute.cli.display.trial_table import best_of, trials_with_best
 from resolute.cli.interrupts import Interrupts
@@ -91,6 +92,7 @@ class _Follower:
         self._watch_ended_at: float | None = None
         self._log_ended = False
         self._best_at = float("-inf")
+        self._problems = ProblemWatch(services, show=display.line, clock=clock)
 
     def run(self, interrupts: Interrupts) -> None:
         """Shows everything until the experiment ends and its log has been shown."""
@@ -105,6 +107,7 @@ class _Follower:
             elif isinstance(item, StreamEnded):
                 self._end(item)
             self._refresh_best()
+            self._problems.look()
             self._display.progress(self.state.line())
         self._refresh_best(final=True)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import click
 
 from resolute.cli.display.output import Column, Format, format_option, print_fields, print_items, print_json
+from resolute.cli.display.problems import warn_of_problems
 from resolute.cli.display.trial_table import TrialWithBest, best_of, columns, trials_with_best
 from resolute.cli.experiment import list as listing
 from resolute.cli.options.identifiers import EXPERIMENTS
@@ -45,6 +46,7 @@ def describe(settings: Settings, experiment_ids: tuple[str, ...], metrics: bool,
     """Show experiments with their trials."""
     services = settings.services()
     found = [_describe(services, key, metrics=metrics) for key in experiment_ids]
+    warn_of_problems(services)
     if output is Format.JSON:
         print_json(found)
     elif output is Format.CSV and metrics:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import click
 
 from resolute.cli.display.output import Column, Format, format_option, print_fields, print_items, print_json
+from resolute.cli.display.problems import warn_of_problems
 from resolute.cli.experiment.describe import METRICS_COLUMNS
 from resolute.cli.options.identifiers import TRIALS
 from resolute.cli.options.settings import Settings
@@ -67,6 +68,7 @@ def describe(
     """Show trials with their runs."""
     services = settings.services()
     found = [_describe(services, key, metrics=metrics, summary=metrics_summary) for key in trial_ids]
+    warn_of_problems(services)
     if output is Format.JSON:
         print_json(found)
     elif output is Format.CSV and metrics:

@@ -326,6 +326,7 @@ def cluster(message: cluster_service_pb2.GetClusterResponse) -> records.ClusterR
             for slot in message.slots
         ),
         queued_trials=message.queued_trials,
+        problems=tuple(message.problems),
     )
 
 

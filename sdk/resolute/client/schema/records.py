@@ -302,6 +302,8 @@ class ClusterRecord:
     version: str
     slots: tuple[SlotRecord, ...]
     queued_trials: int
+    problems: tuple[str, ...] = ()
+    """What keeps it from working, such as a full disk, each with its remedy."""
 
 
 @dataclass(frozen=True, slots=True)

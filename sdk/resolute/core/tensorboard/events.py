@@ -108,4 +108,4 @@ class SpoolTail:
         if chunk.complete:
             self._readers.pop(name).close()
             self._done.add(name)
-        return chunk.records
+        return list(chunk.records())

@@ -60,7 +60,7 @@ class BatchPipeline:
         # What is wrong with the next records is found again when it is their turn.
         with suppress(Exception):
             chunk = reader.peek(most, after=batch.chunk)
-            following = self.pack(source, chunk) if chunk.records else None
+            following = self.pack(source, chunk) if len(chunk) else None
         wait([sending])
         return sending.result(), following
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
 from resolute.contracts.spool_format import Line, Report, Row, Schema, Stdtype
 from resolute.contracts.values import to_value
 from resolute.spool.line_splitter import MAX_LINE
-from resolute.spool.reader import Chunk
+from resolute.spool.reader import Chunk, Rows
 from resolute.spool.values import split_numbers
 
 VALIDATION_GROUP = "validation"
@@ -70,7 +70,13 @@ class _Columns:
     values: list[float] = field(default_factory=list)
     extras: list[tuple[int, Mapping[str, Any]]] = field(default_factory=list)
 
-    def add(self, sequence: int, row: Row, extras: Mapping[str, Any]) -> None:
+    def add_rows(self, first_sequence: int, rows: Rows) -> None:
+        self.sequences.extend(range(first_sequence, first_sequence + len(rows)))
+        self.steps.extend(rows.steps)
+        self.times.extend(rows.times)
+        self.values.extend(rows.values)
+
+    def add_row(self, sequence: int, row: Row, extras: Mapping[str, Any]) -> None:
         if extras:
             self.extras.append((len(self.sequences), extras))
         self.sequences.append(sequence)
@@ -95,36 +101,30 @@ class _Columns:
         )
 
 
-def reports_request(
-    identity: RunIdentity, *, source: str, first_sequence: int, records: Sequence[Row | Report | Line]
-) -> metrics.IngestReportsRequest:
+def reports_request(identity: RunIdentity, *, source: str, chunk: Chunk) -> metrics.IngestReportsRequest:
     """Packs consecutive reports into columns, one block for each set of names."""
     columns: dict[Schema, _Columns] = {}
-    last: tuple[Schema | None, _Columns] = (None, _Columns())
-    for sequence, record in enumerate(records, first_sequence):
-        if isinstance(record, Row):
-            row, extras = record, _NO_EXTRAS
+    sequence = chunk.first_sequence
+    for item in chunk.content:
+        if isinstance(item, Rows):
+            columns.setdefault(item.schema, _Columns()).add_rows(sequence, item)
+            sequence += len(item)
         else:
-            assert isinstance(record, Report)
-            row, extras = split_numbers(record)
-        # Rows of one schema follow each other and share the object, which spares hashing all names again.
-        if row.schema is not last[0]:
-            last = (row.schema, columns.setdefault(row.schema, _Columns()))
-        last[1].add(sequence, row, extras)
+            assert isinstance(item, Report)
+            row, extras = split_numbers(item)
+            columns.setdefault(row.schema, _Columns()).add_row(sequence, row, extras)
+            sequence += 1
     return metrics.IngestReportsRequest(
         trial_id=identity.trial_id,
         run=identity.run,
         source=source,
         experiment_id=identity.experiment_id,
-        first_sequence=first_sequence,
-        count=len(records),
+        first_sequence=chunk.first_sequence,
+        count=len(chunk),
         blocks=[block.to_block(schema) for schema, block in columns.items()],
         searcher_metric=identity.searcher_metric or None,
         smaller_is_better=identity.smaller_is_better,
     )
-
-
-_NO_EXTRAS: Mapping[str, Any] = {}
 
 
 def validations_request(
@@ -135,7 +135,7 @@ def validations_request(
         return None
     validations = [
         _validation(identity, sequence, record)
-        for sequence, record in enumerate(chunk.records, chunk.first_sequence)
+        for sequence, record in enumerate(chunk.records(), chunk.first_sequence)
         if _group(record) == VALIDATION_GROUP
     ]
     if not validations:
@@ -164,16 +164,14 @@ def _validation(
     )
 
 
-def lines_request(
-    identity: RunIdentity, *, source: str, first_sequence: int, records: Iterable[Row | Report | Line]
-) -> logs.IngestLinesRequest:
+def lines_request(identity: RunIdentity, *, source: str, chunk: Chunk) -> logs.IngestLinesRequest:
     """Packs consecutive lines into columns, with the rank and the severity that their texts tell."""
     messages: list[str] = []
     times: list[int] = []
     levels: list[line_pb2.Level.ValueType] = []
     ranks: list[int] = []
     stdtypes: list[Stdtype] = []
-    for line in records:
+    for line in chunk.content:
         assert isinstance(line, Line)
         rank, text = _split_rank(line.text.decode("utf-8", "replace").rstrip("\r\n"))
         messages.append(_shorten(text))
@@ -188,7 +186,7 @@ def lines_request(
         run=identity.run,
         source=source,
         experiment_id=identity.experiment_id,
-        first_sequence=first_sequence,
+        first_sequence=chunk.first_sequence,
         lines=line_pb2.LineColumns(
             messages=messages,
             times=times,

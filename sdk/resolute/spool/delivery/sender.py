@@ -154,9 +154,9 @@ class SpoolSender:
         chunk = self._peek(source)
         if chunk is None or chunk.end == source.reader.offset:
             return False
-        if chunk.records and not self._deliver(source, chunk):
+        if len(chunk) and not self._deliver(source, chunk):
             return True
-        if not chunk.records:
+        if not len(chunk):
             source.advance(chunk, None)
         if source.complete:
             self._finish(source)
@@ -211,7 +211,7 @@ class SpoolSender:
         self, source: SpoolSource, chunk: Chunk, failure: errors.ResoluteError
     ) -> None:
         """Finds the record that the service refuses by bisection, and continues without it."""
-        if len(chunk.records) > 1:
+        if len(chunk) > 1:
             source.limit = max((chunk.ends[(len(chunk.ends) - 1) // 2]) - source.reader.offset, 1)
             return
         self._delivery.skip(source.name, chunk.first_sequence)

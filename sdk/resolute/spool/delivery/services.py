@@ -100,9 +100,7 @@ class ReportDelivery:
 
     def pack(self, source: str, chunk: Chunk) -> Callable[[], IngestResult]:
         """Packs reports; they count as arrived once every service has them."""
-        request = reports_request(
-            self._identity, source=source, first_sequence=chunk.first_sequence, records=chunk.records
-        )
+        request = reports_request(self._identity, source=source, chunk=chunk)
         validations = validations_request(self._identity, source=source, chunk=chunk)
 
         def send() -> IngestResult:
@@ -116,7 +114,7 @@ class ReportDelivery:
 
     def skip(self, source: str, sequence: int) -> None:
         """Sends an empty batch in the place of one report."""
-        request = reports_request(self._identity, source=source, first_sequence=sequence, records=())
+        request = reports_request(self._identity, source=source, chunk=Chunk(sequence))
         request.count = 1
         self._ingest(request)
 
@@ -157,9 +155,7 @@ class LineDelivery:
 
     def pack(self, source: str, chunk: Chunk) -> Callable[[], IngestResult]:
         """Packs lines."""
-        request = lines_request(
-            self._identity, source=source, first_sequence=chunk.first_sequence, records=chunk.records
-        )
+        request = lines_request(self._identity, source=source, chunk=chunk)
         return lambda: IngestResult(self._ingest(request).next_sequence)
 
     def skip(self, source: str, sequence: int) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
@@ -13,6 +16,7 @@ from resolute.contracts import distribution
 from resolute.contracts.values import to_value
 from resolute_experiments.admission.submissions import check_template
 from resolute_experiments.context import ServiceContext
+from resolute_experiments.resources.disks import full_database, full_disks
 from resolute_experiments.resources.fleet import Fleet
 from resolute_experiments.servicers.checks.fields import any_of, check_length
 from resolute_experiments.servicers.messages.experiments import timestamp
@@ -33,14 +37,17 @@ class ClusterServicer(cluster_service_pb2_grpc.ClusterServiceServicer):
     Args:
         core: What all handlers of this service share.
         fleet: The machines.
+        directories: Where this service and its runs write.
     """
 
-    def __init__(self, core: ServiceContext, fleet: Fleet) -> None:
+    def __init__(self, core: ServiceContext, fleet: Fleet, *, directories: Sequence[Path]) -> None:
         self._core = core
         self._fleet = fleet
+        self._directories = directories
 
     async def GetCluster(self, request: pb2.GetClusterRequest, context: Any) -> pb2.GetClusterResponse:
         """Returns identity, version, slots and what they do."""
+        problems = await asyncio.to_thread(self._problems)
 
         def work(connection: Connection) -> pb2.GetClusterResponse:
             holders = {slot: run for run in runs.unfinalized(connection) for slot in run.slot_ids}
@@ -56,6 +63,7 @@ class ClusterServicer(cluster_service_pb2_grpc.ClusterServiceServicer):
                     )
                 )
             return pb2.GetClusterResponse(
+                problems=problems,
                 cluster_id=self._core.cluster_id,
                 version=distribution.version(),
                 slots=slots,
@@ -63,6 +71,12 @@ class ClusterServicer(cluster_service_pb2_grpc.ClusterServiceServicer):
             )
 
         return await self._core.database.read(work)
+
+    def _problems(self) -> list[str]:
+        found = full_disks(self._directories)
+        if self._core.database.disk_full and not found:
+            found.append(full_database(self._core.database.name))
+        return found
 
     async def SetTemplate(self, request: pb2.SetTemplateRequest, context: Any) -> pb2.SetTemplateResponse:
         """Writes a template; replaces one of the same name."""

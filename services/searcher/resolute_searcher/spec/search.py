@@ -16,6 +16,8 @@ MAX_TRIALS = 1_000_000
 """Most trials of a search."""
 MAX_MODEL_TRIALS = 10_000
 """Most trials of a search by a model."""
+MAX_LENGTH = 2**42
+"""Most training units of a trial: those of all trials together are still a number of 64 bits."""
 MAX_INITIAL_TRIALS = 20_000
 """Most trials that a search begins with."""
 _MAX_RUNGS = 64
@@ -308,7 +310,8 @@ class SearchSpec:
 
 def _check_length(max_length: int | None, violations: Violations) -> None:
     if max_length is not None:
-        violations.require(max_length >= 1, "searcher.max_length", f"must be at least 1, not {max_length}")
+        fine = 1 <= max_length <= MAX_LENGTH
+        violations.require(fine, "searcher.max_length", f"must be from 1 to {MAX_LENGTH}, not {max_length}")
 
 
 def _check_trials(

@@ -23,16 +23,22 @@ from typing import Any, Generic, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection, Engine, make_url
-from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, OperationalError
 
 from resolute.errors import (
     ConflictError,
     FailedPreconditionError,
+    InvalidArgumentError,
     QuotaError,
     ResoluteError,
     UnavailableError,
 )
 from resolute_serving.observability.gauges import Gauge
+
+
+class DiskFullError(QuotaError):
+    """The disk that holds a database is full."""
+
 
 T = TypeVar("T")
 Work = Callable[[Connection], T]
@@ -89,6 +95,8 @@ class Database:
         self._writer = threading.Thread(target=self._write_loop, name=f"{name}-write", daemon=True)
         self._closed = False
         self._closing = threading.Lock()
+        self.disk_full = False
+        """Whether the last write failed because the disk is full."""
         self._writer.start()
 
     @property
@@ -190,9 +198,11 @@ class Database:
             with _typed_errors(self.name), self._writer_engine.begin() as connection:
                 outcomes = [self._attempt(connection, item) for item in group]
         except BaseException as error:  # noqa: BLE001 - the callers must get any failure
+            self.disk_full = isinstance(error, DiskFullError)
             for item in group:
                 item.future.set_exception(error)
             return
+        self.disk_full = False
         for item, result, failure in outcomes:
             if failure is None:
                 item.future.set_result(result)
@@ -205,8 +215,10 @@ class Database:
             with _typed_errors(self.name), self._writer_engine.begin() as connection:
                 result = item.work(connection)
         except BaseException as error:  # noqa: BLE001 - the callers must get any failure
+            self.disk_full = isinstance(error, DiskFullError)
             item.future.set_exception(error)
         else:
+            self.disk_full = False
             item.future.set_result(result)
 
     def _attempt(
@@ -234,9 +246,14 @@ def _typed_errors(name: str) -> Iterator[None]:
         raise
     except IntegrityError as error:
         raise ConflictError(f"{name}: another writer was first; read again and repeat") from error
+    except DataError as error:
+        # PostgreSQL refuses what does not fit a column, also in comparisons; SQLite finds nothing there.
+        raise InvalidArgumentError(
+            f"the {name} database cannot hold a value of the request ({error.orig}); use a smaller number"
+        ) from error
     except OperationalError as error:
         if "disk is full" in str(error.orig) or "No space left" in str(error.orig):
-            raise QuotaError(
+            raise DiskFullError(
                 f"the disk that holds the {name} database is full; free some space and repeat"
             ) from error
         raise UnavailableError(f"the {name} database does not answer ({error.orig}); try again") from error

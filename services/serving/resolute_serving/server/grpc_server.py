@@ -16,6 +16,7 @@ from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.contracts.keepalive import KEEPALIVE_OPTIONS, TOLERANCE_OPTIONS
 from resolute.errors import UnavailableError
 from resolute_serving.auth.tokens import TokenVerifier
+from resolute_serving.bounds.limits import MAX_MESSAGE_BYTES
 from resolute_serving.observability.gauges import CallCounts
 from resolute_serving.observability.metrics_endpoint import MetricsEndpoint
 from resolute_serving.server.client_versions import OLDEST_SDK, ClientVersions
@@ -26,7 +27,7 @@ from resolute_serving.server.service import Service
 _log = structlog.get_logger("server")
 
 SERVER_OPTIONS: tuple[tuple[str, int], ...] = (
-    ("grpc.max_receive_message_length", 4 * 1024 * 1024),
+    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", 16 * 1024 * 1024),
     *KEEPALIVE_OPTIONS,
     *TOLERANCE_OPTIONS,

@@ -1,4 +1,4 @@
-"""What every call passes before its handler: trace and log, errors, access. Outermost first."""
+"""What every call passes before its handler: trace and log, errors, access, bounds. Outermost first."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import grpc
@@ -21,6 +22,8 @@ from resolute_serving.auth.directory import WorkspaceDirectory
 from resolute_serving.auth.grants import current_grants
 from resolute_serving.auth.permissions import PERMISSIONS
 from resolute_serving.auth.tokens import TokenVerifier
+from resolute_serving.bounds.limits import limits_of
+from resolute_serving.bounds.requests import RequestReader
 from resolute_serving.context import Anonymous, Principal, User, actor, current_principal, current_trace
 from resolute_serving.observability.gauges import CallCounts
 from resolute_serving.server.client_versions import ClientVersions
@@ -52,6 +55,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         self._calls = calls
         self._clients = clients
         self._directories = directories
+        self._reader = RequestReader()
 
     async def intercept_service(
         self,
@@ -64,11 +68,9 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
             return handler
         method = handler_call_details.method
         directory = self._directories.get(method.split("/")[1])
-        call = _Call(self._verifier, self._calls, self._clients, directory, method)
-        codecs = {
-            "request_deserializer": handler.request_deserializer,
-            "response_serializer": handler.response_serializer,
-        }
+        call = _Call(self._verifier, self._calls, self._clients, directory, method, self._reader, handler)
+        # Requests come as bytes: they are read when their caller is known.
+        codecs = {"request_deserializer": None, "response_serializer": handler.response_serializer}
         if handler.unary_unary:
             return grpc.unary_unary_rpc_method_handler(call.single(handler.unary_unary), **codecs)
         if handler.stream_unary:
@@ -90,19 +92,24 @@ class _Call:
         clients: ClientVersions,
         directory: WorkspaceDirectory | None,
         method: str,
+        reader: RequestReader,
+        handler: Any,
     ) -> None:
         self._verifier = verifier
         self._calls = calls
         self._clients = clients
         self._directory = directory
         self._method = method
+        self._reader = reader
+        self._deserialize = handler.request_deserializer
+        self._limits = limits_of(method)
 
     def single(self, handler: Any, *, streams_requests: bool = False) -> Any:
-        async def handle(request: Any, context: Any) -> Any:
+        async def handle(data: Any, context: Any) -> Any:
             began = time.perf_counter()
             try:
-                await self._enter(request, context, streams_requests=streams_requests)
-                response = await handler(request, context)
+                async with self._entered(data, context, streams_requests=streams_requests) as request:
+                    response = await handler(request, context)
             except Exception as error:  # noqa: BLE001 - whatever a handler raises becomes a status
                 await self._fail(error, context, began)
             else:
@@ -112,19 +119,19 @@ class _Call:
         return handle
 
     def stream(self, handler: Any, *, streams_requests: bool = False) -> Any:
-        async def handle(request: Any, context: Any) -> AsyncIterator[Any]:
+        async def handle(data: Any, context: Any) -> AsyncIterator[Any]:
             began = time.perf_counter()
             try:
-                await self._enter(request, context, streams_requests=streams_requests)
-                responses = handler(request, context)
-                if hasattr(responses, "__aiter__"):
-                    async for response in responses:
-                        if isinstance(current_principal.get(), User):
-                            # A role may have been taken away since the call began.
-                            await self._authorize(request, streams_requests=streams_requests)
-                        yield response
-                else:
-                    await responses  # health and reflection write to the context themselves
+                async with self._entered(data, context, streams_requests=streams_requests) as request:
+                    responses = handler(request, context)
+                    if hasattr(responses, "__aiter__"):
+                        async for response in responses:
+                            if isinstance(current_principal.get(), User):
+                                # A role may have been taken away since the call began.
+                                await self._authorize(None if streams_requests else request)
+                            yield response
+                    else:
+                        await responses  # health and reflection write to the context themselves
             except Exception as error:  # noqa: BLE001 - whatever a handler raises becomes a status
                 await self._fail(error, context, began)
             else:
@@ -132,7 +139,22 @@ class _Call:
 
         return handle
 
-    async def _enter(self, request: Any, context: Any, *, streams_requests: bool) -> None:
+    @asynccontextmanager
+    async def _entered(self, data: Any, context: Any, *, streams_requests: bool) -> AsyncIterator[Any]:
+        """Lets a call in, and gives its request: a message, or the messages of a stream as they come."""
+        await self._enter(context)
+        if streams_requests:
+            await self._authorize(None)
+            messages = self._reader.stream(data, self._deserialize, self._limits)
+            async with aclosing(messages):
+                yield messages
+            return
+        with self._reader.admit(len(data)):
+            request = await self._reader.read(data, self._deserialize, self._limits)
+            await self._authorize(request)
+            yield request
+
+    async def _enter(self, context: Any) -> None:
         metadata = dict(context.invocation_metadata() or ())
         trace = str(metadata.get(TRACE_HEADER, ""))
         current_trace.set(trace if _TRACE.fullmatch(trace) else uuid.uuid4().hex)
@@ -141,12 +163,11 @@ class _Call:
         current_principal.set(principal)
         if isinstance(principal, Anonymous) and not _is_public(self._method):
             raise errors.UnauthenticatedError("the call carries no token; log in, or give one with the call")
-        await self._authorize(request, streams_requests=streams_requests)
 
-    async def _authorize(self, request: Any, *, streams_requests: bool) -> None:
-        known = None if streams_requests else request
+    async def _authorize(self, request: Any) -> None:
+        """Checks the request, or for calls that stream requests the call alone."""
         principal = current_principal.get()
-        current_grants.set(await authorize(self._method, principal, known, directory=self._directory))
+        current_grants.set(await authorize(self._method, principal, request, directory=self._directory))
 
     async def _authenticate(self, header: str) -> Principal:
         if not header:

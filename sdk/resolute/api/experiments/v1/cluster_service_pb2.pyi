@@ -66,6 +66,7 @@ class GetClusterResponse(google.protobuf.message.Message):
     VERSION_FIELD_NUMBER: builtins.int
     SLOTS_FIELD_NUMBER: builtins.int
     QUEUED_TRIALS_FIELD_NUMBER: builtins.int
+    PROBLEMS_FIELD_NUMBER: builtins.int
     cluster_id: builtins.str
     """UUID of the cluster."""
     version: builtins.str
@@ -76,6 +77,10 @@ class GetClusterResponse(google.protobuf.message.Message):
     def slots(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Slot]:
         """Every slot."""
 
+    @property
+    def problems(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """What keeps the cluster from working, such as a full disk, each with its remedy; empty when all is well."""
+
     def __init__(
         self,
         *,
@@ -83,8 +88,9 @@ class GetClusterResponse(google.protobuf.message.Message):
         version: builtins.str = ...,
         slots: collections.abc.Iterable[global___Slot] | None = ...,
         queued_trials: builtins.int = ...,
+        problems: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["cluster_id", b"cluster_id", "queued_trials", b"queued_trials", "slots", b"slots", "version", b"version"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["cluster_id", b"cluster_id", "problems", b"problems", "queued_trials", b"queued_trials", "slots", b"slots", "version", b"version"]) -> None: ...
 
 global___GetClusterResponse = GetClusterResponse
 

@@ -1,0 +1,39 @@
+"""Whether the disks have space that this service and its runs write to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+_FULL_BYTES = 4 << 20
+"""Free space below which a disk counts as full: databases and spools grow by pieces of this order."""
+_REMEDY = "free some space there; nothing that was accepted is lost, and what waits goes on by itself"
+
+
+def full_disks(paths: Iterable[Path]) -> list[str]:
+    """Says which disks are full, with the remedy; a disk is told once.
+
+    Args:
+        paths: Directories that are written to; what is not there yet counts as its parent.
+    """
+    by_device: dict[int, list[Path]] = {}
+    for path in paths:
+        existing = next(parent for parent in (path, *path.parents) if parent.exists())
+        by_device.setdefault(existing.stat().st_dev, []).append(existing)
+    return [problem for found in by_device.values() if (problem := _problem(sorted(set(found))))]
+
+
+def full_database(name: str) -> str:
+    """Says that a database could not write because the disk of its server is full, with the remedy."""
+    return f"the disk that holds the {name} database is full: {_REMEDY}"
+
+
+def _problem(paths: Sequence[Path]) -> str:
+    space = os.statvfs(paths[0])
+    free = space.f_bavail * space.f_frsize
+    # File systems without a fixed number of files tell 0 of 0.
+    if free >= _FULL_BYTES and (space.f_favail or not space.f_files):
+        return ""
+    what = f"{free / 1e6:.1f} MB free" if free < _FULL_BYTES else "no more files can be created"
+    return f"the disk of {', '.join(map(str, paths))} is full ({what}): {_REMEDY}"

@@ -1,0 +1,272 @@
+"""Many odd calls against all services: none may fail inside, and the process may not grow.
+
+Run as ``make fuzz CALLS=20000``. A seed decides every call; the ids of the objects that the calls name are
+new in each run. A call counts as having reached the domain when neither its token, nor its bounds, nor the
+reading of its fields ended it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import random
+import secrets
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import grpc
+import psutil
+import structlog
+from faults.fuzz.bases import Bases
+from faults.fuzz.mutations import corrupt, mutate, with_surrogates
+from faults.fuzz.world import Caller, World, make_world
+from google.protobuf.descriptor import MethodDescriptor
+from support.contract_methods import methods, path
+from support.postgres import new_postgres
+from support.services.in_process import serving
+
+from resolute_embedded.blueprints import BLUEPRINTS
+from resolute_serving.auth.permissions import PERMISSIONS
+from resolute_serving.auth.service_accounts import EMBEDDED, may_call
+
+CALLS = 20_000
+_PARALLEL = 12
+_CAUSE_LENGTH = 1_500
+_WORLD_CALLS = 1_500
+"""Calls that share the objects of one world: some of them delete, kill or close these."""
+_CALL_SECONDS = 30.0
+_STREAM_SECONDS = 0.2
+_DEFECTS = frozenset({grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN})
+_NOT_REACHED = frozenset(
+    {
+        grpc.StatusCode.INVALID_ARGUMENT,
+        grpc.StatusCode.UNAUTHENTICATED,
+        grpc.StatusCode.PERMISSION_DENIED,
+        grpc.StatusCode.RESOURCE_EXHAUSTED,
+        grpc.StatusCode.UNIMPLEMENTED,
+        grpc.StatusCode.OUT_OF_RANGE,
+        *_DEFECTS,
+    }
+)
+_DESTRUCTIVE = ("Delete", "Kill", "Cancel", "Archive", "Revoke", "EndRun", "Abort", "Activate", "SetPassword")
+_RARELY = 0.15
+MOST_GROWTH_MIB = 160
+"""Most memory that the process may gain between the first quarter of the calls and the last."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A call that failed inside a service.
+
+    Attributes:
+        number: Which call; with the seed it repeats it.
+        method: Full name of the call.
+        what: The paths of the fields that were changed.
+        detail: Status and message.
+    """
+
+    number: int
+    method: str
+    what: str
+    detail: str
+
+
+@dataclass
+class Report:
+    """What came of a campaign."""
+
+    seed: int
+    codes: Counter[str] = field(default_factory=Counter)
+    reached: Counter[str] = field(default_factory=Counter)
+    made: Counter[str] = field(default_factory=Counter)
+    findings: list[Finding] = field(default_factory=list)
+    causes: dict[str, str] = field(default_factory=dict)
+    """The last lines of what the services logged, by method."""
+    memory: list[int] = field(default_factory=list)
+    """Resident MiB after each world."""
+
+    @property
+    def share(self) -> float:
+        """The share of calls that reached the domain."""
+        return sum(self.reached.values()) / max(1, sum(self.made.values()))
+
+    @property
+    def growth(self) -> int:
+        """MiB gained between the first quarter of the calls and the last."""
+        first = len(self.memory) // 4
+        return max(self.memory[-1] - self.memory[first], 0) if len(self.memory) > 3 else 0
+
+
+class Campaign:
+    """Makes the calls.
+
+    Args:
+        seed: Decides them.
+        only: Part of the names of the methods to call; empty for all.
+    """
+
+    def __init__(self, seed: int, *, only: str = "") -> None:
+        self._seed = seed
+        self._methods = [method for method in methods() if only in path(method)]
+        weights = [_RARELY if method.name.startswith(_DESTRUCTIVE) else 1.0 for method in self._methods]
+        self._weights = weights
+        self.report = Report(seed)
+
+    async def run(self, folder: Path, *, calls: int, database_url: str = "") -> Report:
+        """Serves all services and makes calls.
+
+        Args:
+            folder: Where databases and checkpoints lie.
+            calls: How many.
+            database_url: PostgreSQL for all services; SQLite files in the folder by default.
+        """
+        with _collected_causes(self.report):
+            async with serving(BLUEPRINTS, folder, database_url=database_url) as running:
+                caller = Caller(running)
+                try:
+                    for first in range(0, calls, _WORLD_CALLS):
+                        world = await make_world(caller, folder, random.Random(f"{self._seed}/world/{first}"))
+                        numbers = iter(range(first, min(first + _WORLD_CALLS, calls)))
+                        await asyncio.gather(*(self._work(caller, world, numbers) for _ in range(_PARALLEL)))
+                        self.report.memory.append(psutil.Process().memory_info().rss >> 20)
+                finally:
+                    await caller.channel.close()
+                    _end_processes(folder)
+        return self.report
+
+    async def _work(self, caller: Caller, world: World, numbers: Iterator[int]) -> None:
+        for number in numbers:
+            await self._call(caller, world, number)
+
+    async def _call(self, caller: Caller, world: World, number: int) -> None:
+        rng = random.Random(f"{self._seed}/{number}")
+        (method,) = rng.choices(self._methods, self._weights)
+        request = Bases(world, rng).request(method)
+        changed = [mutate(request, rng) for _ in range(rng.choice((0, 0, 1, 1, 1, 2)))]
+        data = with_surrogates(request.SerializeToString())
+        if rng.random() < 0.02:
+            data = corrupt(data, rng)
+            changed.append("corrupt bytes")
+        code, detail = await _send(caller, method, data, _token(caller, world, method, rng))
+        name = path(method)
+        self.report.made[name] += 1
+        self.report.codes[code.name] += 1
+        self.report.reached[name] += code not in _NOT_REACHED
+        if code in _DEFECTS:
+            what = ", ".join(changed) or "nothing"
+            self.report.findings.append(Finding(number, name, what, f"{code.name} {detail}"))
+
+
+def _token(caller: Caller, world: World, method: MethodDescriptor, rng: random.Random) -> str:
+    """A token of a caller that the table lets through."""
+    rule = PERMISSIONS[path(method)]
+    tokens = []
+    if rule.user:
+        tokens.append(caller.admin)
+    if rule.trial is not None:
+        tokens.append(caller.trial(world.run))
+    if may_call(EMBEDDED, path(method)):
+        tokens.append(caller.service)
+    return rng.choice(tokens) if tokens else caller.admin
+
+
+async def _send(
+    caller: Caller, method: MethodDescriptor, data: bytes, token: str
+) -> tuple[grpc.StatusCode, str]:
+    """Makes a call with these bytes, and returns how it ended; streams are cut off after a moment."""
+    kind = ("stream" if method.client_streaming else "unary") + (
+        "_stream" if method.server_streaming else "_unary"
+    )
+    metadata = [("authorization", f"Bearer {token}")]
+    seconds = _STREAM_SECONDS if method.server_streaming else _CALL_SECONDS
+    sent = iter([data]) if method.client_streaming else data
+    call = getattr(caller.channel, kind)(path(method))(sent, metadata=metadata, timeout=seconds)
+    try:
+        if method.server_streaming:
+            async for _ in call:
+                pass
+        else:
+            await call
+    except grpc.aio.AioRpcError as failure:
+        return failure.code(), failure.details() or ""
+    return grpc.StatusCode.OK, ""
+
+
+@contextmanager
+def _collected_causes(report: Report) -> Iterator[None]:
+    """Keeps the traceback of the last defect of each method, and logs nothing."""
+
+    def collect(_: Any, __: str, event: Any) -> str:
+        if event.get("exc_info"):
+            text = structlog.processors.format_exc_info(None, "", dict(event)).get("exception", "")
+            report.causes[str(event.get("method", event.get("event")))] = str(text)[-_CAUSE_LENGTH:]
+        raise structlog.DropEvent
+
+    before = structlog.get_config()
+    structlog.configure(processors=[collect], cache_logger_on_first_use=False)
+    try:
+        yield
+    finally:
+        structlog.configure(**before)
+
+
+def _end_processes(folder: Path) -> None:
+    """Ends what trials were started: they outlive the services on purpose."""
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            if any(str(folder) in word for word in (*process.cmdline(), process.cwd())):
+                process.kill()
+
+
+def describe(report: Report) -> str:
+    """Says what came of a campaign, the defects first."""
+    lines = []
+    shown: set[tuple[str, str]] = set()
+    for finding in report.findings:
+        cause = report.causes.get(finding.method, "").strip().rsplit("\n", 1)[-1]
+        if (finding.method, cause) not in shown:
+            shown.add((finding.method, cause))
+            lines.append(f"call {finding.number} {finding.method} ({finding.what}): {finding.detail[:200]}")
+            lines.append(report.causes.get(finding.method, ""))
+    weakest = sorted(report.made, key=lambda name: report.reached[name] / report.made[name])[:15]
+    lines += [f"reached {report.reached[name]}/{report.made[name]} {name}" for name in weakest]
+    codes = ", ".join(f"{code} {count}" for code, count in report.codes.most_common())
+    lines.append(f"codes: {codes}")
+    lines.append(f"resident MiB after each world: {report.memory}")
+    lines.append(
+        f"seed {report.seed}: {sum(report.made.values())} calls, {report.share:.0%} reached the domain, "
+        f"{len(report.findings)} failed inside, {report.growth} MiB gained"
+    )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Runs one campaign and exits with 1 if anything is wrong."""
+    parser = argparse.ArgumentParser(prog="make fuzz", description=__doc__)
+    parser.add_argument("--calls", type=int, default=CALLS)
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(2**32))
+    parser.add_argument("--only", default="", help="part of the names of the methods to call")
+    parser.add_argument("--postgresql", action="store_true", help="on PostgreSQL in place of SQLite")
+    options = parser.parse_args()
+    sys.stdout.write(f"seed {options.seed}\n")
+    os.environ.setdefault("RESOLUTE_SLOTS", "1")
+    began = time.monotonic()
+    database = new_postgres() if options.postgresql else nullcontext("")
+    with tempfile.TemporaryDirectory(prefix="resolute-fuzz-") as folder, database as url:
+        campaign = Campaign(options.seed, only=options.only)
+        report = asyncio.run(campaign.run(Path(folder), calls=options.calls, database_url=url))
+    sys.stdout.write(f"{describe(report)}\n{time.monotonic() - began:.0f} s\n")
+    fine = not report.findings and report.growth <= MOST_GROWTH_MIB and (options.only or report.share >= 0.5)
+    sys.exit(0 if fine else 1)
+
+
+if __name__ == "__main__":
+    main()
