@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 import grpc
 
@@ -52,7 +53,10 @@ class CheckpointsService:
 
     def __init__(self, environment: Environment, *, settings: CheckpointSettings) -> None:
         clock = environment.clock
-        stores = StoreFactory(settings.roots, buckets=settings.buckets, clock=clock)
+        roots = replace(
+            settings.roots, own=environment.checkpoints_directory, private=environment.private_directory
+        )
+        stores = StoreFactory(roots=roots, buckets=settings.buckets, clock=clock)
         self._database = environment.open_database(self.name)
         self.directory = RegistryDirectory(self._database, environment.directory)
         self._workers = BlobWorkers(name="checkpoints-blobs", threads=_BLOB_THREADS)
@@ -64,7 +68,12 @@ class CheckpointsService:
         self._models = ModelsServicer(Models(database=self._database, clock=clock))
         self._servicer = CheckpointsServicer(
             registry=Registry(
-                database=self._database, stores=stores, workers=self._workers, remover=remover, clock=clock
+                database=self._database,
+                stores=stores,
+                workers=self._workers,
+                remover=remover,
+                clock=clock,
+                reserved=[environment.cluster_id],
             ),
             reuse=Reuse(database=self._database, stores=stores, workers=self._workers),
             downloads=Downloads(database=self._database, stores=stores, workers=self._workers),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from resolute.errors import InvalidArgumentError
 from resolute_checkpoints.blobs.buckets.settings import BucketSettings
+from resolute_checkpoints.blobs.roots import BUCKETS_SETTING, DIRECTORIES_SETTING, Roots
 
 _PREFIX = "RESOLUTE_CHECKPOINTS_"
 _MAX_URL_SECONDS = 7 * 86400
@@ -17,9 +18,10 @@ _MAX_URL_SECONDS = 7 * 86400
 class CheckpointSettings:
     """What a deployed checkpoints service is told. Each field names its variable."""
 
-    roots: tuple[Path, ...] = ()
-    """RESOLUTE_CHECKPOINTS_ROOTS: absolute directories, joined by colons, below which checkpoints may lie;
-    empty allows every directory."""
+    roots: Roots = field(default_factory=Roots)
+    """RESOLUTE_CHECKPOINTS_ROOTS: absolute directories, joined by colons;
+    RESOLUTE_CHECKPOINTS_BUCKETS: ``[ADDRESS/]BUCKET[/PREFIX]`` or ``s3://BUCKET[/PREFIX]``, joined by commas.
+    Checkpoints lie below them, and scripts may name what is below them."""
     abandon_seconds: float = 3600.0
     """RESOLUTE_CHECKPOINTS_ABANDON_SECONDS: age at which an upload of a dead run is collected."""
     orphan_seconds: float = 7 * 86400.0
@@ -30,7 +32,6 @@ class CheckpointSettings:
     """RESOLUTE_CHECKPOINTS_S3_ACCESS_KEY, _S3_SECRET_KEY and _S3_REGION;
     RESOLUTE_CHECKPOINTS_GCS_CREDENTIALS: a file with the key of a service account;
     RESOLUTE_CHECKPOINTS_AZURE_CONNECTION_STRING, or _AZURE_ACCOUNT_URL and _AZURE_ACCOUNT_KEY;
-    RESOLUTE_CHECKPOINTS_BUCKETS: names, or ``endpoint_url/name``, joined by commas;
     RESOLUTE_CHECKPOINTS_CREATE_BUCKETS: true or false;
     RESOLUTE_CHECKPOINTS_URL_SECONDS: how long presigned URLs can be used, at most a week."""
 
@@ -42,7 +43,10 @@ class CheckpointSettings:
             InvalidArgumentError: A variable is wrong; the message names it.
         """
         return cls(
-            roots=_roots(variables.get(f"{_PREFIX}ROOTS", "")),
+            roots=Roots(
+                directories=_directories(variables.get(DIRECTORIES_SETTING, "")),
+                buckets=_bucket_roots(variables.get(BUCKETS_SETTING, "")),
+            ),
             abandon_seconds=_seconds(variables, "ABANDON_SECONDS", default=cls.abandon_seconds),
             orphan_seconds=_seconds(variables, "ORPHAN_SECONDS", default=cls.orphan_seconds),
             collect_seconds=_seconds(variables, "COLLECT_SECONDS", default=cls.collect_seconds),
@@ -50,12 +54,18 @@ class CheckpointSettings:
         )
 
 
-def _roots(text: str) -> tuple[Path, ...]:
+def _directories(text: str) -> tuple[Path, ...]:
     roots = tuple(Path(part) for part in text.split(":") if part)
     for root in roots:
         if not root.is_absolute():
-            raise InvalidArgumentError(f"{_PREFIX}ROOTS holds {str(root)!r}; every root must be absolute")
+            raise InvalidArgumentError(
+                f"{DIRECTORIES_SETTING} holds {str(root)!r}; every root must be absolute"
+            )
     return roots
+
+
+def _bucket_roots(text: str) -> tuple[str, ...]:
+    return tuple(name.strip().rstrip("/") for name in text.split(",") if name.strip())
 
 
 def _seconds(variables: Mapping[str, str], name: str, *, default: float) -> float:
@@ -85,7 +95,6 @@ def _buckets(variables: Mapping[str, str]) -> BucketSettings:
         raise InvalidArgumentError(
             f"{_PREFIX}URL_SECONDS is {seconds:g}; it must be from 1 to {_MAX_URL_SECONDS}, a week"
         )
-    names = variables.get(f"{_PREFIX}BUCKETS", "").split(",")
     return BucketSettings(
         access_key=access_key,
         secret_key=secret_key,
@@ -94,7 +103,6 @@ def _buckets(variables: Mapping[str, str]) -> BucketSettings:
         azure_connection_string=connection_string,
         azure_account_url=account_url,
         azure_account_key=account_key,
-        allowed=tuple(name.strip().rstrip("/") for name in names if name.strip()),
         create=_flag(variables, "CREATE_BUCKETS"),
         url_seconds=int(seconds),
     )

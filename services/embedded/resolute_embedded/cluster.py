@@ -129,6 +129,7 @@ def _environment(
     return Environment(
         database_url=state.database_url(blueprint.name),
         data_directory=state.data,
+        home=state.home.path,
         peers=peers,
         cluster_id=cluster_id,
         role_seconds=_ROLE_SECONDS,

@@ -347,7 +347,7 @@ def create(environment: Environment) -> ExperimentsService:
         cluster_defaults={
             "checkpoint_storage": {
                 "type": "shared_fs",
-                "host_path": str(environment.data_directory / "checkpoints"),
+                "host_path": str(environment.checkpoints_directory),
             }
         },
     )

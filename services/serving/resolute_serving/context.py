@@ -43,6 +43,9 @@ class TrialRun:
     workspace: str
     workspace_id: int = 0
     """Zero for tokens of before they named it."""
+    storage: str = ""
+    """Where its experiment's config places checkpoints, as ``storage_name`` writes it; empty for tokens of
+    before they named it."""
 
 
 @dataclass(frozen=True)

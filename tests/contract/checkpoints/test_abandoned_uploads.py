@@ -40,7 +40,7 @@ class UploadScenario:
     async def begin(self) -> str:
         storage = BucketStorage(self.bucket, "team", self.proxy.server.endpoint_url)
         owner = Owner(trial_id=TRIAL, experiment_id=EXPERIMENT, run=1)
-        begin = Begin(checkpoint_id=new_id(), owner=owner, storage=storage)
+        begin = Begin(checkpoint_id=new_id(), owner=owner, storage=storage, recorded=True)
         return (await self.registry_harness.registry.begin(begin)).checkpoint_id
 
     async def send(self, checkpoint_id: str) -> FinishedUpload:

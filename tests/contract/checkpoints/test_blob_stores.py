@@ -330,12 +330,3 @@ def test_names_that_lead_to_such_an_address_are_refused_before_anything_is_sent(
 def test_prefixes_that_climb_are_refused(prefix: str) -> None:
     with pytest.raises(InvalidArgumentError, match=r"bucket\.prefix is"):
         StoreFactory().open(BucketStorage("weights", prefix))
-
-
-def test_only_allowed_buckets_are_used() -> None:
-    stores = StoreFactory(buckets=BucketSettings(allowed=("weights", "http://minio:9000/other")))
-    stores.open(BucketStorage("weights"))
-    stores.open(BucketStorage("other", "", "http://minio:9000"))
-    for storage in (BucketStorage("other"), BucketStorage("secret", "", "http://minio:9000")):
-        with pytest.raises(PermissionDeniedError, match="this service allows weights"):
-            stores.open(storage)

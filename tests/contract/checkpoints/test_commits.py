@@ -129,6 +129,7 @@ def test_an_identifier_that_is_taken_is_refused(url: str, root: Path, change: st
                     workspace="other" if change == "workspace" else "vision",
                 ),
                 storage=DirectoryStorage("/elsewhere" if change == "storage" else str(root)),
+                recorded=True,
             )
             with pytest.raises(AlreadyExistsError, match="choose another identifier"):
                 await w.registry.begin(begin)

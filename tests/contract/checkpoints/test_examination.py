@@ -25,7 +25,10 @@ from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute_checkpoints.blobs.buckets.settings import BucketSettings
 from resolute_checkpoints.blobs.examination import Finding, examine
 from resolute_checkpoints.blobs.factory import StoreFactory
+from resolute_checkpoints.blobs.roots import EVERY_BUCKET, Roots
 from resolute_checkpoints.domain.checkpoint import BucketStorage, DirectoryStorage, Storage
+
+EVERYWHERE = Roots(directories=(Path("/"),), buckets=(EVERY_BUCKET,))
 
 
 @pytest.fixture(scope="module")
@@ -47,14 +50,14 @@ def found(
     if server is not None:
         secret = secret or server.secret_key
         settings = BucketSettings(access_key=server.access_key, secret_key=secret, region=REGION)
-    return examine(storage, stores=StoreFactory(buckets=settings), clock=clock)
+    return examine(storage, stores=StoreFactory(roots=EVERYWHERE, buckets=settings), clock=clock)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_sound_bucket_passes_and_is_left_as_it_was(kind: str, tmp_path: Path) -> None:
     with object_server(kind, tmp_path / kind) as server:
         bucket = server.new_bucket()
-        stores = StoreFactory(buckets=server.settings())
+        stores = StoreFactory(roots=EVERYWHERE, buckets=server.settings())
         findings = examine(server.storage(bucket, "team"), stores=stores, clock=SYSTEM_CLOCK)
         assert server.objects(bucket) == {}
     assert [finding.step for finding in findings] == [

@@ -149,7 +149,9 @@ class Scenario:
     async def _begin(self) -> str:
         checkpoint_id = str(uuid.uuid4())
         owner = Owner(trial_id=TRIAL, experiment_id=EXPERIMENT, run=1, workspace="vision")
-        await self.registry.begin(Begin(checkpoint_id=checkpoint_id, owner=owner, storage=self.storage))
+        await self.registry.begin(
+            Begin(checkpoint_id=checkpoint_id, owner=owner, storage=self.storage, recorded=True)
+        )
         return checkpoint_id
 
     async def delete(self, checkpoint_id: str, *globs: str) -> None:

@@ -16,11 +16,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.ports import free_port
 from support.services import workspaces
+from support.services.checkpoints import ANY_BUCKET
 from support.services.in_process import Running, serving
 from support.services.no_directory import NoDirectory
 
 import resolute
-import resolute_checkpoints.blueprint
 import resolute_metrics.blueprint
 import resolute_searcher.blueprint
 from resolute import info as info_module
@@ -122,7 +122,7 @@ class Services:
                 [
                     resolute_metrics.blueprint.BLUEPRINT,
                     resolute_searcher.blueprint.BLUEPRINT,
-                    resolute_checkpoints.blueprint.BLUEPRINT,
+                    ANY_BUCKET,
                     Blueprint(name="trials", package="", create=notes),
                     workspaces.BLUEPRINT,
                 ],

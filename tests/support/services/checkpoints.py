@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from support.clocks import ManualClock
 
 from resolute.api.checkpoints.v1.checkpoints_service_pb2 import ListCheckpointsRequest
 from resolute_checkpoints.blobs.factory import StoreFactory
+from resolute_checkpoints.blobs.roots import EVERY_BUCKET, Roots
 from resolute_checkpoints.blobs.workers import BlobWorkers
+from resolute_checkpoints.blueprint import BLUEPRINT
 from resolute_checkpoints.domain.checkpoint import Checkpoint, DirectoryStorage, File, Owner, State
 from resolute_checkpoints.domain.manifest import Manifest
 from resolute_checkpoints.registry.checkpoints import Begin, Commit, Registry
@@ -21,10 +24,12 @@ from resolute_checkpoints.registry.downloads import Downloads
 from resolute_checkpoints.retention.collector import Collector
 from resolute_checkpoints.retention.deletion import Deletions
 from resolute_checkpoints.retention.remover import Remover
+from resolute_checkpoints.service import CheckpointsService
 from resolute_checkpoints.settings import CheckpointSettings
 from resolute_checkpoints.store import records
 from resolute_serving.context import Principal, ServiceAccount, TrialRun
 from resolute_serving.database.engine import Database
+from resolute_serving.server.service import Environment
 
 SERVICE = ServiceAccount("experiments")
 EXPERIMENT = str(uuid.UUID(int=100))
@@ -32,6 +37,15 @@ TRIAL = str(uuid.UUID(int=200))
 VISION = 5
 """Id of the workspace "vision"."""
 CONTENT = {"model.pt": b"weights", "d/optimizer.pt": b"moments"}
+
+
+def _create_for_any_bucket(environment: Environment) -> CheckpointsService:
+    settings = CheckpointSettings.from_environment(os.environ)
+    return CheckpointsService(environment, settings=replace(settings, roots=Roots(buckets=(EVERY_BUCKET,))))
+
+
+ANY_BUCKET = replace(BLUEPRINT, create=_create_for_any_bucket)
+"""The service with an operator who lets scripts name any bucket."""
 
 
 def token(
@@ -96,7 +110,7 @@ class RegistryHarness:
         )
         storage = DirectoryStorage(str(self.root))
         begun = await self.registry.begin(
-            Begin(checkpoint_id=checkpoint_id or new_id(), owner=owner, storage=storage)
+            Begin(checkpoint_id=checkpoint_id or new_id(), owner=owner, storage=storage, recorded=True)
         )
         return begun.checkpoint_id
 

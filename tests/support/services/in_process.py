@@ -53,6 +53,17 @@ class Running:
         return Peers({"*": self.address}, token=lambda: token).channel("*")
 
 
+@dataclass(frozen=True, kw_only=True)
+class _OpenEnvironment(Environment):
+    """An environment in which checkpoints may lie below any directory that a test likes."""
+
+    checkpoints_root: Path
+
+    @property
+    def checkpoints_directory(self) -> Path:
+        return self.checkpoints_root
+
+
 @asynccontextmanager
 async def serving(
     blueprints: Sequence[Blueprint],
@@ -64,6 +75,7 @@ async def serving(
     key: Ed25519PrivateKey | None = None,
     port: int = 0,
     oldest_client: str = OLDEST_SDK,
+    checkpoints_root: Path = Path("/"),
 ) -> AsyncIterator[Running]:
     """Serves blueprints on one port of loopback until the block ends.
 
@@ -76,6 +88,7 @@ async def serving(
         key: Signs tokens; a fresh one by default.
         port: Port to listen on, for servers that come back; zero for a free one.
         oldest_client: Oldest version of the SDK whose calls are accepted.
+        checkpoints_root: Below which directory scripts may place checkpoints.
     """
     cluster_id = str(uuid.uuid5(uuid.NAMESPACE_URL, "resolute:test"))
     signer = TokenSigner(key or Ed25519PrivateKey.generate(), cluster_id=cluster_id, clock=SYSTEM_CLOCK)
@@ -88,7 +101,8 @@ async def serving(
         url = database_url or f"sqlite:///{tmp_path / blueprint.name}.sqlite"
         if blueprint.package:
             _migrate(blueprint, url)
-        environment = Environment(
+        environment = _OpenEnvironment(
+            checkpoints_root=checkpoints_root,
             database_url=url if blueprint.package else "",
             data_directory=tmp_path / "data" / blueprint.name,
             peers=peers,

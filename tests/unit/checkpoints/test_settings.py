@@ -6,6 +6,7 @@ import pytest
 
 from resolute.errors import InvalidArgumentError
 from resolute_checkpoints.blobs.buckets.settings import BucketSettings
+from resolute_checkpoints.blobs.roots import Roots
 from resolute_checkpoints.settings import CheckpointSettings
 
 
@@ -23,7 +24,10 @@ def test_variables_are_read() -> None:
         }
     )
     assert settings == CheckpointSettings(
-        roots=(Path("/a"), Path("/b")), abandon_seconds=10, orphan_seconds=20.5, collect_seconds=1
+        roots=Roots(directories=(Path("/a"), Path("/b"))),
+        abandon_seconds=10,
+        orphan_seconds=20.5,
+        collect_seconds=1,
     )
 
 
@@ -49,7 +53,7 @@ def test_wrong_variables_are_named(name: str, value: str) -> None:
 def test_buckets_are_read_and_the_secret_is_not_shown() -> None:
     settings = CheckpointSettings.from_environment(
         {
-            "RESOLUTE_CHECKPOINTS_BUCKETS": "weights, http://minio:9000/other/",
+            "RESOLUTE_CHECKPOINTS_BUCKETS": "weights, http://minio:9000/other/, s3://team/a/",
             "RESOLUTE_CHECKPOINTS_S3_ACCESS_KEY": "key",
             "RESOLUTE_CHECKPOINTS_S3_SECRET_KEY": "hush",
             "RESOLUTE_CHECKPOINTS_S3_REGION": "eu-west-1",
@@ -61,10 +65,10 @@ def test_buckets_are_read_and_the_secret_is_not_shown() -> None:
         access_key="key",
         secret_key="hush",
         region="eu-west-1",
-        allowed=("weights", "http://minio:9000/other"),
         create=True,
         url_seconds=60,
     )
+    assert settings.roots.buckets == ("weights", "http://minio:9000/other", "s3://team/a")
     assert "hush" not in repr(settings)
 
 

@@ -51,7 +51,6 @@ def fill(root: Path) -> list[types.File]:
 @pytest.mark.sampled(1, group="many files")
 def test_a_hundred_thousand_files_are_committed_listed_and_found_again(trial: Trial, tmp_path: Path) -> None:
     checkpoint_id = str(uuid.uuid4())
-    files = fill(tmp_path / checkpoint_id)
     with (
         core.init(checkpoint_storage=str(tmp_path)) as context,
         context.checkpoint.store_path({"steps_completed": 2}) as (path, small),
@@ -69,6 +68,7 @@ def test_a_hundred_thousand_files_are_committed_listed_and_found_again(trial: Tr
                 storage=storage,
             )
         )
+        files = fill(tmp_path / checkpoint_id)
         request = api.CommitCheckpointRequest(
             checkpoint_id=checkpoint_id, run=1, files=files, metadata=to_value({"steps_completed": 1})
         )

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO, Protocol
 
+from resolute.errors import AlreadyExistsError
 from resolute_checkpoints.domain.checkpoint import File
 
 
@@ -63,6 +64,14 @@ class BlobStore(Protocol):
     when it refuses the service.
     """
 
+    def require_free(self, checkpoint_id: str) -> None:
+        """Makes sure that a checkpoint can be begun: nothing is stored under its name, and there is room.
+
+        Raises:
+            AlreadyExistsError: Something is stored there, which the checkpoint would take for its own.
+            UnavailableError: The store is full; whoever begins waits as for a store that is away.
+        """
+
     def upload_urls(self, checkpoint_id: str, files: Sequence[File]) -> Sequence[Upload]:
         """Returns URLs to put files to.
 
@@ -100,6 +109,15 @@ class BlobStore(Protocol):
 
     def remove_files(self, checkpoint_id: str, paths: Sequence[str]) -> None:
         """Removes some files; directories only when nothing is left in them. Safe to repeat."""
+
+
+def taken(checkpoint_id: str, place: str) -> AlreadyExistsError:
+    """Says that something else is stored where a checkpoint would be."""
+    return AlreadyExistsError(
+        f"checkpoint {checkpoint_id} cannot be begun: {place} is in use by something else; "
+        "choose another identifier",
+        resource=f"checkpoint {checkpoint_id}",
+    )
 
 
 def faults(store: BlobStore, checkpoint_id: str, files: Sequence[File]) -> list[Fault]:

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import BinaryIO
 
 from resolute.errors import DataLossError, FailedPreconditionError, InvalidArgumentError, UnavailableError
-from resolute_checkpoints.blobs.base import Fault, FinishedUpload, OpenUpload, Upload
+from resolute_checkpoints.blobs.base import Fault, FinishedUpload, OpenUpload, Upload, taken
 from resolute_checkpoints.blobs.os_errors import file_system_errors
 from resolute_checkpoints.domain.checkpoint import File
 
 _ATTEMPTS = 3
+_LEAST_ROOM = 1 << 20
+"""Bytes that must be free where a checkpoint is begun; its size is not known by then."""
 _NOT_EMPTY = frozenset({errno.ENOTEMPTY, errno.EEXIST})
 _NO_WAY = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG})
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -36,6 +38,14 @@ class DirectoryStore:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+
+    def require_free(self, checkpoint_id: str) -> None:
+        """Looks for a directory of the checkpoint's name, and asks the file system for its room."""
+        with file_system_errors(self._root):
+            base = self._base(checkpoint_id)
+            if os.path.lexists(base):
+                raise taken(checkpoint_id, str(base))
+            _require_room(base.parent)
 
     def upload_urls(self, checkpoint_id: str, files: Sequence[File]) -> Sequence[Upload]:
         """Always refuses: files are written in place."""
@@ -190,6 +200,17 @@ def _parent(base: Path, parts: Sequence[str]) -> Iterator[int]:
         yield directory
     finally:
         os.close(directory)
+
+
+def _require_room(directory: Path) -> None:
+    # The first checkpoint makes the directory itself.
+    present = next(parent for parent in (directory, *directory.parents) if parent.is_dir())
+    room = os.statvfs(present)
+    # File systems without a table of files report that it holds none.
+    if room.f_bavail * room.f_frsize < _LEAST_ROOM or (room.f_files and not room.f_favail):
+        raise UnavailableError(
+            f"the disk that holds {directory} is full; free some space there, and the checkpoint is begun"
+        )
 
 
 def _remove_entry(base: Path, path: str) -> None:

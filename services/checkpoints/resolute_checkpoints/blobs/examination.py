@@ -70,7 +70,7 @@ def examine(storage: Storage, *, stores: StoreFactory, clock: Clock) -> list[Fin
         InvalidArgumentError: The storage is described wrongly.
         PermissionDeniedError: The service may not use it.
     """
-    store = stores.open(storage)
+    store = stores.open(storage, listed=True)
     probe = (
         _BucketProbe(store, clock)
         if isinstance(storage, BucketStorage)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
@@ -14,7 +12,6 @@ from resolute.contracts.object_stores.s3 import parse_address
 from resolute.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
-    PermissionDeniedError,
     Violation,
 )
 from resolute_checkpoints.blobs.base import BlobStore
@@ -22,6 +19,7 @@ from resolute_checkpoints.blobs.buckets.bucket_store import BucketStore, KnownBu
 from resolute_checkpoints.blobs.buckets.egress import require_reachable
 from resolute_checkpoints.blobs.buckets.settings import BucketSettings
 from resolute_checkpoints.blobs.directory import DirectoryStore
+from resolute_checkpoints.blobs.roots import Roots
 from resolute_checkpoints.domain.checkpoint import BucketStorage, DirectoryStorage, Provider, Storage
 
 _ENDPOINT = "storage.bucket.endpoint_url"
@@ -31,26 +29,30 @@ class StoreFactory:
     """Opens stores.
 
     Args:
-        roots: Directories below which directory stores may lie; empty allows every directory.
+        roots: Below which places stores may lie.
         buckets: How buckets are used.
         clock: Tells when URLs expire.
     """
 
     def __init__(
         self,
-        roots: Sequence[Path] = (),
         *,
+        roots: Roots | None = None,
         buckets: BucketSettings | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        self._roots = tuple(roots)
+        self._roots = roots or Roots()
         self._buckets = buckets or BucketSettings()
         self._clock = clock
         self._stores: dict[tuple[Provider, str], tuple[Store, KnownBuckets]] = {}
         self._lock = threading.Lock()
 
-    def open(self, storage: Storage) -> BlobStore:
+    def open(self, storage: Storage, *, listed: bool = False) -> BlobStore:
         """Returns the store of some storage; nothing is asked of it yet.
+
+        Args:
+            storage: Where it is.
+            listed: Whether it must be below a root: a script or a person named it, not a config.
 
         Raises:
             FailedPreconditionError: The service has no library or no credentials for it.
@@ -58,22 +60,20 @@ class StoreFactory:
             PermissionDeniedError: It lies outside of what the service may use.
         """
         if isinstance(storage, BucketStorage):
-            return self._bucket(storage)
-        return self._directory(storage)
+            return self._bucket(storage, listed=listed)
+        return self._directory(storage, listed=listed)
 
-    def _bucket(self, storage: BucketStorage) -> BucketStore:
+    def _bucket(self, storage: BucketStorage, *, listed: bool) -> BucketStore:
         store, known = self._store(storage)
-        allowed = self._buckets.allowed
-        full_name = f"{store.address}/{storage.bucket}"
-        if allowed and storage.bucket not in allowed and full_name not in allowed:
-            raise PermissionDeniedError(
-                f"checkpoints may not lie in bucket {full_name}; this service allows {', '.join(allowed)}"
-            )
         if ".." in storage.prefix.split("/") or storage.prefix.strip("/") != storage.prefix:
             message = (
                 f"storage.bucket.prefix is {storage.prefix!r}; write it without '..' and slashes around it"
             )
             raise InvalidArgumentError(message, violations=[Violation("storage.bucket.prefix", message)])
+        if "/" in storage.bucket:
+            message = f"storage.bucket.bucket is {storage.bucket!r}; write what follows the name as prefix"
+            raise InvalidArgumentError(message, violations=[Violation("storage.bucket.bucket", message)])
+        self._roots.require_bucket(storage, address=store.address, listed=listed)
         bucket = store.bucket(storage.bucket)
         return BucketStore(
             bucket, prefix=storage.prefix, known=known, create=self._buckets.create, name=storage.bucket
@@ -105,15 +105,10 @@ class StoreFactory:
             )
         return store
 
-    def _directory(self, storage: DirectoryStorage) -> DirectoryStore:
+    def _directory(self, storage: DirectoryStorage, *, listed: bool) -> DirectoryStore:
         path = Path(storage.path)
         if not path.is_absolute() or ".." in path.parts or "\0" in storage.path:
             message = f"storage.directory.path is {storage.path!r}; it must be absolute, without '..'"
             raise InvalidArgumentError(message, violations=[Violation("storage.directory.path", message)])
-        real = Path(os.path.realpath(path))
-        if self._roots and not any(real.is_relative_to(os.path.realpath(root)) for root in self._roots):
-            allowed = ", ".join(map(str, self._roots))
-            raise PermissionDeniedError(
-                f"checkpoints may not lie in {path}; this service allows directories below {allowed}"
-            )
+        self._roots.require_directory(path, listed=listed)
         return DirectoryStore(path)

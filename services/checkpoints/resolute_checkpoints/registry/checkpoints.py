@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -10,13 +12,13 @@ from typing import Any
 from sqlalchemy.engine import Connection
 
 from resolute.contracts.clock import Clock
-from resolute.errors import AlreadyExistsError, FailedPreconditionError
+from resolute.errors import AlreadyExistsError, FailedPreconditionError, PermissionDeniedError
 from resolute_checkpoints import access
 from resolute_checkpoints.blobs.base import Fault, FinishedUpload, OpenUpload, Upload, faults
 from resolute_checkpoints.blobs.factory import StoreFactory
 from resolute_checkpoints.blobs.workers import BlobWorkers
 from resolute_checkpoints.domain import metadata as metadata_rules
-from resolute_checkpoints.domain.checkpoint import Checkpoint, File, Owner, State, Storage
+from resolute_checkpoints.domain.checkpoint import Checkpoint, DirectoryStorage, File, Owner, State, Storage
 from resolute_checkpoints.domain.manifest import Manifest
 from resolute_checkpoints.retention.remover import CLAIM_SECONDS, Remover
 from resolute_checkpoints.store import audit, fencing, identities, records, removals, uploads
@@ -26,6 +28,7 @@ from resolute_serving.database.engine import Database
 from resolute_serving.updates import check_etag
 
 _FAULTS_SHOWN = 10
+_IDENTIFIER = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +38,8 @@ class Begin:
     checkpoint_id: str
     owner: Owner
     storage: Storage
+    recorded: bool
+    """Whether the experiment's config names that storage; a script may name another below a root."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +61,7 @@ class Registry:
         workers: Threads for looking at files.
         remover: Removes the files of aborted checkpoints.
         clock: Tells the time of changes.
+        reserved: Identifiers that belong to something else than checkpoints.
     """
 
     def __init__(
@@ -66,12 +72,14 @@ class Registry:
         workers: BlobWorkers,
         remover: Remover,
         clock: Clock,
+        reserved: Collection[str] = (),
     ) -> None:
         self._database = database
         self._stores = stores
         self._workers = workers
         self._remover = remover
         self._clock = clock
+        self._reserved = frozenset(reserved)
 
     async def begin(self, begin: Begin) -> Checkpoint:
         """Registers a checkpoint's identifier and storage. Safe to repeat, also after the commit.
@@ -80,12 +88,27 @@ class Registry:
             AlreadyExistsError: The identifier is taken by something else.
             IllegalTransitionError: It was aborted or deleted.
             NotFoundError: Its experiment was deleted.
+            PermissionDeniedError: The storage is not the run's.
             RunSupersededError: The run is over.
+            UnavailableError: The storage is full.
         """
-        self._stores.open(begin.storage)
         who = actor()
 
+        def is_new(connection: Connection) -> bool:
+            fencing.require_experiment(connection, begin.owner.experiment_id, lock=False)
+            fencing.require_run(connection, begin.owner.trial_id, begin.owner.run, lock=False)
+            return not records.existing(connection, [begin.checkpoint_id])
+
+        parts: frozenset[str] = frozenset()
+        if await self._database.read(is_new):
+            parts = await self._workers.run(partial(self._require_place, begin))
+
         def work(connection: Connection) -> Checkpoint:
+            if self._reserved & parts or records.existing(connection, sorted(parts)):
+                raise PermissionDeniedError(
+                    "checkpoints may not be stored within another checkpoint, or among the cluster's own "
+                    "files; name another place"
+                )
             fencing.require_experiment(connection, begin.owner.experiment_id, lock=True)
             fencing.require_run(connection, begin.owner.trial_id, begin.owner.run, lock=True)
             fresh = Checkpoint(
@@ -133,6 +156,26 @@ class Registry:
         if begun:
             await self._database.write(note)
         return given
+
+    async def commit_owner(self, checkpoint_id: str, *, run: int, principal: Principal) -> str:
+        """Names the trial of a checkpoint that the caller is about to commit; the checkpoint if it has none.
+
+        Raises:
+            IllegalTransitionError: It is not being uploaded, and never was committed.
+            NotFoundError: There is no such checkpoint.
+            PermissionDeniedError: It is another trial's, or a later run's.
+            RunSupersededError: The run is over.
+        """
+
+        def work(connection: Connection) -> Checkpoint:
+            checkpoint = records.find(connection, checkpoint_id, listed=False)
+            access.require_author(principal, checkpoint, run=run)
+            if checkpoint.state.was_committed:
+                # The answer to an equal commit got lost, perhaps.
+                return checkpoint
+            return access.require_uploading(connection, checkpoint_id, principal, lock=False)
+
+        return (await self._database.read(work)).owner.trial_id or checkpoint_id
 
     async def commit(self, commit: Commit, *, principal: Principal) -> Checkpoint:
         """Makes a checkpoint visible, after checking that its files are stored with their sizes.
@@ -280,6 +323,18 @@ class Registry:
             return records.latest(connection, trial_id)
 
         return await self._database.write(work)
+
+    def _require_place(self, begin: Begin) -> frozenset[str]:
+        """Looks at where a checkpoint is to go; returns the parts of that place that may be identifiers."""
+        if begin.checkpoint_id in self._reserved:
+            raise AlreadyExistsError(
+                f"checkpoint {begin.checkpoint_id} cannot be begun: the identifier belongs to the cluster; "
+                "choose another one"
+            )
+        self._stores.open(begin.storage, listed=not begin.recorded).require_free(begin.checkpoint_id)
+        storage = begin.storage
+        path = os.path.realpath(storage.path) if isinstance(storage, DirectoryStorage) else storage.prefix
+        return frozenset(part for part in path.split("/") if _IDENTIFIER.fullmatch(part))
 
     def _finish(self, checkpoint: Checkpoint, commit: Commit) -> Sequence[Fault]:
         store = self._stores.open(checkpoint.storage)

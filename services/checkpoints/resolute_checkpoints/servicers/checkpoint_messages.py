@@ -53,13 +53,16 @@ _PROVIDERS: Mapping[storage_pb2.Storage.Provider.ValueType, Provider] = {
 _PROVIDER_MESSAGES = {provider: message for message, provider in _PROVIDERS.items()}
 
 
-def to_begin(request: requests.BeginCheckpointRequest, *, workspace: str, workspace_id: int | None) -> Begin:
+def to_begin(
+    request: requests.BeginCheckpointRequest, *, workspace: str, workspace_id: int | None, recorded: bool
+) -> Begin:
     """Reads a BeginCheckpointRequest.
 
     Args:
         request: The request.
         workspace: Name of the caller's workspace.
         workspace_id: Id of the caller's workspace; None when it has none.
+        recorded: Whether the config of the caller's experiment names that storage.
 
     Raises:
         InvalidArgumentError: A field is wrong.
@@ -80,6 +83,7 @@ def to_begin(request: requests.BeginCheckpointRequest, *, workspace: str, worksp
             workspace_id=workspace_id,
         ),
         storage=to_storage(request.storage),
+        recorded=recorded,
     )
 
 

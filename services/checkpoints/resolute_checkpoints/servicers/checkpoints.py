@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as messages
 from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import CheckpointsServiceServicer
+from resolute.contracts.storage_names import storage_name
 from resolute.contracts.values import to_mapping
 from resolute.errors import InvalidArgumentError, PermissionDeniedError, Violation
 from resolute_checkpoints import access
 from resolute_checkpoints.blobs.examination import Examiner
 from resolute_checkpoints.domain.checkpoint import READABLE
 from resolute_checkpoints.domain.globs import MAX_GLOBS
-from resolute_checkpoints.domain.manifest import MAX_FILES
 from resolute_checkpoints.registry.checkpoints import Registry
 from resolute_checkpoints.registry.downloads import Downloads
 from resolute_checkpoints.registry.reuse import Reuse
 from resolute_checkpoints.retention.deletion import Deletions
 from resolute_checkpoints.retention.enforcement import RetentionEnforcer
 from resolute_checkpoints.servicers import checkpoint_messages
+from resolute_checkpoints.servicers.chunked_commits import ChunkedCommits
 from resolute_checkpoints.servicers.identifiers import parse_uuid
 from resolute_checkpoints.store.records import CheckpointFilter
 from resolute_serving.context import TrialRun, current_principal
@@ -56,6 +58,7 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         self._deletions = deletions
         self._retention = retention
         self._examiner = examiner
+        self._chunked_commits = ChunkedCommits(self._commit_owner)
 
     async def BeginCheckpoint(
         self, request: messages.BeginCheckpointRequest, context: Any
@@ -67,6 +70,7 @@ class CheckpointsServicer(CheckpointsServiceServicer):
             request,
             workspace=run.workspace if run else "",
             workspace_id=(run.workspace_id or None) if run else None,
+            recorded=run is None or run.storage == storage_name(request.storage),
         )
         checkpoint = await self._registry.begin(begin)
         return messages.BeginCheckpointResponse(checkpoint=checkpoint_messages.from_checkpoint(checkpoint))
@@ -116,7 +120,8 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         self, request: messages.CommitCheckpointRequest, context: Any
     ) -> messages.CommitCheckpointResponse:
         """Makes a checkpoint visible."""
-        commit = checkpoint_messages.to_commit(request)
+        # A list of thousands of files takes longer to check than the event loop may be held up.
+        commit = await asyncio.to_thread(checkpoint_messages.to_commit, request)
         checkpoint = await self._registry.commit(commit, principal=current_principal.get())
         return messages.CommitCheckpointResponse(checkpoint=checkpoint_messages.from_checkpoint(checkpoint))
 
@@ -124,19 +129,18 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         self, request_iterator: AsyncIterator[messages.CommitCheckpointInChunksRequest], context: Any
     ) -> messages.CommitCheckpointInChunksResponse:
         """Makes a checkpoint of many files visible."""
-        whole: messages.CommitCheckpointRequest | None = None
-        async for request in request_iterator:
-            if whole is None:
-                whole = request.chunk
-            else:
-                whole.files.extend(request.chunk.files)
-                whole.multipart_uploads.extend(request.chunk.multipart_uploads)
-            if len(whole.files) > MAX_FILES:
-                break
-        commit = checkpoint_messages.to_commit(whole or messages.CommitCheckpointRequest())
-        checkpoint = await self._registry.commit(commit, principal=current_principal.get())
+        async with self._chunked_commits.joined(request_iterator) as whole:
+            commit = await asyncio.to_thread(checkpoint_messages.to_commit, whole)
+            checkpoint = await self._registry.commit(commit, principal=current_principal.get())
         return messages.CommitCheckpointInChunksResponse(
             checkpoint=checkpoint_messages.from_checkpoint(checkpoint)
+        )
+
+    async def _commit_owner(self, request: messages.CommitCheckpointRequest) -> str:
+        return await self._registry.commit_owner(
+            parse_uuid(request.checkpoint_id, field="checkpoint_id"),
+            run=request.run,
+            principal=current_principal.get(),
         )
 
     async def AbortCheckpoint(

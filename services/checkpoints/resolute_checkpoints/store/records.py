@@ -62,6 +62,12 @@ def insert(connection: Connection, checkpoint: Checkpoint) -> bool:
     return insert_new(connection, checkpoints, rows.to_values(checkpoint))
 
 
+def existing(connection: Connection, ids: Collection[str]) -> list[str]:
+    """Those of some identifiers that checkpoints have, or had."""
+    query = sa.select(checkpoints.c.checkpoint_id).where(checkpoints.c.checkpoint_id.in_(ids))
+    return list(connection.execute(query).scalars()) if ids else []
+
+
 def storage_usage(connection: Connection, workspace_id: int) -> int:
     """Sums up the bytes of checkpoints that were written in a workspace; what several share counts once.
 

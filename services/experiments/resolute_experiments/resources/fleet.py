@@ -26,7 +26,8 @@ from resolute_experiments.resources.protocol import (
     Slot,
 )
 from resolute_experiments.resources.slots import by_node
-from resolute_experiments.store import runs, workspaces
+from resolute_experiments.specs.identity import run_identity
+from resolute_experiments.store import runs
 from resolute_serving.context import TrialRun
 from resolute_serving.database.engine import Database
 
@@ -315,16 +316,7 @@ class Fleet:
         await self._manager.release(run.allocation_id, token=await self._token(run))
 
     async def _token(self, run: runs.Run) -> str:
-        workspace = await self._database.read(lambda c: workspaces.of_experiment(c, run.experiment_id))
-        identity = TrialRun(
-            trial_id=run.trial_id,
-            run=run.run,
-            experiment_id=run.experiment_id,
-            allocation_id=run.allocation_id,
-            workspace=workspace.name,
-            workspace_id=workspace.number,
-        )
-        return self._issue_token(identity)
+        return self._issue_token(await self._database.read(lambda c: run_identity(c, run)))
 
 
 def _exit_values(record: ExitRecord) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from resolute_experiments.moment import Moment
 from resolute_experiments.notifier import SIGNAL_CHANGES
 from resolute_experiments.resources.leases import Leases
 from resolute_experiments.servicers.messages.experiments import signal_message
+from resolute_experiments.specs.identity import run_identity
 from resolute_experiments.specs.launch import LaunchParameters, launch_spec
 from resolute_experiments.states import TrialEvent, TrialState
 from resolute_experiments.store import experiments, runs, trials, workspaces
@@ -114,7 +115,7 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
     async def RenewLease(self, request: pb2.RenewLeaseRequest, context: Any) -> pb2.RenewLeaseResponse:
         """Renews a lease, and answers with a fresh token and the signal."""
         allocation = request.allocation_id
-        run, trial, workspace, news = await self._core.database.read(
+        identity, run, news = await self._core.database.read(
             lambda c: _lease_facts(c, allocation, request.container_rank, request.pid)
         )
         if news:
@@ -122,16 +123,8 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
             await self._core.database.write(
                 lambda c: _note_pid(c, allocation, request.container_rank, request.pid, moment)
             )
-            self._core.notifier.notify((trial.experiment_id, "watch"))
+            self._core.notifier.notify((run.experiment_id, "watch"))
         self._leases.renew(allocation)
-        identity = TrialRun(
-            trial_id=trial.id,
-            run=run.run,
-            experiment_id=trial.experiment_id,
-            allocation_id=allocation,
-            workspace=workspace.name,
-            workspace_id=workspace.number,
-        )
         return pb2.RenewLeaseResponse(
             ttl=to_duration(self._leases.ttl),
             bearer_token=self._signer.trial(identity, ttl=self._token_ttl),
@@ -228,13 +221,12 @@ def _living_run(connection: Connection, allocation_id: str) -> runs.Run:
 
 def _lease_facts(
     connection: Connection, allocation_id: str, rank: int, pid: int
-) -> tuple[runs.Run, trials.Trial, workspaces.Workspace, bool]:
+) -> tuple[TrialRun, runs.Run, bool]:
     run = _living_run(connection, allocation_id)
     trial = trials.get(connection, trial_id=run.trial_id)
-    workspace = workspaces.of_experiment(connection, run.experiment_id)
     container = runs.container(connection, allocation_id, rank)
     news = bool(pid) and (container.pid != pid or trial.state is TrialState.STARTING)
-    return run, trial, workspace, news
+    return run_identity(connection, run), run, news
 
 
 def _note_pid(connection: Connection, allocation_id: str, rank: int, pid: int, moment: Moment) -> None:

@@ -22,16 +22,16 @@ from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.servicers.checks.page_bytes import shortened_page
 from resolute_experiments.servicers.checks.sizes import check_metadata_size
 from resolute_experiments.servicers.messages.experiments import trial_message, trial_state
+from resolute_experiments.specs.identity import run_identity
 from resolute_experiments.specs.storage import storage
 from resolute_experiments.states import RunOutcome
-from resolute_experiments.store import experiments, runs, trials, workspaces
+from resolute_experiments.store import experiments, runs, trials
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.runs import Run
 from resolute_experiments.transitions.signals import allocation_id
 from resolute_experiments.unmanaged import tracking
 from resolute_experiments.unmanaged.heartbeats import HeartbeatMonitor
 from resolute_serving.auth.tokens import TokenSigner
-from resolute_serving.context import TrialRun
 from resolute_serving.validation import invalid, parse_uuid
 
 _STATUS_LENGTH = 200
@@ -222,10 +222,7 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         )
 
     async def _token(self, run: Run) -> str:
-        workspace = await self._core.database.read(lambda c: workspaces.of_experiment(c, run.experiment_id))
-        identity = TrialRun(
-            run.trial_id, run.run, run.experiment_id, run.allocation_id, workspace.name, workspace.number
-        )
+        identity = await self._core.database.read(lambda c: run_identity(c, run))
         return self._signer.trial(identity, ttl=self._token_ttl)
 
     def _whole(self, connection: Connection, trial: trials.Trial) -> trial_pb2.Trial:

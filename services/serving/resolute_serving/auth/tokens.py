@@ -134,6 +134,7 @@ class TokenSigner:
                 "allocation": run.allocation_id,
                 "workspace": run.workspace,
                 "workspace_id": run.workspace_id,
+                "storage": run.storage,
             },
             ttl=ttl,
         )
@@ -233,6 +234,7 @@ def _principal(claims: Mapping[str, Any]) -> Principal:
                 allocation_id=claims["allocation"],
                 workspace=claims["workspace"],
                 workspace_id=int(claims.get("workspace_id", 0)),
+                storage=str(claims.get("storage", "")),
             )
         if claims["kind"] == "service":
             return ServiceAccount(name=claims["sub"])

@@ -29,6 +29,8 @@ class Environment:
     """The other services."""
     cluster_id: str
     """UUID of the cluster."""
+    home: Path | None = None
+    """Directory of the whole cluster; None where each service has directories of its own."""
     clock: Clock = SYSTEM_CLOCK
     """Returns the time."""
     revoked: RevokedTokens = field(default_factory=RevokedTokens)
@@ -42,6 +44,16 @@ class Environment:
         return RemoteDirectory(
             lambda: self.peers.channel("experiments"), clock=self.clock, seconds=self.role_seconds
         )
+
+    @property
+    def private_directory(self) -> Path:
+        """Directory of files that only the cluster reads and writes."""
+        return self.data_directory if self.home is None else self.home
+
+    @property
+    def checkpoints_directory(self) -> Path:
+        """Directory of checkpoints that no config places elsewhere."""
+        return self.private_directory / "checkpoints"
 
     def open_database(self, name: str) -> Database:
         """Opens the database of the service ``name``."""

@@ -14,7 +14,7 @@ from resolute.errors import (
     NotFoundError,
     Violation,
 )
-from resolute_checkpoints.blobs.base import Fault, FinishedUpload, OpenUpload, Upload
+from resolute_checkpoints.blobs.base import Fault, FinishedUpload, OpenUpload, Upload, taken
 from resolute_checkpoints.domain.checkpoint import File
 
 KnownBuckets = set[str]
@@ -38,6 +38,13 @@ class BucketStore:
         self._prefix = f"{prefix}/" if prefix else ""
         self._known = known
         self._create = create
+
+    def require_free(self, checkpoint_id: str) -> None:
+        """Looks for an object of the checkpoint's name; a bucket does not tell its room."""
+        self._require_bucket()
+        directory = self._directory(checkpoint_id)
+        if any(True for _ in self._bucket.sizes(directory)):
+            raise taken(checkpoint_id, f"{directory} in bucket {self._name}")
 
     def upload_urls(self, checkpoint_id: str, files: Sequence[File]) -> Sequence[Upload]:
         """Presigns a URL for each file, or for each part of a large one where the store takes parts."""

@@ -45,8 +45,6 @@ class BucketSettings:
     """Azure: address of the account, where there is no connection string."""
     azure_account_key: str = field(default="", repr=False)
     """Azure: key of the account at that address."""
-    allowed: tuple[str, ...] = ()
-    """Buckets that may be used, as ``bucket`` or ``endpoint_url/bucket``; empty allows every bucket."""
     create: bool = False
     """Whether buckets that are not there are made."""
     url_seconds: int = 6 * 3600

@@ -1,0 +1,98 @@
+"""Commits that come in several messages: joined within bounds, for callers that may commit."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Protocol, TypeVar
+
+from resolute.api.checkpoints.v1.checkpoints_service_pb2 import CommitCheckpointRequest
+from resolute.errors import DeadlineError, InvalidArgumentError, UnavailableError, Violation
+from resolute_checkpoints.domain.manifest import MAX_FILES
+
+MAX_COMMIT_BYTES = 128 << 20
+"""Most bytes of one commit, with an allowance for each entry: about what it takes in memory."""
+_ENTRY_BYTES = 64
+_SECONDS = 300.0
+"""For the first message of a commit, and for the rest together."""
+
+
+class _Chunk(Protocol):
+    """What the stream's messages hold."""
+
+    @property
+    def chunk(self) -> CommitCheckpointRequest: ...
+
+
+_T = TypeVar("_T")
+
+
+async def _arrived(messages: Awaitable[_T]) -> _T:
+    try:
+        return await asyncio.wait_for(messages, _SECONDS)
+    except asyncio.TimeoutError as error:
+        raise DeadlineError(f"the commit did not arrive within {_SECONDS:.0f} s; send it again") from error
+
+
+class ChunkedCommits:
+    """Joins the messages of commits.
+
+    Args:
+        owner_of: Names the trial that a commit's first message speaks for, and refuses a caller that may not
+            commit: before anything of the commit is kept.
+        limit: Most bytes of one commit.
+    """
+
+    def __init__(
+        self, owner_of: Callable[[CommitCheckpointRequest], Awaitable[str]], *, limit: int = MAX_COMMIT_BYTES
+    ) -> None:
+        self._owner_of = owner_of
+        self._limit = limit
+        self._owners: set[str] = set()
+
+    @asynccontextmanager
+    async def joined(self, stream: AsyncIterator[_Chunk]) -> AsyncIterator[CommitCheckpointRequest]:
+        """Reads all messages of a commit. Until the block ends, no other commit of the trial is read.
+
+        Raises:
+            DeadlineError: They do not arrive in time.
+            InvalidArgumentError: They hold too much.
+            UnavailableError: Another commit of the trial is under way.
+        """
+        messages = aiter(stream)
+        first = await _arrived(anext(messages, None))
+        whole = CommitCheckpointRequest() if first is None else first.chunk
+        with self._turn(await self._owner_of(whole)):
+            await _arrived(self._extend(whole, messages))
+            yield whole
+
+    async def _extend(self, whole: CommitCheckpointRequest, messages: AsyncIterator[_Chunk]) -> None:
+        taken = self._cost(whole, before=0)
+        async for message in messages:
+            taken = self._cost(message.chunk, before=taken)
+            whole.files.extend(message.chunk.files)
+            whole.multipart_uploads.extend(message.chunk.multipart_uploads)
+
+    @contextmanager
+    def _turn(self, owner: str) -> Iterator[None]:
+        """Lets a trial commit once at a time, so that it takes no more memory than one commit."""
+        if owner in self._owners:
+            raise UnavailableError("another commit of this trial is under way; try again when it has ended")
+        self._owners.add(owner)
+        try:
+            yield
+        finally:
+            self._owners.remove(owner)
+
+    def _cost(self, chunk: CommitCheckpointRequest, *, before: int) -> int:
+        tags = sum(len(upload.part_etags) for upload in chunk.multipart_uploads)
+        entries = len(chunk.files) + len(chunk.multipart_uploads) + tags
+        taken = before + chunk.ByteSize() + entries * _ENTRY_BYTES
+        if taken > self._limit:
+            message = (
+                f"files take more than {self._limit} bytes in the messages of one commit; commit fewer files "
+                f"(at most {MAX_FILES}) or shorter paths, such as one archive of many small files"
+            )
+            raise InvalidArgumentError(message, violations=[Violation("files", message)])
+        return taken
