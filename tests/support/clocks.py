@@ -47,3 +47,19 @@ class ManualSleep:
         count = len(self.asked)
         self._ends.release()
         await wait_until_async(lambda: len(self.asked) > count)
+
+
+class JumpingClock(ManualClock):
+    """A clock whose time of day can be set, as by a person or when a machine wakes from a suspend."""
+
+    def __init__(self, now: float = 1_700_000_000.0) -> None:
+        super().__init__(now)
+        self._offset = 0.0
+
+    def time(self) -> float:
+        """Seconds since 1970, as far as the clock was not set."""
+        return super().time() + self._offset
+
+    def jump(self, seconds: float) -> None:
+        """Sets the time of day. The machine's uptime goes on as if nothing had happened."""
+        self._offset += seconds

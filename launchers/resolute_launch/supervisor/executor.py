@@ -102,7 +102,7 @@ class RunExecutor:
             self._shipping, task.run.spool, seconds=task.order.log_wait_seconds, clock=clock
         )
         self._lease = LeaseRenewer(
-            task, connection, signal_state=signal_state, secrets=secrets, notify=notify
+            task, connection, signal_state=signal_state, secrets=secrets, notify=notify, clock=clock
         )
         self._signal_watcher = SignalWatcher(connection.control, signal_state, notify=notify)
         self._termination_policy = TerminationPolicy(

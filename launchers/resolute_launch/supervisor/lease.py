@@ -9,6 +9,8 @@ from collections.abc import Callable
 from resolute.api.preemption.v1.signal_pb2 import SignalReason
 from resolute.contracts.atomic_files import write_atomically
 from resolute.contracts.backoff import Backoff
+from resolute.contracts.clock import Clock
+from resolute.contracts.due_time import DueTime
 from resolute.contracts.times import seconds_of
 from resolute.errors import (
     AbortedError,
@@ -24,6 +26,8 @@ from resolute_launch.control_plane.signal_state import SignalState
 from resolute_launch.redaction import Secrets
 
 _LONGEST_PAUSE = 5.0
+_LOOK_SECONDS = 1.0
+"""Between two looks at the clocks."""
 _FINAL = (
     AbortedError,
     FailedPreconditionError,
@@ -45,6 +49,7 @@ class LeaseRenewer:
         signal_state: Takes the signal that each answer carries.
         secrets: Takes every token, so that none appears in the log.
         notify: Called in the thread when the signal, the lease or an outage must be checked.
+        clock: Tells when the lease and its token are due.
     """
 
     def __init__(
@@ -55,6 +60,7 @@ class LeaseRenewer:
         signal_state: SignalState,
         secrets: Secrets,
         notify: Callable[[], None],
+        clock: Clock,
     ) -> None:
         self._control = connection.control
         self._outage_timeout = connection.outage_timeout
@@ -63,6 +69,7 @@ class LeaseRenewer:
         self._secrets = secrets
         self._ttl = seconds_of(task.spec.lease_ttl)
         self._notify = notify
+        self._due = DueTime(clock)
         self._stop = threading.Event()
         self._wake = threading.Event()
         self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
@@ -101,7 +108,11 @@ class LeaseRenewer:
 
     def _run(self) -> None:
         while not self._stop.is_set() and not self.lost:
-            self._wake.wait(self._make_due_calls())
+            self._due.set(self._make_due_calls())
+            # A wait does not end early when the machine wakes from a suspend, or its clock is set.
+            while left := self._due.seconds_left:
+                if self._wake.wait(min(left, _LOOK_SECONDS)):
+                    break
             self._wake.clear()
 
     def _make_due_calls(self) -> float:

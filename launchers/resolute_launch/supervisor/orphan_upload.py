@@ -40,6 +40,7 @@ def upload_orphans(
     clock: Clock = SYSTEM_CLOCK,
     outage_timeout_seconds: float | None = None,
     note_late_lines: bool = False,
+    master: str = "",
 ) -> bool:
     """Sends everything that is left in the spools of a run that has ended.
 
@@ -48,6 +49,7 @@ def upload_orphans(
         clock: Measures the outage.
         outage_timeout_seconds: How long an outage may last; None takes the timeout of the run.
         note_late_lines: Whether the log says so when lines have not arrived after the run's wait for them.
+        master: ``host:port`` of the services; empty for where they were when the run began.
 
     Returns:
         Whether everything has arrived.
@@ -65,7 +67,7 @@ def upload_orphans(
     except (QuotaError, OSError) as failure:
         _log.error("what the lost supervisor had not read cannot be sent yet: %s", failure)
     seconds = order.lease_patience_seconds if outage_timeout_seconds is None else outage_timeout_seconds
-    channel = open_channel(order.master, token=run.read_token, trace_id=spec.trace_id)
+    channel = open_channel(master or order.master, token=run.read_token, trace_id=spec.trace_id)
     outage_timeout = OutageTimeout(seconds, clock=clock)
     task = Task(spec, order, run)
     connection = ControlPlaneConnection(channel, ControlPlane(channel, order), outage_timeout)
@@ -94,6 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--patience", type=float, help="seconds that an outage may last; default: the timeout of the run"
     )
+    parser.add_argument("--master", default="", help="address of the services now; default: the run's")
     parser.add_argument(
         "--note-late-lines",
         action="store_true",
@@ -112,7 +115,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     start_log("INFO")
     try:
         done = upload_orphans(
-            run, outage_timeout_seconds=options.patience, note_late_lines=options.note_late_lines
+            run,
+            outage_timeout_seconds=options.patience,
+            note_late_lines=options.note_late_lines,
+            master=options.master,
         )
     except InvalidArgumentError as nothing:
         _log.info("%s", nothing)

@@ -30,6 +30,13 @@ _POLL_SECONDS = 0.05
 _COLORS = {"ok": "green", "warning": "yellow", "fault": "red"}
 
 
+_take_over_option = click.option(
+    "--take-over",
+    is_flag=True,
+    help="The original is gone for good: its checkpoints are this cluster's own.",
+)
+
+
 @click.command()
 @click.option(
     "--slots",
@@ -111,6 +118,18 @@ def db_upgrade(url: str) -> None:
     click.echo(f"up to date: {', '.join(names)}")
 
 
+@db.command("restored")
+@click.option("--url", required=True, help="PostgreSQL database of all services, restored from a dump.")
+@_take_over_option
+def db_restored(url: str, take_over: bool) -> None:
+    """Prepare a database that was restored from a dump, before services use it."""
+    _check_installed()
+    from resolute_embedded.maintenance import begin_restored
+
+    begin_restored(url, take_over=take_over)
+    click.echo(f"the services can be started{_kept(take_over)}")
+
+
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path))
 def backup(directory: Path) -> None:
@@ -124,14 +143,46 @@ def backup(directory: Path) -> None:
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path, exists=True, file_okay=False))
-def restore(directory: Path) -> None:
-    """Restore the backup in DIRECTORY into a new home."""
+@_take_over_option
+def restore(directory: Path, take_over: bool) -> None:
+    """Restore the backup in DIRECTORY into a new home.
+
+    Trials that ran when it was made continue as new runs, from their last checkpoints. The files of
+    checkpoints in the backup are read and never removed, until `resolute take-over`.
+    """
     _check_installed()
     from resolute_embedded.maintenance import restore as restore_home
 
     state = _state()
-    restore_home(directory, state.home)
-    click.echo(f"{state.home.path} holds the cluster; `resolute up` serves it")
+    restore_home(directory, state, take_over=take_over)
+    click.echo(f"{state.home.path} holds the cluster; `resolute up` serves it{_kept(take_over)}")
+
+
+@click.command("adopt-copy")
+@_take_over_option
+def adopt_copy(take_over: bool) -> None:
+    """Make a copied or moved home a cluster of its own, which leaves its original alone.
+
+    Trials continue as new runs, from their last checkpoints. The files of checkpoints that it knows are
+    read and never removed, until `resolute take-over`.
+    """
+    _check_installed()
+    from resolute_embedded.maintenance import adopt_copy as adopt
+
+    state = _state()
+    adopt(state, take_over=take_over)
+    click.echo(f"{state.home.path} is a cluster of its own; `resolute up` serves it{_kept(take_over)}")
+
+
+@click.command("take-over")
+@click.option("--url", default="", help="PostgreSQL database of all services [the SQLite files in the home].")
+def take_over(url: str) -> None:
+    """Let a restored or copied cluster remove the checkpoints of its original, which is gone for good."""
+    _check_installed()
+    from resolute_embedded.maintenance import take_over as take_over_home
+
+    count = take_over_home(url, _state())
+    click.echo(f"{count} inherited checkpoints are this cluster's own now")
 
 
 @click.command()
@@ -161,6 +212,11 @@ def doctor(as_json: bool) -> None:
         raise SystemExit(1)
 
 
+def _kept(take_over: bool) -> str:
+    """What a command adds about the checkpoints of the original."""
+    return "" if take_over else "; it removes no checkpoint of its original until `resolute take-over`"
+
+
 def _check_installed() -> None:
     missing = [name for name in _SERVER_MODULES if importlib.util.find_spec(name) is None]
     if missing:
@@ -178,6 +234,7 @@ def _serve(state: StateDirectory, options: Mapping[str, int | None], *, log_file
     # Looking for garbage, of which imports make none, would take a quarter of the start.
     gc.disable()
     from resolute_embedded.cluster import Options, serve
+    from resolute_embedded.identity import require_original
     from resolute_serving.observability.logs import configure_logs, log_file_bytes
 
     gc.freeze()
@@ -191,6 +248,7 @@ def _serve(state: StateDirectory, options: Mapping[str, int | None], *, log_file
     lock = state.lock
     lock.acquire()
     try:
+        require_original(state)
         state.remove_leftovers()
         asyncio.run(serve(state, Options(**options), ready=_announce(state)))
     finally:

@@ -17,6 +17,7 @@ from resolute_embedded.state_directory import StateDirectory
 from resolute_experiments.blueprint import BLUEPRINT as EXPERIMENTS
 from resolute_experiments.service import ExperimentsService, ExperimentsSettings
 from resolute_serving.auth.service_accounts import EMBEDDED
+from resolute_serving.auth.service_tokens import ServiceTokens
 from resolute_serving.auth.tokens import (
     RevokedTokens,
     StaticKeys,
@@ -32,7 +33,6 @@ from resolute_serving.server.peers import Peers
 from resolute_serving.server.service import Blueprint, Environment, Service
 
 _OPERATOR_TOKEN_SECONDS = 365 * 86_400
-_SERVICE_TOKEN_SECONDS = 86_400.0
 _DRAIN_SECONDS = 30.0
 _ROLE_SECONDS = 1.0
 """How long a role that was taken away may still have effect: asking costs little within one process."""
@@ -71,10 +71,8 @@ async def serve(state: StateDirectory, options: Options, *, ready: Callable[[str
     cluster_id = state.cluster_id()
     port = choose_port(state, asked=options.port)
     address = f"127.0.0.1:{port}"
-    signer = TokenSigner(
-        load_or_create_key(state.data / "signing-key.pem"), cluster_id=cluster_id, clock=SYSTEM_CLOCK
-    )
-    peers = Peers({"*": address}, token=ServiceTokens(signer))
+    signer = TokenSigner(load_or_create_key(state.signing_key), cluster_id=cluster_id, clock=SYSTEM_CLOCK)
+    peers = Peers({"*": address}, token=ServiceTokens(signer, ServiceAccount(EMBEDDED), clock=SYSTEM_CLOCK))
     revoked = RevokedTokens()
     experiments = _experiments(
         state, options, address=address, peers=peers, cluster_id=cluster_id, revoked=revoked
@@ -101,26 +99,6 @@ async def serve(state: StateDirectory, options: Options, *, ready: Callable[[str
     await server.stop()
     await peers.close()
     state.home.endpoint_file.unlink(missing_ok=True)
-
-
-class ServiceTokens:
-    """Returns the token by which the services call each other; makes a new one before the last expires.
-
-    Args:
-        signer: Issues it.
-    """
-
-    def __init__(self, signer: TokenSigner) -> None:
-        self._signer = signer
-        self._token = ""
-        self._renew_at = 0.0
-
-    def __call__(self) -> str:
-        """The current token."""
-        if SYSTEM_CLOCK.monotonic() >= self._renew_at:
-            self._token = self._signer.service(ServiceAccount(EMBEDDED), ttl=_SERVICE_TOKEN_SECONDS)
-            self._renew_at = SYSTEM_CLOCK.monotonic() + _SERVICE_TOKEN_SECONDS / 2
-        return self._token
 
 
 def _environment(

@@ -1,4 +1,4 @@
-"""What operators do to a home besides serving it: upgrade its databases, back it up, restore it."""
+"""What operators do to a home besides serving it: upgrade its databases, back it up, restore or adopt it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from resolute.client.connection.home import Home
 from resolute.errors import FailedPreconditionError
 from resolute_embedded.blueprints import BLUEPRINTS
+from resolute_embedded.identity import record_identity
+from resolute_embedded.incarnation import begin_home, begin_incarnation, take_over_checkpoints
 from resolute_embedded.state_directory import StateDirectory
+from resolute_experiments.resources.local.container import containers_in
 from resolute_serving.server.bootstrap import upgrade
-
-_SINGLE_FILES = ("cluster.json",)
-_PAGES_AT_A_TIME = 4096
 
 
 def upgrade_databases(url: str, state: StateDirectory) -> list[str]:
@@ -60,28 +59,102 @@ def back_up(state: StateDirectory, destination: Path) -> None:
     for name in sorted((path.name for path in state.databases.glob("*.sqlite")), key=_experiments_first):
         _copy_database(state.databases / name, destination / "databases" / name)
     shutil.copytree(state.data, destination / "data")
-    for name in _SINGLE_FILES:
-        shutil.copy2(state.home.path / name, destination / name)
+    # Last: without it this is no backup.
+    shutil.copy2(state.cluster_file, destination / state.cluster_file.name)
 
 
-def restore(source: Path, home: Home) -> None:
-    """Makes a home of a backup.
-
-    Runs that were under way when the backup was made are found lost, and continue from their last checkpoint.
+def restore(source: Path, state: StateDirectory, *, take_over: bool) -> None:
+    """Makes a home of a backup, for a new incarnation of the cluster.
 
     Args:
         source: What ``back_up`` made.
-        home: A home that does not exist yet, or is empty.
+        state: A home that does not exist yet, or is empty.
+        take_over: Whether the original is gone for good.
 
     Raises:
         FailedPreconditionError: The source is no backup, or the home is not empty.
     """
-    if not (source / "databases").is_dir() or not (source / "cluster.json").is_file():
+    path = state.home.path
+    if not (source / "databases").is_dir() or not (source / state.cluster_file.name).is_file():
         raise FailedPreconditionError(f"{source} is no backup; `resolute backup DIRECTORY` makes one")
-    if home.path.exists() and any(home.path.iterdir()):
-        raise FailedPreconditionError(f"{home.path} is not empty; let RESOLUTE_HOME name a new directory")
-    shutil.copytree(source, home.path, dirs_exist_ok=True)
-    home.path.chmod(0o700)
+    if path.exists() and any(path.iterdir()):
+        raise FailedPreconditionError(f"{path} is not empty; let RESOLUTE_HOME name a new directory")
+    path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    state.unfinished_file.touch()
+    shutil.copytree(source, path, dirs_exist_ok=True)
+    path.chmod(0o700)
+    upgrade_databases("", state)
+    begin_home(state, take_over=take_over)
+    record_identity(state)
+    state.unfinished_file.unlink()
+
+
+def adopt_copy(state: StateDirectory, *, take_over: bool) -> None:
+    """Makes a copied or moved home one of its own, for a new incarnation of the cluster. Safe to repeat.
+
+    Processes that its run directories name are the original's and are left alone. Reports and lines that had
+    not been delivered when it was copied are delivered to this cluster.
+
+    Args:
+        state: The home.
+        take_over: Whether the original is gone for good.
+
+    Raises:
+        FailedPreconditionError: It holds no cluster, is being served, or trials run in it.
+    """
+    if not state.databases.is_dir():
+        raise FailedPreconditionError(f"{state.home.path} holds no cluster; let RESOLUTE_HOME name the copy")
+    lock = state.lock
+    lock.acquire()
+    try:
+        running = state.live_runs()
+        if running:
+            raise FailedPreconditionError(
+                f"{running} containers of trials run in {state.home.path}: it is no copy. Start it with "
+                "`resolute up`; if it was moved, move it back first"
+            )
+        for folder in state.runs.iterdir() if state.runs.is_dir() else ():
+            for container in containers_in(state.runs, folder.name):
+                container.disown()
+        for blueprint in BLUEPRINTS:
+            upgrade(blueprint, state.database_url(blueprint.name))
+        begin_home(state, take_over=take_over)
+        state.forget_service()
+        record_identity(state)
+    finally:
+        lock.release()
+
+
+def begin_restored(url: str, *, take_over: bool) -> None:
+    """Makes the databases of services that run alone those of a new incarnation. The services do not run.
+
+    Args:
+        url: One PostgreSQL database for all services, a schema each, restored from a dump.
+        take_over: Whether the original is gone for good.
+    """
+    for blueprint in BLUEPRINTS:
+        upgrade(blueprint, url)
+    begin_incarnation(lambda _: url, take_over=take_over)
+
+
+def take_over(url: str, state: StateDirectory) -> int:
+    """Makes the checkpoints that a restored or copied cluster has inherited its own, also while it is served.
+
+    Args:
+        url: One PostgreSQL database for all services; empty for the SQLite files of the home.
+        state: The home.
+
+    Returns:
+        How many there were.
+
+    Raises:
+        FailedPreconditionError: The home holds no cluster.
+    """
+    if not url and not state.databases.is_dir():
+        raise FailedPreconditionError(
+            f"{state.home.path} holds no cluster; let RESOLUTE_HOME name it, or give its database by --url"
+        )
+    return take_over_checkpoints((lambda _: url) if url else state.database_url)
 
 
 def _experiments_first(name: str) -> tuple[bool, str]:
@@ -90,7 +163,8 @@ def _experiments_first(name: str) -> tuple[bool, str]:
 
 def _copy_database(source: Path, destination: Path) -> None:
     with closing(sqlite3.connect(source)) as original, closing(sqlite3.connect(destination)) as copy:
-        original.backup(copy, pages=_PAGES_AT_A_TIME)
+        # In one step: between steps, each write of a service would make it begin again.
+        original.backup(copy)
     destination.chmod(0o600)
 
 

@@ -115,12 +115,35 @@ class StateDirectory:
         """URL of a service's database."""
         return f"sqlite:///{self.databases / service}.sqlite"
 
+    @property
+    def signing_key(self) -> Path:
+        """The key that signs the cluster's tokens."""
+        return self.data / "signing-key.pem"
+
+    @property
+    def identity_file(self) -> Path:
+        """Which directory this is; a backup does not have it."""
+        return self.home.path / "home.json"
+
+    @property
+    def unfinished_file(self) -> Path:
+        """There while a backup is being restored into the home."""
+        return self.home.path / "unfinished-restore"
+
+    @property
+    def cluster_file(self) -> Path:
+        """Who the cluster is."""
+        return self.home.path / "cluster.json"
+
     def cluster_id(self) -> str:
         """UUID of the cluster, made at its first start."""
-        path = self.home.path / "cluster.json"
-        if not path.exists():
-            self._write(path, json.dumps({"cluster_id": str(uuid.uuid4())}))
-        return str(json.loads(path.read_text())["cluster_id"])
+        if not self.cluster_file.exists():
+            self.renew_cluster_id()
+        return str(json.loads(self.cluster_file.read_text())["cluster_id"])
+
+    def renew_cluster_id(self) -> None:
+        """Gives the cluster another id."""
+        self._write(self.cluster_file, json.dumps({"cluster_id": str(uuid.uuid4())}))
 
     def write_endpoint(self, *, address: str, cluster_id: str, token: str) -> None:
         """Tells tools on this machine where the cluster is and lets its owner in."""
@@ -141,6 +164,11 @@ class StateDirectory:
             return int(self._port_file.read_text())
         except (FileNotFoundError, ValueError):
             return 0
+
+    def forget_service(self) -> None:
+        """Forgets where and by whom the home was served."""
+        for path in (self.home.endpoint_file, self.home.token_file, self._port_file):
+            path.unlink(missing_ok=True)
 
     def remove_leftovers(self) -> None:
         """Removes what an earlier life was writing when it was killed. Only for the holder of the lock."""

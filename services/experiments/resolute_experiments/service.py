@@ -138,6 +138,7 @@ class ExperimentsService:
             outage_timeout=settings.outage_timeout,
             log_wait=settings.log_wait,
             nodes=settings.nodes,
+            address=settings.address,
         )
         self._fleet = Fleet(
             manager,

@@ -15,6 +15,8 @@ from support.waiting import wait_until_async
 
 from resolute.errors import UnavailableError
 from resolute_experiments.blueprint import BLUEPRINT
+from resolute_experiments.exits.incarnation import lose_runs
+from resolute_experiments.moment import Moment
 from resolute_experiments.notifier import Notifier
 from resolute_experiments.resources.fleet import Fleet
 from resolute_experiments.resources.leases import Leases
@@ -313,3 +315,41 @@ def test_a_watch_that_fails_is_begun_again(tmp_path: Path, capsys: pytest.Captur
 
     asyncio.run(asyncio.wait_for(body(), 20))
     assert capsys.readouterr().out.count("the watch over the containers failed") == 1
+
+
+def test_a_run_that_ran_and_left_nothing_here_is_lost_and_not_launched_again(tmp_path: Path) -> None:
+    """Its databases were restored alone: launched again, it would begin at its first step."""
+
+    async def body() -> None:
+        manager = RecordingManager(tmp_path / "runs")
+        async with served(manager, tmp_path, ManualClock()) as machines:
+            database = machines._database
+            values = {**TRIAL, "id": "ran", "request_id": "ran", "state": "RUNNING", "closed": False}
+            await database.write(lambda c: trials.insert(c, values))
+            run = {**RUN, "trial_id": "ran", "run": 1, "allocation_id": "ran.1", "outcome": "UNSPECIFIED"}
+            await database.write(lambda c: runs.insert(c, run, placements=[[0]]))
+            await database.write(lambda c: runs.update_container(c, "ran.1", 0, pid=4711))
+            await machines.launch_pending()
+            assert manager.launched == []
+            assert (await database.read(lambda c: runs.container(c, "ran.1", 0))).lost
+
+    asyncio.run(asyncio.wait_for(body(), 20))
+
+
+def test_runs_of_an_earlier_incarnation_are_lost_and_not_launched(tmp_path: Path) -> None:
+    async def body() -> None:
+        manager, clock = RecordingManager(tmp_path / "runs"), ManualClock()
+        async with served(manager, tmp_path, clock) as machines:
+            database = machines._database
+            values = {**TRIAL, "id": "began", "request_id": "began", "state": "STARTING", "closed": False}
+            await database.write(lambda c: trials.insert(c, values))
+            run = {**RUN, "trial_id": "began", "run": 1, "allocation_id": "began.1", "outcome": "UNSPECIFIED"}
+            await database.write(lambda c: runs.insert(c, run, placements=[[0]]))
+            moment = Moment(now=clock.time(), preemption_timeout=0.0)
+            for expected in (1, 1):
+                assert await database.write(lambda c: lose_runs(c, moment)) == expected
+            await machines.launch_pending()
+            assert manager.launched == []
+            assert (await database.read(lambda c: runs.container(c, "began.1", 0))).lost
+
+    asyncio.run(asyncio.wait_for(body(), 20))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 
 from support.clocks import ManualClock
@@ -10,14 +11,24 @@ from resolute_experiments.resources.leases import Leases
 
 TTL = 30.0
 HEARTBEAT = TTL / 3
+LOOK = 5.0
+"""How often the service looks while it runs."""
+
+
+def run_for(leases: Leases, clock: ManualClock, seconds: float, *, live: Sequence[str] = ("a",)) -> list[str]:
+    """Lets time pass while the service runs, and returns whose lease has expired at its end."""
+    while seconds > 0:
+        clock.advance(min(seconds, LOOK))
+        late = leases.expired(live)
+        seconds -= LOOK
+    return late
 
 
 def test_a_silent_run_is_noticed_after_three_heartbeats_and_not_before() -> None:
     clock = ManualClock()
     leases = Leases(clock, ttl=TTL)
     leases.renew("a")
-    clock.advance(2.9 * HEARTBEAT)
-    assert leases.expired(["a"]) == []
+    assert run_for(leases, clock, 2.9 * HEARTBEAT) == []
     assert round(leases.seconds_until_next(), 6) == 1.0
     clock.advance(leases.seconds_until_next())
     assert leases.expired(["a"]) == ["a"]
@@ -28,10 +39,9 @@ def test_a_renewal_begins_the_time_anew() -> None:
     clock = ManualClock()
     leases = Leases(clock, ttl=TTL)
     leases.renew("a")
-    clock.advance(2.0 * HEARTBEAT)
+    run_for(leases, clock, 2.0 * HEARTBEAT)
     leases.renew("a")
-    clock.advance(2.0 * HEARTBEAT)
-    assert leases.expired(["a"]) == []
+    assert run_for(leases, clock, 2.0 * HEARTBEAT) == []
 
 
 def test_time_before_this_life_of_the_service_does_not_count() -> None:
@@ -39,8 +49,17 @@ def test_time_before_this_life_of_the_service_does_not_count() -> None:
     clock.advance(1000.0)
     leases = Leases(clock, ttl=TTL)
     assert leases.expired(["adopted"]) == []
-    clock.advance(TTL)
-    assert leases.expired(["adopted"]) == ["adopted"]
+    assert run_for(leases, clock, TTL, live=["adopted"]) == ["adopted"]
+
+
+def test_time_during_which_the_service_was_paused_does_not_count() -> None:
+    clock = ManualClock()
+    leases = Leases(clock, ttl=TTL)
+    leases.renew("a")
+    run_for(leases, clock, HEARTBEAT)
+    clock.advance(3 * 3600.0)
+    assert leases.expired(["a"]) == [], "it could not be heard"
+    assert run_for(leases, clock, HEARTBEAT) == ["a"]
 
 
 def test_a_run_that_ended_has_no_lease_to_lose() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from resolute.cli.display.checkpoint_table import INHERITED
 from resolute.cli.display.output import Column, Format, print_fields, print_items, print_json
 from resolute.cli.options.identifiers import CHECKPOINTS
 from resolute.cli.options.settings import Settings
@@ -57,11 +58,14 @@ def _show(item: ValidatedCheckpoint) -> None:
             ("Hyperparameters", item.trial.hparams if item.trial else None),
             ("Committed", record.commit_time),
             ("Pinned", "yes" if record.pinned else None),
+            ("Inherited", "yes" if record.inherited else None),
             ("Size", human_size(record.total_size)),
             ("Lies in", f"{directory}/{record.uuid}" if directory else record.storage),
             ("Metadata", record.metadata),
         ]
     )
+    if record.inherited:
+        click.echo(f"Inherited checkpoints are kept: {INHERITED}")
     click.echo()
     shared = any(file.home for file in record.files)
     print_items(record.files, (*_FILE_COLUMNS, _HOME) if shared else _FILE_COLUMNS, output=Format.TABLE)

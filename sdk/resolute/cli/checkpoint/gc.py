@@ -29,8 +29,8 @@ def gc(
 ) -> None:
     """Delete the checkpoints of an ended experiment that a policy does not keep.
 
-    Options override the config. Checkpoints that are pinned, that are versions of models, or from which other
-    trials started are always kept.
+    Options override the config. Checkpoints that are pinned, that are versions of models, from which other
+    trials started, or that a restored cluster has inherited are always kept.
     """
     experiments = settings.services().experiments
     policy = {

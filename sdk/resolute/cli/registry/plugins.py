@@ -19,6 +19,8 @@ _OWN_HELP = {
     "status": "Show the cluster of this machine and the use of its slots.",
     "backup": "Back up the cluster of this machine, even while it runs.",
     "restore": "Restore a backup into a new home.",
+    "adopt-copy": "Make a copied or moved home a cluster of its own.",
+    "take-over": "Let a restored or copied cluster remove checkpoints of its original.",
     "db": "Manage the databases of the services.",
     "doctor": "Diagnose problems of the cluster of this machine.",
 }

@@ -240,6 +240,7 @@ def checkpoint(
         storage=storage(message.storage),
         file_count=message.file_count,
         pinned=message.pinned,
+        inherited=message.inherited,
     )
 
 

@@ -175,6 +175,9 @@ class CheckpointRecord:
     """How many files and directories there are; lists leave out files where there are very many."""
     pinned: bool = False
     """Whether nothing deletes it until it is unpinned."""
+    inherited: bool = False
+    """Whether it was written before the cluster was restored or copied; nothing removes its files until the
+    operator takes them over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ from resolute.client.connection.session import Session
 from resolute.client.remote.trials import Trials
 from resolute.contracts.atomic_files import read_json, write_atomically, write_json
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
+from resolute.contracts.due_time import DueTime
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord
@@ -110,7 +111,8 @@ class Sidecar:
         self._outage_timeout = outage_timeout
         self._clock = clock
         self._wait = wait
-        self._heartbeat_at = clock.monotonic() + HEARTBEAT_SECONDS
+        self._heartbeat = DueTime(clock)
+        self._heartbeat.set(HEARTBEAT_SECONDS)
 
     def serve(self) -> bool:
         """Serves until the script has ended and everything has arrived.
@@ -135,7 +137,7 @@ class Sidecar:
         return self._clock.monotonic() >= deadline
 
     def _keep_alive(self) -> None:
-        if self._clock.monotonic() < self._heartbeat_at:
+        if not self._heartbeat.reached:
             return
         pause = HEARTBEAT_SECONDS
         try:
@@ -147,7 +149,7 @@ class Sidecar:
         except ResoluteError as failure:
             _log.warning("a heartbeat failed: %s", failure)
             pause = RETRY_SECONDS
-        self._heartbeat_at = self._clock.monotonic() + pause
+        self._heartbeat.set(pause)
 
     def _report_exit(self, deadline: float) -> bool:
         """Says how the run ended, until it was heard."""

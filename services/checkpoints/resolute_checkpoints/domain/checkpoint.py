@@ -142,6 +142,9 @@ class Checkpoint:
     """Whether nothing deletes it until it is unpinned."""
     revision: int = 0
     """Grows with each update."""
+    inherited: bool = False
+    """Whether it was written before the cluster was restored or copied: the original may need its files, so
+    nothing removes them until they are taken over."""
 
     def __str__(self) -> str:
         return f"checkpoint {self.checkpoint_id}"
@@ -167,4 +170,4 @@ class Candidate:
     commit_time: float = 0.0
     """Seconds since 1970; the later of two at the same step is the latest."""
     kept: bool = False
-    """Whether nothing deletes it: it is pinned, or a version of a model."""
+    """Whether nothing deletes it: it is pinned, a version of a model, or inherited."""

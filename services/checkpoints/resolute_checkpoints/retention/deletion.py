@@ -13,9 +13,9 @@ from resolute_checkpoints import access
 from resolute_checkpoints.domain.checkpoint import Checkpoint, State
 from resolute_checkpoints.domain.globs import compile_globs
 from resolute_checkpoints.retention.remover import CLAIM_SECONDS, Remover
-from resolute_checkpoints.store import audit, fencing, pins, records, removals, rows
+from resolute_checkpoints.store import audit, fencing, inheritance, pins, records, removals, rows
 from resolute_checkpoints.store.removals import Removal
-from resolute_serving.context import Principal, actor
+from resolute_serving.context import Principal, TrialRun, actor
 from resolute_serving.database.engine import Database
 
 _BATCH = 100
@@ -42,7 +42,7 @@ class Deletions:
         a store that is slow to answer, and the checkpoints show that they are being deleted.
 
         Raises:
-            FailedPreconditionError: One is pinned, or a version of a model.
+            FailedPreconditionError: One is pinned, a version of a model, or inherited.
             NotFoundError: One does not exist or is not committed.
             PermissionDeniedError: One belongs to another experiment than the trial that calls.
             RunSupersededError: The run that calls is over.
@@ -61,6 +61,9 @@ class Deletions:
                     raise records.missing(checkpoint_id)
                 access.require_editor(connection, principal, checkpoint)
             pins.require_deletable(connection, found.values())
+            # A trial that tidies up must not fail for it: the files of what it deletes wait to be taken over.
+            if not isinstance(principal, TrialRun):
+                inheritance.require_owned(found.values())
             for checkpoint in found.values():
                 if _mark(connection, checkpoint, matches, now=now):
                     audit.record(
@@ -100,11 +103,13 @@ class Deletions:
         """Removes everything of an experiment and leaves a tombstone. Safe to repeat.
 
         Raises:
+            FailedPreconditionError: Some of its checkpoints are inherited.
             UnavailableError: Some files could not be removed yet; they are marked and removed later.
         """
         who = actor()
 
         def bury(connection: Connection) -> None:
+            inheritance.require_owned_experiment(connection, experiment_id)
             now = self._clock.time()
             fencing.mark_experiment_deleted(connection, experiment_id, now=now)
             removals.mark_experiment_for_removal(connection, experiment_id, now=now)

@@ -21,7 +21,6 @@ from resolute_serving.database.engine import Database
 CLAIM_SECONDS = 300.0
 """How long a removal belongs to anyone who took it on; then it is taken for dead."""
 _INITIAL_BACKOFF = 10.0
-_MAX_BACKOFF = 3600.0
 
 _log = structlog.get_logger("removal")
 
@@ -75,7 +74,7 @@ class Remover:
         store.drop_uploads(removal.checkpoint_id, removal.uploads)
 
     async def _reschedule(self, removal: Removal, error: Exception) -> None:
-        pause = min(_MAX_BACKOFF, _INITIAL_BACKOFF * 2 ** min(removal.attempts, 20))
+        pause = min(removals.LONGEST_PAUSE, _INITIAL_BACKOFF * 2 ** min(removal.attempts, 20))
         _log.warning(
             "files could not be removed",
             checkpoint=removal.checkpoint_id,

@@ -217,6 +217,7 @@ def from_checkpoint(checkpoint: Checkpoint) -> messages.Checkpoint:
         storage=_from_storage(checkpoint.storage),
         file_count=checkpoint.file_count,
         pinned=checkpoint.pinned,
+        inherited=checkpoint.inherited,
         etag=etag_of(checkpoint.revision),
     )
 

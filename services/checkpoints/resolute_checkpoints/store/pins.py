@@ -18,6 +18,11 @@ def is_registered() -> sa.ColumnElement[bool]:
     return sa.exists().where(model_versions.c.checkpoint_id == checkpoints.c.checkpoint_id)
 
 
+def is_kept() -> sa.ColumnElement[bool]:
+    """Holds for rows of checkpoints that are pinned or versions of a model."""
+    return sa.or_(checkpoints.c.pinned, is_registered())
+
+
 def require_deletable(connection: Connection, found: Collection[Checkpoint]) -> None:
     """Makes sure that checkpoints may be deleted.
 

@@ -187,7 +187,7 @@ def candidates(connection: Connection, experiment_id: str) -> list[Candidate]:
         checkpoints.c.trial_id,
         checkpoints.c.steps_completed,
         checkpoints.c.commit_time,
-        sa.or_(checkpoints.c.pinned, pins.is_registered()),
+        sa.or_(pins.is_kept(), checkpoints.c.inherited),
     )
     query = sa.select(*columns).where(
         checkpoints.c.experiment_id == experiment_id,

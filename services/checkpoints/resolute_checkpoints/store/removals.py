@@ -20,6 +20,9 @@ from resolute_checkpoints.store import fencing, pins, shared_files, uploads
 from resolute_checkpoints.store.rows import batches, decode_storage
 from resolute_checkpoints.store.schema import checkpoints, files, trials
 
+LONGEST_PAUSE = 3600.0
+"""Most seconds between two attempts at a removal."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
@@ -97,8 +100,7 @@ def mark_experiment_for_removal(connection: Connection, experiment_id: str, *, n
 
     What is pinned or a version of a model stays, and can be read without its experiment.
     """
-    kept = sa.or_(checkpoints.c.pinned, pins.is_registered())
-    key = sa.and_(checkpoints.c.experiment_id == experiment_id, sa.not_(kept))
+    key = sa.and_(checkpoints.c.experiment_id == experiment_id, sa.not_(pins.is_kept()))
     deleted = checkpoints.c.state == State.DELETED.value
     connection.execute(sa.delete(checkpoints).where(key, deleted))
     connection.execute(sa.update(checkpoints).where(key).values(state=State.DELETING.value, **_due(now)))
@@ -144,7 +146,7 @@ def claim(connection: Connection, ids: Sequence[str], *, until: float) -> list[R
 def claim_due(
     connection: Connection, *, now: float, until: float, limit: int, experiment_id: str = ""
 ) -> list[Removal]:
-    """Claims removals that are due, the oldest first.
+    """Claims removals that are due, the oldest first; never those of inherited checkpoints.
 
     Args:
         connection: The caller's transaction.
@@ -153,7 +155,9 @@ def claim_due(
         limit: Most of them.
         experiment_id: Only those of one experiment; empty for all.
     """
-    query = _select().where(checkpoints.c.removal_time <= now)
+    # Nothing is postponed for longer than an hour: if it seems to be, the clock was set back.
+    due = sa.or_(checkpoints.c.removal_time <= now, checkpoints.c.removal_time > now + LONGEST_PAUSE)
+    query = _select().where(due)
     if experiment_id:
         query = query.where(checkpoints.c.experiment_id == experiment_id)
     query = query.order_by(checkpoints.c.removal_time).limit(limit)
@@ -207,7 +211,7 @@ def _due(now: float) -> dict[str, Any]:
 
 def _select() -> sa.Select[Any]:
     columns = checkpoints.c
-    return sa.select(
+    selected = sa.select(
         columns.checkpoint_id,
         columns.state,
         columns.experiment_id,
@@ -216,6 +220,8 @@ def _select() -> sa.Select[Any]:
         columns.removal_claim,
         columns.removal_attempts,
     )
+    # Every removal of files begins here, so none concerns files that the original may need.
+    return selected.where(sa.not_(columns.inherited))
 
 
 def _claim(

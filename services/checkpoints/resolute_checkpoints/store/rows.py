@@ -167,6 +167,7 @@ def _to_checkpoint(row: Row[Any], listed: Sequence[File]) -> Checkpoint:
         file_count=row.file_count,
         pinned=row.pinned,
         revision=row.revision,
+        inherited=row.inherited,
     )
 
 

@@ -57,6 +57,8 @@ checkpoints = sa.Table(
     # Nothing deletes it until it is unpinned.
     sa.Column("pinned", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("file_count", sa.BigInteger, nullable=False, server_default="0"),
+    # Written before the cluster was restored or copied: nothing removes its files until they are taken over.
+    sa.Column("inherited", sa.Boolean, nullable=False, server_default=sa.false()),
     # Grows with each update; etags are made of it.
     sa.Column("revision", sa.BigInteger, nullable=False, server_default="0"),
     sa.Index("checkpoints_by_workspace", "workspace_id"),

@@ -17,6 +17,10 @@ from resolute_checkpoints.store import rows
 from resolute_checkpoints.store.schema import checkpoints, files
 
 _LIVE = sa.and_(sa.not_(files.c.doomed), checkpoints.c.state.in_(sorted(state.value for state in LIVE)))
+# The original of a restored cluster may delete inherited files at any time.
+_REUSABLE = sa.and_(
+    sa.not_(checkpoints.c.inherited), checkpoints.c.state.in_([state.value for state in READABLE])
+)
 _JOINED = files.join(checkpoints, files.c.checkpoint_id == checkpoints.c.checkpoint_id)
 
 
@@ -31,7 +35,7 @@ def sizes_of_latest(connection: Connection, checkpoint: Checkpoint) -> set[int]:
             continue
         newest = (
             sa.select(checkpoints.c.checkpoint_id)
-            .where(column == key, checkpoints.c.state.in_([state.value for state in READABLE]))
+            .where(column == key, _REUSABLE)
             .order_by(checkpoints.c.list_time.desc())
             .limit(1)
         )
@@ -69,7 +73,7 @@ def find_homes(
                 sa.not_(files.c.doomed),
                 checkpoints.c.experiment_id == checkpoint.owner.experiment_id,
                 checkpoints.c.storage == rows.encode_storage(checkpoint.storage),
-                checkpoints.c.state.in_([state.value for state in READABLE]),
+                _REUSABLE,
             )
             .subquery()
         )

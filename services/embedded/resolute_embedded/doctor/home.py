@@ -71,7 +71,7 @@ def _writable(subject: str, path: Path) -> Finding:
 def _secrets(state: StateDirectory) -> Finding:
     open_ones = [
         str(path)
-        for path in (state.home.token_file, state.data / "signing-key.pem")
+        for path in (state.home.token_file, state.signing_key)
         if path.exists() and path.stat().st_mode & _OTHERS
     ]
     if open_ones:

@@ -136,15 +136,31 @@ class Fleet:
             raise failures[0]
 
     async def _launch_unless_running(self, run: runs.Run) -> None:
-        reports = await self._manager.inspect(run.allocation_id)
-        if not reports or all(report.state is ContainerState.UNKNOWN for report in reports):
-            await self._launch(run)
-            return
-        for report in reports:
-            await self._note(report)
-
-    async def _launch(self, run: runs.Run) -> None:
         containers = await self._database.read(lambda c: runs.containers_of(c, run.allocation_id))
+        if all(container.over for container in containers):
+            return
+        reports = await self._manager.inspect(run.allocation_id)
+        if reports and any(report.state is not ContainerState.UNKNOWN for report in reports):
+            for report in reports:
+                await self._note(report)
+        elif any(container.pid for container in containers):
+            # It ran, and nothing of it is here: its trial continues from its last checkpoint, as another run.
+            await self._note_lost(run, containers)
+        else:
+            await self._launch(run, containers)
+
+    async def _note_lost(self, run: runs.Run, containers: Sequence[runs.Container]) -> None:
+        _log.warning("nothing is left here of a run that was under way", allocation=run.allocation_id)
+        for container in containers:
+            await self._note(
+                ContainerReport(
+                    allocation_id=run.allocation_id,
+                    container_rank=container.container_rank,
+                    state=ContainerState.LOST,
+                )
+            )
+
+    async def _launch(self, run: runs.Run, containers: Sequence[runs.Container]) -> None:
         spec = AllocationSpec(
             allocation_id=run.allocation_id,
             placements=tuple(container.slot_ids for container in containers),

@@ -1,4 +1,8 @@
-"""Who was heard of lately. In memory only: a lease's time runs only while this service is up."""
+"""Who was heard of lately. In memory only: the time of a lease is time during which this service ran.
+
+A service that is suspended with its machine, paused or starved hears of nobody. The monotonic clock does not
+show all of that, so only the time between looks that follow each other counts.
+"""
 
 from __future__ import annotations
 
@@ -7,24 +11,29 @@ from math import inf
 
 from resolute.contracts.clock import Clock
 
+_LONGEST_LOOK_SECONDS = 15.0
+"""Most seconds between two looks that count. The service looks every five seconds while it runs."""
+
 
 class Leases:
-    """The deadlines of running allocations.
+    """The deadlines of running allocations, in seconds of uptime.
 
     Args:
-        clock: Tells the time.
+        clock: Measures the uptime.
         ttl: Seconds that a lease lasts without renewal.
     """
 
     def __init__(self, clock: Clock, *, ttl: float) -> None:
         self._clock = clock
         self._deadlines: dict[str, float] = {}
+        self._uptime = 0.0
+        self._looked_at = clock.monotonic()
         self.ttl = ttl
         """Seconds that a lease lasts without renewal."""
 
     def renew(self, allocation_id: str) -> None:
         """Begins or prolongs a lease from now on."""
-        self._deadlines[allocation_id] = self._clock.monotonic() + self.ttl
+        self._deadlines[allocation_id] = self._look() + self.ttl
 
     def forget(self, allocation_id: str) -> None:
         """Ends a lease that nobody needs any more."""
@@ -32,7 +41,7 @@ class Leases:
 
     def expired(self, live: Iterable[str]) -> list[str]:
         """Returns which of the live allocations were not heard of for too long; one seen first begins now."""
-        now = self._clock.monotonic()
+        now = self._look()
         late = []
         for allocation_id in live:
             deadline = self._deadlines.setdefault(allocation_id, now + self.ttl)
@@ -42,5 +51,12 @@ class Leases:
 
     def seconds_until_next(self) -> float:
         """Seconds until the first lease runs out that has not; infinite when there is none."""
-        now = self._clock.monotonic()
+        now = self._look()
         return min((deadline - now for deadline in self._deadlines.values() if deadline > now), default=inf)
+
+    def _look(self) -> float:
+        """Returns the uptime."""
+        now = self._clock.monotonic()
+        self._uptime += min(now - self._looked_at, _LONGEST_LOOK_SECONDS)
+        self._looked_at = now
+        return self._uptime

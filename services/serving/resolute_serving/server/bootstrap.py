@@ -7,19 +7,23 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.errors import ResoluteError
 from resolute_serving.auth.keys import FetchedKeys
+from resolute_serving.auth.service_tokens import ServiceTokens
 from resolute_serving.auth.tokens import (
     KeySource,
     RevokedTokens,
     StaticKeys,
+    TokenSigner,
     TokenVerifier,
     key_id,
     load_or_create_key,
 )
+from resolute_serving.context import ServiceAccount
 from resolute_serving.database import migrations
 from resolute_serving.database.engine import create_engine
 from resolute_serving.observability.logs import configure_logs
@@ -66,7 +70,7 @@ async def serve(blueprint: Blueprint, settings: Settings) -> None:
         engine = create_engine(settings.database_url, name=blueprint.name, writes=True)
         migrations.check(engine, package=blueprint.package)
         engine.dispose()
-    peers = Peers(settings.addresses, token=TokenFile(settings.service_token_file))
+    peers = Peers(settings.addresses, token=_service_token(blueprint.name, settings))
     revoked = RevokedTokens()
     environment = Environment(
         database_url=settings.database_url,
@@ -116,6 +120,15 @@ class TokenFile:
     def __call__(self) -> str:
         """The token; empty without a file."""
         return self._path.read_text().strip() if self._path else ""
+
+
+def _service_token(service: str, settings: Settings) -> Callable[[], str]:
+    """Returns what gives the token by which a service calls the others."""
+    if settings.service_token_file is not None or settings.signing_key_file is None:
+        return TokenFile(settings.service_token_file)
+    key = load_or_create_key(settings.signing_key_file)
+    signer = TokenSigner(key, cluster_id=settings.cluster_id, clock=SYSTEM_CLOCK)
+    return ServiceTokens(signer, ServiceAccount(service), clock=SYSTEM_CLOCK)
 
 
 def _key_source(settings: Settings, revoked: RevokedTokens) -> KeySource:

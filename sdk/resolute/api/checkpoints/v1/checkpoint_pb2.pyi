@@ -140,6 +140,7 @@ class Checkpoint(google.protobuf.message.Message):
     FILE_COUNT_FIELD_NUMBER: builtins.int
     PINNED_FIELD_NUMBER: builtins.int
     ETAG_FIELD_NUMBER: builtins.int
+    INHERITED_FIELD_NUMBER: builtins.int
     checkpoint_id: builtins.str
     """UUID, chosen by the writer."""
     state: global___CheckpointState.ValueType
@@ -160,6 +161,10 @@ class Checkpoint(google.protobuf.message.Message):
     """Whether it is pinned: nothing deletes it until it is unpinned."""
     etag: builtins.str
     """Changes with each update; opaque. UpdateMetadata takes it."""
+    inherited: builtins.bool
+    """Whether it was written before the cluster was restored or copied, so that the original may need its files. Neither
+    policies nor calls remove them until the operator takes them over.
+    """
     @property
     def files(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___File]:
         """Files and directories, sorted by path; empty when they would take more than 1 MiB. Then file_count is above zero,
@@ -200,9 +205,10 @@ class Checkpoint(google.protobuf.message.Message):
         file_count: builtins.int = ...,
         pinned: builtins.bool = ...,
         etag: builtins.str = ...,
+        inherited: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_experiment_id", b"_experiment_id", "_run", b"_run", "_steps_completed", b"_steps_completed", "_trial_id", b"_trial_id", "commit_time", b"commit_time", "create_time", b"create_time", "experiment_id", b"experiment_id", "metadata", b"metadata", "run", b"run", "steps_completed", b"steps_completed", "storage", b"storage", "trial_id", b"trial_id"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_experiment_id", b"_experiment_id", "_run", b"_run", "_steps_completed", b"_steps_completed", "_trial_id", b"_trial_id", "checkpoint_id", b"checkpoint_id", "commit_time", b"commit_time", "create_time", b"create_time", "etag", b"etag", "experiment_id", b"experiment_id", "file_count", b"file_count", "files", b"files", "metadata", b"metadata", "pinned", b"pinned", "run", b"run", "state", b"state", "steps_completed", b"steps_completed", "storage", b"storage", "total_size", b"total_size", "trial_id", b"trial_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_experiment_id", b"_experiment_id", "_run", b"_run", "_steps_completed", b"_steps_completed", "_trial_id", b"_trial_id", "checkpoint_id", b"checkpoint_id", "commit_time", b"commit_time", "create_time", b"create_time", "etag", b"etag", "experiment_id", b"experiment_id", "file_count", b"file_count", "files", b"files", "inherited", b"inherited", "metadata", b"metadata", "pinned", b"pinned", "run", b"run", "state", b"state", "steps_completed", b"steps_completed", "storage", b"storage", "total_size", b"total_size", "trial_id", b"trial_id"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_experiment_id", b"_experiment_id"]) -> typing.Literal["experiment_id"] | None: ...
     @typing.overload

@@ -104,16 +104,20 @@ class LocalContainer:
         with contextlib.suppress(OSError):
             write_json(self._started_file, identity.to_json() if identity else {})
 
-    def upload_orphans(self, token: str = "", *, note_late_lines: bool = False) -> subprocess.Popen[bytes]:
+    def upload_orphans(
+        self, token: str = "", *, address: str = "", note_late_lines: bool = False
+    ) -> subprocess.Popen[bytes]:
         """Starts a process that sends what the run left undelivered.
 
         Args:
             token: A fresh token, if there is one.
+            address: ``host:port`` of the services; empty for where they were when the run began.
             note_late_lines: Whether it writes into the log when lines do not arrive in time.
         """
         if token:
             write_atomically(self.run.token_file, token, mode=0o600)
-        return self._spawn(_ORPHAN_UPLOAD, *(["--note-late-lines"] if note_late_lines else []))
+        options = ["--master", address] if address else []
+        return self._spawn(_ORPHAN_UPLOAD, *options, *(["--note-late-lines"] if note_late_lines else []))
 
     def _spawn(self, module: str, *arguments: str, keep: tuple[int, ...] = ()) -> subprocess.Popen[bytes]:
         with (self.run.path / "supervisor.log").open("ab") as log:
@@ -206,6 +210,13 @@ class LocalContainer:
 
     def _lines(self) -> list[Path]:
         return list(self.run.spool.glob(f"*{LOGS_SUFFIX}"))
+
+    def disown(self) -> None:
+        """Forgets processes and resources that a copy of this directory names: they are the original's."""
+        for path in (self.run.supervisor_file, self.run.child_file, self._started_file, self.run.token_file):
+            path.unlink(missing_ok=True)
+        # The links alone: what they lead to may be in use.
+        shutil.rmtree(self.run.external_resources, ignore_errors=True)
 
     def remove(self) -> None:
         """Removes everything that it left on disk."""

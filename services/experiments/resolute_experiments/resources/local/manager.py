@@ -44,6 +44,8 @@ class LocalResourceManager:
         log_wait: Seconds that the end of a run waits for the logs service to take the run's last lines.
         nodes: As how many machines this one appears, each with a share of the slots and a loopback address of
             its own: trials across several machines can be tried on one.
+        address: ``host:port`` of the services now, to send what ended runs left; empty for where they were
+            when the run began.
     """
 
     def __init__(
@@ -54,11 +56,13 @@ class LocalResourceManager:
         outage_timeout: float = 3600.0,
         log_wait: float = 10.0,
         nodes: int = 1,
+        address: str = "",
     ) -> None:
         self._runs = runs
         self._slots = assign_to_nodes(detect_slots(slots), nodes)
         self._outage_timeout = outage_timeout
         self._log_wait = log_wait
+        self._address = address
         self._reports: asyncio.Queue[ContainerReport | None] = asyncio.Queue()
         self._watchers: dict[str, asyncio.Task[None]] = {}
         self._cleaners: dict[str, asyncio.Task[None]] = {}
@@ -142,7 +146,9 @@ class LocalResourceManager:
 
     async def _deliver_lines(self, container: LocalContainer, token: str, places: asyncio.Semaphore) -> None:
         async with places:
-            process = await asyncio.to_thread(container.upload_orphans, token, note_late_lines=True)
+            process = await asyncio.to_thread(
+                container.upload_orphans, token, address=self._address, note_late_lines=True
+            )
             self._register_child(process)
             # The process also sends reports, which may take longer.
             while process.poll() is None and await asyncio.to_thread(container.lines_wait):  # noqa: ASYNC110
@@ -237,7 +243,7 @@ class LocalResourceManager:
         """Sends what a container left, again and again: a sender can be killed, or be another life's."""
         backoff = Backoff(first=_FIRST_PAUSE_SECONDS, longest=_LONGEST_PAUSE_SECONDS)
         while await asyncio.to_thread(container.undelivered):
-            process = await asyncio.to_thread(container.upload_orphans, token)
+            process = await asyncio.to_thread(container.upload_orphans, token, address=self._address)
             self._register_child(process)
             while process.poll() is None:
                 await wait_for_exit(ProcessIdentity.of(process.pid))

@@ -1,0 +1,46 @@
+"""When something is next due, on a machine that may be suspended and whose clock may be set."""
+
+from __future__ import annotations
+
+from resolute.contracts.clock import Clock
+
+_TOLERANCE_SECONDS = 60.0
+"""How far a clock may be set back before that counts: synchronisation corrects a little all the time."""
+
+
+class DueTime:
+    """Tells whether some time has passed by either clock.
+
+    The monotonic clock stands still while the machine is suspended; the wall clock may be set. Tokens expire
+    by the wall clock, so what renews them must follow both. When the wall clock was set back, all is due at
+    once: what was issued before is of the future.
+
+    Args:
+        clock: Has both clocks.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._uptime = clock.monotonic()
+        self._began = self._until = clock.time()
+
+    def set(self, seconds: float) -> None:
+        """Lets it be due after some seconds from now."""
+        self._uptime = self._clock.monotonic() + seconds
+        self._began = self._clock.time()
+        self._until = self._began + seconds
+
+    @property
+    def reached(self) -> bool:
+        """Whether it is due."""
+        now = self._clock.time()
+        return (
+            self._clock.monotonic() >= self._uptime
+            or now >= self._until
+            or now < self._began - _TOLERANCE_SECONDS
+        )
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until it is due at the latest, unless a clock jumps; zero when it is."""
+        return 0.0 if self.reached else self._uptime - self._clock.monotonic()

@@ -1,0 +1,76 @@
+"""Checkpoints of an earlier incarnation of the cluster, whose files may be in use by the original.
+
+A cluster that is restored from a backup, or continues on a copy of its home, is a new incarnation. It can
+read what was written before, and removes none of it until the operator takes it over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from resolute.errors import FailedPreconditionError
+from resolute_checkpoints.domain.checkpoint import Checkpoint, State
+from resolute_checkpoints.store import pins
+from resolute_checkpoints.store.schema import checkpoints
+
+_REMEDY = "if the original is gone for good, `resolute take-over` makes them this cluster's own"
+
+
+def inherit_all(connection: Connection) -> int:
+    """Begins a new incarnation: every checkpoint there is counts as inherited.
+
+    Returns:
+        How many checkpoints are inherited now.
+    """
+    return connection.execute(sa.update(checkpoints).values(inherited=True)).rowcount
+
+
+def take_over(connection: Connection) -> int:
+    """Makes inherited checkpoints this cluster's own; removals that waited for this follow.
+
+    Returns:
+        How many there were.
+    """
+    inherited = sa.update(checkpoints).where(checkpoints.c.inherited)
+    return connection.execute(inherited.values(inherited=False)).rowcount
+
+
+def require_owned(found: Iterable[Checkpoint]) -> None:
+    """Makes sure that the files of checkpoints may be removed.
+
+    Raises:
+        FailedPreconditionError: One is inherited.
+    """
+    for checkpoint in found:
+        if checkpoint.inherited:
+            raise FailedPreconditionError(
+                f"{checkpoint} was written before this cluster was restored or copied, and the original may "
+                f"need its files; {_REMEDY}",
+                resource=str(checkpoint),
+            )
+
+
+def require_owned_experiment(connection: Connection, experiment_id: str) -> None:
+    """Makes sure that the files of an experiment may be removed.
+
+    Raises:
+        FailedPreconditionError: Some of its checkpoints are inherited.
+    """
+    gone = checkpoints.c.state == State.DELETED.value
+    query = sa.select(sa.func.count()).where(
+        checkpoints.c.experiment_id == experiment_id,
+        checkpoints.c.inherited,
+        sa.not_(gone),
+        sa.not_(pins.is_kept()),
+    )
+    count = connection.execute(query).scalar_one()
+    if count:
+        raise FailedPreconditionError(
+            f"{count} checkpoints of experiment {experiment_id} were written before this cluster was "
+            "restored or copied, and the original may need their files; archive the experiment instead, or "
+            f"{_REMEDY}",
+            resource=f"experiment {experiment_id}",
+        )

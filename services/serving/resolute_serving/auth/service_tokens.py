@@ -1,0 +1,33 @@
+"""Tokens by which services call each other. They are renewed long before they expire."""
+
+from __future__ import annotations
+
+from resolute.contracts.clock import Clock
+from resolute.contracts.due_time import DueTime
+from resolute_serving.auth.tokens import TokenSigner
+from resolute_serving.context import ServiceAccount
+
+_TTL_SECONDS = 86_400.0
+
+
+class ServiceTokens:
+    """Issues the tokens of the process that has the signing key.
+
+    Args:
+        signer: Issues them.
+        account: Whom they speak for.
+        clock: Tells when the next one is due, and how the signer's clock was set.
+    """
+
+    def __init__(self, signer: TokenSigner, account: ServiceAccount, *, clock: Clock) -> None:
+        self._signer = signer
+        self._account = account
+        self._renewal = DueTime(clock)
+        self._token = ""
+
+    def __call__(self) -> str:
+        """The current token."""
+        if self._renewal.reached:
+            self._token = self._signer.service(self._account, ttl=_TTL_SECONDS)
+            self._renewal.set(_TTL_SECONDS / 2)
+        return self._token
