@@ -216,3 +216,26 @@ def submit(cluster: EmbeddedCluster, *chunks: bytes) -> None:
     with open_channel(address(cluster), token=lambda: token) as channel:
         stub = experiments_service_pb2_grpc.ExperimentsServiceStub(channel)
         stub.CreateExperimentInChunks(requests(), timeout=60)
+
+
+MISNAMED = """
+import determined as det
+
+with det.core.init() as core:
+    for op in core.searcher.operations():
+        core.train.report_validation_metrics(steps_completed=1, metrics={"acc": 0.5, "val_loss": 0.1})
+        op.report_completed(0.5)
+"""
+
+
+def test_a_metric_that_no_trial_reports_is_warned_of(cluster: EmbeddedCluster, project: Path) -> None:
+    (project / "code/train.py").write_text(MISNAMED)
+    warning = "no trial has reported searcher.metric 'loss'; validations have: acc, val_loss"
+    followed = cluster.det("e", "create", "good.yaml", "code", "-f", cwd=project).stdout.splitlines()
+    assert followed[-1] == f"warning: {warning}"
+    number = followed[0].split()[-1]
+    assert cluster.json("e", "describe", number)[0]["experiment"]["warning"] == warning
+    assert warning in cluster.det("e", "describe", number).stdout
+    listed = {row["id"]: row["warning"] for row in cluster.json("e", "list")}
+    assert listed[int(number)] == warning
+    assert cluster.det("e", "wait", number).stdout.splitlines()[-1] == f"warning: {warning}"

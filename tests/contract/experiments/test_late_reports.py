@@ -66,6 +66,9 @@ class NoMetrics:
     async def GetSeries(self, request: Any, **_: Any) -> metrics_service_pb2.GetSeriesResponse:  # noqa: N802
         raise NotFoundError("there is no such series")
 
+    async def ListSummaries(self, request: Any, **_: Any) -> metrics_service_pb2.ListSummariesResponse:  # noqa: N802
+        return metrics_service_pb2.ListSummariesResponse()
+
 
 @dataclass
 class Machines:

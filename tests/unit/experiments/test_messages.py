@@ -43,6 +43,7 @@ def experiment(state: ExperimentState) -> Experiment:
         unmanaged=False,
         external_id="",
         retention_owed=False,
+        warning="",
         notes="",
         edit_revision=1,
         owner_id=1,

@@ -58,6 +58,18 @@ def test_the_first_trials_log_is_shown_until_the_end(
     assert outcome.err.startswith("experiment 1 ")
 
 
+def test_a_warning_is_shown_when_it_comes_and_at_the_end(
+    cluster: ScriptedCluster, resolute: CommandLine, code: Path, later: Later
+) -> None:
+    def warn(state: State) -> None:
+        state.experiments[0].warning = "no trial has reported searcher.metric 'loss'"
+
+    later(after_submission(cluster, one_trial, warn, ended(COMPLETED)))
+    outcome = resolute("e", "create", str(code / "const.yaml"), str(code), "-f")
+    lines = outcome.out.splitlines()
+    assert lines[-2:] == ["experiment 1 COMPLETED", "warning: no trial has reported searcher.metric 'loss'"]
+
+
 @pytest.mark.parametrize(
     ("state", "failure", "last"),
     [

@@ -16,4 +16,6 @@ def exit_by_state(ctx: click.Context, experiment: ExperimentRecord) -> None:
 def describe_outcome(experiment: ExperimentRecord) -> str:
     """Writes how an experiment ended."""
     text = f"experiment {experiment.id} {experiment.state.value}"
-    return f"{text}: {experiment.failure}" if experiment.failure else text
+    if experiment.failure:
+        text += f": {experiment.failure}"
+    return f"{text}\nwarning: {experiment.warning}" if experiment.warning else text

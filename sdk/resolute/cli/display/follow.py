@@ -93,6 +93,7 @@ class _Follower:
         self._log_ended = False
         self._best_at = float("-inf")
         self._problems = ProblemWatch(services, show=display.line, clock=clock)
+        self._warned = ""
 
     def run(self, interrupts: Interrupts) -> None:
         """Shows everything until the experiment ends and its log has been shown."""
@@ -121,6 +122,7 @@ class _Follower:
 
     def _apply(self, change: Change) -> None:
         self.state.apply(change)
+        self._warn()
         first = self.state.first_trial
         if self._log is None and first is not None:
             self._display.line(f"following trial {first.id}")
@@ -129,6 +131,13 @@ class _Follower:
                 uuid, finished=lambda: services.trials.get(uuid).state.is_terminal
             )
             self._feed.add(self._log, name="follow-log")
+
+    def _warn(self) -> None:
+        warning = self.state.experiment.warning
+        # At the end it is part of the summary.
+        if warning and warning != self._warned and not self.state.experiment.state.is_terminal:
+            self._display.line(neutralised(f"warning: {warning}"))
+        self._warned = warning
 
     def _end(self, ended: StreamEnded) -> None:
         if ended.source is self._watch:

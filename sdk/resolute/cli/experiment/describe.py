@@ -77,6 +77,7 @@ def _show(item: _Description) -> None:
         [
             ("State", experiment.shown_state),
             ("Failure", experiment.failure),
+            ("Warning", experiment.warning),
             ("Why it waits", experiment.explanation),
             ("Progress", f"{experiment.progress:.0%}"),
             ("Searcher", searcher if experiment.searcher_metric else experiment.searcher_name),

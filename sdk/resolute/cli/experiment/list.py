@@ -24,6 +24,7 @@ COLUMNS: tuple[Column[ExperimentRecord], ...] = (
     Column("Ended", lambda e: e.end_time),
     Column("Archived", lambda e: e.archived),
     Column("Why it waits", lambda e: e.explanation),
+    Column("Warning", lambda e: e.warning),
 )
 """What lists of experiments show."""
 

@@ -131,6 +131,7 @@ def experiment(message: experiment_pb2.Experiment) -> records.ExperimentRecord:
         unmanaged=message.unmanaged,
         external_id=message.external_id,
         explanation=message.wait_reason,
+        warning=message.warning,
         notes=message.notes,
         etag=message.etag,
     )

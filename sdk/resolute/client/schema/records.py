@@ -47,6 +47,8 @@ class ExperimentRecord:
     """What names it there; empty for none."""
     explanation: str = ""
     """Why the first of its waiting trials waits; empty when none does."""
+    warning: str = ""
+    """What is wrong with it although it runs or has ended well; empty otherwise."""
     notes: str = ""
     """What people noted of it; empty in lists and watches."""
     etag: str = ""

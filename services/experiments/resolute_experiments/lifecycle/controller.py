@@ -30,6 +30,7 @@ from resolute_experiments.exits.summary import summarize_exit
 from resolute_experiments.lifecycle import actions, commands
 from resolute_experiments.lifecycle.action_inputs import acknowledge_unapplied, fetch_action_inputs
 from resolute_experiments.lifecycle.deletion import delete_everywhere
+from resolute_experiments.lifecycle.metric_warning import MetricWarning
 from resolute_experiments.lifecycle.outbox_delivery import deliver
 from resolute_experiments.moment import Moment
 from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES
@@ -101,6 +102,9 @@ class ExperimentController:
         self._lease_ttl = lease_ttl
         self._machines = machines
         self._validations = validations
+        self._metric_warning = MetricWarning(
+            core.database, clients=clients, notifier=core.notifier, clock=core.clock
+        )
         self._running = False
         self._late_since: float | None = None
 
@@ -146,6 +150,7 @@ class ExperimentController:
             experiment = await self._read()
         await self._resume(experiment)
         await self._refresh_progress(experiment)
+        await self._metric_warning.refresh(experiment)
         return await self._finish(await self._read())
 
     async def _read(self) -> Experiment:
@@ -319,6 +324,7 @@ class ExperimentController:
         # Before the end is told, so that anyone who waits for it finds the checkpoints that stay.
         await apply_retention(experiment, late=late, database=self._database, clients=self._clients)
         await self._refresh_validations(experiment)
+        await self._metric_warning.refresh(experiment, ending=True)
 
         def work(connection: Connection) -> bool:
             if outbox.pending(connection, self._id, limit=1):

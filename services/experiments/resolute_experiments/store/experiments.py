@@ -60,6 +60,7 @@ class Experiment:
     unmanaged: bool
     external_id: str | None
     retention_owed: bool
+    warning: str
     notes: str
     edit_revision: int
     owner_id: int | None

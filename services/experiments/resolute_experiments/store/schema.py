@@ -45,6 +45,8 @@ experiments = sa.Table(
     sa.Column("external_id", sa.String(256)),
     # It ended before all its reports had arrived: its policy is to be applied once more.
     sa.Column("retention_owed", sa.Boolean, nullable=False, server_default=sa.false()),
+    # What is wrong with it although it runs, for people.
+    sa.Column("warning", sa.Text, nullable=False, server_default=""),
     sa.Column("notes", sa.Text, nullable=False, server_default=""),
     # Grows with what people change of it, unlike its revision, which grows with its trials too.
     sa.Column("edit_revision", sa.BigInteger, nullable=False, server_default="1"),

@@ -171,6 +171,14 @@ def any_unfinished(connection: Connection, experiment_id: str) -> bool:
     return connection.execute(query.limit(1)).one_or_none() is not None
 
 
+def any_validated(connection: Connection, experiment_id: str) -> bool:
+    """Whether some trial of an experiment has reported the metric that its search goes by."""
+    query = sa.select(trials.c.id).where(
+        trials.c.experiment_id == experiment_id, trials.c.last_steps.is_not(None)
+    )
+    return connection.execute(query.limit(1)).one_or_none() is not None
+
+
 def any_queued(connection: Connection) -> bool:
     """Whether some trial waits for slots."""
     query = sa.select(trials.c.id).where(trials.c.state == TrialState.QUEUED.value).limit(1)

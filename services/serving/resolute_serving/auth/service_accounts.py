@@ -25,7 +25,12 @@ _BY_ACCOUNT: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             "RetryTrial",
             "DeleteSearch",
         ),
-        "metrics.v1.MetricsService": ("GetSeries", "ListTrialValidations", "DeleteExperimentMetrics"),
+        "metrics.v1.MetricsService": (
+            "GetSeries",
+            "ListSummaries",
+            "ListTrialValidations",
+            "DeleteExperimentMetrics",
+        ),
         "logs.v1.LogsService": ("ListLines", "CloseTrialLogs", "DeleteExperimentLogs"),
         "checkpoints.v1.CheckpointsService": (
             "GetCheckpoint",

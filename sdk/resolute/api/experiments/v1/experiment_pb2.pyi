@@ -181,6 +181,7 @@ class Experiment(google.protobuf.message.Message):
     UNMANAGED_FIELD_NUMBER: builtins.int
     EXTERNAL_ID_FIELD_NUMBER: builtins.int
     WAIT_REASON_FIELD_NUMBER: builtins.int
+    WARNING_FIELD_NUMBER: builtins.int
     experiment_id: builtins.str
     """UUID."""
     number: builtins.int
@@ -233,6 +234,10 @@ class Experiment(google.protobuf.message.Message):
     """What names it there; absent for none."""
     wait_reason: builtins.str
     """Why the first of its waiting trials waits, as of the scheduler's last pass; empty when none does."""
+    warning: builtins.str
+    """What is wrong with it although it runs or has ended well, for people: that no trial has reported the metric of its search.
+    Empty otherwise.
+    """
     @property
     def labels(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Labels, first from the config. At most 100, each of 1 to 1,000 characters. UpdateExperiment takes them."""
@@ -282,9 +287,10 @@ class Experiment(google.protobuf.message.Message):
         unmanaged: builtins.bool = ...,
         external_id: builtins.str | None = ...,
         wait_reason: builtins.str = ...,
+        warning: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_external_id", b"_external_id", "_owner_id", b"_owner_id", "config", b"config", "create_time", b"create_time", "end_time", b"end_time", "external_id", b"external_id", "owner_id", b"owner_id"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_external_id", b"_external_id", "_owner_id", b"_owner_id", "activity", b"activity", "archived", b"archived", "config", b"config", "create_time", b"create_time", "description", b"description", "end_time", b"end_time", "etag", b"etag", "experiment_id", b"experiment_id", "external_id", b"external_id", "failure", b"failure", "labels", b"labels", "model_definition_bytes", b"model_definition_bytes", "name", b"name", "notes", b"notes", "number", b"number", "owner_id", b"owner_id", "owner_name", b"owner_name", "progress", b"progress", "project_id", b"project_id", "project_name", b"project_name", "revision", b"revision", "searcher_metric", b"searcher_metric", "searcher_name", b"searcher_name", "smaller_is_better", b"smaller_is_better", "state", b"state", "trial_count", b"trial_count", "unmanaged", b"unmanaged", "wait_reason", b"wait_reason", "workspace_id", b"workspace_id", "workspace_name", b"workspace_name"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_external_id", b"_external_id", "_owner_id", b"_owner_id", "activity", b"activity", "archived", b"archived", "config", b"config", "create_time", b"create_time", "description", b"description", "end_time", b"end_time", "etag", b"etag", "experiment_id", b"experiment_id", "external_id", b"external_id", "failure", b"failure", "labels", b"labels", "model_definition_bytes", b"model_definition_bytes", "name", b"name", "notes", b"notes", "number", b"number", "owner_id", b"owner_id", "owner_name", b"owner_name", "progress", b"progress", "project_id", b"project_id", "project_name", b"project_name", "revision", b"revision", "searcher_metric", b"searcher_metric", "searcher_name", b"searcher_name", "smaller_is_better", b"smaller_is_better", "state", b"state", "trial_count", b"trial_count", "unmanaged", b"unmanaged", "wait_reason", b"wait_reason", "warning", b"warning", "workspace_id", b"workspace_id", "workspace_name", b"workspace_name"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_external_id", b"_external_id"]) -> typing.Literal["external_id"] | None: ...
     @typing.overload

@@ -97,6 +97,7 @@ def experiment_message(
         unmanaged=experiment.unmanaged,
         external_id=experiment.external_id,
         wait_reason=wait_reason,
+        warning=experiment.warning,
     )
 
 

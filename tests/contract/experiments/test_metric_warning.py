@@ -1,0 +1,129 @@
+"""The warning that no trial reports the metric of its search, while it trains and at its end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from contract.experiments.test_lifecycle import Store
+from support.clocks import ManualClock
+
+from resolute.api.metrics.v1 import metrics_service_pb2, summary_pb2
+from resolute.errors import UnavailableError
+from resolute_experiments.lifecycle.metric_warning import MetricWarning
+from resolute_experiments.notifier import Notifier
+from resolute_experiments.states import ExperimentState
+from resolute_experiments.store import experiments, trials
+from resolute_serving.database import migrations
+from resolute_serving.database.engine import Database
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    made = Database(database_url, name="experiments")
+    migrations.upgrade(made.engine, package="resolute_experiments", schema="experiments")
+    yield made
+    made.close()
+
+
+class Metrics:
+    """A metrics service that knows the names of some validation metrics."""
+
+    def __init__(self, *names: str, whole: bool = True, away: bool = False) -> None:
+        self.names, self.whole, self.away = names, whole, away
+        self.calls = 0
+
+    async def ListSummaries(self, request: Any, timeout: float) -> Any:  # noqa: N802 - the contract names it
+        self.calls += 1
+        if self.away:
+            raise UnavailableError("metrics restarts")
+        assert list(request.groups) == ["validation"]
+        asked = set(request.names)
+        names = (
+            [name for name in self.names if name in asked]
+            if asked
+            else self.names[: None if self.whole else 1]
+        )
+        return metrics_service_pb2.ListSummariesResponse(
+            summaries=[summary_pb2.Summary(name=name) for name in names for _ in range(2)],
+            next_page_token="" if self.whole or asked else "more",
+        )
+
+
+class Checked:
+    """One experiment whose metric is ``loss``, and the warning of it."""
+
+    def __init__(self, database: Database, metrics: Metrics) -> None:
+        self.store, self.metrics, self.clock = Store(database.engine), metrics, ManualClock()
+        config = {"searcher": {"name": "single", "metric": "loss"}}
+        self.store.run(lambda c: experiments.update(c, self.store.experiment_id, config=config))
+        self._warning = MetricWarning(
+            database,
+            clients=SimpleNamespace(metrics=metrics),  # type: ignore[arg-type]
+            notifier=Notifier(),
+            clock=self.clock,
+        )
+
+    def refresh(self, *, ending: bool = False) -> str:
+        self.clock.advance(60.0)
+        asyncio.run(self._warning.refresh(self.store.experiment(), ending=ending))
+        return self.store.experiment().warning
+
+    def state(self, state: ExperimentState) -> None:
+        self.store.run(lambda c: experiments.update(c, self.store.experiment_id, state=state.value))
+
+
+def test_validations_under_other_names_are_warned_of_while_trials_train(database: Database) -> None:
+    checked = Checked(database, Metrics("val_loss", "acc"))
+    expected = "no trial has reported searcher.metric 'loss'; validations have: acc, val_loss"
+    before = checked.store.experiment().revision
+    assert checked.refresh() == expected
+    after = checked.store.experiment().revision
+    assert after > before
+    assert checked.refresh() == expected
+    assert checked.store.experiment().revision == after, "nothing changed"
+
+
+def test_a_metric_that_comes_later_takes_the_warning_back_for_good(database: Database) -> None:
+    checked = Checked(database, Metrics("acc"))
+    trial_id = checked.store.create_trial()
+    assert checked.refresh()
+    checked.store.run(lambda c: trials.update(c, trials.get(c, trial_id=trial_id), last_steps=5))
+    assert checked.refresh() == ""
+    calls = checked.metrics.calls
+    assert checked.refresh(ending=True) == ""
+    assert checked.metrics.calls == calls
+
+
+def test_a_metric_beyond_the_first_page_is_found(database: Database) -> None:
+    assert Checked(database, Metrics("a", "loss", whole=False)).refresh() == ""
+    assert Checked(database, Metrics("a", "b", whole=False)).refresh()
+
+
+def test_no_validation_at_all_is_warned_of_when_the_experiment_completes(database: Database) -> None:
+    checked = Checked(database, Metrics())
+    assert checked.refresh() == ""
+    checked.state(ExperimentState.STOPPING_ERROR)
+    assert checked.refresh(ending=True) == ""
+    checked.state(ExperimentState.STOPPING_COMPLETED)
+    assert (
+        checked.refresh(ending=True)
+        == "no trial has reported searcher.metric 'loss', nor any other validation metric"
+    )
+
+
+def test_a_metrics_service_that_is_away_holds_nothing_up(database: Database) -> None:
+    checked = Checked(database, Metrics("acc", away=True))
+    assert checked.refresh(ending=True) == ""
+    checked.metrics.away = False
+    assert checked.refresh(ending=True)
+
+
+def test_the_metrics_service_is_asked_only_now_and_then(database: Database) -> None:
+    checked = Checked(database, Metrics())
+    checked.refresh()
+    asyncio.run(checked._warning.refresh(checked.store.experiment()))
+    assert checked.metrics.calls == 1
