@@ -160,6 +160,24 @@ def test_searches_that_do_not_fit_are_read_again(tmp_path: Path) -> None:
     run(scenario)
 
 
+def test_few_searches_that_are_over_stay_in_memory(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with searches(tmp_path, capacity=1000) as (live, _):
+            choice = random.Random(0)
+            names = [f"7b3c5f6e-0a53-4f0e-8f8c-7f2f0b6f8d{number:02d}" for number in range(40)]
+            for name in names:
+                await live.create(name, stored_spec(adaptive(max_trials=1)))
+                while not await live.change(name, lambda change: step(change, choice)):
+                    pass
+            assert len(live._live) <= 32
+            # What is not in memory any more is read again.
+            for name in names:
+                assert await live.change(name, lambda change: change.search.over)
+            assert len(live._live) <= 32
+
+    run(scenario)
+
+
 def test_replicas_on_one_database_agree(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with (

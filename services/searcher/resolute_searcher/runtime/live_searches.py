@@ -30,6 +30,8 @@ from resolute_searcher.wire.spec import spec_from
 
 T = TypeVar("T")
 _ATTEMPTS = 10
+_ENDED_CAPACITY = 32
+"""Ended searches kept in memory: their last calls come soon after the end, and few come later."""
 
 
 class LiveSearch:
@@ -123,6 +125,8 @@ class LiveSearches:
         self._shared = shared
         self._capacity = capacity
         self._live: OrderedDict[str, LiveSearch] = OrderedDict()
+        # Those of them that were over when they were last used.
+        self._ended: OrderedDict[str, None] = OrderedDict()
         self._loads: dict[str, asyncio.Task[LiveSearch]] = {}
         # Writes of searches that were dropped: anyone who reads the log waits for them.
         self._draining: dict[str, asyncio.Task[None]] = {}
@@ -184,6 +188,7 @@ class LiveSearches:
             except DuplicateEventError as error:
                 taken.add(error.event_id)
                 continue
+            self._note_end(search_id, live)
             if refusal is not None:
                 raise refusal
             return answer
@@ -291,6 +296,17 @@ class LiveSearches:
         if self._live.get(search_id) is live:
             del self._live[search_id]
             self._drain(search_id, live)
+
+    def _note_end(self, search_id: str, live: LiveSearch) -> None:
+        """Keeps few searches that are over: of a thousand short ones the last are enough."""
+        self._ended.pop(search_id, None)
+        if not live.search.over or self._live.get(search_id) is not live:
+            return
+        self._ended[search_id] = None
+        if len(self._ended) > _ENDED_CAPACITY:
+            oldest, _ = self._ended.popitem(last=False)
+            if oldest in self._live:
+                self._drop(oldest, self._live[oldest])
 
     def _evict(self) -> None:
         while len(self._live) > self._capacity:

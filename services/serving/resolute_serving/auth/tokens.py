@@ -20,8 +20,8 @@ from resolute.errors import UnauthenticatedError
 from resolute_serving.context import Principal, Role, ServiceAccount, TrialRun, User
 
 _ALGORITHM = "EdDSA"
-_REMEMBERED = 4096
-"""Verified tokens that are kept in memory."""
+_REMEMBERED = 512
+"""Verified tokens that are kept in memory. Each run has several, one after another."""
 
 
 class KeySource(Protocol):

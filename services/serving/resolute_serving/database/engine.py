@@ -45,8 +45,10 @@ Work = Callable[[Connection], T]
 """Reads and writes with one connection, inside a transaction that its caller ends."""
 
 
-_CACHE_KIB = 32 * 1024
-"""Most memory for pages of one SQLite connection."""
+_WRITER_CACHE_KIB = 8 * 1024
+_READER_CACHE_KIB = 2 * 1024
+"""Most memory for pages of one SQLite connection. Each service has several that read the same pages: what is
+missing there, the system has in its own cache."""
 
 _POSTGRES_KEEPALIVE = {
     "keepalives_idle": 8,
@@ -291,7 +293,7 @@ def create_engine(url: str, *, name: str, writes: bool, max_pages: int | None = 
             Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
             _keep_private(Path(parsed.database))
         engine = sa.create_engine(url, connect_args={"check_same_thread": False, "timeout": 30})
-        _tune_sqlite(engine, begin="BEGIN IMMEDIATE" if writes else "BEGIN", max_pages=max_pages)
+        _tune_sqlite(engine, writes=writes, max_pages=max_pages)
         return engine
     arguments = {"options": f"-csearch_path={name}", "connect_timeout": 5, **_POSTGRES_KEEPALIVE}
     return sa.create_engine(url, pool_pre_ping=True, connect_args=arguments)
@@ -315,7 +317,9 @@ def _keep_private(database: Path) -> None:
         ) from error
 
 
-def _tune_sqlite(engine: Engine, *, begin: str, max_pages: int | None) -> None:
+def _tune_sqlite(engine: Engine, *, writes: bool, max_pages: int | None) -> None:
+    cache = _WRITER_CACHE_KIB if writes else _READER_CACHE_KIB
+
     @sa.event.listens_for(engine, "connect")
     def configure(connection: Any, _: Any) -> None:
         # The driver must not open transactions on its own: savepoints would break.
@@ -325,11 +329,11 @@ def _tune_sqlite(engine: Engine, *, begin: str, max_pages: int | None) -> None:
         cursor.execute("PRAGMA synchronous=FULL")
         cursor.execute("PRAGMA foreign_keys=ON")
         # Rows by UUID lie all over their index: with the default of 2 MiB, each of many would be read again.
-        cursor.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
+        cursor.execute(f"PRAGMA cache_size=-{cache}")
         if max_pages is not None:
             cursor.execute(f"PRAGMA max_page_count={int(max_pages)}")
         cursor.close()
 
     @sa.event.listens_for(engine, "begin")
     def start(connection: Connection) -> None:
-        connection.exec_driver_sql(begin)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
