@@ -5,7 +5,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # The contract of the latest release: a file, since a tag may not travel with a clone.
 RELEASED := $(shell ls protos/releases/*.binpb 2>/dev/null | sort --version-sort | tail -n 1)
-SEEDS ?= 5
+SEEDS ?= 8
+KILLS ?= 63
+EXPERIMENTS ?= 1000
 # Odd calls that `make fuzz` makes on each database.
 CALLS ?= 20000
 # Tests start hundreds of processes: they shall find modules compiled.
@@ -19,7 +21,7 @@ PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 AZURITE := .cache/azurite/node_modules/.bin/azurite-blob
 
-.PHONY: setup demo backends azurite test nightly check proto bench format distributed release chaos fuzz clean
+.PHONY: setup demo backends azurite test nightly check proto bench format deployment distributed release chaos soak fuzz clean
 
 setup: $(STAMP)
 
@@ -53,7 +55,9 @@ nightly: $(STAMP) $(VENV)/.distributed
 	-test -x $(AZURITE) || $(MAKE) azurite
 	$(PYTEST) --whole $(PARALLEL)
 	$(PYTEST) --whole tests/distributed
+	$(MAKE) deployment
 	$(MAKE) chaos
+	$(MAKE) soak
 	$(MAKE) fuzz CALLS=1000000
 
 check: $(STAMP)
@@ -90,7 +94,15 @@ release: check
 	$(BIN)/python tools/release.py $(VERSION)
 
 chaos: $(STAMP)
-	PYTHONPATH=tests $(BIN)/python -m faults.harness.chaos --seeds $(SEEDS)
+	PYTHONPATH=tests $(BIN)/python -m faults.harness.chaos --seeds $(SEEDS) --kills $(KILLS)
+
+# The services as processes of their own on PostgreSQL, as docs/services.md says.
+deployment: $(STAMP)
+	$(PYTEST) tests/deployment
+
+# A thousand short experiments on one cluster, whose memory, descriptors and threads must stay as they are.
+soak: $(STAMP)
+	PYTHONPATH=tests $(BIN)/python -m faults.harness.soak --experiments $(EXPERIMENTS)
 
 # Odd calls to every service, on SQLite and on PostgreSQL: none may fail inside. SEED=n makes the same calls again.
 fuzz: $(STAMP)

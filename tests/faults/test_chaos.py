@@ -18,5 +18,5 @@ def test_a_search_under_fire_loses_nothing_and_decides_as_if_undisturbed(
     outcome = run_seed(sample.number, tmp_path, kills=kills, trials=sample.size(whole=TRIALS, part=6))
     print(outcome)
     assert not outcome.violations, outcome
-    assert sum(outcome.kills.values()) >= kills
+    assert outcome.damage.kills.total() >= kills
     assert outcome.reports > 3 * kills

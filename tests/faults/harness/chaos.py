@@ -10,25 +10,26 @@ from __future__ import annotations
 import argparse
 import random
 import shutil
-import signal
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import grpc
 import yaml
 from faults.harness import invariants
-from faults.harness.cluster_processes import Role, processes_of
+from faults.harness.cluster_processes import Role
+from faults.harness.fault_cluster import FaultCluster, fault_cluster
 from faults.harness.invariants import Evidence
 from faults.harness.journals import read_journals
+from faults.harness.killer import Damage, ProcessKiller
 from faults.harness.pauser import Pauser
 from faults.harness.reference import ReferenceRun, undisturbed
 from faults.harness.service_queries import channel_to, log_of, replay, search
-from support.clusters.embedded import EmbeddedCluster
 
 from resolute.errors import ResoluteError
 from resolute_searcher.identifiers import trial_id
@@ -38,14 +39,11 @@ from resolute_searcher.wire.spec import spec_from
 TRIALS = 40
 SLOTS = 4
 _PROJECT = Path(__file__).parent / "search"
-_TIMEOUT_SECONDS = 480.0
+_TIMEOUT_SECONDS = 900.0
 """How long a search may take that is killed all the time."""
-_MEAN_PAUSE_SECONDS = 0.6
-"""Between two kills."""
 _TICK_SECONDS = 0.1
 _LEAD = 6
 """How many completions' share of the kills may come before their time."""
-_WEIGHTS = {Role.TRIAL: 5.0, Role.SUPERVISOR: 4.0, Role.CONTROL_PLANE: 1.0, Role.SALVAGE: 0.5}
 
 
 def loss(hparams: dict[str, float], length: int) -> float:
@@ -53,7 +51,7 @@ def loss(hparams: dict[str, float], length: int) -> float:
     return (hparams["x"] - 0.3) ** 2 + 1 / length
 
 
-def config(folder: Path, *, seed: int, trials: int) -> dict[str, object]:
+def config(folder: Path, *, seed: int, trials: int, storage: Mapping[str, Any]) -> dict[str, object]:
     """The experiment: a search whose restarts are budgeted for what it is going to suffer."""
     return {
         "name": f"chaos-{seed}",
@@ -63,6 +61,7 @@ def config(folder: Path, *, seed: int, trials: int) -> dict[str, object]:
         "reproducibility": {"experiment_seed": seed},
         "max_restarts": 1000,
         "checkpoint_storage": {
+            **storage,
             "save_experiment_best": 0,
             "save_trial_best": 0,
             "save_trial_latest": 100_000,
@@ -83,84 +82,35 @@ class Outcome:
 
     seed: int
     trials: int
-    kills: Counter[Role] = field(default_factory=Counter)
+    on_postgres: bool = False
+    damage: Damage = field(default_factory=Damage)
     pauses: int = 0
+    """How often a person paused the search."""
     seconds: float = 0.0
     runs: int = 0
     reports: int = 0
     checkpoints: int = 0
+    lines: int = 0
+    """Lines that trials printed."""
+    unsaved_lines: int = 0
+    """Those of lost supervisors that are missing in logs that say so."""
     violations: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
-        kills = ", ".join(f"{self.kills[role]} {role.value}" for role in Role)
         verdict = "; ".join(self.violations) or "every invariant holds"
-        total = sum(self.kills.values())
+        where = "PostgreSQL and an object store" if self.on_postgres else "SQLite and directories"
         return (
-            f"seed {self.seed}: {total} kills ({kills}) and {self.pauses} pauses in {self.seconds:.0f} s, "
-            f"{self.runs} runs that made {self.reports} reports and {self.checkpoints} checkpoints: {verdict}"
+            f"seed {self.seed} on {where}: {_counts(self.damage.kills, 'kills')}; "
+            f"{_counts(self.damage.stops, 'stops')} of {self.damage.stopped_seconds:.0f} s in all; "
+            f"{self.pauses} pauses; {self.seconds:.0f} s; {self.runs} runs that made {self.reports} reports, "
+            f"{self.checkpoints} checkpoints and {self.lines} lines, {self.unsaved_lines} of them missing in "
+            f"logs that say so: {verdict}"
         )
 
 
-class ProcessKiller:
-    """Kills random processes of a cluster in a thread, and starts its control plane again at once.
-
-    Args:
-        cluster: The cluster; it is up.
-        dice: Decides whom and when.
-        kills: Counts who was hit.
-    """
-
-    def __init__(self, cluster: EmbeddedCluster, *, dice: random.Random, kills: Counter[Role]) -> None:
-        self._cluster = cluster
-        self._dice = dice
-        self._kills = kills
-        self._stop = threading.Event()
-        self._killer = threading.Thread(target=self._kill, name="killer")
-        self._starter = threading.Thread(target=self._keep_up, name="starter")
-        self.budget = 0
-        """Kills that are allowed so far; kills go with the search's progress."""
-
-    def start(self) -> None:
-        """Opens fire."""
-        self._killer.start()
-        self._starter.start()
-
-    def stop(self) -> None:
-        """Kills no more, and sees to it that the cluster is up."""
-        self._stop.set()
-        self._killer.join()
-        self._starter.join()
-        while not self._serves():
-            self._up()
-
-    def _kill(self) -> None:
-        while not self._stop.wait(self._dice.expovariate(1 / _MEAN_PAUSE_SECONDS)):
-            if sum(self._kills.values()) < self.budget:
-                self._kill_one()
-
-    def _kill_one(self) -> None:
-        living = processes_of(self._cluster.home)
-        by_role = {role: [victim for victim in living if victim.role is role] for role in _WEIGHTS}
-        roles = [role for role in _WEIGHTS if by_role[role]]
-        if not roles:
-            return
-        role = self._dice.choices(roles, [_WEIGHTS[role] for role in roles])[0]
-        if self._dice.choice(by_role[role]).identity.send(signal.SIGKILL):
-            self._kills[role] += 1
-
-    def _keep_up(self) -> None:
-        while not self._stop.wait(_TICK_SECONDS):
-            if not self._serves():
-                self._up()
-
-    def _serves(self) -> bool:
-        return any(victim.role is Role.CONTROL_PLANE for victim in processes_of(self._cluster.home))
-
-    def _up(self) -> None:
-        # It may well be killed while it starts; anyone who looks next sees that nobody serves.
-        self._cluster.run(
-            "resolute", "up", "--detach", "--slots", str(self._cluster.slots), check=False, timeout=90
-        )
+def _counts(counter: Counter[Role], what: str) -> str:
+    each = ", ".join(f"{counter[role]} {role.value}" for role in Role if counter[role])
+    return f"{counter.total()} {what} ({each})" if each else f"no {what}"
 
 
 class FaultRun:
@@ -173,14 +123,14 @@ class FaultRun:
         kills: Fewest kills before the last operation may complete.
     """
 
-    def __init__(self, cluster: EmbeddedCluster, folder: Path, *, outcome: Outcome, kills: int) -> None:
+    def __init__(self, cluster: FaultCluster, folder: Path, *, outcome: Outcome, kills: int) -> None:
         self._cluster = cluster
         self._folder = folder
         self._outcome = outcome
         self._kills = kills
         self._turns = folder / "turns"
         self._replayed = 0
-        self._fire = ProcessKiller(cluster, dice=random.Random(outcome.seed), kills=outcome.kills)
+        self._fire = ProcessKiller(cluster, dice=random.Random(outcome.seed), damage=outcome.damage)
 
     def submit(self) -> str:
         """Submits the search and returns its UUID."""
@@ -190,7 +140,14 @@ class FaultRun:
         shutil.copytree(_PROJECT, project, ignore=shutil.ignore_patterns("__pycache__"))
         path = self._folder / "config.yaml"
         path.write_text(
-            yaml.safe_dump(config(self._folder, seed=self._outcome.seed, trials=self._outcome.trials))
+            yaml.safe_dump(
+                config(
+                    self._folder,
+                    seed=self._outcome.seed,
+                    trials=self._outcome.trials,
+                    storage=self._cluster.storage(),
+                )
+            )
         )
         self._cluster.det("e", "create", str(path), str(project))
         return str(self._cluster.json("e", "describe", "1")[0]["experiment"]["uuid"])
@@ -235,7 +192,7 @@ class FaultRun:
         Raises:
             AssertionError: What was recovered is not what the log says.
         """
-        lives = self._outcome.kills[Role.CONTROL_PLANE]
+        lives = self._outcome.damage.kills[Role.CONTROL_PLANE]
         try:
             log = log_of(channel, experiment)
             again = replay(channel, experiment) if lives > self._replayed else None
@@ -250,7 +207,7 @@ class FaultRun:
         """Lets the next operation complete, unless the search would end before it was hit often enough."""
         total = len(course.completions)
         self._fire.budget = max(_LEAD, self._kills * (done + _LEAD) // total)
-        if done == total - 1 and sum(self._outcome.kills.values()) < self._kills:
+        if done == total - 1 and self._outcome.damage.kills.total() < self._kills:
             return
         following = course.completions[done]
         line = f"{trial_id(experiment, following.trial_key)} {following.length}\n"
@@ -260,7 +217,7 @@ class FaultRun:
 
 
 def run_seed(seed: int, home: Path, *, kills: int = 100, trials: int = TRIALS) -> Outcome:
-    """Runs one seed and checks every invariant.
+    """Runs one seed and checks every invariant. Even seeds run on PostgreSQL and an object store.
 
     Args:
         seed: Decides the search, and whom to kill when.
@@ -268,30 +225,33 @@ def run_seed(seed: int, home: Path, *, kills: int = 100, trials: int = TRIALS) -
         kills: Fewest kills of the run.
         trials: Trials of the search.
     """
-    outcome = Outcome(seed, trials)
+    outcome = Outcome(seed, trials, on_postgres=seed % 2 == 0)
     began = time.monotonic()
     folder = home / "evidence"
     folder.mkdir(parents=True)
-    cluster = EmbeddedCluster(home / "h", slots=SLOTS)
-    cluster.up()
-    try:
-        siege = FaultRun(cluster, folder, outcome=outcome, kills=kills)
-        experiment = siege.submit()
-        course = siege.course(experiment)
-        siege.run(experiment, course)
-        cluster.det("e", "wait", "1", timeout=120)
-        journals = read_journals(folder / "journals")
-        outcome.runs = len(journals)
-        outcome.reports = sum(sum(journal.made.values()) for journal in journals.values())
-        outcome.checkpoints = sum(len(journal.stored) for journal in journals.values())
-        evidence = Evidence(cluster=cluster, experiment=experiment, course=course, journals=journals)
-        outcome.violations += invariants.violations(evidence)
-    except AssertionError as failure:
-        outcome.violations.append(str(failure))
-    finally:
+    with fault_cluster(home, slots=SLOTS, services_apart=outcome.on_postgres) as cluster:
+        try:
+            _attack(cluster, folder, outcome=outcome, kills=kills)
+        except AssertionError as failure:
+            outcome.violations.append(str(failure))
         outcome.seconds = time.monotonic() - began
-        cluster.down()
     return outcome
+
+
+def _attack(cluster: FaultCluster, folder: Path, *, outcome: Outcome, kills: int) -> None:
+    siege = FaultRun(cluster, folder, outcome=outcome, kills=kills)
+    experiment = siege.submit()
+    course = siege.course(experiment)
+    siege.run(experiment, course)
+    cluster.det("e", "wait", "1", timeout=120)
+    journals = read_journals(folder / "journals")
+    outcome.runs = len(journals)
+    outcome.reports = sum(journal.made.total() for journal in journals.values())
+    outcome.checkpoints = sum(len(journal.stored) for journal in journals.values())
+    outcome.lines = sum(len(journal.printed) for journal in journals.values())
+    evidence = Evidence(cluster=cluster, experiment=experiment, course=course, journals=journals)
+    outcome.violations += invariants.violations(evidence)
+    outcome.unsaved_lines = evidence.unsaved_lines
 
 
 def main() -> int:
@@ -304,11 +264,12 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=1, help="how many seeds to run, one after the other")
     parser.add_argument("--first", type=int, default=1, help="the first seed")
     parser.add_argument("--kills", type=int, default=100, help="fewest kills of each run")
+    parser.add_argument("--trials", type=int, default=TRIALS, help="trials of each search")
     options = parser.parse_args()
     bad = 0
     for seed in range(options.first, options.first + options.seeds):
         home = Path(tempfile.mkdtemp(prefix=f"chaos-{seed}-"))
-        outcome = run_seed(seed, home, kills=options.kills)
+        outcome = run_seed(seed, home, kills=options.kills, trials=options.trials)
         print(outcome, flush=True)
         if outcome.violations:
             bad += 1

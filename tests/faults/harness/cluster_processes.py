@@ -17,8 +17,10 @@ class Role(Enum):
 
     CONTROL_PLANE = "control plane"
     SUPERVISOR = "supervisor"
-    SALVAGE = "salvage"
+    SALVAGE = "sender"
     TRIAL = "trial"
+    POSTGRES = "PostgreSQL"
+    OBJECT_STORE = "object store"
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -10,36 +9,41 @@ from dataclasses import dataclass
 
 import grpc
 from faults.harness.cluster_processes import Role, processes_of
+from faults.harness.fault_cluster import FaultCluster
 from faults.harness.journals import Point, RunJournal
 from faults.harness.reference import Completion, ReferenceRun
-from faults.harness.service_queries import channel_to, checkpoints_of, log_of, replay, reports_of
-from support.clusters.embedded import EmbeddedCluster
+from faults.harness.service_queries import channel_to, checkpoints_of, lines_of, log_of, replay, reports_of
 
+from resolute_launch.container.lost_output import MARKER
 from resolute_searcher.wire.contract import stored_operation
 from resolute_searcher.wire.operations import operation_from
 
 _TIDY_SECONDS = 60.0
 """How long processes and directories of runs may stay behind: what they hold is still being sent."""
+_MOST_UNSAVED = 2
+"""Lines that a killed supervisor may hold: those that it was about to write to its spool."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Evidence:
     """What there is to judge by."""
 
-    cluster: EmbeddedCluster
+    cluster: FaultCluster
     experiment: str
     """UUID of the experiment."""
     course: ReferenceRun
     """How the search goes undisturbed."""
     journals: Mapping[tuple[str, int], RunJournal]
     """What the trials wrote down, by trial and run."""
+    unsaved_lines: int = 0
+    """Lines that are missing in logs that say that a supervisor was lost; counted by the checks."""
 
 
 def violations(evidence: Evidence) -> list[str]:
     """Checks everything and returns what does not hold."""
     found = [*_endings(evidence), *_leaks(evidence)]
     with channel_to(evidence.cluster) as channel:
-        for check in (_decisions, _reports, _checkpoints):
+        for check in (_decisions, _reports, _checkpoints, _lines):
             found += check(evidence, channel)
     return found
 
@@ -127,7 +131,7 @@ def _checkpoints(evidence: Evidence, channel: grpc.Channel) -> Iterator[str]:
             if uuid not in seen:
                 yield f"checkpoint {uuid} of run {journal.run} of {journal.trial_id} at {steps} is gone"
     for uuid, checkpoint in seen.items():
-        folder = evidence.cluster.home / "checkpoints" / uuid
+        folder = evidence.cluster.checkpoint_folder(uuid)
         for file in checkpoint.files:
             path = folder / file.path
             if not path.exists() or (path.is_file() and path.stat().st_size != file.size):
@@ -135,6 +139,28 @@ def _checkpoints(evidence: Evidence, channel: grpc.Channel) -> Iterator[str]:
         step = folder / "step"
         if not step.exists() or step.read_text() != str(checkpoint.steps_completed):
             yield f"checkpoint {uuid} does not hold step {checkpoint.steps_completed}"
+
+
+def _lines(evidence: Evidence, channel: grpc.Channel) -> Iterator[str]:
+    """Each printed line is in the log once; of a lost supervisor few may be missing, and the log says so."""
+    arrived: Counter[str] = Counter()
+    lost: set[tuple[str, int]] = set()
+    for trial in {trial for trial, _ in evidence.journals}:
+        for line in lines_of(channel, trial):
+            if line.message == MARKER:
+                lost.add((trial, line.run))
+            elif line.stdtype == "stdout":
+                arrived[line.message] += 1
+    for key, journal in evidence.journals.items():
+        missing = [text for text in journal.printed if not arrived[text]]
+        doubled = [text for text in journal.printed if arrived[text] > 1]
+        if doubled:
+            yield f"lines of run {journal.run} of {journal.trial_id} were doubled: {doubled}"
+        if missing and key not in lost:
+            yield f"lines of run {journal.run} of {journal.trial_id} were lost in silence: {missing}"
+        elif len(missing) > _MOST_UNSAVED:
+            yield f"{len(missing)} lines of run {journal.run} of {journal.trial_id} went with its supervisor"
+        evidence.unsaved_lines += len(missing)
 
 
 def _settled(left_over: Callable[[], list[str]]) -> list[str]:
@@ -145,10 +171,9 @@ def _settled(left_over: Callable[[], list[str]]) -> list[str]:
     return left
 
 
-def _rows(cluster: EmbeddedCluster, query: str) -> list[tuple[object, ...]]:
-    with sqlite3.connect(f"file:{cluster.home}/databases/experiments.sqlite?mode=ro", uri=True) as connection:
-        return connection.execute(query).fetchall()
+def _rows(cluster: FaultCluster, query: str) -> list[tuple[object, ...]]:
+    return cluster.rows(query)
 
 
-def _one(cluster: EmbeddedCluster, query: str) -> object:
+def _one(cluster: FaultCluster, query: str) -> object:
     return _rows(cluster, query)[0][0]

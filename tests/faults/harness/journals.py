@@ -25,6 +25,8 @@ class RunJournal:
     """Reports that were about to be made."""
     made: Counter[Point] = field(default_factory=Counter)
     """Reports whose call returned."""
+    printed: list[str] = field(default_factory=list)
+    """Lines whose print returned."""
     stored: dict[str, int] = field(default_factory=dict)
     """Steps by checkpoint, of those whose call returned."""
 
@@ -53,5 +55,7 @@ def _take(journal: RunJournal, words: list[str | int]) -> None:
         journal.begun[str(rest[0]), int(rest[1])] += 1
     elif kind == "reported":
         journal.made[str(rest[0]), int(rest[1])] += 1
+    elif kind == "printed":
+        journal.printed.append(str(rest[0]))
     elif kind == "stored":
         journal.stored[str(rest[0])] = int(rest[1])

@@ -11,6 +11,7 @@ import grpc
 from support.clusters.embedded import EmbeddedCluster
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2, checkpoints_service_pb2, checkpoints_service_pb2_grpc
+from resolute.api.logs.v1 import line_pb2, logs_service_pb2, logs_service_pb2_grpc
 from resolute.api.metrics.v1 import metrics_service_pb2, metrics_service_pb2_grpc, report_pb2
 from resolute.api.searcher.v1 import event_pb2, search_pb2, searcher_service_pb2, searcher_service_pb2_grpc
 from resolute.rpc.channel import open_channel
@@ -69,6 +70,22 @@ def reports_of(channel: grpc.Channel, trial_id: str) -> list[report_pb2.Report]:
         token = response.next_page_token
         if not token:
             return reports
+
+
+def lines_of(channel: grpc.Channel, trial_id: str) -> list[line_pb2.Line]:
+    """Every line of a trial."""
+    stub = logs_service_pb2_grpc.LogsServiceStub(channel)
+    lines: list[line_pb2.Line] = []
+    token = ""
+    while True:
+        request = logs_service_pb2.ListLinesRequest(
+            filter=line_pb2.LineFilter(trial_id=trial_id), page_size=_PAGE, page_token=token
+        )
+        response = stub.ListLines(request)
+        lines += response.lines
+        token = response.next_page_token
+        if not token:
+            return lines
 
 
 def checkpoints_of(channel: grpc.Channel, experiment_id: str) -> list[checkpoint_pb2.Checkpoint]:

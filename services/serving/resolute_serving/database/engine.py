@@ -45,8 +45,8 @@ Work = Callable[[Connection], T]
 """Reads and writes with one connection, inside a transaction that its caller ends."""
 
 
-_WRITER_CACHE_KIB = 8 * 1024
-_READER_CACHE_KIB = 2 * 1024
+_WRITER_CACHE_KIB = 4 * 1024
+_READER_CACHE_KIB = 512
 """Most memory for pages of one SQLite connection. Each service has several that read the same pages: what is
 missing there, the system has in its own cache."""
 

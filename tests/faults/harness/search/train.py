@@ -45,6 +45,7 @@ class Training:
         self._journal = journal
         self._x = x
         self._trial_id = os.environ["DET_ALLOCATION_ID"].rpartition(".")[0]
+        self._said = 0
         self.step = 0
 
     def restore(self, checkpoint: str) -> None:
@@ -58,6 +59,12 @@ class Training:
             (path / "whole").write_text("yes")
         self._journal.note("stored", uuid, self.step)
 
+    def say(self, text: str) -> None:
+        self._said += 1
+        line = f"{os.environ['DET_ALLOCATION_ID']} {os.getpid()} says {self._said}: {text}"
+        print(line, flush=True)
+        self._journal.note("printed", line)
+
     def report(self, group: str) -> None:
         metrics = {"loss": loss(self._x, self.step)}
         self._journal.note("reporting", group, self.step)
@@ -66,6 +73,7 @@ class Training:
         else:
             self._context.train.report_validation_metrics(steps_completed=self.step, metrics=metrics)
         self._journal.note("reported", group, self.step)
+        self.say(f"{group} at step {self.step}")
 
     def train(self, operation: core.SearcherOperation, *, turns: Path) -> None:
         while self.step < operation.length:

@@ -1,0 +1,121 @@
+"""The cluster that is attacked: on files of its home, or on PostgreSQL and an object store."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from support.clusters.embedded import EmbeddedCluster
+from support.object_stores.s3 import S3Server, own_s3_server
+from support.postgres import CrashablePostgres, crashable_postgres
+
+DATABASE_VARIABLE = "CHAOS_DATABASE"
+_START_SECONDS = 90.0
+_TESTS = Path(__file__).resolve().parents[2]
+
+
+@dataclass
+class FaultCluster(EmbeddedCluster):
+    """A home, where it keeps its data, and what of that can be killed."""
+
+    postgres: CrashablePostgres | None = None
+    """The server of its databases; None for SQLite files in the home."""
+    database_url: str = ""
+    """The database in that server."""
+    store: S3Server | None = None
+    """The server of its checkpoints; None for directories in the home."""
+    bucket: str = ""
+    """Their bucket."""
+
+    def up(self) -> None:
+        """Starts the control plane and waits until it serves.
+
+        Raises:
+            AssertionError: It did not start; it may have been killed.
+        """
+        if self.postgres is None:
+            super().up()
+            return
+        self.home.mkdir(parents=True, exist_ok=True)
+        with (self.home / "up.log").open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "faults.harness.postgres_up", "resolute_embedded", str(self.slots)],
+                env={**self.variables(), DATABASE_VARIABLE: self.database_url, "PYTHONPATH": str(_TESTS)},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        deadline = time.monotonic() + _START_SECONDS
+        while process.poll() is None and time.monotonic() < deadline:
+            if self._serves(process.pid):
+                # It outlives this object on purpose.
+                process.returncode = 0
+                return
+            time.sleep(0.05)
+        raise AssertionError(
+            f"the control plane did not start:\n{(self.home / 'up.log').read_text()[-2000:]}"
+        )
+
+    def _serves(self, pid: int) -> bool:
+        endpoint = self.home / "endpoint.json"
+        return endpoint.exists() and f'"pid": {pid}' in endpoint.read_text()
+
+    def storage(self) -> Mapping[str, Any]:
+        """The section of a config that says where checkpoints are stored; empty for the cluster's default."""
+        if self.store is None:
+            return {}
+        return {"type": "s3", "bucket": self.bucket, "endpoint_url": self.store.endpoint_url}
+
+    def checkpoint_folder(self, uuid: str) -> Path:
+        """The directory in which the files of a checkpoint end up."""
+        if self.store is None:
+            return self.home / "checkpoints" / uuid
+        assert self.store.path is not None
+        return self.store.path / self.bucket / uuid
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """Asks the database of the experiments service, past the service."""
+        if self.database_url:
+            options = {"options": "-csearch_path=experiments"}
+            engine = sa.create_engine(self.database_url, connect_args=options)
+        else:
+            engine = sa.create_engine(
+                f"sqlite:///file:{self.home}/databases/experiments.sqlite?mode=ro&uri=true"
+            )
+        try:
+            with engine.connect() as connection:
+                return [tuple(row) for row in connection.execute(sa.text(query))]
+        finally:
+            engine.dispose()
+
+
+@contextmanager
+def fault_cluster(home: Path, *, slots: int, services_apart: bool) -> Iterator[FaultCluster]:
+    """Serves a home until the block ends.
+
+    Args:
+        home: Empty directory for everything.
+        slots: Slots of the cluster.
+        services_apart: Whether it keeps its data in PostgreSQL and an object store.
+    """
+    with ExitStack() as stack:
+        cluster = FaultCluster(home / "h", slots=slots)
+        if services_apart:
+            cluster.postgres = stack.enter_context(crashable_postgres())
+            cluster.database_url = cluster.postgres.new_database()
+            cluster.store = stack.enter_context(own_s3_server(home / "store"))
+            cluster.bucket = cluster.store.new_bucket()
+            cluster.environment = cluster.store.variables()
+        cluster.up()
+        try:
+            yield cluster
+        finally:
+            cluster.down()
