@@ -147,7 +147,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         "reproducibility.seed: unknown field; did you mean 'experiment_seed'?",
     ),
     ({"resources": 4}, "resources: found 4; expected a map"),
-    ({"resources": {"slots": 4}}, "resources.slots: unknown field; did you mean 'max_slots'?"),
+    ({"resources": {"slot": 4}}, "resources.slot: unknown field; did you mean 'max_slots'?"),
     ({"resources": {"slots_per_trial": -1}}, "resources.slots_per_trial: found -1; expected 0 or more"),
     ({"resources": {"max_slots": -2}}, "resources.max_slots: found -2; expected 0 or more"),
     (

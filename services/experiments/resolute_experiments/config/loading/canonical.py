@@ -49,6 +49,16 @@ def _device(device: Any) -> Any:
     return {**spelled, "mode": mode[0]} if mode else spelled
 
 
+def _resources(resources: Any) -> Any:
+    """``slots`` is what ``slots_per_trial`` was called once."""
+    if not isinstance(resources, dict) or "slots" not in resources:
+        return resources
+    rest = {key: value for key, value in resources.items() if key != "slots"}
+    return (
+        rest if rest.get("slots_per_trial") is not None else {**rest, "slots_per_trial": resources["slots"]}
+    )
+
+
 def _storage(storage: Any) -> Any:
     """Before ``storage_path`` existed, ``checkpoint_path`` said the same."""
     if not isinstance(storage, dict) or storage.get("checkpoint_path") is None:
@@ -80,6 +90,7 @@ _REWRITES: tuple[tuple[tuple[str, ...], Callable[[Any], Any]], ...] = (
     (("environment", "image"), _image),
     (("environment", "environment_variables"), _gpu_is_cuda),
     (("resources", "devices"), _devices),
+    (("resources",), _resources),
     (("checkpoint_storage",), _storage),
     (("searcher",), _searcher),
     (("log_policies",), _log_policies),

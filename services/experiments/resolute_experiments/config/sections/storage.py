@@ -25,18 +25,13 @@ def _absolute(path: str) -> str:
 AbsolutePath: TypeAlias = Annotated[Text, AfterValidator(_absolute)]
 
 
-def escapes_root(path: str) -> bool:
-    """Whether a relative path leads out of the directory that it starts from."""
-    return posixpath.normpath(path).split("/")[0] == ".."
-
-
-def _stays_inside(prefix: str) -> str:
-    if escapes_root(prefix.lstrip("/")):
-        raise reject("a prefix that does not climb out of the bucket (..)")
+def _has_no_parent(prefix: str) -> str:
+    if ".." in prefix.split("/"):
+        raise reject("a prefix without .. in it: buckets have no parent directories")
     return prefix
 
 
-Prefix: TypeAlias = Annotated[Text, AfterValidator(_stays_inside)]
+Prefix: TypeAlias = Annotated[Text, AfterValidator(_has_no_parent)]
 
 
 class CommonStorage(Section):
