@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import sqlite3
 import time
@@ -14,6 +15,7 @@ import pytest
 from resolute.client.connection.home import Home
 from resolute_embedded.blueprints import BLUEPRINTS
 from resolute_embedded.doctor import Finding, Verdict, run_checks
+from resolute_embedded.identity import record_identity
 from resolute_embedded.state_directory import StateDirectory
 from resolute_serving.server.bootstrap import upgrade
 
@@ -102,6 +104,24 @@ def test_clock_that_went_back_is_found(state: StateDirectory) -> None:
         )
         connection.commit()
     assert found(state, "clock").verdict is Verdict.FAULT
+
+
+def test_a_copied_home_and_what_it_inherited_are_found(state: StateDirectory) -> None:
+    record_identity(state)
+    assert not [one for one in run_checks(state) if one.subject == "identity of the home"]
+    copy = StateDirectory(Home(state.home.path.with_name("copy")))
+    shutil.copytree(state.home.path, copy.home.path)
+    finding = found(copy, "identity of the home")
+    assert (finding.verdict, "adopt-copy" in finding.remedy) == (Verdict.FAULT, True)
+    with closing(sqlite3.connect(copy.databases / "checkpoints.sqlite")) as connection:
+        connection.execute(
+            "INSERT INTO checkpoints (checkpoint_id, state, trial_id, experiment_id, run, workspace, storage,"
+            " metadata, manifest_digest, manifest_bytes, steps_completed, total_size, create_time, list_time,"
+            " removal_attempts, removal_claim, inherited)"
+            " VALUES ('c', 'completed', '', '', 0, '', '{}', '{}', '', 0, 0, 0, 0, 0, 0, 0, 1)"
+        )
+        connection.commit()
+    assert "the files of 1 are kept" in found(copy, "inherited checkpoints").detail
 
 
 def test_port_that_another_program_took_is_found(state: StateDirectory) -> None:

@@ -41,6 +41,7 @@ def check_databases(state: StateDirectory) -> Iterator[Finding]:
                 f"its write-ahead log has {size:.1f} GiB",
                 remedy="stop and start the cluster: `resolute down --keep-trials`, `resolute up`",
             )
+    yield from _inherited(state)
     yield from _clock(state)
 
 
@@ -64,6 +65,24 @@ def _schema(subject: str, blueprint: Blueprint, state: StateDirectory) -> Findin
     finally:
         engine.dispose()
     return good(subject, "whole, and of the newest schema")
+
+
+def _inherited(state: StateDirectory) -> Iterator[Finding]:
+    """Says which files wait for a take-over."""
+    path = state.databases / "checkpoints.sqlite"
+    if not path.exists():
+        return
+    try:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+            (count,) = connection.execute("SELECT count(*) FROM checkpoints WHERE inherited").fetchone()
+    except sqlite3.DatabaseError:
+        return
+    if count:
+        yield good(
+            "inherited checkpoints",
+            f"the files of {count} are kept for the original of this cluster; if it is gone for good, "
+            "`resolute take-over` makes them this cluster's own",
+        )
 
 
 def _clock(state: StateDirectory) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from resolute_embedded.doctor.findings import Finding, fault, good, warning
+from resolute_embedded.identity import HomeIdentity, recorded_identity
 from resolute_embedded.state_directory import StateDirectory
 
 _OTHERS = 0o077
@@ -25,6 +26,7 @@ def check_home(state: StateDirectory) -> Iterator[Finding]:
     if state.checkpoints.exists():
         yield _writable("storage", state.checkpoints)
     yield _secrets(state)
+    yield from _identity(state)
     if not state.lock.is_held():
         yield _leftovers(state)
 
@@ -81,6 +83,16 @@ def _secrets(state: StateDirectory) -> Finding:
             remedy=f"chmod 600 {' '.join(open_ones)}",
         )
     return good("secrets", "token and signing key can be read by you alone")
+
+
+def _identity(state: StateDirectory) -> Iterator[Finding]:
+    known = recorded_identity(state)
+    if known is not None and not known.is_same(HomeIdentity.of(state.home.path)):
+        yield fault(
+            "identity of the home",
+            f"{state.home.path} is a copy of the home {known.path}, or was moved from there",
+            remedy="`resolute adopt-copy` makes it a cluster of its own",
+        )
 
 
 def _leftovers(state: StateDirectory) -> Finding:
