@@ -12,8 +12,11 @@ import argparse
 import statistics
 import sys
 import time
+from pathlib import Path
 
-from _busy import TRIALS, BusyCluster, busy_cluster
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks.recovery._busy import TRIALS, BusyCluster, busy_cluster
 
 MOST_SECONDS = 5.0
 

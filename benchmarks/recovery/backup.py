@@ -15,9 +15,11 @@ import statistics
 import sys
 import time
 from contextlib import closing
+from pathlib import Path
 
-from _busy import BusyCluster, busy_cluster
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from benchmarks.recovery._busy import BusyCluster, busy_cluster
 from resolute.client.connection.home import Home
 from resolute_embedded.maintenance import back_up
 from resolute_embedded.state_directory import StateDirectory
