@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from resolute_logs.service import LogsService
+from resolute_serving.byte_limits import ByteLimits
 from resolute_serving.database.retention import days_from_environment
 from resolute_serving.server.service import Blueprint, Environment, Service
 
@@ -12,7 +13,8 @@ from resolute_serving.server.service import Blueprint, Environment, Service
 def create(environment: Environment) -> Service:
     """Makes the service with settings from the process's environment."""
     days = days_from_environment(os.environ, "RESOLUTE_LOGS_RETENTION_DAYS")
-    return LogsService(environment, retention_days=days)
+    limits = ByteLimits.from_environment(os.environ, prefix="RESOLUTE_LOGS")
+    return LogsService(environment, limits=limits, retention_days=days)
 
 
 BLUEPRINT = Blueprint(name="logs", package="resolute_logs", create=create)

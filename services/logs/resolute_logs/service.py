@@ -10,6 +10,7 @@ import grpc
 from resolute.api.logs.v1.logs_service_pb2_grpc import add_LogsServiceServicer_to_server
 from resolute_logs.servicer import Servicer
 from resolute_logs.store.deletion import delete_expired
+from resolute_serving.byte_limits import ByteLimits
 from resolute_serving.change_notifier import PollIntervals
 from resolute_serving.database.retention import RetentionSweeper, Sleep
 from resolute_serving.observability.gauges import Gauge
@@ -21,6 +22,7 @@ class LogsService:
 
     Args:
         environment: Its database and clock.
+        limits: How much trials and workspaces may store.
         pace: How often followers look without being told; what suits the database by default.
         retention_days: How long lines are kept; zero forever.
         sleep: Waits for the next removal of what is too old.
@@ -33,6 +35,7 @@ class LogsService:
         self,
         environment: Environment,
         *,
+        limits: ByteLimits,
         pace: PollIntervals | None = None,
         retention_days: float = 0.0,
         sleep: Sleep = asyncio.sleep,
@@ -40,7 +43,7 @@ class LogsService:
         self.directory = environment.directory
         self._database = environment.open_database(self.name)
         pace = pace or PollIntervals.on(environment.database_url)
-        self.servicer = Servicer(self._database, clock=environment.clock, pace=pace)
+        self.servicer = Servicer(self._database, limits=limits, clock=environment.clock, pace=pace)
         """The handlers."""
         self.sweeper = RetentionSweeper(
             self._database, delete_expired, days=retention_days, clock=environment.clock, sleep=sleep

@@ -12,15 +12,16 @@ from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.api.logs.v1.logs_service_pb2_grpc import LogsServiceServicer
 from resolute.contracts.clock import Clock
+from resolute_logs.ingest.closing import close
 from resolute_logs.ingest.parsing import parse_batch
-from resolute_logs.ingest.writer import ingest
+from resolute_logs.ingest.writer import DROPPED, ingest
 from resolute_logs.queries.filters import parse_filter
 from resolute_logs.queries.follower import Follower
 from resolute_logs.queries.pages import StoredLine, read_page
 from resolute_logs.queries.subscriptions import parse_subscriptions
-from resolute_logs.store.closures import mark_complete
 from resolute_logs.store.deletion import delete_batch
 from resolute_logs.store.schema import INTAKE
+from resolute_serving.byte_limits import ByteLimits, WorkspaceUsage, workspace_of_caller
 from resolute_serving.change_notifier import ChangeNotifier, PollIntervals
 from resolute_serving.database.engine import Database
 from resolute_serving.ingestion import lock_order, store
@@ -36,12 +37,15 @@ class Servicer(LogsServiceServicer):
 
     Args:
         database: The service's database.
+        limits: How much trials and workspaces may store.
         clock: Tells when something was deleted, and measures heartbeats.
         pace: How often followers look without being told.
     """
 
-    def __init__(self, database: Database, *, clock: Clock, pace: PollIntervals) -> None:
+    def __init__(self, database: Database, *, limits: ByteLimits, clock: Clock, pace: PollIntervals) -> None:
         self._database = database
+        self._limits = limits
+        self._workspaces = WorkspaceUsage(database, INTAKE.trials, limits=limits, clock=clock)
         self._clock = clock
         self._change_notifier = ChangeNotifier()
         self.follower = Follower(database, self._change_notifier, clock=clock, pace=pace)
@@ -54,7 +58,13 @@ class Servicer(LogsServiceServicer):
             batch = await asyncio.to_thread(parse_batch, request)
         else:
             batch = parse_batch(request)
-        reached = await store(self._database, lambda link: ingest(link, batch), order=batch.origin.order)
+        workspace = workspace_of_caller()
+        room = await self._workspaces.room(workspace)
+        reached = await store(
+            self._database,
+            lambda link: ingest(link, batch, limits=self._limits, workspace=workspace, workspace_room=room),
+            order=batch.origin.order,
+        )
         self._change_notifier.notify(batch.origin.trial_id)
         return api.IngestLinesResponse(next_sequence=reached)
 
@@ -98,9 +108,28 @@ class Servicer(LogsServiceServicer):
         experiment = await self._database.read(lambda link: INTAKE.experiment_of(link, trial))
         # After the lines of the trial, which lock it first and what is closed of it then.
         order = f"{lock_order(experiment, trial)}/closed"
-        await self._database.write(lambda link: mark_complete(link, trial), order=order)
+        now = self._clock.time()
+        await self._database.write(lambda link: close(link, trial, now=now), order=order)
         self._change_notifier.notify(trial)
         return api.CloseTrialLogsResponse()
+
+    async def ListDroppedLines(
+        self, request: api.ListDroppedLinesRequest, context: Any
+    ) -> api.ListDroppedLinesResponse:
+        """Lists trials whose lines were dropped."""
+        experiment = parse_uuid(request.experiment_id, field="experiment_id")
+        found = await self._database.read(lambda link: INTAKE.dropped(link, experiment))
+        return api.ListDroppedLinesResponse(
+            trials=[
+                api.ListDroppedLinesResponse.DroppedLines(
+                    trial_id=trial,
+                    lines=usage.dropped,
+                    bytes=usage.dropped_bytes,
+                    explanation=usage.explain(DROPPED),
+                )
+                for trial, usage in found
+            ]
+        )
 
     async def DeleteExperimentLogs(
         self, request: api.DeleteExperimentLogsRequest, context: Any

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from resolute.errors import InvalidArgumentError
+from resolute_serving.byte_limits import ByteLimits
 
 MAX_NAME_LENGTH = 500
 """Most characters of a group's or a metric's name."""
-_PREFIX = "RESOLUTE_METRICS_"
+_BYTES_PREFIX = "RESOLUTE_METRICS"
+_PREFIX = f"{_BYTES_PREFIX}_"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +22,8 @@ class Limits:
     """RESOLUTE_METRICS_MAX_NAMES: different metrics, counted by group and name."""
     combinations: int = 10_000
     """RESOLUTE_METRICS_MAX_COMBINATIONS: different sets of names that one run reports together."""
+    bytes: ByteLimits = field(default_factory=lambda: ByteLimits(prefix=_BYTES_PREFIX))
+    """Bytes of reports."""
 
     @classmethod
     def from_environment(cls, variables: Mapping[str, str]) -> Limits:
@@ -31,6 +35,7 @@ class Limits:
         return cls(
             names=_count(variables, "MAX_NAMES", default=cls.names),
             combinations=_count(variables, "MAX_COMBINATIONS", default=cls.combinations),
+            bytes=ByteLimits.from_environment(variables, prefix=_BYTES_PREFIX),
         )
 
 

@@ -13,6 +13,7 @@ from resolute.api.metrics.v1 import metrics_service_pb2 as api
 from resolute.api.metrics.v1.metrics_service_pb2_grpc import MetricsServiceServicer
 from resolute.contracts.clock import Clock
 from resolute.errors import QuotaError
+from resolute_metrics.ingest.fitting import DROPPED
 from resolute_metrics.ingest.parsing import parse_batch
 from resolute_metrics.ingest.writer import ingest
 from resolute_metrics.limits import Limits
@@ -42,6 +43,7 @@ from resolute_metrics.queries.summary_pages import FIELDS, position_of, read_sum
 from resolute_metrics.queries.watcher import Watcher
 from resolute_metrics.store.deletion import delete_batch
 from resolute_metrics.store.schema import INTAKE
+from resolute_serving.byte_limits import Usage, WorkspaceUsage, workspace_of_caller
 from resolute_serving.change_notifier import ChangeNotifier, PollIntervals
 from resolute_serving.database.engine import Database
 from resolute_serving.ingestion import lock_order, store
@@ -64,6 +66,7 @@ class Servicer(MetricsServiceServicer):
     def __init__(self, database: Database, *, limits: Limits, clock: Clock, pace: PollIntervals) -> None:
         self._database = database
         self._limits = limits
+        self._workspaces = WorkspaceUsage(database, INTAKE.trials, limits=limits.bytes, clock=clock)
         self._clock = clock
         self._change_notifier = ChangeNotifier()
         self.watcher = Watcher(database, self._change_notifier, clock=clock, pace=pace)
@@ -78,9 +81,11 @@ class Servicer(MetricsServiceServicer):
             batch = await asyncio.to_thread(parse_batch, request)
         else:
             batch = parse_batch(request)
+        workspace = workspace_of_caller()
+        room = await self._workspaces.room(workspace)
         outcome = await store(
             self._database,
-            lambda link: ingest(link, batch, limits=self._limits),
+            lambda link: ingest(link, batch, limits=self._limits, workspace=workspace, workspace_room=room),
             order=batch.origin.order,
         )
         self._change_notifier.notify(batch.origin.trial_id)
@@ -90,6 +95,7 @@ class Servicer(MetricsServiceServicer):
                 api.IngestReportsResponse.Refusal(sequence=one.sequence, message=one.message)
                 for one in outcome.refusals
             ],
+            dropped=_dropped(batch.origin.trial_id, outcome.usage) if outcome.usage.dropped else None,
         )
 
     async def ListSummaries(
@@ -167,6 +173,14 @@ class Servicer(MetricsServiceServicer):
             trials=map(to_trial_validations, found.trials), latest_revision=found.latest_revision
         )
 
+    async def ListDroppedReports(
+        self, request: api.ListDroppedReportsRequest, context: Any
+    ) -> api.ListDroppedReportsResponse:
+        """Lists trials whose reports were dropped."""
+        experiment = parse_uuid(request.experiment_id, field="experiment_id")
+        found = await self._database.read(lambda link: INTAKE.dropped(link, experiment))
+        return api.ListDroppedReportsResponse(trials=[_dropped(trial, usage) for trial, usage in found])
+
     async def DeleteExperimentMetrics(
         self, request: api.DeleteExperimentMetricsRequest, context: Any
     ) -> api.DeleteExperimentMetricsResponse:
@@ -179,6 +193,15 @@ class Servicer(MetricsServiceServicer):
         while await self._database.write(lambda link: delete_batch(link, key), order=order):
             pass
         return api.DeleteExperimentMetricsResponse()
+
+
+def _dropped(trial_id: str, usage: Usage) -> api.DroppedReports:
+    return api.DroppedReports(
+        trial_id=trial_id,
+        reports=usage.dropped,
+        bytes=usage.dropped_bytes,
+        explanation=usage.explain(DROPPED),
+    )
 
 
 def _summaries(

@@ -9,6 +9,7 @@ A deleted experiment leaves its row behind, marked. What its spools still send i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ from resolute.errors import (
     QuotaError,
     UnavailableError,
 )
+from resolute_serving.byte_limits import NOTHING_STORED, Usage
 from resolute_serving.database.engine import Database, T, Work, insert_new
 from resolute_serving.validation import invalid, parse_uuid
 
@@ -29,6 +31,7 @@ KEY = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 MAX_SOURCE_LENGTH = 200
 MAX_RUN = 2**31 - 1
 MAX_SEQUENCE = 2**62
+MAX_DROPPED = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,8 @@ class Admission:
     source_key: int
     next_sequence: int
     """Everything of the source below it is stored."""
+    usage: Usage = NOTHING_STORED
+    """What the trial has stored."""
 
     def stored_count(self, first_sequence: int) -> int:
         """How many items at the front of a batch are stored already.
@@ -96,6 +101,14 @@ class IngestionTables:
             sa.Column("trial_key", KEY, primary_key=True),
             sa.Column("trial_id", sa.String(36), nullable=False, unique=True),
             sa.Column("experiment_key", KEY, nullable=False, index=True),
+            # The workspace of the last run that sent something; zero when it is not known.
+            sa.Column("workspace", sa.BigInteger, nullable=False, server_default="0", index=True),
+            # See ``Usage``.
+            sa.Column("bytes", sa.BigInteger, nullable=False, server_default="0"),
+            sa.Column("dropped", sa.BigInteger, nullable=False, server_default="0"),
+            sa.Column("dropped_bytes", sa.BigInteger, nullable=False, server_default="0"),
+            sa.Column("told", sa.BigInteger, nullable=False, server_default="0"),
+            sa.Column("byte_limit", sa.Text, nullable=False, server_default=""),
         )
         self.sources = sa.Table(
             "sources",
@@ -121,13 +134,47 @@ class IngestionTables:
         experiment_key, deleted = self._experiment(connection, origin.experiment_id)
         if deleted:
             return None
-        trial_key = self._trial(connection, origin, experiment_key)
+        trial_key, usage = self._trial(connection, origin, experiment_key)
         source_key, next_sequence = self._source(connection, origin, trial_key)
-        return Admission(experiment_key, trial_key, source_key, next_sequence)
+        return Admission(experiment_key, trial_key, source_key, next_sequence, usage)
 
     def advance(self, connection: Connection, admission: Admission, next_sequence: int) -> None:
         """Remembers that everything of a source below ``next_sequence`` is stored."""
         connection.execute(self._statements.advance, {"key": admission.source_key, "reached": next_sequence})
+
+    def save_usage(self, connection: Connection, trial_key: int, usage: Usage, *, workspace: int) -> None:
+        """Remembers what a trial has stored.
+
+        Args:
+            connection: Writes.
+            trial_key: The trial, whose lock is held.
+            usage: What it has stored now.
+            workspace: Number of its workspace; zero when the caller does not know it.
+        """
+        values = {"key": trial_key, "new_workspace": workspace, **_usage_values(usage)}
+        connection.execute(self._statements.save_usage, values)
+
+    def lock_usage(self, connection: Connection, trial_id: str) -> tuple[int, Usage] | None:
+        """Locks a trial until the transaction ends; returns its key and usage, None for an unknown one."""
+        row = connection.execute(self._statements.trial, {"trial_id": trial_id}).one_or_none()
+        return None if row is None else (int(row.trial_key), _usage(row))
+
+    def give_back(self, connection: Connection, sizes: Mapping[int, int]) -> None:
+        """Counts bytes of trials, by their keys, as stored no longer."""
+        for trial_key, size in sorted(sizes.items()):
+            connection.execute(self._statements.give_back, {"key": trial_key, "size": size})
+
+    def dropped(self, connection: Connection, experiment_id: str) -> list[tuple[str, Usage]]:
+        """The trials of an experiment of which something was dropped, by UUID, those with the most first."""
+        trials, experiments = self.trials, self.experiments
+        rows = connection.execute(
+            sa.select(trials)
+            .join(experiments, experiments.c.experiment_key == trials.c.experiment_key)
+            .where(experiments.c.experiment_id == experiment_id, trials.c.dropped > 0)
+            .order_by(trials.c.dropped_bytes.desc(), trials.c.trial_key)
+            .limit(MAX_DROPPED)
+        )
+        return [(row.trial_id, _usage(row)) for row in rows]
 
     def find_trial(self, connection: Connection, trial_id: str) -> int | None:
         """The key of a trial; None for one that never sent anything, or that was deleted."""
@@ -188,7 +235,7 @@ class IngestionTables:
             row = connection.execute(query, values).one()
         return row.experiment_key, row.deleted_at is not None
 
-    def _trial(self, connection: Connection, origin: Origin, experiment_key: int) -> int:
+    def _trial(self, connection: Connection, origin: Origin, experiment_key: int) -> tuple[int, Usage]:
         query, values = self._statements.trial, {"trial_id": origin.trial_id}
         row = connection.execute(query, values).one_or_none()
         if row is None:
@@ -199,7 +246,7 @@ class IngestionTables:
                 f"trial {origin.trial_id} belongs to another experiment than {origin.experiment_id}; "
                 "send the two that belong together"
             )
-        return int(row.trial_key)
+        return int(row.trial_key), _usage(row)
 
     def _source(self, connection: Connection, origin: Origin, trial_key: int) -> tuple[int, int]:
         # A statement of its own, after the trial's lock: only then does it see what the lock waited for.
@@ -223,11 +270,7 @@ class _Statements:
             .where(experiments.c.experiment_id == sa.bindparam("experiment_id"))
             .with_for_update(read=True)
         )
-        self.trial = (
-            sa.select(trials.c.trial_key, trials.c.experiment_key)
-            .where(trials.c.trial_id == sa.bindparam("trial_id"))
-            .with_for_update()
-        )
+        self.trial = sa.select(trials).where(trials.c.trial_id == sa.bindparam("trial_id")).with_for_update()
         self.source = sa.select(sources.c.source_key, sources.c.next_sequence).where(
             sources.c.trial_key == sa.bindparam("trial_key"),
             sources.c.run == sa.bindparam("run"),
@@ -238,6 +281,33 @@ class _Statements:
             .where(sources.c.source_key == sa.bindparam("key"))
             .values(next_sequence=sa.bindparam("reached"))
         )
+        workspace = sa.bindparam("new_workspace", type_=sa.BigInteger)
+        self.save_usage = (
+            trials.update()
+            .where(trials.c.trial_key == sa.bindparam("key"))
+            .values(
+                workspace=sa.case((workspace > 0, workspace), else_=trials.c.workspace),
+                **{name: sa.bindparam(f"new_{name}") for name in _USAGE_COLUMNS},
+            )
+        )
+        left = trials.c.bytes - sa.bindparam("size", type_=sa.BigInteger)
+        self.give_back = (
+            trials.update()
+            .where(trials.c.trial_key == sa.bindparam("key"))
+            .values(bytes=sa.case((left > 0, left), else_=0))
+        )
+
+
+_USAGE_COLUMNS = ("bytes", "dropped", "dropped_bytes", "told", "byte_limit")
+
+
+def _usage(row: Any) -> Usage:
+    return Usage(row.bytes, row.dropped, row.dropped_bytes, row.told, row.byte_limit)
+
+
+def _usage_values(usage: Usage) -> dict[str, Any]:
+    found = usage.bytes, usage.dropped, usage.dropped_bytes, usage.told, usage.limit
+    return {f"new_{name}": value for name, value in zip(_USAGE_COLUMNS, found, strict=True)}
 
 
 async def store(database: Database, work: Work[T], *, order: str) -> T:

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from support.services.logs import Logs, following, logs_on
+from support.services.logs import LIMITS, Logs, following, logs_on
 
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.contracts.clock import SYSTEM_CLOCK
@@ -20,7 +20,7 @@ def patient(shared: Logs) -> Logs:
     """A service whose followers only look when they are told."""
     fresh = shared.anew()
     pace = PollIntervals(recheck=3600, heartbeat=3600)
-    return replace(fresh, servicer=Servicer(fresh.database, clock=SYSTEM_CLOCK, pace=pace))
+    return replace(fresh, servicer=Servicer(fresh.database, limits=LIMITS, clock=SYSTEM_CLOCK, pace=pace))
 
 
 class _Follow:

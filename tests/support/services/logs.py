@@ -13,11 +13,13 @@ from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute_logs.servicer import Servicer
+from resolute_serving.byte_limits import ByteLimits
 from resolute_serving.change_notifier import PollIntervals
 from resolute_serving.database import migrations
 from resolute_serving.database.engine import Database
 
 T = TypeVar("T")
+LIMITS = ByteLimits(prefix="RESOLUTE_LOGS")
 TIMEOUT_SECONDS = 20.0
 """Seconds that a test waits for something that must happen."""
 
@@ -141,12 +143,17 @@ class Logs:
 
 @contextmanager
 def logs_on(
-    database_url: str, *, pace: PollIntervals | None = None, clock: Clock = SYSTEM_CLOCK
+    database_url: str,
+    *,
+    pace: PollIntervals | None = None,
+    clock: Clock = SYSTEM_CLOCK,
+    limits: ByteLimits = LIMITS,
 ) -> Iterator[Logs]:
     """The service's handlers on a fresh or an old database."""
     database = Database(database_url, name="logs")
     try:
         migrations.upgrade(database.engine, package="resolute_logs", schema="logs")
-        yield Logs(Servicer(database, clock=clock, pace=pace or PollIntervals()), database)
+        servicer = Servicer(database, limits=limits, clock=clock, pace=pace or PollIntervals())
+        yield Logs(servicer, database)
     finally:
         database.close()

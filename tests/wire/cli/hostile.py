@@ -109,7 +109,9 @@ def _fill(message: Any, field: FieldDescriptor, depth: int) -> None:
 
 def _scalar(field: FieldDescriptor) -> Any:
     if field.enum_type is not None:
-        return _ENUMS.get(field.enum_type.full_name, field.enum_type.values[-1].number)
+        return _ENUMS.get(
+            field.enum_type.full_name, field.enum_type.values[min(1, len(field.enum_type.values) - 1)].number
+        )
     if field.cpp_type == FieldDescriptor.CPPTYPE_STRING:
         return HOSTILE.encode() if field.type == FieldDescriptor.TYPE_BYTES else HOSTILE
     return False if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL else 1

@@ -129,6 +129,11 @@ def test_no_command_lets_stored_text_control_a_terminal(output: Say) -> None:
     assert len(asked) - len(silent) >= 50, silent
 
 
+def test_descriptions_say_what_was_dropped(output: Say) -> None:
+    for command in ("trial", "experiment"):
+        assert output(command, "describe", "1").count(f"warning: trial 1: {MARK}") == 2
+
+
 def test_json_yaml_and_csv_keep_what_was_stored(output: Say) -> None:
     (described,) = json.loads(output("experiment", "list", "--json"))
     assert described["name"] == HOSTILE

@@ -18,6 +18,7 @@ from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.api.logs.v1.logs_service_pb2_grpc import LogsServiceStub
 from resolute_logs.service import LogsService
+from resolute_serving.byte_limits import ByteLimits
 from resolute_serving.server.service import Blueprint, Environment
 
 HOUR = 3600.0
@@ -42,7 +43,9 @@ def test_lines_go_within_an_hour_of_their_day(tmp_path: Path) -> None:
         pauses = ManualSleep()
 
         def create(environment: Environment) -> LogsService:
-            return LogsService(environment, retention_days=1.0, sleep=pauses)
+            return LogsService(
+                environment, limits=ByteLimits(prefix="RESOLUTE_LOGS"), retention_days=1.0, sleep=pauses
+            )
 
         blueprint = Blueprint(name="logs", package="resolute_logs", create=create)
         async with serving([blueprint], tmp_path, clock=clock) as running:

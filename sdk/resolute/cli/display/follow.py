@@ -92,7 +92,9 @@ class _Follower:
         self._watch_ended_at: float | None = None
         self._log_ended = False
         self._best_at = float("-inf")
-        self._problems = ProblemWatch(services, show=display.line, clock=clock)
+        self._problems = ProblemWatch(
+            services, show=lambda text: display.line(neutralised(text)), clock=clock
+        )
         self._warned = ""
 
     def run(self, interrupts: Interrupts) -> None:

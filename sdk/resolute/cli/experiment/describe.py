@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import click
 
+from resolute.cli.display.dropped_records import warn_of_dropped_records
 from resolute.cli.display.output import Column, Format, format_option, print_fields, print_items, print_json
 from resolute.cli.display.problems import warn_of_problems
 from resolute.cli.display.trial_table import TrialWithBest, best_of, columns, trials_with_best
@@ -47,6 +48,9 @@ def describe(settings: Settings, experiment_ids: tuple[str, ...], metrics: bool,
     services = settings.services()
     found = [_describe(services, key, metrics=metrics) for key in experiment_ids]
     warn_of_problems(services)
+    for item in found:
+        trials = {one.trial.uuid: one.trial.id for one in item.trials}
+        warn_of_dropped_records(services, item.experiment.uuid, trials)
     if output is Format.JSON:
         print_json(found)
     elif output is Format.CSV and metrics:

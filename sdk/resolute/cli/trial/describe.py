@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import click
 
+from resolute.cli.display.dropped_records import warn_of_dropped_records
 from resolute.cli.display.output import Column, Format, format_option, print_fields, print_items, print_json
 from resolute.cli.display.problems import warn_of_problems
 from resolute.cli.experiment.describe import METRICS_COLUMNS
@@ -69,6 +70,9 @@ def describe(
     services = settings.services()
     found = [_describe(services, key, metrics=metrics, summary=metrics_summary) for key in trial_ids]
     warn_of_problems(services)
+    for item in found:
+        trial = item.trial
+        warn_of_dropped_records(services, trial.experiment_uuid, {trial.uuid: trial.id})
     if output is Format.JSON:
         print_json(found)
     elif output is Format.CSV and metrics:

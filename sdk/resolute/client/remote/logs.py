@@ -91,6 +91,11 @@ class Logs:
             newest_first = deque(found)
             yield from reversed(newest_first)
 
+    def dropped(self, experiment_uuid: str) -> dict[str, str]:
+        """Tells of which trials of an experiment lines were dropped: what, by UUID of the trial."""
+        request = logs_service_pb2.ListDroppedLinesRequest(experiment_id=experiment_uuid)
+        return {one.trial_id: one.explanation for one in self._stub.ListDroppedLines(request).trials}
+
     def read(
         self,
         trial_uuid: str,

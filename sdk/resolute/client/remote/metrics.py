@@ -77,6 +77,11 @@ class Metrics:
             trials |= {best.trial_id: convert.best(best) for best in response.trial_bests}
         return BestValidations(whole, trials)
 
+    def dropped(self, experiment_uuid: str) -> dict[str, str]:
+        """Tells of which trials of an experiment reports were dropped: what, by UUID of the trial."""
+        request = metrics_service_pb2.ListDroppedReportsRequest(experiment_id=experiment_uuid)
+        return {one.trial_id: one.explanation for one in self._stub.ListDroppedReports(request).trials}
+
     def summaries(
         self, trial_uuids: Iterable[str], *, group: str = "", names: Iterable[str] = ()
     ) -> list[MetricSummary]:

@@ -72,6 +72,8 @@ class ReportDelivery:
         identity: Whose reports they are.
         ingest: ``MetricsService.IngestReports``.
         validate: ``SearcherService.ReportValidations``.
+        dropped: Told how many reports of the trial were dropped because a limit is reached, and the same for
+            people.
     """
 
     suffix = METRICS_SUFFIX
@@ -82,13 +84,21 @@ class ReportDelivery:
         *,
         ingest: Callable[[metrics.IngestReportsRequest], metrics.IngestReportsResponse],
         validate: Callable[[searcher.ReportValidationsRequest], searcher.ReportValidationsResponse],
+        dropped: Callable[[int, str], None] = lambda _count, _explanation: None,
     ) -> None:
         self._identity = identity
+        self._dropped = dropped
         self._ingest = ingest
         self._validate = validate
 
     @classmethod
-    def over(cls, channel: grpc.Channel, identity: RunIdentity) -> ReportDelivery:
+    def over(
+        cls,
+        channel: grpc.Channel,
+        identity: RunIdentity,
+        *,
+        dropped: Callable[[int, str], None] = lambda _count, _explanation: None,
+    ) -> ReportDelivery:
         """Sends over a channel of ``resolute.rpc``."""
         to_metrics = metrics_grpc.MetricsServiceStub(channel)
         to_searcher = searcher_grpc.SearcherServiceStub(channel)
@@ -96,6 +106,7 @@ class ReportDelivery:
             identity,
             ingest=lambda request: to_metrics.IngestReports(request, timeout=INGEST_DEADLINE),
             validate=lambda request: to_searcher.ReportValidations(request, timeout=INGEST_DEADLINE),
+            dropped=dropped,
         )
 
     def pack(self, source: str, chunk: Chunk) -> Callable[[], IngestResult]:
@@ -105,6 +116,8 @@ class ReportDelivery:
 
         def send() -> IngestResult:
             response = self._ingest(request)
+            if response.HasField("dropped"):
+                self._dropped(response.dropped.reports, response.dropped.explanation)
             refusals: list[Refusal] = list(response.refusals)
             if validations is not None:
                 refusals += self._send_validations(validations)

@@ -8,6 +8,7 @@ from pathlib import Path
 import grpc
 
 from resolute.contracts.clock import Clock
+from resolute.spool.delivery.drop_notes import DropNotes
 from resolute.spool.delivery.requests import RunIdentity
 from resolute.spool.delivery.sender import SpoolSender
 from resolute.spool.delivery.sender_thread import SenderThread
@@ -27,7 +28,9 @@ class SpoolShipper:
     """
 
     def __init__(self, channel: grpc.Channel, spool: Path, identity: RunIdentity, *, clock: Clock) -> None:
-        reports = SpoolSender(spool, ReportDelivery.over(channel, identity), clock=clock)
+        self._notes = DropNotes(spool, clock=clock)
+        delivery = ReportDelivery.over(channel, identity, dropped=self._notes.note)
+        reports = SpoolSender(spool, delivery, clock=clock)
         lines = SpoolSender(spool, LineDelivery.over(channel, identity), clock=clock)
         self._reports = SenderThread(reports, name="send-reports", clock=clock)
         self._lines = SenderThread(lines, name="send-lines", clock=clock)
@@ -54,7 +57,9 @@ class SpoolShipper:
         Returns:
             Whether they have arrived.
         """
-        return _drain(self._reports, give_up)
+        drained = _drain(self._reports, give_up)
+        self._notes.finish()
+        return drained
 
     def drain_lines(self, *, give_up: Callable[[], bool]) -> bool:
         """Waits until all lines have arrived, as ``drain_reports`` does."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from resolute.api.logs.v1 import line_pb2
 from resolute_logs.ingest.parsing import Batch, ParsedLine
-from resolute_logs.store.schema import INTAKE, closures
+from resolute_logs.store.schema import INTAKE, LINE_BYTES, closures
+from resolute_serving.byte_limits import ByteLimits, Usage, room_of, used
 
 _COLUMNS = "trial_key, run, time_ns, level, rank, stdtype, origin, container, agent, message"
 _INSERT_SQLITE = f"INSERT INTO lines ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - constants
@@ -24,12 +27,27 @@ _INSERT_POSTGRESQL = sa.text(
 _REOPEN = closures.delete().where(closures.c.trial_id == sa.bindparam("trial"))
 
 
-def ingest(connection: Connection, batch: Batch) -> int:
-    """Stores what is new of a batch.
+_ORIGIN = "logs"
+DROPPED = "lines of this log"
+"""Names lines in what is said of those that were dropped."""
+
+
+def ingest(
+    connection: Connection,
+    batch: Batch,
+    *,
+    limits: ByteLimits,
+    workspace: int = 0,
+    workspace_room: int | None = None,
+) -> int:
+    """Stores what is new of a batch, as far as the limits allow; a line says how many are dropped.
 
     Args:
         connection: Writes.
         batch: Lines of one source.
+        limits: How much a trial may store.
+        workspace: Number of its workspace; zero when it is not known.
+        workspace_room: What its workspace may still store; None for no limit.
 
     Returns:
         The sequence below which every line of the source is durable.
@@ -46,13 +64,51 @@ def ingest(connection: Connection, batch: Batch) -> int:
     stored = admission.stored_count(batch.first_sequence)
     if stored >= len(batch.lines):
         return admission.next_sequence
-    _insert(connection, admission.trial_key, batch.origin.run, batch.lines[stored:])
+    run, new = batch.origin.run, batch.lines[stored:]
+    sizes = [LINE_BYTES + len(line[-1].encode()) for line in new]
+    room = left = room_of(admission.usage, limits, workspace_room=workspace_room)
+    count = 0
+    while count < len(new) and left.takes(sizes[count]):
+        left = left.without(sizes[count])
+        count += 1
+    usage = used(
+        admission.usage,
+        room,
+        stored=sum(sizes[:count]),
+        dropped=len(new) - count,
+        dropped_bytes=sum(sizes[count:]),
+    )
+    _insert(connection, admission.trial_key, run, new[:count])
+    if usage.is_worth_telling:
+        usage = tell(connection, admission.trial_key, usage, run=run, time_ns=new[-1][0])
+    INTAKE.save_usage(connection, admission.trial_key, usage, workspace=workspace)
     connection.execute(_REOPEN, {"trial": batch.origin.trial_id})
     INTAKE.advance(connection, admission, batch.end)
     return batch.end
 
 
+def tell(connection: Connection, trial_key: int, usage: Usage, *, run: int, time_ns: int) -> Usage:
+    """Adds a line that says how many lines were dropped.
+
+    Args:
+        connection: Writes.
+        trial_key: The trial.
+        usage: What was dropped of it.
+        run: Run that the line counts to.
+        time_ns: When, in nanoseconds since 1970.
+
+    Returns:
+        The usage, with what was told now.
+    """
+    text = f"WARNING: {usage.explain(DROPPED)}"
+    line: ParsedLine = (time_ns, line_pb2.LEVEL_WARNING, None, "", _ORIGIN, "", "", text)
+    _insert(connection, trial_key, run, [line])
+    return replace(usage, told=usage.dropped)
+
+
 def _insert(connection: Connection, trial_key: int, run: int, lines: Sequence[ParsedLine]) -> None:
+    if not lines:
+        return
     if connection.dialect.name == "postgresql":
         names = "times", "levels", "ranks", "stdtypes", "origins", "containers", "agents", "messages"
         columns = {name: list(values) for name, values in zip(names, zip(*lines, strict=True), strict=True)}

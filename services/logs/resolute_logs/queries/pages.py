@@ -10,14 +10,13 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute_logs.queries.filters import Filter
-from resolute_logs.store.schema import INTAKE, lines
+from resolute_logs.store.schema import INTAKE, LINE_BYTES, lines
 
 WINDOW = 20_000
 """Lines that are looked at by one query."""
 MAX_WINDOWS = 10
 MAX_BYTES = 3 << 20
 """Most bytes of a page: clients take messages of 4 MiB."""
-_OVERHEAD = 100
 
 
 class StoredLine(NamedTuple):
@@ -37,7 +36,7 @@ class StoredLine(NamedTuple):
     def size(self) -> int:
         """About how many bytes it takes in a message."""
         text = len(self.message) if self.message.isascii() else len(self.message.encode())
-        return text + _OVERHEAD
+        return text + LINE_BYTES
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute_logs.store.closures import mark_complete
-from resolute_logs.store.schema import INTAKE, lines
+from resolute_logs.store.schema import INTAKE, LINE_BYTES, lines
 
 _LINES_AT_ONCE = 20_000
 
@@ -21,8 +21,11 @@ def delete_expired(connection: Connection, *, before: float) -> bool:
         Whether more may be left.
     """
     first = sa.select(lines.c.line_id).order_by(lines.c.line_id).limit(_LINES_AT_ONCE)
-    old = lines.delete().where(lines.c.line_id.in_(first), lines.c.time_ns < int(before * 1e9))
-    return connection.execute(old).rowcount == _LINES_AT_ONCE
+    old = lines.c.line_id.in_(first), lines.c.time_ns < int(before * 1e9)
+    size = sa.func.sum(sa.func.length(lines.c.message) + LINE_BYTES)
+    sizes = connection.execute(sa.select(lines.c.trial_key, size).where(*old).group_by(lines.c.trial_key))
+    INTAKE.give_back(connection, {key: int(total) for key, total in sizes})
+    return connection.execute(lines.delete().where(*old)).rowcount == _LINES_AT_ONCE
 
 
 def delete_batch(connection: Connection, experiment_key: int) -> bool:

@@ -9,6 +9,9 @@ from resolute_serving.ingestion import KEY, IngestionTables
 METADATA = sa.MetaData()
 INTAKE = IngestionTables(METADATA)
 
+LINE_BYTES = 100
+"""About how many bytes a line takes beside its text."""
+
 lines = sa.Table(
     "lines",
     METADATA,

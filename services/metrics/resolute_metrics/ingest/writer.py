@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute_metrics.ingest.conflicts import Refusal, merge_pieces, resolve
+from resolute_metrics.ingest.fitting import Fitted, fit
 from resolute_metrics.ingest.history import StoredHistory
 from resolute_metrics.ingest.names import NameCounter, name_error
 from resolute_metrics.ingest.parsing import Batch
@@ -19,6 +20,7 @@ from resolute_metrics.store.rows import Piece
 from resolute_metrics.store.schema import INTAKE
 from resolute_metrics.store.schema import refusals as refusals_table
 from resolute_metrics.store.streams import Stream
+from resolute_serving.byte_limits import NOTHING_STORED, Room, Usage, room_of, used
 from resolute_serving.ingestion import Admission
 
 _FORGET = refusals_table.delete().where(
@@ -33,16 +35,27 @@ class Outcome:
     next_sequence: int
     """Everything of the source below it is durable, or refused."""
     refusals: Sequence[Refusal]
-    """Which reports of the batch are not kept, the first time it came or now."""
+    """Which reports of the batch break a rule, the first time it came or now."""
+    usage: Usage = NOTHING_STORED
+    """What its trial has stored, and what of it was dropped."""
 
 
-def ingest(connection: Connection, batch: Batch, *, limits: Limits) -> Outcome:
-    """Stores what is new of a batch.
+def ingest(
+    connection: Connection,
+    batch: Batch,
+    *,
+    limits: Limits,
+    workspace: int = 0,
+    workspace_room: int | None = None,
+) -> Outcome:
+    """Stores what is new of a batch, as far as the limits allow.
 
     Args:
         connection: Writes.
         batch: Reports of one source.
         limits: Bounds of its trial.
+        workspace: Number of its workspace; zero when it is not known.
+        workspace_room: Bytes that its workspace may still store; None for no limit.
 
     Raises:
         FailedPreconditionError: Reports before the batch are missing.
@@ -54,12 +67,21 @@ def ingest(connection: Connection, batch: Batch, *, limits: Limits) -> Outcome:
     stored = admission.stored_count(batch.first_sequence)
     before = _refused(connection, admission, batch) if stored else []
     if stored >= batch.count:
-        return Outcome(admission.next_sequence, before)
+        return Outcome(admission.next_sequence, before, admission.usage)
     pieces = _new_pieces(batch, admission) if stored else list(batch.pieces)
-    refused = _Writer(connection, batch, admission, limits).store(pieces)
+    room = room_of(admission.usage, limits.bytes, workspace_room=workspace_room)
+    refused, fitted = _Writer(connection, batch, admission, limits).store(pieces, room)
+    usage = used(
+        admission.usage,
+        room,
+        stored=fitted.kept_bytes,
+        dropped=fitted.dropped_reports,
+        dropped_bytes=fitted.dropped_bytes,
+    )
+    INTAKE.save_usage(connection, admission.trial_key, usage, workspace=workspace)
     _remember(connection, admission, refused, batch.first_sequence)
     INTAKE.advance(connection, admission, batch.end)
-    return Outcome(batch.end, before + sorted(refused, key=lambda refusal: refusal.sequence))
+    return Outcome(batch.end, before + sorted(refused, key=lambda refusal: refusal.sequence), usage)
 
 
 def _new_pieces(batch: Batch, admission: Admission) -> list[Piece]:
@@ -76,11 +98,11 @@ class _Writer:
         self._admission = admission
         self._limits = limits
 
-    def store(self, pieces: Sequence[Piece]) -> list[Refusal]:
-        """Stores pieces; returns what is refused of them."""
+    def store(self, pieces: Sequence[Piece], room: Room) -> tuple[list[Refusal], Fitted]:
+        """Stores pieces as far as there is room; returns what is refused of them, and what fitted."""
         named, refused = _split_by_names(pieces)
         if not named:
-            return refused
+            return refused, fit((), room)
         trial, run = self._admission.trial_key, self._batch.origin.run
         groups = sorted({piece.group for piece in named})
         known = streams.load_run(self._connection, trial, run=run, groups=groups)
@@ -99,10 +121,12 @@ class _Writer:
             for stream in known
             if stream.source_key == self._admission.source_key
         }
-        for piece in kept:
+        fitted = fit(kept, room)
+        for piece in fitted.kept:
             self._append(piece, own.get((piece.group, piece.names)))
+        # What searches and retention decide by is small, and stays right without the points.
         self._update_validations(kept)
-        return refused
+        return refused, fitted
 
     def _count_names(
         self, pieces: Sequence[Piece], known: Sequence[Stream]

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+from collections.abc import Sequence
+
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute_metrics.store import blocks
+from resolute_metrics.store.rows import NUMBER_BYTES, ROW_BYTES
 from resolute_metrics.store.schema import INTAKE, refusals, streams, validations
 from resolute_metrics.store.schema import blocks as blocks_table
 
@@ -25,8 +30,24 @@ def delete_expired(connection: Connection, *, before: float) -> bool:
     query = sa.select(blocks_table.c.block_key).where(blocks_table.c.stream_key.in_(old))
     found = list(connection.execute(query.limit(_BLOCKS_AT_ONCE)).scalars())
     if found:
+        _give_back(connection, found)
         blocks.remove(connection, found)
     return len(found) == _BLOCKS_AT_ONCE
+
+
+def _give_back(connection: Connection, found: Sequence[int]) -> None:
+    """Counts the bytes of blocks as stored no longer."""
+    table = blocks_table
+    rows = connection.execute(
+        sa.select(streams.c.trial_key, streams.c.names, sa.func.sum(table.c.row_count).label("rows"))
+        .join(table, table.c.stream_key == streams.c.stream_key)
+        .where(table.c.block_key.in_(found))
+        .group_by(streams.c.stream_key, streams.c.trial_key, streams.c.names)
+    )
+    sizes: Counter[int] = Counter()
+    for row in rows:
+        sizes[row.trial_key] += int(row.rows) * (ROW_BYTES + NUMBER_BYTES * len(json.loads(row.names)))
+    INTAKE.give_back(connection, sizes)
 
 
 def delete_batch(connection: Connection, experiment_key: int) -> bool:

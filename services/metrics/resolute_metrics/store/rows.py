@@ -12,6 +12,9 @@ import numpy.typing as npt
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
+NUMBER_BYTES = 8
+ROW_BYTES = 2 * NUMBER_BYTES
+"""Bytes of a report beside its values: its step and its time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

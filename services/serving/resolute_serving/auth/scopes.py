@@ -47,6 +47,7 @@ CONFIG = Scope("the workspace that the config names")
 
 EXPERIMENT = Scope("the experiment's workspace", lambda request: experiment_key(request.experiment))
 EXPERIMENT_BY_KEY = Scope(EXPERIMENT.text, lambda request: experiment_key(request.key))
+EXPERIMENT_ID = Scope(EXPERIMENT.text, lambda request: named(Kind.EXPERIMENT, [request.experiment_id]))
 EXPERIMENTS = Scope(
     "the workspaces of the experiments; of the queue the rest is left out",
     lambda request: [each for one in request.experiments for each in experiment_key(one.experiment)],

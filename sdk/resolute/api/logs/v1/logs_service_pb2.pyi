@@ -244,6 +244,72 @@ class CloseTrialLogsResponse(google.protobuf.message.Message):
 global___CloseTrialLogsResponse = CloseTrialLogsResponse
 
 @typing.final
+class ListDroppedLinesRequest(google.protobuf.message.Message):
+    """Request of ListDroppedLines."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    EXPERIMENT_ID_FIELD_NUMBER: builtins.int
+    experiment_id: builtins.str
+    """UUID of the experiment."""
+    def __init__(
+        self,
+        *,
+        experiment_id: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["experiment_id", b"experiment_id"]) -> None: ...
+
+global___ListDroppedLinesRequest = ListDroppedLinesRequest
+
+@typing.final
+class ListDroppedLinesResponse(google.protobuf.message.Message):
+    """Response of ListDroppedLines."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    @typing.final
+    class DroppedLines(google.protobuf.message.Message):
+        """What was dropped of one trial's log."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        TRIAL_ID_FIELD_NUMBER: builtins.int
+        LINES_FIELD_NUMBER: builtins.int
+        BYTES_FIELD_NUMBER: builtins.int
+        EXPLANATION_FIELD_NUMBER: builtins.int
+        trial_id: builtins.str
+        """UUID of the trial."""
+        lines: builtins.int
+        """Number of lines."""
+        bytes: builtins.int
+        """About how many bytes they had."""
+        explanation: builtins.str
+        """The same for people, with the limit and the setting that sets it."""
+        def __init__(
+            self,
+            *,
+            trial_id: builtins.str = ...,
+            lines: builtins.int = ...,
+            bytes: builtins.int = ...,
+            explanation: builtins.str = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["bytes", b"bytes", "explanation", b"explanation", "lines", b"lines", "trial_id", b"trial_id"]) -> None: ...
+
+    TRIALS_FIELD_NUMBER: builtins.int
+    @property
+    def trials(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ListDroppedLinesResponse.DroppedLines]:
+        """The trials, those with the most dropped bytes first; at most 1000."""
+
+    def __init__(
+        self,
+        *,
+        trials: collections.abc.Iterable[global___ListDroppedLinesResponse.DroppedLines] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["trials", b"trials"]) -> None: ...
+
+global___ListDroppedLinesResponse = ListDroppedLinesResponse
+
+@typing.final
 class DeleteExperimentLogsRequest(google.protobuf.message.Message):
     """Request of DeleteExperimentLogs."""
 

@@ -59,6 +59,11 @@ class LogsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_logs_dot_v1_dot_logs__service__pb2.CloseTrialLogsRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_logs_dot_v1_dot_logs__service__pb2.CloseTrialLogsResponse.FromString,
                 _registered_method=True)
+        self.ListDroppedLines = channel.unary_unary(
+                '/resolute.api.logs.v1.LogsService/ListDroppedLines',
+                request_serializer=resolute_dot_api_dot_logs_dot_v1_dot_logs__service__pb2.ListDroppedLinesRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_logs_dot_v1_dot_logs__service__pb2.ListDroppedLinesResponse.FromString,
+                _registered_method=True)
         self.DeleteExperimentLogs = channel.unary_unary(
                 '/resolute.api.logs.v1.LogsService/DeleteExperimentLogs',
                 request_serializer=resolute_dot_api_dot_logs_dot_v1_dot_logs__service__pb2.DeleteExperimentLogsRequest.SerializeToString,
@@ -104,6 +109,13 @@ class LogsServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListDroppedLines(self, request, context):
+        """Lists the trials of an experiment whose lines were dropped because a limit on bytes was reached.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def DeleteExperimentLogs(self, request, context):
         """Removes every line of an experiment. What its trials still send is acknowledged and dropped.
         """
@@ -133,6 +145,11 @@ def add_LogsServiceServicer_to_server(servicer, server):
                     servicer.CloseTrialLogs,
                     request_deserializer=resolute_dot_api_dot_logs_dot_v1_dot_logs__service__pb2.CloseTrialLogsRequest.FromString,
                     response_serializer=resolute_dot_api_dot_logs_dot_v1_dot_logs__service__pb2.CloseTrialLogsResponse.SerializeToString,
+            ),
+            'ListDroppedLines': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListDroppedLines,
+                    request_deserializer=resolute_dot_api_dot_logs_dot_v1_dot_logs__service__pb2.ListDroppedLinesRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_logs_dot_v1_dot_logs__service__pb2.ListDroppedLinesResponse.SerializeToString,
             ),
             'DeleteExperimentLogs': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteExperimentLogs,
@@ -253,6 +270,33 @@ class LogsService(object):
             '/resolute.api.logs.v1.LogsService/CloseTrialLogs',
             resolute_dot_api_dot_logs_dot_v1_dot_logs__service__pb2.CloseTrialLogsRequest.SerializeToString,
             resolute_dot_api_dot_logs_dot_v1_dot_logs__service__pb2.CloseTrialLogsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListDroppedLines(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.logs.v1.LogsService/ListDroppedLines',
+            resolute_dot_api_dot_logs_dot_v1_dot_logs__service__pb2.ListDroppedLinesRequest.SerializeToString,
+            resolute_dot_api_dot_logs_dot_v1_dot_logs__service__pb2.ListDroppedLinesResponse.FromString,
             options,
             channel_credentials,
             insecure,

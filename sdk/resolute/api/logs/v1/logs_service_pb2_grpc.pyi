@@ -54,6 +54,12 @@ class LogsServiceStub:
     ]
     """Marks a trial's log as complete, so that followers end. A later line makes it incomplete again."""
 
+    ListDroppedLines: grpc.UnaryUnaryMultiCallable[
+        resolute.api.logs.v1.logs_service_pb2.ListDroppedLinesRequest,
+        resolute.api.logs.v1.logs_service_pb2.ListDroppedLinesResponse,
+    ]
+    """Lists the trials of an experiment whose lines were dropped because a limit on bytes was reached."""
+
     DeleteExperimentLogs: grpc.UnaryUnaryMultiCallable[
         resolute.api.logs.v1.logs_service_pb2.DeleteExperimentLogsRequest,
         resolute.api.logs.v1.logs_service_pb2.DeleteExperimentLogsResponse,
@@ -95,6 +101,12 @@ class LogsServiceAsyncStub:
         resolute.api.logs.v1.logs_service_pb2.CloseTrialLogsResponse,
     ]
     """Marks a trial's log as complete, so that followers end. A later line makes it incomplete again."""
+
+    ListDroppedLines: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.logs.v1.logs_service_pb2.ListDroppedLinesRequest,
+        resolute.api.logs.v1.logs_service_pb2.ListDroppedLinesResponse,
+    ]
+    """Lists the trials of an experiment whose lines were dropped because a limit on bytes was reached."""
 
     DeleteExperimentLogs: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.logs.v1.logs_service_pb2.DeleteExperimentLogsRequest,
@@ -145,6 +157,14 @@ class LogsServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.logs.v1.logs_service_pb2.CloseTrialLogsResponse, collections.abc.Awaitable[resolute.api.logs.v1.logs_service_pb2.CloseTrialLogsResponse]]:
         """Marks a trial's log as complete, so that followers end. A later line makes it incomplete again."""
+
+    @abc.abstractmethod
+    def ListDroppedLines(
+        self,
+        request: resolute.api.logs.v1.logs_service_pb2.ListDroppedLinesRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.logs.v1.logs_service_pb2.ListDroppedLinesResponse, collections.abc.Awaitable[resolute.api.logs.v1.logs_service_pb2.ListDroppedLinesResponse]]:
+        """Lists the trials of an experiment whose lines were dropped because a limit on bytes was reached."""
 
     @abc.abstractmethod
     def DeleteExperimentLogs(

@@ -98,19 +98,28 @@ class IngestReportsResponse(google.protobuf.message.Message):
 
     NEXT_SEQUENCE_FIELD_NUMBER: builtins.int
     REFUSALS_FIELD_NUMBER: builtins.int
+    DROPPED_FIELD_NUMBER: builtins.int
     next_sequence: builtins.int
     """Every report below this sequence is durable, or refused."""
     @property
     def refusals(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___IngestReportsResponse.Refusal]:
         """Reports that break a rule, such as another value for the same metric at the same step; they are not kept."""
 
+    @property
+    def dropped(self) -> global___DroppedReports:
+        """What was dropped of the trial's reports so far because a limit on bytes was reached; absent when nothing was. The sender
+        says so in the trial's log.
+        """
+
     def __init__(
         self,
         *,
         next_sequence: builtins.int = ...,
         refusals: collections.abc.Iterable[global___IngestReportsResponse.Refusal] | None = ...,
+        dropped: global___DroppedReports | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["next_sequence", b"next_sequence", "refusals", b"refusals"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["dropped", b"dropped"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["dropped", b"dropped", "next_sequence", b"next_sequence", "refusals", b"refusals"]) -> None: ...
 
 global___IngestReportsResponse = IngestReportsResponse
 
@@ -584,6 +593,74 @@ class ListTrialValidationsResponse(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["latest_revision", b"latest_revision", "trials", b"trials"]) -> None: ...
 
 global___ListTrialValidationsResponse = ListTrialValidationsResponse
+
+@typing.final
+class ListDroppedReportsRequest(google.protobuf.message.Message):
+    """Request of ListDroppedReports."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    EXPERIMENT_ID_FIELD_NUMBER: builtins.int
+    experiment_id: builtins.str
+    """UUID of the experiment."""
+    def __init__(
+        self,
+        *,
+        experiment_id: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["experiment_id", b"experiment_id"]) -> None: ...
+
+global___ListDroppedReportsRequest = ListDroppedReportsRequest
+
+@typing.final
+class ListDroppedReportsResponse(google.protobuf.message.Message):
+    """Response of ListDroppedReports."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TRIALS_FIELD_NUMBER: builtins.int
+    @property
+    def trials(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___DroppedReports]:
+        """The trials, those with the most dropped bytes first; at most 1000."""
+
+    def __init__(
+        self,
+        *,
+        trials: collections.abc.Iterable[global___DroppedReports] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["trials", b"trials"]) -> None: ...
+
+global___ListDroppedReportsResponse = ListDroppedReportsResponse
+
+@typing.final
+class DroppedReports(google.protobuf.message.Message):
+    """What was dropped of one trial's reports because a limit on bytes was reached."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TRIAL_ID_FIELD_NUMBER: builtins.int
+    REPORTS_FIELD_NUMBER: builtins.int
+    BYTES_FIELD_NUMBER: builtins.int
+    EXPLANATION_FIELD_NUMBER: builtins.int
+    trial_id: builtins.str
+    """UUID of the trial."""
+    reports: builtins.int
+    """Number of reports."""
+    bytes: builtins.int
+    """About how many bytes they had."""
+    explanation: builtins.str
+    """The same for people, with the limit and the setting that sets it."""
+    def __init__(
+        self,
+        *,
+        trial_id: builtins.str = ...,
+        reports: builtins.int = ...,
+        bytes: builtins.int = ...,
+        explanation: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["bytes", b"bytes", "explanation", b"explanation", "reports", b"reports", "trial_id", b"trial_id"]) -> None: ...
+
+global___DroppedReports = DroppedReports
 
 @typing.final
 class DeleteExperimentMetricsRequest(google.protobuf.message.Message):

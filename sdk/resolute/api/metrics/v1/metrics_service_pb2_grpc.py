@@ -74,6 +74,11 @@ class MetricsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListTrialValidationsRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListTrialValidationsResponse.FromString,
                 _registered_method=True)
+        self.ListDroppedReports = channel.unary_unary(
+                '/resolute.api.metrics.v1.MetricsService/ListDroppedReports',
+                request_serializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListDroppedReportsRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListDroppedReportsResponse.FromString,
+                _registered_method=True)
         self.DeleteExperimentMetrics = channel.unary_unary(
                 '/resolute.api.metrics.v1.MetricsService/DeleteExperimentMetrics',
                 request_serializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.DeleteExperimentMetricsRequest.SerializeToString,
@@ -141,6 +146,13 @@ class MetricsServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListDroppedReports(self, request, context):
+        """Lists the trials of an experiment whose reports were dropped because a limit on bytes was reached.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def DeleteExperimentMetrics(self, request, context):
         """Removes everything that an experiment reported. What its trials still send is acknowledged and dropped.
         """
@@ -185,6 +197,11 @@ def add_MetricsServiceServicer_to_server(servicer, server):
                     servicer.ListTrialValidations,
                     request_deserializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListTrialValidationsRequest.FromString,
                     response_serializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListTrialValidationsResponse.SerializeToString,
+            ),
+            'ListDroppedReports': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListDroppedReports,
+                    request_deserializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListDroppedReportsRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListDroppedReportsResponse.SerializeToString,
             ),
             'DeleteExperimentMetrics': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteExperimentMetrics,
@@ -386,6 +403,33 @@ class MetricsService(object):
             '/resolute.api.metrics.v1.MetricsService/ListTrialValidations',
             resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListTrialValidationsRequest.SerializeToString,
             resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListTrialValidationsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListDroppedReports(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.metrics.v1.MetricsService/ListDroppedReports',
+            resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListDroppedReportsRequest.SerializeToString,
+            resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListDroppedReportsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -74,6 +74,12 @@ class MetricsServiceStub:
     ask again from the last revision seen until the latest revision is reached.
     """
 
+    ListDroppedReports: grpc.UnaryUnaryMultiCallable[
+        resolute.api.metrics.v1.metrics_service_pb2.ListDroppedReportsRequest,
+        resolute.api.metrics.v1.metrics_service_pb2.ListDroppedReportsResponse,
+    ]
+    """Lists the trials of an experiment whose reports were dropped because a limit on bytes was reached."""
+
     DeleteExperimentMetrics: grpc.UnaryUnaryMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.DeleteExperimentMetricsRequest,
         resolute.api.metrics.v1.metrics_service_pb2.DeleteExperimentMetricsResponse,
@@ -135,6 +141,12 @@ class MetricsServiceAsyncStub:
     """Lists the best and the last validations of all trials in the order in which they changed, for services that keep a copy:
     ask again from the last revision seen until the latest revision is reached.
     """
+
+    ListDroppedReports: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.metrics.v1.metrics_service_pb2.ListDroppedReportsRequest,
+        resolute.api.metrics.v1.metrics_service_pb2.ListDroppedReportsResponse,
+    ]
+    """Lists the trials of an experiment whose reports were dropped because a limit on bytes was reached."""
 
     DeleteExperimentMetrics: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.DeleteExperimentMetricsRequest,
@@ -211,6 +223,14 @@ class MetricsServiceServicer(metaclass=abc.ABCMeta):
         """Lists the best and the last validations of all trials in the order in which they changed, for services that keep a copy:
         ask again from the last revision seen until the latest revision is reached.
         """
+
+    @abc.abstractmethod
+    def ListDroppedReports(
+        self,
+        request: resolute.api.metrics.v1.metrics_service_pb2.ListDroppedReportsRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.metrics.v1.metrics_service_pb2.ListDroppedReportsResponse, collections.abc.Awaitable[resolute.api.metrics.v1.metrics_service_pb2.ListDroppedReportsResponse]]:
+        """Lists the trials of an experiment whose reports were dropped because a limit on bytes was reached."""
 
     @abc.abstractmethod
     def DeleteExperimentMetrics(

@@ -1,0 +1,17 @@
+"""How many bytes each trial has stored, and what was dropped beyond a limit."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0003"
+down_revision = "0002"
+
+
+def upgrade() -> None:
+    """Of what is stored already nothing is counted."""
+    for name in ("workspace", "bytes", "dropped", "dropped_bytes", "told"):
+        op.add_column("trials", sa.Column(name, sa.BigInteger, nullable=False, server_default="0"))
+    op.add_column("trials", sa.Column("byte_limit", sa.Text, nullable=False, server_default=""))
+    op.create_index("ix_trials_workspace", "trials", ["workspace"])

@@ -1,0 +1,61 @@
+"""Which reports of a batch still fit under the limits on bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from resolute_metrics.store.rows import NUMBER_BYTES, ROW_BYTES, Piece
+from resolute_serving.byte_limits import Room
+
+DROPPED = "reports of this trial"
+"""Names reports in what is said of those that were dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """Reports of a batch, parted by whether they fit."""
+
+    kept: Sequence[Piece]
+    kept_bytes: int
+    dropped: Sequence[Piece]
+    dropped_bytes: int
+
+    @property
+    def dropped_reports(self) -> int:
+        """Number of reports that do not fit."""
+        return sum(len(piece.rows) for piece in self.dropped)
+
+
+def fit(pieces: Sequence[Piece], room: Room) -> Fitted:
+    """Parts reports by whether they fit: in order, up to the first that does not."""
+    kept: list[Piece] = []
+    dropped: list[Piece] = []
+    kept_bytes = dropped_bytes = 0
+    for piece in pieces:
+        sizes = _sizes(piece)
+        total = int(sizes.sum())
+        if not dropped and room.takes(total):
+            kept.append(piece)
+            kept_bytes += total
+            room = room.without(total)
+            continue
+        limit = 0 if dropped else room.bytes or 0
+        fits = np.cumsum(sizes) <= limit
+        if fits.any():
+            kept.append(piece.where(fits))
+        dropped.append(piece.where(~fits))
+        kept_bytes += int(sizes[fits].sum())
+        dropped_bytes += int(sizes[~fits].sum())
+    return Fitted(kept, kept_bytes, dropped, dropped_bytes)
+
+
+def _sizes(piece: Piece) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """About how many bytes each report takes."""
+    sizes = np.full(len(piece.rows), ROW_BYTES + NUMBER_BYTES * len(piece.names), dtype=np.int64)
+    for row, values in piece.rows.extras.items():
+        sizes[row] += len(json.dumps(values))
+    return sizes
