@@ -16,6 +16,7 @@ from resolute_embedded.port import choose_port
 from resolute_embedded.state_directory import StateDirectory
 from resolute_experiments.blueprint import BLUEPRINT as EXPERIMENTS
 from resolute_experiments.service import ExperimentsService, ExperimentsSettings
+from resolute_serving.auth.refusals import Refusals
 from resolute_serving.auth.service_accounts import EMBEDDED
 from resolute_serving.auth.service_tokens import ServiceTokens
 from resolute_serving.auth.tokens import (
@@ -25,19 +26,16 @@ from resolute_serving.auth.tokens import (
     TokenVerifier,
     load_or_create_key,
 )
-from resolute_serving.context import Role, ServiceAccount, User
+from resolute_serving.context import ServiceAccount
 from resolute_serving.server.bootstrap import upgrade
 from resolute_serving.server.client_versions import oldest_client
 from resolute_serving.server.grpc_server import Server, ServerSettings
 from resolute_serving.server.peers import Peers
 from resolute_serving.server.service import Blueprint, Environment, Service
 
-_OPERATOR_TOKEN_SECONDS = 365 * 86_400
 _DRAIN_SECONDS = 30.0
 _ROLE_SECONDS = 1.0
 """How long a role that was taken away may still have effect: asking costs little within one process."""
-_OPERATOR = User("admin", Role.ADMIN, user_id=1)
-"""The first user of every cluster."""
 
 _log = structlog.get_logger("cluster")
 
@@ -73,10 +71,13 @@ async def serve(state: StateDirectory, options: Options, *, ready: Callable[[str
     address = f"127.0.0.1:{port}"
     signer = TokenSigner(load_or_create_key(state.signing_key), cluster_id=cluster_id, clock=SYSTEM_CLOCK)
     peers = Peers({"*": address}, token=ServiceTokens(signer, ServiceAccount(EMBEDDED), clock=SYSTEM_CLOCK))
-    revoked = RevokedTokens()
-    experiments = _experiments(
-        state, options, address=address, peers=peers, cluster_id=cluster_id, revoked=revoked
+    revoked, refusals = RevokedTokens(), Refusals(SYSTEM_CLOCK)
+    environment = replace(
+        _environment(state, EXPERIMENTS, peers=peers, cluster_id=cluster_id),
+        revoked=revoked,
+        refusals=refusals,
     )
+    experiments = _experiments(state, options, environment, address=address)
     others = [
         _create(blueprint, state, peers=peers, cluster_id=cluster_id) for blueprint in SUPPORTING_SERVICES
     ]
@@ -86,12 +87,13 @@ async def serve(state: StateDirectory, options: Options, *, ready: Callable[[str
     server = Server(
         [*others, experiments],
         verifier=verifier,
+        refusals=refusals,
         settings=ServerSettings(
             port=port, metrics_port=options.metrics_port, oldest_client=oldest_client(os.environ)
         ),
     )
     await server.start()
-    token = signer.user(_OPERATOR, ttl=_OPERATOR_TOKEN_SECONDS)
+    token = await experiments.operator_token(description=f"operator, in {state.home.token_file}")
     state.write_endpoint(address=address, cluster_id=cluster_id, token=token)
     ready(address, experiments.slot_count)
     if await _shutdown_signal() is signal.SIGINT:
@@ -120,13 +122,7 @@ def _create(blueprint: Blueprint, state: StateDirectory, *, peers: Peers, cluste
 
 
 def _experiments(
-    state: StateDirectory,
-    options: Options,
-    *,
-    address: str,
-    peers: Peers,
-    cluster_id: str,
-    revoked: RevokedTokens,
+    state: StateDirectory, options: Options, environment: Environment, *, address: str
 ) -> ExperimentsService:
     upgrade(EXPERIMENTS, state.database_url(EXPERIMENTS.name))
     settings = ExperimentsSettings(
@@ -137,8 +133,7 @@ def _experiments(
         log_wait=float(os.environ.get("RESOLUTE_LOG_WAIT") or 10),
         cluster_defaults={"checkpoint_storage": {"type": "shared_fs", "host_path": str(state.checkpoints)}},
     )
-    environment = _environment(state, EXPERIMENTS, peers=peers, cluster_id=cluster_id)
-    return ExperimentsService(replace(environment, revoked=revoked), settings)
+    return ExperimentsService(environment, settings)
 
 
 async def _shutdown_signal() -> signal.Signals:

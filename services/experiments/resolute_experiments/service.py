@@ -26,6 +26,8 @@ from resolute.api.experiments.v1 import (
     trials_service_pb2_grpc,
     workspaces_service_pb2_grpc,
 )
+from resolute_experiments.access.issuing import OPERATOR, TokenIssuer
+from resolute_experiments.access.refusal_log import RefusalLog
 from resolute_experiments.admission.id_assignment import assign_ids
 from resolute_experiments.admission.storage_quotas import StorageQuota
 from resolute_experiments.admission.submissions import Admission, Submissions
@@ -61,7 +63,7 @@ from resolute_serving.context import Role, TrialRun, User
 from resolute_serving.observability.gauges import Gauge
 from resolute_serving.server.service import Environment
 
-_FIRST_USERS = (User("admin", Role.ADMIN), User("determined", Role.EDITOR))
+_FIRST_USERS = (OPERATOR, User("determined", Role.EDITOR))
 _log = structlog.get_logger("experiments")
 
 
@@ -117,6 +119,7 @@ class ExperimentsService:
     def __init__(self, environment: Environment, settings: ExperimentsSettings) -> None:
         self._directories = _directories(environment, settings)
         key = load_or_create_key(environment.data_directory / "signing-key.pem")
+        self._environment = environment
         self._clock = environment.clock
         self._ended = environment.revoked
         self._settings = settings
@@ -169,6 +172,7 @@ class ExperimentsService:
         self._validations = ValidationCopy(
             self._core.database, clients=self._clients, notifier=self._core.notifier
         )
+        self._refusal_log = RefusalLog(self._core.database, environment.refusals, clock=environment.clock)
         self._controllers: dict[str, asyncio.Task[None]] = {}
         # Experiments that were to be led while somebody led them, and perhaps was about to stop.
         self._asked_again: set[str] = set()
@@ -228,7 +232,10 @@ class ExperimentsService:
             server,
         )
         access_service_pb2_grpc.add_AccessServiceServicer_to_server(
-            AccessServicer(self._core, self._signer, self._ended), server
+            AccessServicer(
+                self._core, self._signer, revoked=self._ended, refusals=self._environment.refusals
+            ),
+            server,
         )
         roles_service_pb2_grpc.add_RolesServiceServicer_to_server(RolesServicer(self._core), server)
         workspaces_service_pb2_grpc.add_WorkspacesServiceServicer_to_server(
@@ -247,7 +254,7 @@ class ExperimentsService:
         for user in _FIRST_USERS:
             await self._core.database.write(partial(users.ensure, user=user, now=now))
         await self._core.database.write(partial(projects.ensure_uncategorized, owner="admin", now=now))
-        self._ended.replace(await self._core.database.read(partial(tokens.revoked, now=now)))
+        self._ended.follow(self._revoked_tokens, clock=self._clock)
         self._idempotency_sweeper.start()
         await self._fleet.recover()
         for experiment in await self._core.database.read(experiments.live):
@@ -259,6 +266,7 @@ class ExperimentsService:
             asyncio.create_task(self._deferred_retention.run(), name="deferred-retention"),
             asyncio.create_task(assign_ids(self._core.database, self._clients), name="assign-ids"),
             asyncio.create_task(self._validations.run(), name="validations"),
+            asyncio.create_task(self._refusal_log.run(), name="refusal-log"),
         ]
 
     async def drain(self, *, timeout: float) -> None:
@@ -278,7 +286,22 @@ class ExperimentsService:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._idempotency_sweeper.stop()
+        await self._refusal_log.write()
+        self._ended.unfollow()
         self._core.database.close()
+
+    async def operator_token(self, *, description: str) -> str:
+        """Returns the operator's token; empty if the operator's user is deactivated.
+
+        Args:
+            description: Names it in lists.
+        """
+        issued = await TokenIssuer(self._core, self._signer).operator(description=description)
+        return issued.text if issued is not None else ""
+
+    async def _revoked_tokens(self) -> Sequence[str]:
+        now = self._clock.time()
+        return await self._core.database.read(partial(tokens.revoked, now=now))
 
     @property
     def _token_ttl(self) -> float:

@@ -68,6 +68,9 @@ _ANONYMOUS = Anonymous()
 current_principal: ContextVar[Principal] = ContextVar("current_principal", default=_ANONYMOUS)
 """Who makes the call that is being handled."""
 
+current_token_id: ContextVar[str] = ContextVar("current_token_id", default="")
+"""Identifier of the token of the call that is being handled; empty for calls without, and for runs."""
+
 current_trace: ContextVar[str] = ContextVar("current_trace", default="")
 """The trace id of the call that is being handled; empty outside of calls."""
 

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import Any
 
 import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.timestamp_pb2 import Timestamp
-from support.services.in_process import Running, serving
+from support.services.access import Calls, Scenario, calls
+from support.services.in_process import Running
 
 from resolute.api.experiments.v1 import (
     access_service_pb2,
-    access_service_pb2_grpc,
     cluster_service_pb2,
-    cluster_service_pb2_grpc,
     project_pb2,
     user_pb2,
     workspace_pb2,
     workspaces_service_pb2,
-    workspaces_service_pb2_grpc,
 )
 from resolute.contracts.times import to_duration
 from resolute.errors import (
@@ -35,67 +29,10 @@ from resolute.errors import (
     PermissionDeniedError,
     UnauthenticatedError,
 )
-from resolute_experiments.blueprint import BLUEPRINT
-from resolute_serving.auth.tokens import load_or_create_key
 from resolute_serving.context import Role
 
 VIEWER, EDITOR = user_pb2.USER_ROLE_VIEWER, user_pb2.USER_ROLE_EDITOR
 _access, _places, _cluster = access_service_pb2, workspaces_service_pb2, cluster_service_pb2
-
-
-@dataclass(frozen=True)
-class Calls:
-    """Stubs with one token."""
-
-    access: Any
-    places: Any
-    cluster: Any
-
-    async def user(self, name: str, **changes: Any) -> user_pb2.User:
-        """Creates a user."""
-        request = _access.CreateUserRequest(name=name, **{"role": EDITOR, **changes})
-        user: user_pb2.User = (await self.access.CreateUser(request)).user
-        return user
-
-    async def workspace(self, name: str, **changes: Any) -> workspace_pb2.Workspace:
-        """Creates a workspace."""
-        request = _places.CreateWorkspaceRequest(name=name, **changes)
-        workspace: workspace_pb2.Workspace = (await self.places.CreateWorkspace(request)).workspace
-        return workspace
-
-    async def project(self, workspace_id: int, name: str, **changes: Any) -> project_pb2.Project:
-        """Creates a project."""
-        request = _places.CreateProjectRequest(workspace_id=workspace_id, name=name, **changes)
-        project: project_pb2.Project = (await self.places.CreateProject(request)).project
-        return project
-
-
-@asynccontextmanager
-async def calls(running: Running, token: str) -> AsyncIterator[Calls]:
-    async with running.channel(token) as channel:
-        yield Calls(
-            access_service_pb2_grpc.AccessServiceStub(channel),
-            workspaces_service_pb2_grpc.WorkspacesServiceStub(channel),
-            cluster_service_pb2_grpc.ClusterServiceStub(channel),
-        )
-
-
-Scenario = Callable[[Running, Calls], Coroutine[Any, Any, None]]
-
-
-@pytest.fixture
-def play(tmp_path: Path, database_url: str) -> Callable[[Scenario], None]:
-    """Runs a scenario with an admin's calls."""
-
-    async def run(scenario: Scenario) -> None:
-        key = load_or_create_key(tmp_path / "data/experiments/signing-key.pem")
-        async with (
-            serving([BLUEPRINT], tmp_path, database_url=database_url, key=key) as running,
-            calls(running, running.user_token(name="admin", role=Role.ADMIN)) as admin,
-        ):
-            await scenario(running, admin)
-
-    return lambda scenario: asyncio.run(run(scenario))
 
 
 def test_creating_calls_that_are_repeated_create_once(play: Callable[[Scenario], None]) -> None:
@@ -160,12 +97,11 @@ def test_users_are_updated_by_mask_and_etag_and_lose_their_tokens(
         with pytest.raises(ConflictError, match="changed meanwhile"):
             await admin.access.UpdateUser(request("role", etag=ada.etag))
         assert (await admin.access.UpdateUser(request("role", etag=renamed.etag))).user.role == VIEWER
+        keys = await admin.access.GetVerificationKeys(_access.GetVerificationKeysRequest())
+        assert issued.token.token_id in keys.revoked_token_ids
         async with calls(running, issued.bearer_token) as own:
-            request_keys = _access.GetVerificationKeysRequest()
-            assert (
-                issued.token.token_id
-                in (await own.access.GetVerificationKeys(request_keys)).revoked_token_ids
-            )
+            with pytest.raises(UnauthenticatedError, match="revoked"):
+                await own.access.GetCurrentUser(_access.GetCurrentUserRequest())
         rows = await admin.access.ListAuditRows(_access.ListAuditRowsRequest(actions=["update_user"]))
         assert [row.resource for row in rows.rows] == ["user ada.l", "user ada"]
         assert {row.user_id for row in rows.rows} == {1}

@@ -13,7 +13,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.ports import free_port
 
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
-from resolute_serving.auth.tokens import StaticKeys, TokenSigner, TokenVerifier
+from resolute_serving.auth.refusals import Refusals
+from resolute_serving.auth.tokens import RevokedTokens, StaticKeys, TokenSigner, TokenVerifier
 from resolute_serving.context import Role, ServiceAccount, TrialRun, User
 from resolute_serving.database import migrations
 from resolute_serving.database.engine import create_engine
@@ -97,6 +98,7 @@ async def serving(
     address = f"127.0.0.1:{port}"
     peers = Peers({"*": address, **(addresses or {})}, token=lambda: token)
     services = []
+    revoked, refusals = RevokedTokens(), Refusals(clock)
     for blueprint in blueprints:
         url = database_url or f"sqlite:///{tmp_path / blueprint.name}.sqlite"
         if blueprint.package:
@@ -108,13 +110,15 @@ async def serving(
             peers=peers,
             cluster_id=cluster_id,
             clock=clock,
+            revoked=revoked,
+            refusals=refusals,
         )
         services.append(blueprint.create(environment))
     verifier = TokenVerifier(
-        StaticKeys({signer.key_id: signer.public_key}), cluster_id=cluster_id, clock=SYSTEM_CLOCK
+        StaticKeys({signer.key_id: signer.public_key}, revoked), cluster_id=cluster_id, clock=SYSTEM_CLOCK
     )
     settings = ServerSettings(port=port, grace=0.5, oldest_client=oldest_client)
-    server = Server(services, verifier=verifier, settings=settings)
+    server = Server(services, verifier=verifier, settings=settings, refusals=refusals)
     await server.start()
     try:
         yield Running(address=address, signer=signer, services=services)

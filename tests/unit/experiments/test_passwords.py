@@ -1,12 +1,11 @@
-"""Passwords: what is kept of them, and how often they may be tried."""
+"""Passwords: what is kept of them."""
 
 from __future__ import annotations
 
 import pytest
-from support.clocks import ManualClock
 
-from resolute.errors import InvalidArgumentError, QuotaError
-from resolute_experiments.passwords import LoginThrottle, hash_password, matches
+from resolute.errors import InvalidArgumentError
+from resolute_experiments.access.passwords import hash_password, matches
 
 
 def test_only_the_password_that_was_set_matches() -> None:
@@ -30,25 +29,3 @@ def test_without_a_stored_password_nothing_matches() -> None:
 def test_a_password_has_a_length(password: str) -> None:
     with pytest.raises(InvalidArgumentError, match=f"8 to 1024 characters; this one has {len(password)}"):
         hash_password(password)
-
-
-def test_five_failures_make_a_name_wait_a_minute_and_no_other_name() -> None:
-    clock = ManualClock()
-    attempts = LoginThrottle(clock)
-    for _ in range(5):
-        attempts.check("ada")
-        attempts.failed("ada")
-    with pytest.raises(QuotaError, match="try again in a minute"):
-        attempts.check("ada")
-    attempts.check("grace")
-    clock.advance(61)
-    attempts.check("ada")
-
-
-def test_a_right_password_clears_the_failures() -> None:
-    attempts = LoginThrottle(ManualClock())
-    for _ in range(4):
-        attempts.failed("ada")
-    attempts.succeeded("ada")
-    attempts.failed("ada")
-    attempts.check("ada")

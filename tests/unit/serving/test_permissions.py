@@ -28,6 +28,7 @@ from resolute_serving.auth.permissions import PERMISSIONS
 from resolute_serving.auth.service_accounts import ACCOUNTS, EMBEDDED, may_call
 from resolute_serving.context import Anonymous, Principal, Role, ServiceAccount, TrialRun, User
 
+ACCESS = "/resolute.api.experiments.v1.AccessService"
 TRIAL = TrialRun(trial_id="t", run=2, experiment_id="e", allocation_id="t.2", workspace="w")
 
 
@@ -168,10 +169,9 @@ def test_service_accounts_may_make_exactly_the_calls_of_their_services() -> None
 
 @pytest.mark.parametrize("account", [*ACCOUNTS, EMBEDDED, "nobody"])
 def test_service_accounts_issue_no_tokens_of_users(account: str) -> None:
-    service = "/resolute.api.experiments.v1.AccessService"
     for name in ("CreateToken", "CreateUser", "SetPassword", "UpdateUser"):
         with pytest.raises(PermissionDeniedError, match=f"not among the calls that the {account} service"):
-            authorize(f"{service}/{name}", ServiceAccount(account), REQUESTS[f"{service}/{name}"]())
+            authorize(f"{ACCESS}/{name}", ServiceAccount(account), REQUESTS[f"{ACCESS}/{name}"]())
 
 
 def calls_in_source(account: str) -> set[str]:
@@ -190,4 +190,5 @@ def calls_in_source(account: str) -> set[str]:
     if "environment.directory" in text:
         # The server kit asks for the roles of users on behalf of every service but experiments.
         calls += [("roles", "ListRoles"), ("roles", "FindWorkspaces")]
-    return {f"/resolute.api.{names[stub]}/{method}" for stub, method in calls}
+    common = {f"{ACCESS}/{method}" for method in ("RenewServiceToken", "RecordRefusals")}
+    return common | {f"/resolute.api.{names[stub]}/{method}" for stub, method in calls}

@@ -36,7 +36,7 @@ class Cluster:
         self.verifier = TokenVerifier(keys, cluster_id=name, clock=self.clock)
 
     def verify(self, token: str) -> Principal:
-        return asyncio.run(self.verifier.verify(token))
+        return asyncio.run(self.verifier.verify(token)).principal
 
 
 def test_tokens_speak_for_whom_they_were_issued() -> None:

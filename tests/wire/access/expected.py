@@ -103,7 +103,9 @@ CLUSTER: dict[str, Role] = {
         Role.MEMBER,
     ),
     **dict.fromkeys(["CreateWorkspace", "SetTemplate", "DeleteTemplate"], Role.EDITOR),
-    **dict.fromkeys(["CreateUser", "UpdateUser", "ListAuditRows", "SetQuota"], Role.ADMIN),
+    **dict.fromkeys(
+        ["CreateUser", "UpdateUser", "CreateServiceToken", "ListAuditRows", "SetQuota"], Role.ADMIN
+    ),
 }
 """Calls for which the role in the cluster alone counts."""
 PUBLIC = frozenset(["GetVerificationKeys", "Login"])

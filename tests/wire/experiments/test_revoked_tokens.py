@@ -44,7 +44,7 @@ def test_a_revoked_token_is_refused_within_half_a_minute_even_if_experiments_is_
                 FetchedKeys(running.address, clock=clock), cluster_id=cluster_id, clock=ManualClock()
             )
             token, token_id = await token_of_ada(running)
-            assert await verifier.verify(token) == User("ada", Role.EDITOR, user_id=3)
+            assert (await verifier.verify(token)).principal == User("ada", Role.EDITOR, user_id=3)
             async with running.channel(running.user_token()) as channel:
                 access: Any = AccessServiceStub(channel)
                 await access.RevokeToken(pb2.RevokeTokenRequest(token_id=token_id))

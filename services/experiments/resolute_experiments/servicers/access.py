@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -12,14 +13,17 @@ from sqlalchemy.engine import Connection
 from resolute.api.experiments.v1 import access_service_pb2 as pb2
 from resolute.api.experiments.v1 import access_service_pb2_grpc, user_pb2
 from resolute.contracts.times import seconds_of
-from resolute.errors import FailedPreconditionError, PermissionDeniedError, UnauthenticatedError
+from resolute.errors import FailedPreconditionError, PermissionDeniedError, QuotaError, UnauthenticatedError
+from resolute_experiments.access.attempts import SignInAttempts
+from resolute_experiments.access.issuing import TokenIssuer
+from resolute_experiments.access.passwords import hash_password, matches
 from resolute_experiments.context import ServiceContext
-from resolute_experiments.passwords import LoginThrottle, hash_password, matches
 from resolute_experiments.servicers.checks.fields import any_of, equals, required_id
-from resolute_experiments.servicers.issued_tokens import TokenIssuer, require_own_or_admin
+from resolute_experiments.servicers.issued_tokens import TokenHandlers, require_own_or_admin
 from resolute_experiments.servicers.messages.accounts import (
     ROLE_NUMBERS,
     audit_message,
+    refusal_of,
     role_of,
     token_message,
     user_message,
@@ -28,31 +32,36 @@ from resolute_experiments.store import audit, tokens, users
 from resolute_experiments.store import schema as tables
 from resolute_experiments.store.schema import IDEMPOTENCY_KEYS
 from resolute_experiments.store.users import Account
+from resolute_serving.auth.refusals import MOST_KINDS, Refusals, client_address
 from resolute_serving.auth.tokens import RevokedTokens, TokenSigner, public_bytes
 from resolute_serving.context import ServiceAccount, User, current_principal
 from resolute_serving.updates import check_etag, update_paths
 from resolute_serving.validation import invalid
 
-_LOGIN_TTL = 30 * 86_400.0
+_DEVICE_SECONDS = 365 * 86_400.0
 _NAME = re.compile(r"[\w.@-]{1,128}", re.ASCII)
 _UPDATABLE = ("name", "role", "active")
 
 
-class AccessServicer(access_service_pb2_grpc.AccessServiceServicer):
+class AccessServicer(TokenHandlers, access_service_pb2_grpc.AccessServiceServicer):
     """Users, the tokens that speak for them, and the record of what they did.
 
     Args:
         core: What all handlers of this service share.
         signer: Issues tokens.
         revoked: Where the verifier of this process reads which tokens were revoked.
+        refusals: What was refused, for the audit log.
     """
 
-    def __init__(self, core: ServiceContext, signer: TokenSigner, revoked: RevokedTokens) -> None:
+    def __init__(
+        self, core: ServiceContext, signer: TokenSigner, *, revoked: RevokedTokens, refusals: Refusals
+    ) -> None:
         self._core = core
         self._signer = signer
         self._revoked = revoked
+        self._refusals = refusals
         self._issuer = TokenIssuer(core, signer)
-        self._attempts = LoginThrottle(core.clock)
+        self._attempts = SignInAttempts(core.clock)
 
     async def GetVerificationKeys(
         self, request: pb2.GetVerificationKeysRequest, context: Any
@@ -67,18 +76,29 @@ class AccessServicer(access_service_pb2_grpc.AccessServiceServicer):
     async def Login(self, request: pb2.LoginRequest, context: Any) -> pb2.LoginResponse:
         """Returns a token for a name and a password."""
         name = request.user_name
-        self._attempts.check(name)
+        peer = client_address(context.peer())
         account = await self._core.database.read(lambda c: users.find(c, name))
-        stored = account.password if account is not None and account.active else ""
-        if not await asyncio.to_thread(matches, request.password, stored) or account is None:
-            self._attempts.failed(name)
-            raise UnauthenticatedError(
-                "the name or the password is wrong, or the user has no password or is deactivated; "
-                "an admin can set one with `resolute user change-password NAME`"
-            )
-        self._attempts.succeeded(name)
-        issued = await self._issuer.issue(account.number, ttl=_LOGIN_TTL, description="login", action="login")
-        return pb2.LoginResponse(bearer_token=issued.text, token=token_message(issued.record))
+        number = account.number if account is not None else 0
+        device = self._signer.device_id(request.device_token, user_id=number)
+        try:
+            async with self._attempts.attempt(name, peer=peer, device=device) as succeeded:
+                stored = account.password if account is not None and account.active else ""
+                if not await asyncio.to_thread(matches, request.password, stored):
+                    raise UnauthenticatedError(
+                        "the name or the password is wrong, or the user has no password or is deactivated; "
+                        "an admin can set one with `resolute user change-password NAME`"
+                    )
+                succeeded()
+        except (UnauthenticatedError, QuotaError) as error:
+            action = "login_limited" if isinstance(error, QuotaError) else "login_failed"
+            self._refusals.note(action, f"user {_shown(name)}", peer=peer)
+            raise
+        issued = await self._issuer.sign_in(number)
+        return pb2.LoginResponse(
+            bearer_token=issued.text,
+            token=token_message(issued.record),
+            device_token=self._signer.device(number, ttl=_DEVICE_SECONDS, device_id=device),
+        )
 
     async def GetCurrentUser(
         self, request: pb2.GetCurrentUserRequest, context: Any
@@ -171,24 +191,17 @@ class AccessServicer(access_service_pb2_grpc.AccessServiceServicer):
         await self._refresh()
         return pb2.SetPasswordResponse(user=user_message(account))
 
-    async def CreateToken(self, request: pb2.CreateTokenRequest, context: Any) -> pb2.CreateTokenResponse:
-        """Issues a token for a user."""
-        issued = await self._issuer.create(request)
-        return pb2.CreateTokenResponse(bearer_token=issued.text, token=token_message(issued.record))
-
-    async def ListTokens(self, request: pb2.ListTokensRequest, context: Any) -> pb2.ListTokensResponse:
-        """Lists tokens that have not expired."""
-        page = await self._issuer.page(request)
-        return pb2.ListTokensResponse(
-            tokens=[token_message(tokens.issued(row)) for row in page.rows],
-            next_page_token=page.next_page_token,
-        )
-
-    async def RevokeToken(self, request: pb2.RevokeTokenRequest, context: Any) -> pb2.RevokeTokenResponse:
-        """Revokes a token."""
-        token = await self._issuer.revoke(request.token_id)
-        await self._refresh()
-        return pb2.RevokeTokenResponse(token=token_message(token))
+    async def RecordRefusals(
+        self, request: pb2.RecordRefusalsRequest, context: Any
+    ) -> pb2.RecordRefusalsResponse:
+        """Takes what a service refused."""
+        if len(request.refusals) > MOST_KINDS:
+            raise invalid(
+                "refusals", f"refusals has {len(request.refusals)} elements; {MOST_KINDS} are allowed"
+            )
+        for message in request.refusals:
+            self._refusals.add(refusal_of(message))
+        return pb2.RecordRefusalsResponse()
 
     async def ListAuditRows(
         self, request: pb2.ListAuditRowsRequest, context: Any
@@ -214,7 +227,7 @@ class AccessServicer(access_service_pb2_grpc.AccessServiceServicer):
     def _record(self, connection: Connection, action: str, user_name: str, **detail: Any) -> None:
         audit.record(connection, action, f"user {user_name}", now=self._core.clock.time(), **detail)
 
-    async def _refresh(self) -> list[str]:
+    async def _refresh(self) -> Sequence[str]:
         """Reads again which tokens are revoked, and returns them."""
         now = self._core.clock.time()
         found = await self._core.database.read(lambda c: tokens.revoked(c, now=now))
@@ -226,6 +239,11 @@ def _user_name(name: str, *, field: str) -> str:
     if not _NAME.fullmatch(name):
         raise invalid(field, f"{name[:200]!r} is not a valid name: 1 to 128 letters, digits and . _ - @")
     return name
+
+
+def _shown(name: str) -> str:
+    """A name that a stranger gave, for the audit log."""
+    return name if _NAME.fullmatch(name) else "(not a valid name)"
 
 
 def _changes(before: Account, after: Account) -> dict[str, str]:

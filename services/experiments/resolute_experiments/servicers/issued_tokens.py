@@ -1,123 +1,74 @@
-"""Issues, lists and revokes tokens of users."""
+"""Handlers of the calls about tokens."""
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy.engine import Connection
 
 from resolute.api.experiments.v1 import access_service_pb2 as pb2
 from resolute.contracts.times import seconds_of
 from resolute.errors import InvalidArgumentError, PermissionDeniedError
+from resolute_experiments.access.issuing import TokenIssuer, TokenParameters
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.servicers.checks.fields import any_of, check_length, equals, required_id
+from resolute_experiments.servicers.messages.accounts import token_kinds, token_message
 from resolute_experiments.store import audit, tokens, users
 from resolute_experiments.store import schema as tables
-from resolute_experiments.store.schema import IDEMPOTENCY_KEYS
 from resolute_experiments.store.tokens import IssuedToken
-from resolute_serving.auth.tokens import TokenSigner
+from resolute_serving.auth.service_accounts import ACCOUNTS
 from resolute_serving.context import Role, User, current_principal
-from resolute_serving.pagination import Page
 from resolute_serving.validation import invalid
 
 _DEFAULT_TTL = 30 * 86_400.0
+_SERVICE_TTL = 86_400.0
 _LONGEST_TTL = 365 * 86_400.0
 _DESCRIPTION_LENGTH = 1000
 
 
-@dataclass(frozen=True)
-class SignedToken:
-    """A token that was just signed."""
+class TokenHandlers:
+    """The part of AccessService that is about tokens. Its class sets the attributes.
 
-    text: str
-    """The token itself."""
-    record: IssuedToken
-    """What is stored of it."""
-
-
-class TokenIssuer:
-    """Issues tokens of users.
-
-    Args:
-        core: What all handlers of this service share.
-        signer: Signs them.
+    Attributes:
+        _core: What all handlers of this service share.
+        _issuer: Issues tokens.
     """
 
-    def __init__(self, core: ServiceContext, signer: TokenSigner) -> None:
-        self._core = core
-        self._signer = signer
+    _core: ServiceContext
+    _issuer: TokenIssuer
 
-    async def create(self, request: pb2.CreateTokenRequest) -> SignedToken:
-        """Issues a token that somebody asked for, once for each request id.
+    async def CreateToken(self, request: pb2.CreateTokenRequest, context: Any) -> pb2.CreateTokenResponse:
+        """Issues a token for a user."""
+        wanted = _wanted(request, default_ttl=_DEFAULT_TTL)
+        issued = await self._issuer.create(await self._user_of(request), wanted, request=request)
+        return pb2.CreateTokenResponse(bearer_token=issued.text, token=token_message(issued.record))
 
-        Raises:
-            InvalidArgumentError: The request is wrong.
-            PermissionDeniedError: It is for another user, and the caller is no admin.
-        """
-        ttl = seconds_of(request.ttl) if request.HasField("ttl") else _DEFAULT_TTL
-        if not 1 <= ttl <= _LONGEST_TTL:
-            raise invalid("ttl", f"ttl is {ttl:g} s; it must be from 1 s to {_LONGEST_TTL:.0f} s")
-        check_length(request.description, field="description", most=_DESCRIPTION_LENGTH)
-        number = await self._user_of(request)
-        return await self.issue(
-            number, ttl=ttl, description=request.description, action="create_token", request=request
-        )
+    async def CreateServiceToken(
+        self, request: pb2.CreateServiceTokenRequest, context: Any
+    ) -> pb2.CreateServiceTokenResponse:
+        """Issues a token for a service."""
+        service = request.service_name
+        if service not in ACCOUNTS:
+            raise invalid(
+                "service_name", f"service_name is {service[:100]!r}; it is one of {', '.join(ACCOUNTS)}"
+            )
+        wanted = _wanted(request, default_ttl=_SERVICE_TTL)
+        issued = await self._issuer.create_service(service, wanted, request=request)
+        return pb2.CreateServiceTokenResponse(bearer_token=issued.text, token=token_message(issued.record))
 
-    async def issue(
-        self,
-        number: int,
-        *,
-        ttl: float,
-        description: str,
-        action: str,
-        request: pb2.CreateTokenRequest | None = None,
-    ) -> SignedToken:
-        """Issues a token.
+    async def RenewServiceToken(
+        self, request: pb2.RenewServiceTokenRequest, context: Any
+    ) -> pb2.RenewServiceTokenResponse:
+        """Renews the token of the calling service."""
+        issued = await self._issuer.renew_service()
+        return pb2.RenewServiceTokenResponse(bearer_token=issued.text, token=token_message(issued.record))
 
-        Args:
-            number: Id of the user.
-            ttl: Seconds that it is valid.
-            description: What it is for.
-            action: The action in the audit trail.
-            request: The request whose id makes the call repeatable; None for none.
-        """
-        now = self._core.clock.time()
-
-        def work(connection: Connection) -> SignedToken:
-            user = users.get(connection, number=number).user
-
-            def create() -> str:
-                record = IssuedToken(
-                    id=str(uuid.uuid4()),
-                    username=user.name,
-                    user_number=number,
-                    description=description,
-                    created_at=now,
-                    expires_at=now + ttl,
-                    revoked=False,
-                )
-                tokens.insert(connection, record)
-                audit.record(connection, action, f"user {user.name}", now=now, ttl=ttl)
-                return record.id
-
-            record = tokens.get(connection, _once(connection, request, create, now=now))
-            # A repeated call gets the same token signed again: only what the signature needs is stored.
-            remaining = record.expires_at - now
-            return SignedToken(self._signer.user(user, ttl=remaining, token_id=record.id), record)
-
-        return await self._core.database.write(work)
-
-    async def page(self, request: pb2.ListTokensRequest) -> Page:
-        """Reads a page of the tokens that the caller may see.
-
-        Raises:
-            PermissionDeniedError: The caller asks for another user's, and is no admin.
-        """
+    async def ListTokens(self, request: pb2.ListTokensRequest, context: Any) -> pb2.ListTokensResponse:
+        """Lists tokens that have not expired."""
         caller, now = current_principal.get(), self._core.clock.time()
         query = tokens.all_tokens().where(
             tables.tokens.c.expires_at > now,
+            tables.tokens.c.kind.in_([kind.value for kind in token_kinds(request.kinds)]),
             *any_of(request, {"user_ids": tables.users.c.number}),
             *equals(request, {"revoked": tables.tokens.c.revoked}),
         )
@@ -129,24 +80,31 @@ class TokenIssuer:
                     "user_ids out"
                 )
             query = query.where(tables.tokens.c.username == caller.name)
-        return await self._core.database.read(lambda c: tokens.ORDERING.page(c, request, query))
+        page = await self._core.database.read(lambda c: tokens.ORDERING.page(c, request, query))
+        return pb2.ListTokensResponse(
+            tokens=[token_message(tokens.issued(row)) for row in page.rows],
+            next_page_token=page.next_page_token,
+        )
 
-    async def revoke(self, token_id: str) -> IssuedToken:
-        """Ends a token before its time.
-
-        Raises:
-            PermissionDeniedError: It is another user's, and the caller is no admin.
-        """
-        known = await self._core.database.read(lambda c: tokens.get(c, token_id))
+    async def RevokeToken(self, request: pb2.RevokeTokenRequest, context: Any) -> pb2.RevokeTokenResponse:
+        """Revokes a token, and those that end with it."""
+        known = await self._core.database.read(lambda c: tokens.get(c, request.token_id))
         require_own_or_admin(known.username, "revoke tokens of")
         now = self._core.clock.time()
 
         def work(connection: Connection) -> IssuedToken:
             tokens.revoke(connection, known.id)
-            audit.record(connection, "revoke_token", f"user {known.username}", now=now, token=known.id)
+            holder = f"service {known.service}" if known.service else f"user {known.username}"
+            audit.record(connection, "revoke_token", holder, now=now, token=known.id)
             return tokens.get(connection, known.id)
 
-        return await self._core.database.write(work)
+        token = await self._core.database.write(work)
+        await self._refresh()
+        return pb2.RevokeTokenResponse(token=token_message(token))
+
+    async def _refresh(self) -> object:
+        """Reads again which tokens are revoked."""
+        raise NotImplementedError
 
     async def _user_of(self, request: pb2.CreateTokenRequest) -> int:
         if request.HasField("user_id"):
@@ -171,11 +129,11 @@ def require_own_or_admin(username: str, what: str) -> None:
         raise PermissionDeniedError(f"user {caller.name} may not {what} user {username}; ask an admin")
 
 
-def _once(
-    connection: Connection,
-    request: pb2.CreateTokenRequest | None,
-    create: Callable[[], str],
-    *,
-    now: float,
-) -> str:
-    return create() if request is None else IDEMPOTENCY_KEYS.once(connection, request, create, now=now)
+def _wanted(
+    request: pb2.CreateTokenRequest | pb2.CreateServiceTokenRequest, *, default_ttl: float
+) -> TokenParameters:
+    ttl = seconds_of(request.ttl) if request.HasField("ttl") else default_ttl
+    if not 1 <= ttl <= _LONGEST_TTL:
+        raise invalid("ttl", f"ttl is {ttl:g} s; it must be from 1 s to {_LONGEST_TTL:.0f} s")
+    check_length(request.description, field="description", most=_DESCRIPTION_LENGTH)
+    return TokenParameters(ttl=ttl, description=request.description)

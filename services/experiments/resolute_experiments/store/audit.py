@@ -8,11 +8,14 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute_experiments.store.schema import audit, users
+from resolute_serving.auth.refusals import CountedRefusal
 from resolute_serving.context import User, actor, current_principal
 from resolute_serving.pagination import Ordering
 
 ORDERING = Ordering({"time": audit.c.time}, unique=audit.c.position, default="time desc")
 """How lists of audit rows may be ordered."""
+REFUSALS = ("login_failed", "login_limited", "unauthenticated", "permission_denied")
+"""Actions of rows that tell of refusals."""
 
 
 def record(connection: Connection, action: str, resource: str, *, now: float, **detail: Any) -> None:
@@ -27,6 +30,39 @@ def record(connection: Connection, action: str, resource: str, *, now: float, **
             user_number=_caller(connection),
         )
     )
+
+
+def record_refusal(connection: Connection, counted: CountedRefusal) -> None:
+    """Writes a row for equal refusals."""
+    refusal = counted.refusal
+    connection.execute(
+        sa.insert(audit).values(
+            time=counted.time,
+            actor=refusal.actor,
+            action=refusal.action,
+            resource=refusal.resource,
+            detail={"peer": refusal.peer, "count": counted.count},
+            user_number=refusal.user_id,
+        )
+    )
+
+
+def trim_refusals(connection: Connection, *, before: float, most: int) -> None:
+    """Removes the oldest rows of refusals; rows of changes stay.
+
+    Args:
+        connection: The transaction.
+        before: Unix time; older rows are removed.
+        most: How many rows are kept.
+    """
+    refused = audit.c.action.in_(REFUSALS)
+    connection.execute(sa.delete(audit).where(refused, audit.c.time < before))
+    surplus = (
+        sa.select(audit.c.position).where(refused).order_by(audit.c.position.desc()).offset(most).limit(1)
+    )
+    last = connection.execute(surplus).scalar_one_or_none()
+    if last is not None:
+        connection.execute(sa.delete(audit).where(refused, audit.c.position <= last))
 
 
 def _caller(connection: Connection) -> int | None:

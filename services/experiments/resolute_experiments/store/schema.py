@@ -222,9 +222,19 @@ tokens = sa.Table(
     sa.Column("created_at", sa.Float, nullable=False),
     sa.Column("expires_at", sa.Float, nullable=False),
     sa.Column("revoked", sa.Boolean, nullable=False),
+    # How it came to be: access, sign_in, operator, service or run.
+    sa.Column("kind", sa.String(16), nullable=False, server_default="access"),
+    # The token with which it was issued and ends.
+    sa.Column("parent_id", sa.String(36)),
+    # The service account, whose tokens have no user.
+    sa.Column("service", sa.String(32), nullable=False, server_default=""),
+    # The allocation with which the token of a run ends.
+    sa.Column("allocation_id", sa.String(64)),
     sqlite_autoincrement=True,
 )
 sa.Index("tokens_by_user", tokens.c.username)
+sa.Index("tokens_by_parent", tokens.c.parent_id)
+sa.Index("tokens_by_allocation", tokens.c.allocation_id)
 
 workspaces = sa.Table(
     "workspaces",

@@ -72,6 +72,8 @@ class Rule:
     """Scope of a trial's token; None when no trial may."""
     public: bool = False
     """Whether callers without a token may."""
+    expired: bool = False
+    """Whether a token that has expired is taken too: the call renews it, and its handler checks the rest."""
 
 
 def viewer(scope: Scope) -> Need:
@@ -126,7 +128,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "KillTrial": _user(editor(TRIAL)),
         "SetTrialStatus": _trial(own_trial),
         "BeginRun": _user(editor(CONFIG)),
-        "RenewRun": _trial(own_trial),
+        "RenewRun": Rule(trial=own_trial, expired=True),
         "EndRun": _trial(own_trial, editor(TRIAL_ID)),
     },
     "resolute.api.experiments.v1.ContinuationService": {
@@ -140,7 +142,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
     "resolute.api.experiments.v1.AllocationsService": {
         "GetLaunchSpec": _trial(own_allocation),
         "Rendezvous": _trial(own_allocation),
-        "RenewLease": _trial(own_allocation),
+        "RenewLease": Rule(trial=own_allocation, expired=True),
         "AcknowledgeSignal": _trial(own_allocation),
         "RequestPreemption": _trial(own_allocation),
         "ReportExit": _trial(own_allocation),
@@ -160,8 +162,11 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         # For what is the caller's own; the handlers keep others' for admins.
         "SetPassword": _MEMBER,
         "CreateToken": _MEMBER,
+        "CreateServiceToken": _ADMIN,
+        "RenewServiceToken": Rule(expired=True),
         "ListTokens": _MEMBER,
         "RevokeToken": _MEMBER,
+        "RecordRefusals": _SERVICE,
         "ListAuditRows": _ADMIN,
     },
     "resolute.api.experiments.v1.RolesService": {

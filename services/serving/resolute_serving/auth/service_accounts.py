@@ -51,10 +51,15 @@ _BY_ACCOUNT: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "preemption": {**_ROLES, "experiments.v1.AllocationsService": ("FollowSignalChanges",)},
 }
 
+_OF_ALL: Mapping[str, tuple[str, ...]] = {
+    "experiments.v1.AccessService": ("RenewServiceToken", "RecordRefusals"),
+}
+
 CALLS: Mapping[str, frozenset[str]] = {
     account: frozenset(
         f"/resolute.api.{service}/{method}"
-        for service, methods in _BY_ACCOUNT.get(account, {}).items()
+        for table in (_BY_ACCOUNT.get(account, {}), _OF_ALL)
+        for service, methods in table.items()
         for method in methods
     )
     for account in ACCOUNTS

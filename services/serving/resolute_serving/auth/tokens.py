@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import os
+import uuid
 from collections import OrderedDict
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,11 +17,12 @@ import jwt
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from resolute.contracts.clock import Clock
-from resolute.errors import UnauthenticatedError
+from resolute.contracts.clock import SYSTEM_CLOCK, Clock
+from resolute.errors import ResoluteError, UnauthenticatedError
 from resolute_serving.context import Principal, Role, ServiceAccount, TrialRun, User
 
 _ALGORITHM = "EdDSA"
+_REREAD_SECONDS = 0.4
 _REMEMBERED = 512
 """Verified tokens that are kept in memory. Each run has several, one after another."""
 
@@ -35,17 +38,41 @@ class KeySource(Protocol):
 
 
 class RevokedTokens:
-    """Tokens that were ended before their time: the experiments service writes, verifiers beside it read."""
+    """Tokens that were ended before their time: the experiments service tells, verifiers beside it ask."""
 
     def __init__(self) -> None:
         self._ids: frozenset[str] = frozenset()
+        self._read: Callable[[], Awaitable[Iterable[str]]] | None = None
+        self._clock: Clock = SYSTEM_CLOCK
+        self._read_at: float | None = None
+
+    def follow(self, read: Callable[[], Awaitable[Iterable[str]]], *, clock: Clock) -> None:
+        """Asks for the identifiers whenever what is known is half a second old.
+
+        Args:
+            read: Returns all identifiers that count.
+            clock: Tells how old they are.
+        """
+        self._read = read
+        self._clock = clock
+
+    def unfollow(self) -> None:
+        """Asks no more: what is known stays."""
+        self._read = None
 
     def replace(self, ids: Iterable[str]) -> None:
         """Takes note of all identifiers that count from now on."""
         self._ids = frozenset(ids)
 
-    def __contains__(self, token_id: object) -> bool:
-        return token_id in self._ids
+    async def current(self) -> Container[str]:
+        """The identifiers; while they cannot be read, those that were read last."""
+        now = self._clock.monotonic()
+        if self._read is not None and (self._read_at is None or now - self._read_at >= _REREAD_SECONDS):
+            # Noted before it reads: of many calls at the same time, one reads and the others continue.
+            self._read_at = now
+            with contextlib.suppress(ResoluteError):
+                self.replace(await self._read())
+        return self._ids
 
 
 @dataclass(frozen=True)
@@ -63,7 +90,7 @@ class StaticKeys:
 
     async def revoked(self) -> Container[str]:
         """Identifiers of tokens that were ended before their time."""
-        return self.ended
+        return await self.ended.current()
 
 
 def load_or_create_key(path: Path) -> Ed25519PrivateKey:
@@ -118,10 +145,16 @@ class TokenSigner:
         Args:
             user: Whom it speaks for.
             ttl: Seconds that it is valid.
-            token_id: Identifies it, so that it can be ended before its time; empty for one that cannot.
+            token_id: Identifies it, so that it can be ended before its time; empty for a new one.
         """
-        claims = {"sub": user.name, "kind": "user", "role": user.role.value, "user_id": user.user_id}
-        return self._sign({**claims, "jti": token_id} if token_id else claims, ttl=ttl)
+        claims = {
+            "sub": user.name,
+            "kind": "user",
+            "role": user.role.value,
+            "user_id": user.user_id,
+            "jti": token_id or str(uuid.uuid4()),
+        }
+        return self._sign(claims, ttl=ttl)
 
     def trial(self, run: TrialRun, *, ttl: float) -> str:
         """Issues a token for the processes of one run, valid for ``ttl`` seconds."""
@@ -139,9 +172,44 @@ class TokenSigner:
             ttl=ttl,
         )
 
-    def service(self, account: ServiceAccount, *, ttl: float) -> str:
-        """Issues a token for another service, valid for ``ttl`` seconds."""
-        return self._sign({"sub": account.name, "kind": "service"}, ttl=ttl)
+    def service(self, account: ServiceAccount, *, ttl: float, token_id: str = "") -> str:
+        """Issues a token for another service, valid for ``ttl`` seconds.
+
+        Args:
+            account: Which service.
+            ttl: Seconds that it is valid.
+            token_id: Identifies it, so that it can be ended before its time; empty for a new one.
+        """
+        claims = {"sub": account.name, "kind": "service", "jti": token_id or str(uuid.uuid4())}
+        return self._sign(claims, ttl=ttl)
+
+    def device(self, user_id: int, *, ttl: float, device_id: str = "") -> str:
+        """Issues a token that says that a user has signed in from a device. It authenticates nobody.
+
+        Args:
+            user_id: The user.
+            ttl: Seconds that it is valid.
+            device_id: Identifies the device; empty for a new one.
+        """
+        claims = {"sub": str(user_id), "kind": "device", "jti": device_id or str(uuid.uuid4())}
+        return self._sign(claims, ttl=ttl)
+
+    def device_id(self, token: str, *, user_id: int) -> str:
+        """Reads a device token.
+
+        Args:
+            token: What a client sent.
+            user_id: The user who wants to sign in.
+
+        Returns:
+            The identifier of the device; empty if the token is not a valid one of this user.
+        """
+        try:
+            claims = _decoded(token, self.public_key, cluster_id=self._cluster_id)
+        except jwt.InvalidTokenError:
+            return ""
+        valid = claims.get("kind") == "device" and claims["sub"] == str(user_id)
+        return str(claims.get("jti", "")) if valid and claims["exp"] > self._clock.time() else ""
 
     def derive_secret(self, purpose: str) -> str:
         """Derives a secret that only the holder of the signing key can: the same for the same purpose.
@@ -158,12 +226,15 @@ class TokenSigner:
 
 
 @dataclass(frozen=True)
-class _Verified:
+class VerifiedToken:
     """What a token says, its signature checked."""
 
     principal: Principal
+    """Who it speaks for."""
     expires: float
+    """Unix time."""
     token_id: str
+    """Identifies it; empty for the token of a run."""
 
 
 class TokenVerifier:
@@ -180,46 +251,65 @@ class TokenVerifier:
         self._cluster_id = cluster_id
         self._clock = clock
         # A signature costs as much to check as a small call to serve, and the same few tokens come again.
-        self._verified: OrderedDict[str, _Verified] = OrderedDict()
+        self._verified: OrderedDict[str, VerifiedToken] = OrderedDict()
 
-    async def verify(self, token: str) -> Principal:
-        """Returns who the token speaks for.
+    async def verify(self, token: str, *, expired: bool = False) -> VerifiedToken:
+        """Returns what the token says.
+
+        Args:
+            token: The token.
+            expired: Also take one that has expired: its owner asks for the next.
 
         Raises:
             UnauthenticatedError: It is malformed, expired, revoked, forged, or of another cluster.
         """
         known = self._verified.get(token)
         verified = known if known is not None else await self._check(token)
-        if verified.expires <= self._clock.time():
-            self._verified.pop(token, None)
-            raise UnauthenticatedError("the token has expired; log in again")
-        if verified.token_id and verified.token_id in await self._source.revoked():
-            raise UnauthenticatedError("the token was revoked; log in again")
+        await self.check_current(verified, expired=expired)
         if known is None:
             self._verified[token] = verified
             if len(self._verified) > _REMEMBERED:
                 self._verified.popitem(last=False)
-        return verified.principal
+        return verified
 
-    async def _check(self, token: str) -> _Verified:
+    async def check_current(self, verified: VerifiedToken, *, expired: bool = False) -> None:
+        """Makes sure that a token has not ended since it was verified.
+
+        Raises:
+            UnauthenticatedError: It has expired, or was revoked.
+        """
+        if verified.expires <= self._clock.time() and not expired:
+            raise UnauthenticatedError("the token has expired; log in again")
+        if verified.token_id and verified.token_id in await self._source.revoked():
+            raise UnauthenticatedError("the token was revoked; log in again")
+
+    async def _check(self, token: str) -> VerifiedToken:
         """Verifies a token's signature and claims."""
         try:
             identifier = jwt.get_unverified_header(token).get("kid", "")
             key = (await self._source.keys(missing=identifier)).get(identifier)
             if key is None:
                 raise UnauthenticatedError("the token was not issued by this cluster; log in here")
-            claims = jwt.decode(
-                token,
-                key,
-                algorithms=[_ALGORITHM],
-                audience=self._cluster_id,
-                options={"require": ["sub", "aud", "exp"], "verify_exp": False, "verify_iat": False},
-            )
+            claims = _decoded(token, key, cluster_id=self._cluster_id)
         except jwt.InvalidAudienceError as error:
             raise UnauthenticatedError("the token is for another cluster; log in here") from error
         except jwt.InvalidTokenError as error:
             raise UnauthenticatedError(f"the token is not valid ({error}); log in again") from error
-        return _Verified(_principal(claims), float(claims["exp"]), str(claims.get("jti", "")))
+        token_id = str(claims.get("jti", ""))
+        if claims.get("kind") == "user" and not token_id:
+            raise UnauthenticatedError("the token is of an early release and cannot be revoked; log in again")
+        return VerifiedToken(_principal(claims), float(claims["exp"]), token_id)
+
+
+def _decoded(token: str, key: Ed25519PublicKey, *, cluster_id: str) -> dict[str, Any]:
+    """Checks the signature and the cluster of a token, not its time: the clock is injected."""
+    return jwt.decode(
+        token,
+        key,
+        algorithms=[_ALGORITHM],
+        audience=cluster_id,
+        options={"require": ["sub", "aud", "exp"], "verify_exp": False, "verify_iat": False},
+    )
 
 
 def _principal(claims: Mapping[str, Any]) -> Principal:

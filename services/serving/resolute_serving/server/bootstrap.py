@@ -29,6 +29,7 @@ from resolute_serving.database.engine import create_engine
 from resolute_serving.observability.logs import configure_logs
 from resolute_serving.server.grpc_server import Server, ServerSettings
 from resolute_serving.server.peers import Peers
+from resolute_serving.server.refusal_reports import RefusalReports
 from resolute_serving.server.service import Blueprint, Environment
 from resolute_serving.server.settings import Settings
 
@@ -85,6 +86,7 @@ async def serve(blueprint: Blueprint, settings: Settings) -> None:
     server = Server(
         [blueprint.create(environment)],
         verifier=verifier,
+        refusals=environment.refusals,
         settings=ServerSettings(
             host=settings.host,
             port=settings.port,
@@ -97,9 +99,17 @@ async def serve(blueprint: Blueprint, settings: Settings) -> None:
     await server.start()
     sys.stdout.write(f"{blueprint.name} listens on {settings.host}:{server.port}\n")
     sys.stdout.flush()
+    reports = asyncio.create_task(_report_refusals(blueprint, environment), name="refusal-reports")
     await ended.wait()
+    reports.cancel()
+    await asyncio.gather(reports, return_exceptions=True)
     await server.stop()
     await peers.close()
+
+
+async def _report_refusals(blueprint: Blueprint, environment: Environment) -> None:
+    if blueprint.name != "experiments":  # which writes them down itself
+        await RefusalReports(environment.refusals, peers=environment.peers).run()
 
 
 def shutdown_requested() -> asyncio.Event:

@@ -15,6 +15,8 @@ from grpc_reflection.v1alpha import reflection
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.contracts.keepalive import KEEPALIVE_OPTIONS, TOLERANCE_OPTIONS
 from resolute.errors import UnavailableError
+from resolute_serving.auth.open_streams import OpenStreams
+from resolute_serving.auth.refusals import Refusals
 from resolute_serving.auth.tokens import TokenVerifier
 from resolute_serving.bounds.limits import MAX_MESSAGE_BYTES
 from resolute_serving.observability.gauges import CallCounts
@@ -64,14 +66,21 @@ class Server:
         services: What it serves.
         verifier: Tells who a token speaks for.
         settings: How it listens.
+        refusals: Counts what is refused, for the audit log.
     """
 
     def __init__(
-        self, services: Sequence[Service], *, verifier: TokenVerifier, settings: ServerSettings
+        self,
+        services: Sequence[Service],
+        *,
+        verifier: TokenVerifier,
+        settings: ServerSettings,
+        refusals: Refusals,
     ) -> None:
         self._services = services
         self._settings = settings
         calls = CallCounts()
+        self._streams = OpenStreams(verifier)
         self._server = grpc.aio.server(
             interceptors=[
                 CallInterceptor(
@@ -79,6 +88,8 @@ class Server:
                     calls,
                     ClientVersions(settings.oldest_client),
                     directories={name: one.directory for one in services for name in one.grpc_names},
+                    streams=self._streams,
+                    refusals=refusals,
                 )
             ],
             options=SERVER_OPTIONS,
@@ -112,6 +123,7 @@ class Server:
                 f"cannot listen on {address}; another program has it, choose another port"
             ) from error
         await self._server.start()
+        self._streams.start()
         for service in self._services:
             await service.start()
         for name in ["", *names]:
@@ -133,6 +145,7 @@ class Server:
         for service in reversed(self._services):
             await service.stop()
         await self._server.stop(self._settings.grace)
+        await self._streams.stop()
         _log.info("stopped", port=self.port)
 
     async def _set_health(self, name: str, healthy: bool) -> None:

@@ -18,13 +18,15 @@ from grpc_status import rpc_status
 from resolute import errors
 from resolute.contracts.client_version import CLIENT_HEADER
 from resolute_serving.auth.authorization import authorize
+from resolute_serving.auth.call_access import CallAccess
 from resolute_serving.auth.directory import WorkspaceDirectory
 from resolute_serving.auth.grants import current_grants
-from resolute_serving.auth.permissions import PERMISSIONS
-from resolute_serving.auth.tokens import TokenVerifier
+from resolute_serving.auth.open_streams import OpenStreams
+from resolute_serving.auth.refusals import Refusals
+from resolute_serving.auth.tokens import TokenVerifier, VerifiedToken
 from resolute_serving.bounds.limits import limits_of
 from resolute_serving.bounds.requests import RequestReader
-from resolute_serving.context import Anonymous, Principal, User, actor, current_principal, current_trace
+from resolute_serving.context import User, actor, current_principal, current_trace
 from resolute_serving.observability.gauges import CallCounts
 from resolute_serving.server.client_versions import ClientVersions
 
@@ -41,6 +43,8 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         calls: Counts the calls.
         clients: Knows which clients are too old.
         directories: Know the roles of users and the workspaces of what calls name, by gRPC service.
+        streams: Ends open streams with their tokens.
+        refusals: Counts what is refused, for the audit log.
     """
 
     def __init__(
@@ -50,8 +54,10 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         clients: ClientVersions,
         *,
         directories: Mapping[str, WorkspaceDirectory],
+        streams: OpenStreams,
+        refusals: Refusals,
     ) -> None:
-        self._verifier = verifier
+        self._access = CallAccess(verifier, streams=streams, refusals=refusals)
         self._calls = calls
         self._clients = clients
         self._directories = directories
@@ -68,7 +74,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
             return handler
         method = handler_call_details.method
         directory = self._directories.get(method.split("/")[1])
-        call = _Call(self._verifier, self._calls, self._clients, directory, method, self._reader, handler)
+        call = _Call(self._access, self._calls, self._clients, directory, method, self._reader, handler)
         # Requests come as bytes: they are read when their caller is known.
         codecs = {"request_deserializer": None, "response_serializer": handler.response_serializer}
         if handler.unary_unary:
@@ -87,7 +93,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
 class _Call:
     def __init__(
         self,
-        verifier: TokenVerifier,
+        access: CallAccess,
         calls: CallCounts,
         clients: ClientVersions,
         directory: WorkspaceDirectory | None,
@@ -95,7 +101,7 @@ class _Call:
         reader: RequestReader,
         handler: Any,
     ) -> None:
-        self._verifier = verifier
+        self._access = access
         self._calls = calls
         self._clients = clients
         self._directory = directory
@@ -119,17 +125,22 @@ class _Call:
         return handle
 
     def stream(self, handler: Any, *, streams_requests: bool = False) -> Any:
-        async def handle(data: Any, context: Any) -> AsyncIterator[Any]:
+        # It writes the responses itself, so that a write which waits for its client can be cancelled.
+        async def handle(data: Any, context: Any) -> None:
             began = time.perf_counter()
             try:
-                async with self._entered(data, context, streams_requests=streams_requests) as request:
+                entered = self._entered(
+                    data, context, streams_requests=streams_requests, streams_responses=True
+                )
+                async with entered as request:
                     responses = handler(request, context)
                     if hasattr(responses, "__aiter__"):
-                        async for response in responses:
-                            if isinstance(current_principal.get(), User):
-                                # A role may have been taken away since the call began.
-                                await self._authorize(None if streams_requests else request)
-                            yield response
+                        async with aclosing(responses):
+                            async for response in responses:
+                                if isinstance(current_principal.get(), User):
+                                    # A role may have been taken away since the call began.
+                                    await self._authorize(None if streams_requests else request)
+                                await context.write(response)
                     else:
                         await responses  # health and reflection write to the context themselves
             except Exception as error:  # noqa: BLE001 - whatever a handler raises becomes a status
@@ -140,42 +151,35 @@ class _Call:
         return handle
 
     @asynccontextmanager
-    async def _entered(self, data: Any, context: Any, *, streams_requests: bool) -> AsyncIterator[Any]:
+    async def _entered(
+        self, data: Any, context: Any, *, streams_requests: bool, streams_responses: bool = False
+    ) -> AsyncIterator[Any]:
         """Lets a call in, and gives its request: a message, or the messages of a stream as they come."""
-        await self._enter(context)
+        token = await self._enter(context)
         if streams_requests:
             await self._authorize(None)
             messages = self._reader.stream(data, self._deserialize, self._limits)
-            async with aclosing(messages):
-                yield messages
+            with self._access.stream(token):
+                async with aclosing(messages):
+                    yield messages
             return
         with self._reader.admit(len(data)):
             request = await self._reader.read(data, self._deserialize, self._limits)
             await self._authorize(request)
-            yield request
+            with self._access.stream(token if streams_responses else None):
+                yield request
 
-    async def _enter(self, context: Any) -> None:
+    async def _enter(self, context: Any) -> VerifiedToken | None:
         metadata = dict(context.invocation_metadata() or ())
         trace = str(metadata.get(TRACE_HEADER, ""))
         current_trace.set(trace if _TRACE.fullmatch(trace) else uuid.uuid4().hex)
         self._clients.check(str(metadata.get(CLIENT_HEADER, "")))
-        principal = await self._authenticate(str(metadata.get("authorization", "")))
-        current_principal.set(principal)
-        if isinstance(principal, Anonymous) and not _is_public(self._method):
-            raise errors.UnauthenticatedError("the call carries no token; log in, or give one with the call")
+        return await self._access.authenticate(self._method, str(metadata.get("authorization", "")))
 
     async def _authorize(self, request: Any) -> None:
         """Checks the request, or for calls that stream requests the call alone."""
         principal = current_principal.get()
         current_grants.set(await authorize(self._method, principal, request, directory=self._directory))
-
-    async def _authenticate(self, header: str) -> Principal:
-        if not header:
-            return Anonymous()
-        scheme, _, token = header.partition(" ")
-        if scheme.lower() != "bearer" or not token:
-            raise errors.UnauthenticatedError("the authorization metadata must be 'Bearer TOKEN'")
-        return await self._verifier.verify(token)
 
     async def _fail(self, error: Exception, context: Any, began: float) -> None:
         if not isinstance(error, errors.ResoluteError):
@@ -185,6 +189,7 @@ class _Call:
                 f"the service failed inside; its log has the cause under {correlation}",
                 metadata={"correlation_id": correlation},
             )
+        self._access.note_refusal(self._method, error, peer=context.peer())
         self._done(error.status, began, detail=str(error))
         await context.abort_with_status(rpc_status.to_status(to_status(error)))
 
@@ -193,11 +198,6 @@ class _Call:
         self._calls.add(self._method, code, seconds)
         level = _log.debug if code == "OK" else _log.info
         level("call", method=self._method, code=code, ms=round(seconds * 1000, 2), actor=actor(), **facts)
-
-
-def _is_public(method: str) -> bool:
-    rule = PERMISSIONS.get(method)
-    return rule is not None and rule.public
 
 
 def to_status(error: errors.ResoluteError) -> status_pb2.Status:

@@ -12,6 +12,7 @@ import grpc
 
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute_serving.auth.directory import RemoteDirectory, WorkspaceDirectory
+from resolute_serving.auth.refusals import Refusals
 from resolute_serving.auth.tokens import RevokedTokens
 from resolute_serving.database.engine import Database
 from resolute_serving.server.peers import Peers
@@ -35,6 +36,8 @@ class Environment:
     """Returns the time."""
     revoked: RevokedTokens = field(default_factory=RevokedTokens)
     """What the verifier of this process reads, and the experiments service writes."""
+    refusals: Refusals = field(default_factory=lambda: Refusals(SYSTEM_CLOCK))
+    """What the server of this process refused, for the audit log."""
     role_seconds: float = 30.0
     """Seconds after which a role that was taken away has no effect any more."""
 

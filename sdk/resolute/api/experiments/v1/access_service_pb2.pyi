@@ -86,17 +86,21 @@ class LoginRequest(google.protobuf.message.Message):
 
     USER_NAME_FIELD_NUMBER: builtins.int
     PASSWORD_FIELD_NUMBER: builtins.int
+    DEVICE_TOKEN_FIELD_NUMBER: builtins.int
     user_name: builtins.str
     """Name of the user."""
     password: builtins.str
     """The password."""
+    device_token: builtins.str
+    """Token of an earlier response that says that the user has signed in from this device before; empty for none."""
     def __init__(
         self,
         *,
         user_name: builtins.str = ...,
         password: builtins.str = ...,
+        device_token: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["password", b"password", "user_name", b"user_name"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["device_token", b"device_token", "password", b"password", "user_name", b"user_name"]) -> None: ...
 
 global___LoginRequest = LoginRequest
 
@@ -108,8 +112,13 @@ class LoginResponse(google.protobuf.message.Message):
 
     BEARER_TOKEN_FIELD_NUMBER: builtins.int
     TOKEN_FIELD_NUMBER: builtins.int
+    DEVICE_TOKEN_FIELD_NUMBER: builtins.int
     bearer_token: builtins.str
     """The token, to be sent as "authorization: Bearer TOKEN"."""
+    device_token: builtins.str
+    """To be kept and sent with the next Login of this user from this device. It authenticates nobody: it keeps the user from
+    being locked out by others who try passwords.
+    """
     @property
     def token(self) -> resolute.api.experiments.v1.token_pb2.Token:
         """What it is."""
@@ -119,9 +128,10 @@ class LoginResponse(google.protobuf.message.Message):
         *,
         bearer_token: builtins.str = ...,
         token: resolute.api.experiments.v1.token_pb2.Token | None = ...,
+        device_token: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["token", b"token"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["bearer_token", b"bearer_token", "token", b"token"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["bearer_token", b"bearer_token", "device_token", b"device_token", "token", b"token"]) -> None: ...
 
 global___LoginResponse = LoginResponse
 
@@ -435,6 +445,101 @@ class CreateTokenResponse(google.protobuf.message.Message):
 global___CreateTokenResponse = CreateTokenResponse
 
 @typing.final
+class CreateServiceTokenRequest(google.protobuf.message.Message):
+    """Request of CreateServiceToken."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    REQUEST_ID_FIELD_NUMBER: builtins.int
+    SERVICE_NAME_FIELD_NUMBER: builtins.int
+    TTL_FIELD_NUMBER: builtins.int
+    DESCRIPTION_FIELD_NUMBER: builtins.int
+    request_id: builtins.str
+    """UUID that the client chooses for this creation and sends again when it repeats the call; empty if it never does."""
+    service_name: builtins.str
+    """The service: experiments, searcher, metrics, logs, checkpoints or preemption."""
+    description: builtins.str
+    """What it is for: at most 1000 characters."""
+    @property
+    def ttl(self) -> google.protobuf.duration_pb2.Duration:
+        """How long the token is valid unless it is renewed: 1 second to 365 days; absent for 1 day."""
+
+    def __init__(
+        self,
+        *,
+        request_id: builtins.str = ...,
+        service_name: builtins.str = ...,
+        ttl: google.protobuf.duration_pb2.Duration | None = ...,
+        description: builtins.str = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["ttl", b"ttl"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["description", b"description", "request_id", b"request_id", "service_name", b"service_name", "ttl", b"ttl"]) -> None: ...
+
+global___CreateServiceTokenRequest = CreateServiceTokenRequest
+
+@typing.final
+class CreateServiceTokenResponse(google.protobuf.message.Message):
+    """Response of CreateServiceToken."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    BEARER_TOKEN_FIELD_NUMBER: builtins.int
+    TOKEN_FIELD_NUMBER: builtins.int
+    bearer_token: builtins.str
+    """The token, for RESOLUTE_SERVICE_TOKEN_FILE of the service. It is not stored, so no other call returns it."""
+    @property
+    def token(self) -> resolute.api.experiments.v1.token_pb2.Token:
+        """What it is."""
+
+    def __init__(
+        self,
+        *,
+        bearer_token: builtins.str = ...,
+        token: resolute.api.experiments.v1.token_pb2.Token | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["token", b"token"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["bearer_token", b"bearer_token", "token", b"token"]) -> None: ...
+
+global___CreateServiceTokenResponse = CreateServiceTokenResponse
+
+@typing.final
+class RenewServiceTokenRequest(google.protobuf.message.Message):
+    """Request of RenewServiceToken."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+global___RenewServiceTokenRequest = RenewServiceTokenRequest
+
+@typing.final
+class RenewServiceTokenResponse(google.protobuf.message.Message):
+    """Response of RenewServiceToken."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    BEARER_TOKEN_FIELD_NUMBER: builtins.int
+    TOKEN_FIELD_NUMBER: builtins.int
+    bearer_token: builtins.str
+    """The token again, with a later expiry: as long from now as it was valid at first. The earlier one stays valid too."""
+    @property
+    def token(self) -> resolute.api.experiments.v1.token_pb2.Token:
+        """What it is."""
+
+    def __init__(
+        self,
+        *,
+        bearer_token: builtins.str = ...,
+        token: resolute.api.experiments.v1.token_pb2.Token | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["token", b"token"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["bearer_token", b"bearer_token", "token", b"token"]) -> None: ...
+
+global___RenewServiceTokenResponse = RenewServiceTokenResponse
+
+@typing.final
 class ListTokensRequest(google.protobuf.message.Message):
     """Request of ListTokens."""
 
@@ -445,6 +550,7 @@ class ListTokensRequest(google.protobuf.message.Message):
     ORDER_BY_FIELD_NUMBER: builtins.int
     USER_IDS_FIELD_NUMBER: builtins.int
     REVOKED_FIELD_NUMBER: builtins.int
+    KINDS_FIELD_NUMBER: builtins.int
     page_size: builtins.int
     """Tokens on a page: 0 for 100, at most 1000."""
     page_token: builtins.str
@@ -457,6 +563,10 @@ class ListTokensRequest(google.protobuf.message.Message):
     def user_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Only tokens of these users, at most 100; empty for all that the caller may see."""
 
+    @property
+    def kinds(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[resolute.api.experiments.v1.token_pb2.TokenKind.ValueType]:
+        """Only tokens of these kinds; empty for all but TOKEN_KIND_RUN."""
+
     def __init__(
         self,
         *,
@@ -465,9 +575,10 @@ class ListTokensRequest(google.protobuf.message.Message):
         order_by: builtins.str = ...,
         user_ids: collections.abc.Iterable[builtins.int] | None = ...,
         revoked: builtins.bool | None = ...,
+        kinds: collections.abc.Iterable[resolute.api.experiments.v1.token_pb2.TokenKind.ValueType] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_revoked", b"_revoked", "revoked", b"revoked"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_revoked", b"_revoked", "order_by", b"order_by", "page_size", b"page_size", "page_token", b"page_token", "revoked", b"revoked", "user_ids", b"user_ids"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_revoked", b"_revoked", "kinds", b"kinds", "order_by", b"order_by", "page_size", b"page_size", "page_token", b"page_token", "revoked", b"revoked", "user_ids", b"user_ids"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_revoked", b"_revoked"]) -> typing.Literal["revoked"] | None: ...
 
 global___ListTokensRequest = ListTokensRequest
@@ -534,6 +645,84 @@ class RevokeTokenResponse(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["token", b"token"]) -> None: ...
 
 global___RevokeTokenResponse = RevokeTokenResponse
+
+@typing.final
+class RecordRefusalsRequest(google.protobuf.message.Message):
+    """Request of RecordRefusals."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    REFUSALS_FIELD_NUMBER: builtins.int
+    @property
+    def refusals(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Refusal]:
+        """What was refused since the last call: at most 100."""
+
+    def __init__(
+        self,
+        *,
+        refusals: collections.abc.Iterable[global___Refusal] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["refusals", b"refusals"]) -> None: ...
+
+global___RecordRefusalsRequest = RecordRefusalsRequest
+
+@typing.final
+class Refusal(google.protobuf.message.Message):
+    """Equal refusals of a short time."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TIME_FIELD_NUMBER: builtins.int
+    ACTOR_FIELD_NUMBER: builtins.int
+    USER_ID_FIELD_NUMBER: builtins.int
+    ACTION_FIELD_NUMBER: builtins.int
+    RESOURCE_FIELD_NUMBER: builtins.int
+    PEER_FIELD_NUMBER: builtins.int
+    COUNT_FIELD_NUMBER: builtins.int
+    actor: builtins.str
+    """Who called: the name of a user, "trial:ID.RUN", "service:NAME" or "anonymous"."""
+    user_id: builtins.int
+    """The user who called; absent for others."""
+    action: builtins.str
+    """What happened: "permission_denied" or "unauthenticated"."""
+    resource: builtins.str
+    """The call, such as "call AccessService/CreateToken"."""
+    peer: builtins.str
+    """Address of the client, without its port."""
+    count: builtins.int
+    """How many there were."""
+    @property
+    def time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """When the last of them was."""
+
+    def __init__(
+        self,
+        *,
+        time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        actor: builtins.str = ...,
+        user_id: builtins.int | None = ...,
+        action: builtins.str = ...,
+        resource: builtins.str = ...,
+        peer: builtins.str = ...,
+        count: builtins.int = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_user_id", b"_user_id", "time", b"time", "user_id", b"user_id"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_user_id", b"_user_id", "action", b"action", "actor", b"actor", "count", b"count", "peer", b"peer", "resource", b"resource", "time", b"time", "user_id", b"user_id"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_user_id", b"_user_id"]) -> typing.Literal["user_id"] | None: ...
+
+global___Refusal = Refusal
+
+@typing.final
+class RecordRefusalsResponse(google.protobuf.message.Message):
+    """Response of RecordRefusals."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+global___RecordRefusalsResponse = RecordRefusalsResponse
 
 @typing.final
 class ListAuditRowsRequest(google.protobuf.message.Message):

@@ -76,6 +76,16 @@ class AccessServiceStub(object):
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.CreateTokenRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.CreateTokenResponse.FromString,
                 _registered_method=True)
+        self.CreateServiceToken = channel.unary_unary(
+                '/resolute.api.experiments.v1.AccessService/CreateServiceToken',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.CreateServiceTokenRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.CreateServiceTokenResponse.FromString,
+                _registered_method=True)
+        self.RenewServiceToken = channel.unary_unary(
+                '/resolute.api.experiments.v1.AccessService/RenewServiceToken',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.RenewServiceTokenRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.RenewServiceTokenResponse.FromString,
+                _registered_method=True)
         self.ListTokens = channel.unary_unary(
                 '/resolute.api.experiments.v1.AccessService/ListTokens',
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.ListTokensRequest.SerializeToString,
@@ -85,6 +95,11 @@ class AccessServiceStub(object):
                 '/resolute.api.experiments.v1.AccessService/RevokeToken',
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.RevokeTokenRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.RevokeTokenResponse.FromString,
+                _registered_method=True)
+        self.RecordRefusals = channel.unary_unary(
+                '/resolute.api.experiments.v1.AccessService/RecordRefusals',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.RecordRefusalsRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.RecordRefusalsResponse.FromString,
                 _registered_method=True)
         self.ListAuditRows = channel.unary_unary(
                 '/resolute.api.experiments.v1.AccessService/ListAuditRows',
@@ -106,7 +121,8 @@ class AccessServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Login(self, request, context):
-        """Returns a token for a name and a password. Needs no token. After several failures RESOURCE_EXHAUSTED for a while.
+        """Returns a token for a name and a password. Needs no token. At most 5 wrong passwords a minute for each name, and 30 for
+        each address of clients; then RESOURCE_EXHAUSTED. A client with a device token of the user has a limit of its own.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -154,6 +170,20 @@ class AccessServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def CreateServiceToken(self, request, context):
+        """Issues a token for a service that runs separately. It may make the calls of that service only.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RenewServiceToken(self, request, context):
+        """Renews the token with which a service makes this call. Within a week after it expired it can still be renewed.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListTokens(self, request, context):
         """Lists tokens that have not expired. Users see their own, admins all.
         """
@@ -162,14 +192,22 @@ class AccessServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def RevokeToken(self, request, context):
-        """Revokes a token. Users may revoke their own, admins everybody's. Services may accept it for half a minute more.
+        """Revokes a token and all tokens that end with it. Users may revoke their own, admins everybody's. Services that run
+        separately may accept it for half a minute more. Open streams of the token end with UNAUTHENTICATED.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RecordRefusals(self, request, context):
+        """Records calls and sign-ins that were refused. For services, which add up equal refusals.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListAuditRows(self, request, context):
-        """Lists the changes that were made.
+        """Lists the changes that were made, and what was refused.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -218,6 +256,16 @@ def add_AccessServiceServicer_to_server(servicer, server):
                     request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.CreateTokenRequest.FromString,
                     response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.CreateTokenResponse.SerializeToString,
             ),
+            'CreateServiceToken': grpc.unary_unary_rpc_method_handler(
+                    servicer.CreateServiceToken,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.CreateServiceTokenRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.CreateServiceTokenResponse.SerializeToString,
+            ),
+            'RenewServiceToken': grpc.unary_unary_rpc_method_handler(
+                    servicer.RenewServiceToken,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.RenewServiceTokenRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.RenewServiceTokenResponse.SerializeToString,
+            ),
             'ListTokens': grpc.unary_unary_rpc_method_handler(
                     servicer.ListTokens,
                     request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.ListTokensRequest.FromString,
@@ -227,6 +275,11 @@ def add_AccessServiceServicer_to_server(servicer, server):
                     servicer.RevokeToken,
                     request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.RevokeTokenRequest.FromString,
                     response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.RevokeTokenResponse.SerializeToString,
+            ),
+            'RecordRefusals': grpc.unary_unary_rpc_method_handler(
+                    servicer.RecordRefusals,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.RecordRefusalsRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.RecordRefusalsResponse.SerializeToString,
             ),
             'ListAuditRows': grpc.unary_unary_rpc_method_handler(
                     servicer.ListAuditRows,
@@ -463,6 +516,60 @@ class AccessService(object):
             _registered_method=True)
 
     @staticmethod
+    def CreateServiceToken(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.AccessService/CreateServiceToken',
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.CreateServiceTokenRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.CreateServiceTokenResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RenewServiceToken(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.AccessService/RenewServiceToken',
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.RenewServiceTokenRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.RenewServiceTokenResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def ListTokens(request,
             target,
             options=(),
@@ -506,6 +613,33 @@ class AccessService(object):
             '/resolute.api.experiments.v1.AccessService/RevokeToken',
             resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.RevokeTokenRequest.SerializeToString,
             resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.RevokeTokenResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RecordRefusals(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.AccessService/RecordRefusals',
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.RecordRefusalsRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.RecordRefusalsResponse.FromString,
             options,
             channel_credentials,
             insecure,

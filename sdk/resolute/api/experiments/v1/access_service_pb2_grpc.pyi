@@ -33,7 +33,9 @@ class AccessServiceStub:
         resolute.api.experiments.v1.access_service_pb2.LoginRequest,
         resolute.api.experiments.v1.access_service_pb2.LoginResponse,
     ]
-    """Returns a token for a name and a password. Needs no token. After several failures RESOURCE_EXHAUSTED for a while."""
+    """Returns a token for a name and a password. Needs no token. At most 5 wrong passwords a minute for each name, and 30 for
+    each address of clients; then RESOURCE_EXHAUSTED. A client with a device token of the user has a limit of its own.
+    """
 
     GetCurrentUser: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.GetCurrentUserRequest,
@@ -71,6 +73,18 @@ class AccessServiceStub:
     ]
     """Issues a token. Users may issue their own, admins everybody's."""
 
+    CreateServiceToken: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.CreateServiceTokenRequest,
+        resolute.api.experiments.v1.access_service_pb2.CreateServiceTokenResponse,
+    ]
+    """Issues a token for a service that runs separately. It may make the calls of that service only."""
+
+    RenewServiceToken: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.RenewServiceTokenRequest,
+        resolute.api.experiments.v1.access_service_pb2.RenewServiceTokenResponse,
+    ]
+    """Renews the token with which a service makes this call. Within a week after it expired it can still be renewed."""
+
     ListTokens: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.ListTokensRequest,
         resolute.api.experiments.v1.access_service_pb2.ListTokensResponse,
@@ -81,13 +95,21 @@ class AccessServiceStub:
         resolute.api.experiments.v1.access_service_pb2.RevokeTokenRequest,
         resolute.api.experiments.v1.access_service_pb2.RevokeTokenResponse,
     ]
-    """Revokes a token. Users may revoke their own, admins everybody's. Services may accept it for half a minute more."""
+    """Revokes a token and all tokens that end with it. Users may revoke their own, admins everybody's. Services that run
+    separately may accept it for half a minute more. Open streams of the token end with UNAUTHENTICATED.
+    """
+
+    RecordRefusals: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.RecordRefusalsRequest,
+        resolute.api.experiments.v1.access_service_pb2.RecordRefusalsResponse,
+    ]
+    """Records calls and sign-ins that were refused. For services, which add up equal refusals."""
 
     ListAuditRows: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.ListAuditRowsRequest,
         resolute.api.experiments.v1.access_service_pb2.ListAuditRowsResponse,
     ]
-    """Lists the changes that were made."""
+    """Lists the changes that were made, and what was refused."""
 
 class AccessServiceAsyncStub:
     """Users, their tokens, and the record of what they changed.
@@ -104,7 +126,9 @@ class AccessServiceAsyncStub:
         resolute.api.experiments.v1.access_service_pb2.LoginRequest,
         resolute.api.experiments.v1.access_service_pb2.LoginResponse,
     ]
-    """Returns a token for a name and a password. Needs no token. After several failures RESOURCE_EXHAUSTED for a while."""
+    """Returns a token for a name and a password. Needs no token. At most 5 wrong passwords a minute for each name, and 30 for
+    each address of clients; then RESOURCE_EXHAUSTED. A client with a device token of the user has a limit of its own.
+    """
 
     GetCurrentUser: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.GetCurrentUserRequest,
@@ -142,6 +166,18 @@ class AccessServiceAsyncStub:
     ]
     """Issues a token. Users may issue their own, admins everybody's."""
 
+    CreateServiceToken: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.CreateServiceTokenRequest,
+        resolute.api.experiments.v1.access_service_pb2.CreateServiceTokenResponse,
+    ]
+    """Issues a token for a service that runs separately. It may make the calls of that service only."""
+
+    RenewServiceToken: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.RenewServiceTokenRequest,
+        resolute.api.experiments.v1.access_service_pb2.RenewServiceTokenResponse,
+    ]
+    """Renews the token with which a service makes this call. Within a week after it expired it can still be renewed."""
+
     ListTokens: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.ListTokensRequest,
         resolute.api.experiments.v1.access_service_pb2.ListTokensResponse,
@@ -152,13 +188,21 @@ class AccessServiceAsyncStub:
         resolute.api.experiments.v1.access_service_pb2.RevokeTokenRequest,
         resolute.api.experiments.v1.access_service_pb2.RevokeTokenResponse,
     ]
-    """Revokes a token. Users may revoke their own, admins everybody's. Services may accept it for half a minute more."""
+    """Revokes a token and all tokens that end with it. Users may revoke their own, admins everybody's. Services that run
+    separately may accept it for half a minute more. Open streams of the token end with UNAUTHENTICATED.
+    """
+
+    RecordRefusals: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.RecordRefusalsRequest,
+        resolute.api.experiments.v1.access_service_pb2.RecordRefusalsResponse,
+    ]
+    """Records calls and sign-ins that were refused. For services, which add up equal refusals."""
 
     ListAuditRows: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.ListAuditRowsRequest,
         resolute.api.experiments.v1.access_service_pb2.ListAuditRowsResponse,
     ]
-    """Lists the changes that were made."""
+    """Lists the changes that were made, and what was refused."""
 
 class AccessServiceServicer(metaclass=abc.ABCMeta):
     """Users, their tokens, and the record of what they changed.
@@ -179,7 +223,9 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.access_service_pb2.LoginRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.LoginResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.LoginResponse]]:
-        """Returns a token for a name and a password. Needs no token. After several failures RESOURCE_EXHAUSTED for a while."""
+        """Returns a token for a name and a password. Needs no token. At most 5 wrong passwords a minute for each name, and 30 for
+        each address of clients; then RESOURCE_EXHAUSTED. A client with a device token of the user has a limit of its own.
+        """
 
     @abc.abstractmethod
     def GetCurrentUser(
@@ -230,6 +276,22 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         """Issues a token. Users may issue their own, admins everybody's."""
 
     @abc.abstractmethod
+    def CreateServiceToken(
+        self,
+        request: resolute.api.experiments.v1.access_service_pb2.CreateServiceTokenRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.CreateServiceTokenResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.CreateServiceTokenResponse]]:
+        """Issues a token for a service that runs separately. It may make the calls of that service only."""
+
+    @abc.abstractmethod
+    def RenewServiceToken(
+        self,
+        request: resolute.api.experiments.v1.access_service_pb2.RenewServiceTokenRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.RenewServiceTokenResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.RenewServiceTokenResponse]]:
+        """Renews the token with which a service makes this call. Within a week after it expired it can still be renewed."""
+
+    @abc.abstractmethod
     def ListTokens(
         self,
         request: resolute.api.experiments.v1.access_service_pb2.ListTokensRequest,
@@ -243,7 +305,17 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.access_service_pb2.RevokeTokenRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.RevokeTokenResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.RevokeTokenResponse]]:
-        """Revokes a token. Users may revoke their own, admins everybody's. Services may accept it for half a minute more."""
+        """Revokes a token and all tokens that end with it. Users may revoke their own, admins everybody's. Services that run
+        separately may accept it for half a minute more. Open streams of the token end with UNAUTHENTICATED.
+        """
+
+    @abc.abstractmethod
+    def RecordRefusals(
+        self,
+        request: resolute.api.experiments.v1.access_service_pb2.RecordRefusalsRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.RecordRefusalsResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.RecordRefusalsResponse]]:
+        """Records calls and sign-ins that were refused. For services, which add up equal refusals."""
 
     @abc.abstractmethod
     def ListAuditRows(
@@ -251,6 +323,6 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.access_service_pb2.ListAuditRowsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.ListAuditRowsResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.ListAuditRowsResponse]]:
-        """Lists the changes that were made."""
+        """Lists the changes that were made, and what was refused."""
 
 def add_AccessServiceServicer_to_server(servicer: AccessServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -97,7 +97,8 @@ class AllocationsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def RenewLease(self, request, context):
-        """Renews the lease; returns a fresh token and the signal. Idempotent.
+        """Renews the lease; returns fresh tokens and the signal. Idempotent. It also takes a token of the allocation that has
+        expired, while the allocation lives. Without tokens if the owner of the experiment is deactivated.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -41,7 +41,9 @@ class AllocationsServiceStub:
         resolute.api.experiments.v1.allocations_service_pb2.RenewLeaseRequest,
         resolute.api.experiments.v1.allocations_service_pb2.RenewLeaseResponse,
     ]
-    """Renews the lease; returns a fresh token and the signal. Idempotent."""
+    """Renews the lease; returns fresh tokens and the signal. Idempotent. It also takes a token of the allocation that has
+    expired, while the allocation lives. Without tokens if the owner of the experiment is deactivated.
+    """
 
     AcknowledgeSignal: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.allocations_service_pb2.AcknowledgeSignalRequest,
@@ -90,7 +92,9 @@ class AllocationsServiceAsyncStub:
         resolute.api.experiments.v1.allocations_service_pb2.RenewLeaseRequest,
         resolute.api.experiments.v1.allocations_service_pb2.RenewLeaseResponse,
     ]
-    """Renews the lease; returns a fresh token and the signal. Idempotent."""
+    """Renews the lease; returns fresh tokens and the signal. Idempotent. It also takes a token of the allocation that has
+    expired, while the allocation lives. Without tokens if the owner of the experiment is deactivated.
+    """
 
     AcknowledgeSignal: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.allocations_service_pb2.AcknowledgeSignalRequest,
@@ -145,7 +149,9 @@ class AllocationsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.allocations_service_pb2.RenewLeaseRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.allocations_service_pb2.RenewLeaseResponse, collections.abc.Awaitable[resolute.api.experiments.v1.allocations_service_pb2.RenewLeaseResponse]]:
-        """Renews the lease; returns a fresh token and the signal. Idempotent."""
+        """Renews the lease; returns fresh tokens and the signal. Idempotent. It also takes a token of the allocation that has
+        expired, while the allocation lives. Without tokens if the owner of the experiment is deactivated.
+        """
 
     @abc.abstractmethod
     def AcknowledgeSignal(

@@ -14,7 +14,9 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class AuditRow(google.protobuf.message.Message):
-    """A change that somebody made."""
+    """A change that somebody made, or what was refused: sign-ins (login_failed, login_limited) and calls (unauthenticated,
+    permission_denied). Equal refusals of a few seconds are one row, with their count in the detail.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 

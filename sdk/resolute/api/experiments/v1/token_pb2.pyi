@@ -5,11 +5,54 @@ isort:skip_file
 
 import builtins
 import google.protobuf.descriptor
+import google.protobuf.internal.enum_type_wrapper
 import google.protobuf.message
 import google.protobuf.timestamp_pb2
+import sys
 import typing
 
+if sys.version_info >= (3, 10):
+    import typing as typing_extensions
+else:
+    import typing_extensions
+
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
+
+class _TokenKind:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _TokenKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_TokenKind.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    TOKEN_KIND_UNSPECIFIED: _TokenKind.ValueType  # 0
+    """Not set."""
+    TOKEN_KIND_ACCESS: _TokenKind.ValueType  # 1
+    """Issued by CreateToken. If another token than one of a sign-in asked for it, it ends with that token at the latest."""
+    TOKEN_KIND_SIGN_IN: _TokenKind.ValueType  # 2
+    """Issued by Login, for a password. Tokens that it issues have their own expiry and do not end with it."""
+    TOKEN_KIND_OPERATOR: _TokenKind.ValueType  # 3
+    """The operator's token in the home directory of an embedded cluster. It is replaced when the cluster starts."""
+    TOKEN_KIND_SERVICE: _TokenKind.ValueType  # 4
+    """Issued by CreateServiceToken, for a service that runs separately."""
+    TOKEN_KIND_RUN: _TokenKind.ValueType  # 5
+    """For the SDK in a trial: it acts for the experiment's owner in the experiment's workspace and ends with the run."""
+
+class TokenKind(_TokenKind, metaclass=_TokenKindEnumTypeWrapper):
+    """How a token came to be, which decides when it ends."""
+
+TOKEN_KIND_UNSPECIFIED: TokenKind.ValueType  # 0
+"""Not set."""
+TOKEN_KIND_ACCESS: TokenKind.ValueType  # 1
+"""Issued by CreateToken. If another token than one of a sign-in asked for it, it ends with that token at the latest."""
+TOKEN_KIND_SIGN_IN: TokenKind.ValueType  # 2
+"""Issued by Login, for a password. Tokens that it issues have their own expiry and do not end with it."""
+TOKEN_KIND_OPERATOR: TokenKind.ValueType  # 3
+"""The operator's token in the home directory of an embedded cluster. It is replaced when the cluster starts."""
+TOKEN_KIND_SERVICE: TokenKind.ValueType  # 4
+"""Issued by CreateServiceToken, for a service that runs separately."""
+TOKEN_KIND_RUN: TokenKind.ValueType  # 5
+"""For the SDK in a trial: it acts for the experiment's owner in the experiment's workspace and ends with the run."""
+global___TokenKind = TokenKind
 
 @typing.final
 class Token(google.protobuf.message.Message):
@@ -24,16 +67,28 @@ class Token(google.protobuf.message.Message):
     CREATE_TIME_FIELD_NUMBER: builtins.int
     EXPIRE_TIME_FIELD_NUMBER: builtins.int
     REVOKED_FIELD_NUMBER: builtins.int
+    KIND_FIELD_NUMBER: builtins.int
+    PARENT_TOKEN_ID_FIELD_NUMBER: builtins.int
+    SERVICE_NAME_FIELD_NUMBER: builtins.int
+    ALLOCATION_ID_FIELD_NUMBER: builtins.int
     token_id: builtins.str
     """UUID of the token."""
     user_id: builtins.int
-    """The user that it authenticates."""
+    """The user that it authenticates; 0 for a service."""
     user_name: builtins.str
     """Name of that user."""
     description: builtins.str
     """What it is for, in the words of its creator."""
     revoked: builtins.bool
     """Whether it was revoked before it expired."""
+    kind: global___TokenKind.ValueType
+    """How it came to be."""
+    parent_token_id: builtins.str
+    """The token with which it was issued and with which it ends; empty for none."""
+    service_name: builtins.str
+    """The service that it authenticates; empty for a user."""
+    allocation_id: builtins.str
+    """The allocation that it belongs to; empty unless the kind is TOKEN_KIND_RUN."""
     @property
     def create_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
         """When it was issued."""
@@ -52,8 +107,12 @@ class Token(google.protobuf.message.Message):
         create_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
         expire_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
         revoked: builtins.bool = ...,
+        kind: global___TokenKind.ValueType = ...,
+        parent_token_id: builtins.str = ...,
+        service_name: builtins.str = ...,
+        allocation_id: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["create_time", b"create_time", "expire_time", b"expire_time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["create_time", b"create_time", "description", b"description", "expire_time", b"expire_time", "revoked", b"revoked", "token_id", b"token_id", "user_id", b"user_id", "user_name", b"user_name"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["allocation_id", b"allocation_id", "create_time", b"create_time", "description", b"description", "expire_time", b"expire_time", "kind", b"kind", "parent_token_id", b"parent_token_id", "revoked", b"revoked", "service_name", b"service_name", "token_id", b"token_id", "user_id", b"user_id", "user_name", b"user_name"]) -> None: ...
 
 global___Token = Token

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from sqlalchemy.engine import RowMapping
 
-from resolute.api.experiments.v1 import audit_row_pb2, role_pb2, token_pb2, user_pb2
+from resolute.api.experiments.v1 import access_service_pb2, audit_row_pb2, role_pb2, token_pb2, user_pb2
+from resolute.contracts.times import seconds_of
 from resolute.contracts.values import to_value
 from resolute_experiments.servicers.messages.experiments import timestamp
-from resolute_experiments.store.tokens import IssuedToken
+from resolute_experiments.store.tokens import IssuedToken, TokenKind
 from resolute_experiments.store.users import Account
 from resolute_experiments.store.workspace_roles import WorkspaceRole
 from resolute_serving.auth.directory import ROLES
+from resolute_serving.auth.refusals import CountedRefusal, Refusal
 from resolute_serving.context import Role
 from resolute_serving.updates import etag_of
 from resolute_serving.validation import invalid
@@ -23,6 +25,18 @@ ROLE_NUMBERS: Mapping[Role, user_pb2.UserRole.ValueType] = {
     Role.EDITOR: user_pb2.USER_ROLE_EDITOR,
     Role.ADMIN: user_pb2.USER_ROLE_ADMIN,
 }
+
+
+_KIND_NUMBERS: Mapping[TokenKind, token_pb2.TokenKind.ValueType] = {
+    TokenKind.ACCESS: token_pb2.TOKEN_KIND_ACCESS,
+    TokenKind.SIGN_IN: token_pb2.TOKEN_KIND_SIGN_IN,
+    TokenKind.OPERATOR: token_pb2.TOKEN_KIND_OPERATOR,
+    TokenKind.SERVICE: token_pb2.TOKEN_KIND_SERVICE,
+    TokenKind.RUN: token_pb2.TOKEN_KIND_RUN,
+}
+_KINDS: Mapping[int, TokenKind] = {number: kind for kind, number in _KIND_NUMBERS.items()}
+_TEXT = 200
+"""Longest text of a refusal."""
 
 
 def role_of(number: int, *, field: str) -> Role:
@@ -61,6 +75,29 @@ def workspace_role_message(found: WorkspaceRole) -> role_pb2.WorkspaceRole:
     )
 
 
+def token_kinds(numbers: Collection[int]) -> Collection[TokenKind]:
+    """Reads the kinds of tokens that a list is asked for.
+
+    Raises:
+        InvalidArgumentError: One of them is none.
+    """
+    if any(number not in _KINDS for number in numbers):
+        raise invalid("kinds", "kinds has an unknown value; leave it out, or use values of TokenKind")
+    return [_KINDS[number] for number in numbers] or set(TokenKind) - {TokenKind.RUN}
+
+
+def refusal_of(message: access_service_pb2.Refusal) -> CountedRefusal:
+    """Reads what a service refused."""
+    refusal = Refusal(
+        actor=message.actor[:_TEXT],
+        user_id=message.user_id if message.HasField("user_id") else None,
+        action=message.action[:_TEXT],
+        resource=message.resource[:_TEXT],
+        peer=message.peer[:_TEXT],
+    )
+    return CountedRefusal(refusal, message.count, seconds_of(message.time))
+
+
 def token_message(token: IssuedToken) -> token_pb2.Token:
     """Shows what is known of a token."""
     return token_pb2.Token(
@@ -71,6 +108,10 @@ def token_message(token: IssuedToken) -> token_pb2.Token:
         create_time=timestamp(token.created_at),
         expire_time=timestamp(token.expires_at),
         revoked=token.revoked,
+        kind=_KIND_NUMBERS[token.kind],
+        parent_token_id=token.parent_id or "",
+        service_name=token.service,
+        allocation_id=token.allocation_id or "",
     )
 
 

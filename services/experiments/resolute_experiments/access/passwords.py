@@ -1,4 +1,4 @@
-"""Passwords: kept as salted scrypt hashes, and tried only so often."""
+"""Passwords: kept as salted scrypt hashes."""
 
 from __future__ import annotations
 
@@ -6,18 +6,13 @@ import base64
 import hashlib
 import hmac
 import os
-from collections import OrderedDict
 from dataclasses import dataclass
 
-from resolute.contracts.clock import Clock
-from resolute.errors import InvalidArgumentError, QuotaError, Violation
+from resolute.errors import InvalidArgumentError, Violation
 
 SHORTEST = 8
 """Characters that a password has at least."""
 _LONGEST = 1024
-_FAILURES = 5
-_PAUSE_SECONDS = 60.0
-_REMEMBERED_NAMES = 10_000
 
 
 @dataclass(frozen=True)
@@ -61,44 +56,6 @@ def matches(password: str, stored: str) -> bool:
     _, n, r, p, salt, digest = stored.split("$")
     found = _scrypt(password[:_LONGEST], base64.b64decode(salt), _Cost(int(n), int(r), int(p)))
     return hmac.compare_digest(found, base64.b64decode(digest))
-
-
-class LoginThrottle:
-    """Makes a name wait after five wrong passwords within a minute.
-
-    Args:
-        clock: Tells the time.
-    """
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._failures: OrderedDict[str, list[float]] = OrderedDict()
-
-    def check(self, name: str) -> None:
-        """Lets an attempt pass.
-
-        Raises:
-            QuotaError: The name has to wait.
-        """
-        if len(self._recent(name)) >= _FAILURES:
-            raise QuotaError(
-                f"{_FAILURES} wrong passwords for user {name!r} within a minute; try again in a minute"
-            )
-
-    def failed(self, name: str) -> None:
-        """Notes a wrong password."""
-        self._failures[name] = [*self._recent(name), self._clock.monotonic()]
-        self._failures.move_to_end(name)
-        while len(self._failures) > _REMEMBERED_NAMES:
-            self._failures.popitem(last=False)
-
-    def succeeded(self, name: str) -> None:
-        """Forgets the failures of a name."""
-        self._failures.pop(name, None)
-
-    def _recent(self, name: str) -> list[float]:
-        since = self._clock.monotonic() - _PAUSE_SECONDS
-        return [moment for moment in self._failures.get(name, []) if moment > since]
 
 
 def _scrypt(password: str, salt: bytes, cost: _Cost) -> bytes:

@@ -1,0 +1,111 @@
+"""How often passwords may be tried: for each name, for each address of clients, and at the same time.
+
+An attempt counts from before its password is hashed, so that attempts made at once count too. It is forgotten
+if it succeeds. Clients that have signed in before send a device token (OWASP calls it a device cookie): their
+attempts count for themselves only, so that nobody can lock a user out by trying passwords.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from resolute.contracts.clock import Clock
+from resolute.errors import QuotaError
+
+MOST_FOR_A_NAME = 5
+"""Attempts for one name, or from one known device, within a minute."""
+MOST_FOR_A_PEER = 30
+"""Attempts from one address within a minute, whatever the names."""
+_WINDOW_SECONDS = 60.0
+_AT_ONCE = 2
+"""Hashes that are computed at the same time; each takes a core."""
+_MOST_WAITING = 50
+_REMEMBERED = 20_000
+"""Keys that are remembered: more than there can be attempts within a minute."""
+
+
+class SignInAttempts:
+    """Counts attempts to sign in.
+
+    Args:
+        clock: Tells the time.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._by_name = _Window(clock, most=MOST_FOR_A_NAME)
+        self._by_peer = _Window(clock, most=MOST_FOR_A_PEER)
+        self._hashing = asyncio.Semaphore(_AT_ONCE)
+        self._waiting = 0
+
+    @asynccontextmanager
+    async def attempt(self, name: str, *, peer: str, device: str = "") -> AsyncIterator[Callable[[], None]]:
+        """Counts an attempt, waits until it may be made, and gives what is called if it succeeds.
+
+        Args:
+            name: Name of the user.
+            peer: Address of the client, without its port.
+            device: Id of the device token of this user that came with the attempt; empty for none.
+
+        Raises:
+            QuotaError: There were too many attempts.
+        """
+        counted = [(self._by_name, f"device {device}")] if device else [(self._by_name, f"name {name}")]
+        if not device:
+            counted.append((self._by_peer, peer))
+        if any(window.full(key) for window, key in counted):
+            raise QuotaError(
+                f"too many attempts to sign in as {name!r} or from {peer}; try again in a minute. "
+                "Clients that have signed in as this user before are not affected, nor are tokens"
+            )
+        if self._waiting >= _MOST_WAITING:
+            raise QuotaError("too many attempts to sign in at the same time; try again in some seconds")
+        moments = [(window, key, window.add(key)) for window, key in counted]
+        self._waiting += 1
+        try:
+            await self._hashing.acquire()
+        finally:
+            self._waiting -= 1
+
+        def succeeded() -> None:
+            for window, key, moment in moments:
+                window.remove(key, moment)
+
+        try:
+            yield succeeded
+        finally:
+            self._hashing.release()
+
+
+class _Window:
+    """Counts what happened within the last minute, by key."""
+
+    def __init__(self, clock: Clock, *, most: int) -> None:
+        self._clock = clock
+        self._most = most
+        self._moments: OrderedDict[str, deque[float]] = OrderedDict()
+
+    def full(self, key: str) -> bool:
+        """Whether no more may happen now."""
+        moments = self._moments.get(key, deque())
+        since = self._clock.monotonic() - _WINDOW_SECONDS
+        while moments and moments[0] <= since:
+            moments.popleft()
+        return len(moments) >= self._most
+
+    def add(self, key: str) -> float:
+        """Counts one, and returns its moment."""
+        moment = self._clock.monotonic()
+        self._moments.setdefault(key, deque()).append(moment)
+        self._moments.move_to_end(key)
+        while len(self._moments) > _REMEMBERED:
+            self._moments.popitem(last=False)
+        return moment
+
+    def remove(self, key: str, moment: float) -> None:
+        """Forgets one that was counted."""
+        moments = self._moments.get(key)
+        if moments and moment in moments:
+            moments.remove(moment)

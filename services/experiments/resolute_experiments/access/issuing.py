@@ -1,0 +1,229 @@
+"""Issues tokens, and decides with what each of them ends.
+
+A token that was issued with another token ends with it: it expires no later, and is revoked with it. One
+that was issued after a sign-in has its own expiry, because whoever knows the password could sign in again.
+Tokens of services belong to their accounts, whoever issued them.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.engine import Connection
+
+from resolute.errors import UnauthenticatedError
+from resolute_experiments.context import ServiceContext
+from resolute_experiments.store import audit, tokens, users
+from resolute_experiments.store.schema import IDEMPOTENCY_KEYS
+from resolute_experiments.store.tokens import RENEWABLE_SECONDS, IssuedToken, TokenKind
+from resolute_experiments.store.users import Account
+from resolute_serving.auth.tokens import TokenSigner
+from resolute_serving.context import Role, ServiceAccount, User, current_token_id
+
+_SIGN_IN_SECONDS = 30 * 86_400.0
+_OPERATOR_SECONDS = 365 * 86_400.0
+_SERVICE_RENEWAL_SECONDS = 86_400.0
+OPERATOR = User("admin", Role.ADMIN, user_id=1)
+"""The first user of every cluster."""
+
+
+@dataclass(frozen=True)
+class SignedToken:
+    """A token that was just signed."""
+
+    text: str
+    """The token itself."""
+    record: IssuedToken
+    """What is stored of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenParameters:
+    """What somebody asks for."""
+
+    ttl: float
+    """Seconds that it is valid."""
+    description: str
+    """What it is for."""
+
+
+class TokenIssuer:
+    """Issues tokens of users and services.
+
+    Args:
+        core: What all handlers of this service share.
+        signer: Signs them.
+    """
+
+    def __init__(self, core: ServiceContext, signer: TokenSigner) -> None:
+        self._core = core
+        self._signer = signer
+
+    async def create(self, number: int, wanted: TokenParameters, *, request: Any) -> SignedToken:
+        """Issues a token that a caller asked for, once for each request id.
+
+        Args:
+            number: Id of the user.
+            wanted: What the token shall be.
+            request: The request, with its id.
+
+        Raises:
+            UnauthenticatedError: The caller's own token was revoked meanwhile.
+        """
+        now = self._core.clock.time()
+
+        def work(connection: Connection) -> SignedToken:
+            account = users.get(connection, number=number)
+
+            def create() -> str:
+                parent = _parent(connection)
+                expires_at = min(now + wanted.ttl, parent.expires_at if parent else float("inf"))
+                token = _user_token(
+                    account,
+                    wanted.description,
+                    created_at=now,
+                    expires_at=expires_at,
+                    parent_id=parent.id if parent else None,
+                )
+                return _insert(connection, token, action="create_token")
+
+            token_id = IDEMPOTENCY_KEYS.once(connection, request, create, now=now)
+            return self._sign_user(account, tokens.get(connection, token_id), now=now)
+
+        return await self._core.database.write(work)
+
+    async def sign_in(self, number: int) -> SignedToken:
+        """Issues a token for a password that was right."""
+        now = self._core.clock.time()
+
+        def work(connection: Connection) -> SignedToken:
+            account = users.get(connection, number=number)
+            expires_at = now + _SIGN_IN_SECONDS
+            token = _user_token(
+                account, "login", created_at=now, expires_at=expires_at, kind=TokenKind.SIGN_IN
+            )
+            token_id = _insert(connection, token, action="login")
+            return self._sign_user(account, tokens.get(connection, token_id), now=now)
+
+        return await self._core.database.write(work)
+
+    async def operator(self, *, description: str) -> SignedToken | None:
+        """Signs the operator's token: the one that there is, or a new one if that is revoked or half over.
+
+        Args:
+            description: Names it in lists.
+
+        Returns:
+            The token; None if the operator's user is deactivated.
+        """
+        now = self._core.clock.time()
+
+        def work(connection: Connection) -> SignedToken | None:
+            account = users.get(connection, number=OPERATOR.user_id)
+            if not account.active:
+                return None
+            known = tokens.current(connection, TokenKind.OPERATOR, user_number=account.number)
+            if known is None or known.expires_at - now < _OPERATOR_SECONDS / 2:
+                expires_at = now + _OPERATOR_SECONDS
+                token = _user_token(
+                    account, description, created_at=now, expires_at=expires_at, kind=TokenKind.OPERATOR
+                )
+                known = tokens.get(connection, _insert(connection, token, action="create_operator_token"))
+            return self._sign_user(account, known, now=now)
+
+        return await self._core.database.write(work)
+
+    async def create_service(self, service: str, wanted: TokenParameters, *, request: Any) -> SignedToken:
+        """Issues a token of a service account, once for each request id.
+
+        Args:
+            service: Name of the account.
+            wanted: What the token shall be.
+            request: The request, with its id.
+        """
+        now = self._core.clock.time()
+
+        def work(connection: Connection) -> SignedToken:
+            def create() -> str:
+                token = IssuedToken(
+                    id=str(uuid.uuid4()),
+                    username="",
+                    user_number=0,
+                    description=wanted.description,
+                    created_at=now,
+                    expires_at=now + wanted.ttl,
+                    revoked=False,
+                    kind=TokenKind.SERVICE,
+                    service=service,
+                )
+                return _insert(connection, token, action="create_service_token")
+
+            token_id = IDEMPOTENCY_KEYS.once(connection, request, create, now=now)
+            return self._sign_service(tokens.get(connection, token_id), now=now)
+
+        return await self._core.database.write(work)
+
+    async def renew_service(self) -> SignedToken:
+        """Lets the calling service's token expire later.
+
+        Raises:
+            UnauthenticatedError: It is not known, was revoked, or expired more than a week ago.
+        """
+        now = self._core.clock.time()
+        token_id = current_token_id.get()
+
+        def work(connection: Connection) -> SignedToken:
+            known = tokens.find(connection, token_id)
+            if known is None or known.revoked or known.expires_at + RENEWABLE_SECONDS <= now:
+                raise UnauthenticatedError(
+                    "the service's token is not known, was revoked or expired more than a week ago; an admin "
+                    "creates another with `resolute token create-service`"
+                )
+            expires_at = max(known.expires_at, now + _SERVICE_RENEWAL_SECONDS)
+            if expires_at > known.expires_at:
+                tokens.extend(connection, known.id, expires_at=expires_at)
+            return self._sign_service(tokens.get(connection, known.id), now=now)
+
+        return await self._core.database.write(work)
+
+    # A repeated call gets the same token signed again: only what the signature needs is stored.
+
+    def _sign_user(self, account: Account, record: IssuedToken, *, now: float) -> SignedToken:
+        ttl = record.expires_at - now
+        return SignedToken(self._signer.user(account.user, ttl=ttl, token_id=record.id), record)
+
+    def _sign_service(self, record: IssuedToken, *, now: float) -> SignedToken:
+        account = ServiceAccount(record.service)
+        ttl = record.expires_at - now
+        return SignedToken(self._signer.service(account, ttl=ttl, token_id=record.id), record)
+
+
+def _parent(connection: Connection) -> IssuedToken | None:
+    """The token with which the one that is about to be issued ends; None for none."""
+    token = tokens.find(connection, current_token_id.get())
+    if token is None or token.kind is TokenKind.SIGN_IN:
+        return None
+    if token.revoked:
+        raise UnauthenticatedError("the token was revoked; log in again")
+    return token
+
+
+def _insert(connection: Connection, token: IssuedToken, *, action: str) -> str:
+    tokens.insert(connection, token)
+    holder = f"service {token.service}" if token.service else f"user {token.username}"
+    ttl = token.expires_at - token.created_at
+    audit.record(connection, action, holder, now=token.created_at, ttl=ttl, token=token.id)
+    return token.id
+
+
+def _user_token(account: Account, description: str, **values: Any) -> IssuedToken:
+    return IssuedToken(
+        id=str(uuid.uuid4()),
+        username=account.user.name,
+        user_number=account.number,
+        description=description,
+        revoked=False,
+        **values,
+    )

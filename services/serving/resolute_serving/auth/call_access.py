@@ -1,0 +1,71 @@
+"""Who makes a call: reads its token, ends its stream with it, and counts refusals."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+
+from resolute import errors
+from resolute_serving.auth.open_streams import OpenStreams
+from resolute_serving.auth.permissions import PERMISSIONS, Rule
+from resolute_serving.auth.refusals import Refusals, client_address
+from resolute_serving.auth.tokens import TokenVerifier, VerifiedToken
+from resolute_serving.context import Anonymous, current_principal, current_token_id
+
+_NO_RULE = Rule()
+_LOGIN = "/resolute.api.experiments.v1.AccessService/Login"
+_COUNTED = {"UNAUTHENTICATED": "unauthenticated", "PERMISSION_DENIED": "permission_denied"}
+
+
+class CallAccess:
+    """Authenticates the calls of a server.
+
+    Args:
+        verifier: Tells who a token speaks for.
+        streams: Ends open streams with their tokens.
+        refusals: Counts what is refused.
+    """
+
+    def __init__(self, verifier: TokenVerifier, *, streams: OpenStreams, refusals: Refusals) -> None:
+        self._verifier = verifier
+        self._streams = streams
+        self._refusals = refusals
+
+    async def authenticate(self, method: str, header: str) -> VerifiedToken | None:
+        """Reads the token of a call and sets the caller of the current context.
+
+        Args:
+            method: Full name of the call.
+            header: Its authorization metadata; empty if it has none.
+
+        Returns:
+            The token; None if the call has none and needs none.
+
+        Raises:
+            UnauthenticatedError: There is no valid token.
+        """
+        rule = PERMISSIONS.get(method, _NO_RULE)
+        current_principal.set(Anonymous())
+        if not header:
+            if not rule.public:
+                raise errors.UnauthenticatedError(
+                    "the call carries no token; log in, or give one with the call"
+                )
+            return None
+        scheme, _, text = header.partition(" ")
+        if scheme.lower() != "bearer" or not text:
+            raise errors.UnauthenticatedError("the authorization metadata must be 'Bearer TOKEN'")
+        token = await self._verifier.verify(text, expired=rule.expired)
+        current_principal.set(token.principal)
+        current_token_id.set(token.token_id)
+        return token
+
+    def stream(self, token: VerifiedToken | None) -> AbstractContextManager[None]:
+        """The current task serves a stream until the block ends, or until its token has ended."""
+        return self._streams.registered(token)
+
+    def note_refusal(self, method: str, error: errors.ResoluteError, *, peer: str) -> None:
+        """Counts a failed call if it was refused. Sign-ins are counted where their names are known."""
+        action = _COUNTED.get(error.status)
+        if action is not None and method != _LOGIN:
+            call = "/".join(part.rpartition(".")[2] for part in method.strip("/").split("/"))
+            self._refusals.note(action, f"call {call}", peer=client_address(peer))

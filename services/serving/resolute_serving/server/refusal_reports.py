@@ -1,0 +1,71 @@
+"""Sends what a service refused to the experiments service, which keeps the audit log."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, cast
+
+from resolute.api.experiments.v1 import access_service_pb2 as pb2
+from resolute.api.experiments.v1.access_service_pb2_grpc import AccessServiceStub
+from resolute.contracts.times import to_timestamp
+from resolute.errors import ResoluteError
+from resolute_serving.auth.refusals import CountedRefusal, Refusals
+from resolute_serving.server.peers import Peers
+
+if TYPE_CHECKING:
+    from resolute.api.experiments.v1.access_service_pb2_grpc import AccessServiceAsyncStub
+
+_PAUSE_SECONDS = 10.0
+
+
+class RefusalReports:
+    """Sends every ten seconds.
+
+    Args:
+        refusals: What was refused.
+        peers: Reaches the experiments service.
+        sleep: Waits for the next time.
+    """
+
+    def __init__(
+        self,
+        refusals: Refusals,
+        *,
+        peers: Peers,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._refusals = refusals
+        self._peers = peers
+        self._sleep = sleep
+
+    async def run(self) -> None:
+        """Sends until it is cancelled."""
+        while True:
+            await self._sleep(_PAUSE_SECONDS)
+            await self.send()
+
+    async def send(self) -> None:
+        """Sends what there is; what cannot be sent is kept for the next time."""
+        taken = self._refusals.take()
+        if not taken:
+            return
+        stub = cast("AccessServiceAsyncStub", AccessServiceStub(self._peers.channel("experiments")))
+        try:
+            await stub.RecordRefusals(pb2.RecordRefusalsRequest(refusals=map(_message, taken)))
+        except ResoluteError:
+            for counted in taken:
+                self._refusals.add(counted)
+
+
+def _message(counted: CountedRefusal) -> pb2.Refusal:
+    refusal = counted.refusal
+    return pb2.Refusal(
+        time=to_timestamp(counted.time),
+        actor=refusal.actor,
+        user_id=refusal.user_id,
+        action=refusal.action,
+        resource=refusal.resource,
+        peer=refusal.peer,
+        count=counted.count,
+    )
