@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
 import pytest
+from support.page_commands import ROOT
 
 
 @pytest.mark.parametrize("name", ["resolute", "resolute.client", "resolute.cli.main"])
@@ -17,3 +19,15 @@ def test_light_imports_load_neither_torch_nor_a_database(name: str) -> None:
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
+
+
+def test_files_are_mapped_in_one_module_only() -> None:
+    # It reserves their space first: on a full disk, access to a page without a block kills the process.
+    maps = re.compile(r"^(import|from) mmap|import shared_memory|memmap\(|mmap_mode=|mmap=True", re.MULTILINE)
+    found = [
+        str(path.relative_to(ROOT))
+        for folder in ("sdk", "launchers", "services")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if maps.search(path.read_text())
+    ]
+    assert found == ["sdk/resolute/contracts/mapped_file.py"]
