@@ -17,7 +17,8 @@ from support.object_stores.s3 import S3Server, own_s3_server
 from support.postgres import CrashablePostgres, crashable_postgres
 
 DATABASE_VARIABLE = "CHAOS_DATABASE"
-_START_SECONDS = 90.0
+_START_SECONDS = 300.0
+"""How long a control plane may take to start, on a machine that has much else to do."""
 _TESTS = Path(__file__).resolve().parents[2]
 
 
@@ -40,14 +41,15 @@ class FaultCluster(EmbeddedCluster):
         Raises:
             AssertionError: It did not start; it may have been killed.
         """
-        if self.postgres is None:
-            super().up()
-            return
-        self.home.mkdir(parents=True, exist_ok=True)
+        command, variables = ["resolute_embedded", "--slots", str(self.slots)], self.variables()
+        if self.postgres is not None:
+            command = ["faults.harness.postgres_up", "resolute_embedded", str(self.slots)]
+            variables |= {DATABASE_VARIABLE: self.database_url, "PYTHONPATH": str(_TESTS)}
+        self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         with (self.home / "up.log").open("ab") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "faults.harness.postgres_up", "resolute_embedded", str(self.slots)],
-                env={**self.variables(), DATABASE_VARIABLE: self.database_url, "PYTHONPATH": str(_TESTS)},
+                [sys.executable, "-m", *command],
+                env=variables,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

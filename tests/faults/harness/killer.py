@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import signal
+import subprocess
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -140,6 +141,6 @@ class ProcessKiller:
     def _up(self) -> None:
         try:
             self._cluster.up()
-        except AssertionError:
-            # It may well be killed while it starts; anyone who looks next sees that nobody serves.
+        except (AssertionError, subprocess.TimeoutExpired):
+            # It may well be killed or stopped while it starts; anyone who looks next sees that nobody serves.
             return

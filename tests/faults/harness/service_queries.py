@@ -28,6 +28,11 @@ def channel_to(cluster: EmbeddedCluster) -> Iterator[grpc.Channel]:
         yield channel
 
 
+def address_of(cluster: EmbeddedCluster) -> str:
+    """Where a cluster that is up listens."""
+    return str(json.loads((cluster.home / "endpoint.json").read_text())["address"])
+
+
 def search(channel: grpc.Channel, search_id: str) -> search_pb2.Search:
     """The state of a search."""
     stub = searcher_service_pb2_grpc.SearcherServiceStub(channel)

@@ -1,8 +1,9 @@
 """A long row of short experiments: what a control plane needs must not grow with what it has done.
 
-Run as ``make soak``. One cluster is up all the time. Memory, descriptors and threads of its control plane are
-read every hundred experiments; what it needs more after a warm-up is divided by the experiments since then.
-The time that the list of experiments takes is measured at the end.
+Run as ``make soak``; with ``--unmanaged`` the experiments are begun and ended by calls alone, without
+processes. One cluster is up all the time. Memory, descriptors and threads of its control plane are read each
+hundred experiments; what it needs more after a warm-up is divided by the experiments since then. The time of
+the list of experiments is measured at the end.
 """
 
 from __future__ import annotations
@@ -13,16 +14,23 @@ import shutil
 import sys
 import tempfile
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
+from faults.harness.fault_cluster import FaultCluster
+from faults.harness.service_queries import address_of, channel_to
 from support.clusters.embedded import EmbeddedCluster
 from support.waiting import wait_until
 
+from resolute.api.experiments.v1 import run_pb2, trials_service_pb2_grpc
+from resolute.api.experiments.v1 import trials_service_pb2 as pb2
 from resolute.client import Determined, Experiment
+from resolute.rpc.channel import open_channel
 
 EXPERIMENTS = 1000
 WARM_UP = 200
@@ -97,19 +105,23 @@ def needs_of(cluster: EmbeddedCluster, *, experiments: int) -> Needs:
     )
 
 
-def soak(cluster: EmbeddedCluster, *, experiments: int, every: int = _EVERY) -> SoakResult:
+def soak(
+    cluster: EmbeddedCluster, *, experiments: int, unmanaged: bool = False, every: int = _EVERY
+) -> SoakResult:
     """Runs short experiments, a few at once, and measures now and then while none runs.
 
     Args:
         cluster: The cluster; it is up.
         experiments: How many.
+        unmanaged: Whether they have no processes.
         every: Experiments between two measurements.
     """
     result = SoakResult()
     with cluster.client() as client:
         done = 0
         while done < experiments:
-            result.failed += _batch(client, min(every, experiments - done))
+            count = min(every, experiments - done)
+            result.failed += _unmanaged_batch(cluster, count) if unmanaged else _batch(client, count)
             done = min(done + every, experiments)
             _settle(cluster)
             result.needs.append(needs_of(cluster, experiments=done))
@@ -128,6 +140,24 @@ def _batch(client: Determined, count: int) -> int:
     return failed + sum(map(_failed, running))
 
 
+def _unmanaged_batch(cluster: EmbeddedCluster, count: int) -> int:
+    with channel_to(cluster) as person, open_channel(address_of(cluster)) as anyone:
+        stub = trials_service_pb2_grpc.TrialsServiceStub(person)
+        own = trials_service_pb2_grpc.TrialsServiceStub(anyone)
+        _begin_and_end(stub, own, count)
+    return 0
+
+
+def _begin_and_end(stub: Any, own: Any, count: int) -> None:
+    for _ in range(count):
+        begun = stub.BeginRun(pb2.BeginRunRequest(external_run_id=str(uuid.uuid4()), name="soak"))
+        token = (("authorization", f"Bearer {begun.token}"),)
+        trial_id, run = begun.trial.trial_id, begun.run
+        own.RenewRun(pb2.RenewRunRequest(trial_id=trial_id, run=run), metadata=token)
+        ended = pb2.EndRunRequest(trial_id=trial_id, run=run, outcome=run_pb2.RUN_OUTCOME_COMPLETED)
+        own.EndRun(ended, metadata=token)
+
+
 def _failed(experiment: Experiment) -> bool:
     return experiment.wait(interval=0.1).value != "COMPLETED"
 
@@ -135,7 +165,7 @@ def _failed(experiment: Experiment) -> bool:
 def _settle(cluster: EmbeddedCluster) -> None:
     """Waits until the directories of all runs are gone: the last work for a run."""
     runs = cluster.home / "runs"
-    wait_until(lambda: not any(runs.iterdir()), seconds=_SETTLE_SECONDS, what="runs to be cleaned up")
+    wait_until(lambda: not any(runs.glob("*")), seconds=_SETTLE_SECONDS, what="runs to be cleaned up")
 
 
 def _timed_list(cluster: EmbeddedCluster) -> float:
@@ -147,7 +177,7 @@ def _timed_list(cluster: EmbeddedCluster) -> float:
 @contextmanager
 def _cluster() -> Iterator[EmbeddedCluster]:
     home = Path(tempfile.mkdtemp(prefix="soak-"))
-    cluster = EmbeddedCluster(home / "h", slots=_AT_ONCE)
+    cluster = FaultCluster(home / "h", slots=_AT_ONCE)
     cluster.up()
     try:
         yield cluster
@@ -165,9 +195,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="soak", description=__doc__)
     parser.add_argument("--experiments", type=int, default=EXPERIMENTS)
     parser.add_argument("--warm-up", type=int, default=WARM_UP, help="experiments before growth counts")
+    parser.add_argument("--unmanaged", action="store_true", help="run no processes")
     options = parser.parse_args()
     with _cluster() as cluster:
-        result = soak(cluster, experiments=options.experiments)
+        result = soak(cluster, experiments=options.experiments, unmanaged=options.unmanaged)
     print(f"the list of experiments took {result.list_seconds:.2f} s")
     violations = list(result.violations(warm_up=options.warm_up))
     print("; ".join(violations) or "nothing grew")
