@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,6 @@ from resolute.api.searcher.v1 import searcher_service_pb2
 from resolute.api.searcher.v1.searcher_service_pb2_grpc import add_SearcherServiceServicer_to_server
 from resolute_searcher.runtime.change_poller import ChangePoller
 from resolute_searcher.runtime.live_searches import LiveSearches
-from resolute_searcher.runtime.process_pool import ProcessPool
 from resolute_searcher.runtime.snapshotter import Snapshotter
 from resolute_searcher.runtime.storage import Storage
 from resolute_searcher.runtime.suggestion_worker import SuggestionWorker
@@ -22,11 +20,15 @@ from resolute_searcher.servicers.searcher import SearcherServicer
 from resolute_searcher.store import log
 from resolute_serving.observability.gauges import Gauge
 from resolute_serving.server.service import Environment
+from resolute_serving.workers.pool import WorkerPool
+from resolute_serving.workers.process import WorkerLimits
 
 if TYPE_CHECKING:
     import grpc
 
 NAME = "searcher"
+_OWN_WORK = WorkerLimits(cpu_seconds=None, memory_bytes=None)
+"""Suggestions and snapshots are made for the service itself, of searches whose size is bounded."""
 
 
 class SearcherService:
@@ -49,9 +51,10 @@ class SearcherService:
         self._storage = Storage(environment.open_database(NAME))
         self._watchers = Watchers()
         # Suggestions are waited for by trials: nothing that can wait longer stands before them.
-        self._suggestion_pool = ProcessPool()
-        self._process_pool = ProcessPool(1)
-        self._snapshotter = Snapshotter(self._storage, self._process_pool)
+        self._suggestion_pool = WorkerPool("searcher-suggestion", processes=2, limits=_OWN_WORK)
+        self._snapshot_pool = WorkerPool("searcher-snapshot", processes=1, limits=_OWN_WORK)
+        self._planning_pool = WorkerPool("searcher-planning", processes=2, limits=WorkerLimits())
+        self._snapshotter = Snapshotter(self._storage, self._snapshot_pool)
         trial_index = TrialIndex(self._storage)
         searches = LiveSearches(
             self._storage,
@@ -69,7 +72,7 @@ class SearcherService:
             searches=searches,
             trial_index=trial_index,
             watchers=self._watchers,
-            process_pool=self._process_pool,
+            planning_pool=self._planning_pool,
         )
 
     def register(self, server: grpc.aio.Server) -> None:
@@ -106,8 +109,8 @@ class SearcherService:
             await self._change_poller.stop()
         await self._suggestion_worker.close()
         await self._snapshotter.close()
-        await asyncio.to_thread(self._suggestion_pool.close)
-        await asyncio.to_thread(self._process_pool.close)
+        for pool in (self._suggestion_pool, self._snapshot_pool, self._planning_pool):
+            await pool.close()
         await self._storage.close()
 
     def _answer(self, search_id: str) -> None:

@@ -44,7 +44,7 @@ async def keep(service: Searcher, *, first: int = 10) -> Snapshot | None:
     """Has the search's snapshot made as the service has it made, but for how long the log must be."""
     storage = storage_of(service)
     snapshotter = Snapshotter(
-        storage, cast("SearcherService", service.running.services[0])._process_pool, first=first
+        storage, cast("SearcherService", service.running.services[0])._snapshot_pool, first=first
     )
     snapshotter.notify(SEARCH, 1_000_000)
     await snapshotter.wait_until_idle()

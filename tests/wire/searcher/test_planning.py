@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+import psutil
 import pytest
 from support.services.searcher import Player, Searcher, SearchSession, adaptive, run, searcher, spec
 
@@ -20,7 +21,7 @@ from resolute.client.connection.endpoint import Endpoint
 from resolute.client.connection.session import Session
 from resolute.client.remote.searches import Curve, Searches
 from resolute.contracts.values import to_value
-from resolute.errors import InvalidArgumentError
+from resolute.errors import InvalidArgumentError, ResoluteError
 
 SEARCH = "5b8e1a62-4b3c-4d0f-9a59-6f0a2f0f6a10"
 T = TypeVar("T")
@@ -60,7 +61,7 @@ def test_a_simulation_is_drawn(tmp_path: Path) -> None:
             with pytest.raises(InvalidArgumentError, match="can be simulated over the network"):
                 await asking(service, lambda searches: searches.simulate(adaptive(max_trials=60_000)))
 
-    run(scenario, deadline=60)
+    run(scenario, deadline=240)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +98,7 @@ def test_a_replay_tells_at_any_event_who_rose_and_why(
 
     shown: dict[int, str] = {}
     names: list[str] = []
-    run(scenario, deadline=60)
+    run(scenario, deadline=240)
     assert "Because initial trial; first length" in shown[1]
     assert "Decided create {" in shown[4]
     # The fourth report makes room for one, and it is not the one that reported.
@@ -135,4 +136,30 @@ def test_a_search_by_a_model_survives_its_server_and_replays(tmp_path: Path) -> 
             assert part.equal
             assert part.state["sequence"] == 3
 
-    run(scenario, deadline=60)
+    run(scenario, deadline=240)
+
+
+def endless() -> service_pb.SimulateSearchRequest:
+    """A simulation that takes minutes: long curves are read from their beginning for each of many trials."""
+    curve = service_pb.SimulateSearchRequest.Curve(lengths=range(20_000), metrics=[0.5] * 20_000)
+    spec = adaptive(max_trials=50_000, max_length=2**40, max_concurrent_trials=16)
+    return service_pb.SimulateSearchRequest(spec=spec, curves=[curve])
+
+
+def test_endless_simulations_of_one_caller_keep_nobody_waiting_and_end_with_it(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with searcher(tmp_path) as service:
+            eve = service.client(service.running.user_token(name="eve"))
+            ada = service.client(service.running.user_token(name="ada"))
+            hostile = [asyncio.ensure_future(eve.SimulateSearch(endless(), timeout=600)) for _ in range(4)]
+            request = service_pb.SimulateSearchRequest(spec=adaptive(max_trials=4))
+            assert (await ada.SimulateSearch(request, timeout=300)).events > 4
+            hostile[0].cancel()
+        # The server stopped while simulations ran and waited.
+        outcomes = await asyncio.gather(*hostile, return_exceptions=True)
+        assert all(isinstance(one, (ResoluteError, asyncio.CancelledError)) for one in outcomes)
+
+    run(scenario, deadline=400)
+    assert not [
+        one for one in psutil.Process().children() if "resolute_serving.workers.child" in one.cmdline()
+    ]

@@ -8,16 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 
-from resolute.storage.searcher.v1 import spec_pb2 as pb
 from resolute_searcher.engine.search import Search
 from resolute_searcher.log.actions import CloseTrial, CreateTrial, RunTrial, StopTrial
 from resolute_searcher.log.entry import Entry
 from resolute_searcher.log.events import Event, Started, TrialClosed, ValidationCompleted, ValidationReported
 from resolute_searcher.log.operations import Create, ValidateAfter
-from resolute_searcher.planning.curves import Curves, RecordedCurve, RecordedCurves, synthetic_curves
+from resolute_searcher.planning.curves import Curves
 from resolute_searcher.spec.search import AdaptiveAshaSpec, AsyncHalvingSpec, SearchSpec
 from resolute_searcher.spec.space import Json
-from resolute_searcher.wire.spec import spec_from
 
 _WHOLE_TRIAL = 1
 """Length of trials that know themselves when they are done."""
@@ -94,19 +92,6 @@ def simulate(
         on_entry: Given each entry of the log.
     """
     return _Simulator(spec, curves, slots=slots, on_entry=on_entry).run()
-
-
-def run_simulation(message: bytes, recorded: list[RecordedCurve], slots: int) -> Simulation:
-    """Plays a spec; a function of its own so that another process can find it.
-
-    Args:
-        message: The spec, serialized.
-        recorded: Curves; empty for synthetic ones.
-        slots: Trials that train at once; 0 for as many as the search asks for.
-    """
-    spec = spec_from(pb.SearchSpec.FromString(message))
-    curves = RecordedCurves(recorded) if recorded else synthetic_curves(spec)
-    return simulate(spec, curves, slots=slots)
 
 
 @dataclass(slots=True)

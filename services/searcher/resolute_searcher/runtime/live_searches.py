@@ -139,7 +139,7 @@ class LiveSearches:
             AlreadyExistsError: It was begun with another spec.
             FailedPreconditionError: It was deleted.
         """
-        spec = spec_from(message)
+        spec = await asyncio.to_thread(spec_from, message)
         search, first = await asyncio.to_thread(start, spec)
         now = self._clock.time()
 

@@ -19,7 +19,6 @@ from sqlalchemy.engine import Connection
 from resolute.errors import ConflictError, NotFoundError, ResoluteError, UnavailableError
 from resolute.storage.searcher.v1 import log_pb2, spec_pb2
 from resolute_searcher.engine.search import Search
-from resolute_searcher.runtime.process_pool import ProcessPool
 from resolute_searcher.runtime.storage import Storage
 from resolute_searcher.store import search_rows, snapshots
 from resolute_searcher.store.fingerprint import fingerprint
@@ -27,6 +26,7 @@ from resolute_searcher.store.packing import pack, unpack
 from resolute_searcher.store.snapshots import Snapshot, StoredEntry
 from resolute_searcher.wire.log import entry_from
 from resolute_searcher.wire.spec import spec_from
+from resolute_serving.workers.pool import WorkerPool
 
 FIRST = 5000
 """Shortest log, in entries, that a snapshot is worth, and least growth that the next one is worth."""
@@ -51,13 +51,13 @@ class Snapshotter:
 
     Args:
         storage: Where logs and snapshots are.
-        process_pool: Do the folding.
+        pool: Does the folding.
         first: See `FIRST`.
     """
 
-    def __init__(self, storage: Storage, process_pool: ProcessPool, *, first: int = FIRST) -> None:
+    def __init__(self, storage: Storage, pool: WorkerPool, *, first: int = FIRST) -> None:
         self._storage = storage
-        self._process_pool = process_pool
+        self._pool = pool
         self._first = first
         # From which position on a search is looked at again.
         self._next: dict[str, int] = {}
@@ -115,7 +115,7 @@ class Snapshotter:
             if isinstance(found, int):
                 self._next[search_id] = found
                 return
-            state = await self._process_pool.run(
+            state = await self._pool.run(
                 advance_snapshot, found.spec.SerializeToString(), search_id, found.before, found.new
             )
             last = found.new[-1]

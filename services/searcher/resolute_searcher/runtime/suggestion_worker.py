@@ -11,9 +11,9 @@ from resolute.errors import FailedPreconditionError, NotFoundError, UnavailableE
 from resolute_searcher.methods.base import SuggestionRequest
 from resolute_searcher.runtime.live_searches import Change, LiveSearches
 from resolute_searcher.runtime.optuna_sampler import suggest
-from resolute_searcher.runtime.process_pool import ProcessPool
 from resolute_searcher.runtime.storage import Storage
 from resolute_searcher.store import search_rows
+from resolute_serving.workers.pool import WorkerPool
 
 _log = structlog.get_logger("searcher")
 
@@ -26,13 +26,13 @@ class SuggestionWorker:
     Args:
         storage: Where specs are read.
         searches: The searches.
-        process_pool: Do the calculations.
+        pool: Does the calculations.
     """
 
-    def __init__(self, storage: Storage, searches: LiveSearches, process_pool: ProcessPool) -> None:
+    def __init__(self, storage: Storage, searches: LiveSearches, pool: WorkerPool) -> None:
         self._storage = storage
         self._searches = searches
-        self._process_pool = process_pool
+        self._pool = pool
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def notify(self, search_id: str) -> None:
@@ -55,7 +55,7 @@ class SuggestionWorker:
     async def _answer(self, search_id: str) -> None:
         while (request := await self._next_request(search_id)) is not None:
             spec = await self._storage.read(lambda c: search_rows.read_search(c, search_id).spec)
-            answer = await self._process_pool.run(suggest, spec.SerializeToString(), request)
+            answer = await self._pool.run(suggest, spec.SerializeToString(), request)
             if answer.failure:
                 _log.warning("suggestion failed", search=search_id, number=answer.number, why=answer.failure)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from resolute_searcher.runtime.live_searches import LiveSearches
-from resolute_searcher.runtime.process_pool import ProcessPool
 from resolute_searcher.runtime.storage import Storage
 from resolute_searcher.runtime.trial_index import TrialIndex
 from resolute_searcher.runtime.watchers import Watchers
+from resolute_serving.workers.pool import WorkerPool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,11 +20,11 @@ class BaseCalls:
         searches: The searches in memory.
         trial_index: Know the searches of trials.
         watchers: Wake anyone who follows.
-        process_pool: Do what takes long.
+        planning_pool: Calculates answers that take long.
     """
 
     storage: Storage
     searches: LiveSearches
     trial_index: TrialIndex
     watchers: Watchers
-    process_pool: ProcessPool
+    planning_pool: WorkerPool

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
-
-from sqlalchemy.engine import Connection
 
 from resolute.api.searcher.v1 import search_pb2 as pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.errors import FailedPreconditionError, UnavailableError
-from resolute.storage.searcher.v1 import log_pb2
-from resolute_searcher.engine.replay import Replay, replay
-from resolute_searcher.identifiers import canonical_uuid, invalid_field
+from resolute.storage.searcher.v1 import log_pb2, spec_pb2
+from resolute_searcher.identifiers import canonical_uuid
 from resolute_searcher.runtime.optuna_sampler import available
 from resolute_searcher.servicers.base import BaseCalls
-from resolute_searcher.spec.search import ModelSpec
+from resolute_searcher.spec.search import ModelSpec, SearchSpec
+from resolute_searcher.spec.sizes import check_size
 from resolute_searcher.store import log, search_rows
 from resolute_searcher.store.search_rows import SearchRow
-from resolute_searcher.wire.contract import contract_actions, contract_entry, contract_spec, stored_spec
+from resolute_searcher.wire.contract import contract_actions, contract_spec, stored_spec
 from resolute_searcher.wire.spec import spec_from
 
 MAX_BYTES = 2 * 1024 * 1024
@@ -38,7 +36,7 @@ class SearchCalls(BaseCalls):
         """Creates a search, or finds the same one."""
         search_id = canonical_uuid(request.search_id, field="search_id")
         stored = stored_spec(request.spec)
-        spec = spec_from(stored)
+        spec = await asyncio.to_thread(_checked_spec, stored)
         if isinstance(spec.method, ModelSpec) and (missing := available(spec.method.sampler)):
             raise FailedPreconditionError(
                 f"the sampler {spec.method.sampler} needs {missing} beside the searcher service; "
@@ -87,31 +85,6 @@ class SearchCalls(BaseCalls):
         search_id = canonical_uuid(request.search_id, field="search_id")
         await self.storage.write(lambda c: search_rows.acknowledge(c, search_id, request.sequence))
         return service_pb.AcknowledgeActionsResponse()
-
-    async def ReplaySearch(
-        self, request: service_pb.ReplaySearchRequest, context: Any
-    ) -> service_pb.ReplaySearchResponse:
-        """Decides the log again and compares."""
-        search_id = canonical_uuid(request.search_id, field="search_id")
-        until = request.until_sequence if request.HasField("until_sequence") else None
-        if until is not None and until < 1:
-            raise invalid_field("until_sequence", f"must be the position of an event, from 1, not {until}")
-
-        def work(connection: Connection) -> tuple[Replay, list[log_pb2.LoggedEvent]]:
-            row = search_rows.read_search(connection, search_id)
-            entries = (recorded.entry for recorded in log.read_log(connection, search_id))
-            result = replay(spec_from(row.spec), (e for e in entries if until is None or e.sequence <= until))
-            before = result.state["sequence"] - 1
-            return result, log.read_logged(connection, search_id, after=before, limit=1, max_bytes=MAX_BYTES)
-
-        outcome, last = await self.storage.read(work)
-        return service_pb.ReplaySearchResponse(
-            equal=outcome.equal,
-            first_difference=outcome.first_difference,
-            detail=outcome.detail,
-            state_json=json.dumps(outcome.state),
-            last=contract_entry(last[0]) if last else None,
-        )
 
     async def DeleteSearch(
         self, request: service_pb.DeleteSearchRequest, context: Any
@@ -163,3 +136,9 @@ class SearchCalls(BaseCalls):
             last_event_sequence=row.last_sequence,
             last_action_sequence=row.last_action,
         )
+
+
+def _checked_spec(message: spec_pb2.SearchSpec) -> SearchSpec:
+    spec = spec_from(message)
+    check_size(spec)
+    return spec

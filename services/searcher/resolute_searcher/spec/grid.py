@@ -52,6 +52,22 @@ class Grid:
         return hparams
 
 
+def grid_size(space: Space) -> int:
+    """Returns how many points a grid over a space has; ranges without a count have one."""
+    size = 1
+    for axis in space.hyperparameters.values():
+        match axis:
+            case Space():
+                size *= grid_size(axis)
+            case Categorical(vals):
+                size *= len(vals)
+            case IntRange(minval, maxval, int(count)):
+                size *= min(count, maxval - minval + 1)
+            case DoubleRange(count=int(count)) | LogRange(count=int(count)):
+                size *= count
+    return size
+
+
 def missing_counts(space: Space, path: str) -> Iterator[str]:
     """Yields the paths of the ranges that a grid cannot use, since they have no count."""
     for name in sorted(space.hyperparameters):

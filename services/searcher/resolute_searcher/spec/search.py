@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from resolute_searcher.spec.adaptive import AdaptiveMode, AdaptivePlan
-from resolute_searcher.spec.grid import Grid, missing_counts
+from resolute_searcher.spec.grid import grid_size, missing_counts
 from resolute_searcher.spec.halving import Halving
 from resolute_searcher.spec.space import Json, Space
 from resolute_searcher.spec.violations import Violations
@@ -80,7 +80,7 @@ class GridSpec:
             violations.add(path, "must be given in a grid search: how many points the range has")
         if without or violations.found:
             return
-        points = Grid(spec.space).size
+        points = grid_size(spec.space)
         _check_trials(
             points, self.max_concurrent_trials, violations, name="hyperparameters (number of grid points)"
         )

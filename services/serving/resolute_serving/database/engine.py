@@ -172,7 +172,7 @@ class Database:
             raise UnavailableError(f"the {self.name} service stops; try again")
 
     def _read(self, work: Work[T]) -> T:
-        with _typed_errors(self.name), self._reader_engine.begin() as connection:
+        with typed_errors(self.name), self._reader_engine.begin() as connection:
             return work(connection)
 
     def _write_loop(self) -> None:
@@ -197,7 +197,7 @@ class Database:
             self._commit_alone(group[0])
             return
         try:
-            with _typed_errors(self.name), self._writer_engine.begin() as connection:
+            with typed_errors(self.name), self._writer_engine.begin() as connection:
                 outcomes = [self._attempt(connection, item) for item in group]
         except BaseException as error:  # noqa: BLE001 - the callers must get any failure
             self.disk_full = isinstance(error, DiskFullError)
@@ -214,7 +214,7 @@ class Database:
     def _commit_alone(self, item: _Item[Any]) -> None:
         # No other work shares the transaction, so no savepoint is needed.
         try:
-            with _typed_errors(self.name), self._writer_engine.begin() as connection:
+            with typed_errors(self.name), self._writer_engine.begin() as connection:
                 result = item.work(connection)
         except BaseException as error:  # noqa: BLE001 - the callers must get any failure
             self.disk_full = isinstance(error, DiskFullError)
@@ -228,7 +228,7 @@ class Database:
     ) -> tuple[_Item[Any], Any, BaseException | None]:
         savepoint = connection.begin_nested()
         try:
-            with _typed_errors(self.name):
+            with typed_errors(self.name):
                 result = item.work(connection)
                 savepoint.commit()
         except (UnavailableError, QuotaError):
@@ -241,7 +241,12 @@ class Database:
 
 
 @contextmanager
-def _typed_errors(name: str) -> Iterator[None]:
+def typed_errors(name: str) -> Iterator[None]:
+    """Turns the errors of a database into those of the platform.
+
+    Args:
+        name: The service whose database it is.
+    """
     try:
         yield
     except ResoluteError:

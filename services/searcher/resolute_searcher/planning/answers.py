@@ -1,0 +1,86 @@
+"""Answers to calls about searches that do not exist: made in worker processes, from bytes to bytes."""
+
+from __future__ import annotations
+
+from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
+from resolute_searcher.identifiers import invalid_field
+from resolute_searcher.planning.curves import RecordedCurve, RecordedCurves, synthetic_curves
+from resolute_searcher.planning.preview import preview
+from resolute_searcher.planning.simulation import Simulation, simulate
+from resolute_searcher.spec.search import SearchSpec
+from resolute_searcher.spec.sizes import check_size
+from resolute_searcher.wire.contract import stored_spec
+from resolute_searcher.wire.spec import spec_from
+
+MAX_SIMULATED_TRIALS = 50_000
+"""Most trials of a simulation over the network; the library has no limit."""
+
+
+def preview_answer(data: bytes) -> bytes:
+    """Returns what a spec would run; takes a serialized request and gives a serialized response.
+
+    Raises:
+        InvalidArgumentError: The spec is wrong.
+    """
+    result = preview(_spec(service_pb.PreviewSearchRequest.FromString(data)))
+    brackets = [
+        service_pb.PreviewSearchResponse.Bracket(
+            trials=bracket.trials,
+            concurrent_trials=bracket.concurrent_trials or None,
+            endings=[
+                service_pb.PreviewSearchResponse.Ending(length=length or None, trials=trials)
+                for length, trials in bracket.endings
+            ],
+        )
+        for bracket in result.brackets
+    ]
+    response = service_pb.PreviewSearchResponse(brackets=brackets, total_units=result.total_units)
+    return response.SerializeToString()
+
+
+def simulation_answer(data: bytes) -> bytes:
+    """Plays a spec in virtual time; takes a serialized request and gives a serialized response.
+
+    Raises:
+        InvalidArgumentError: The spec or a curve is wrong, or there are too many trials.
+    """
+    request = service_pb.SimulateSearchRequest.FromString(data)
+    spec = _spec(request)
+    trials = sum(bracket.trials for bracket in preview(spec).brackets)
+    if trials > MAX_SIMULATED_TRIALS:
+        raise invalid_field(
+            "spec", f"has {trials} trials; up to {MAX_SIMULATED_TRIALS} can be simulated over the network"
+        )
+    if request.HasField("slots") and request.slots < 1:
+        raise invalid_field("slots", f"must be at least 1, not {request.slots}")
+    recorded = [RecordedCurve(tuple(curve.lengths), tuple(curve.metrics)) for curve in request.curves]
+    for number, curve in enumerate(recorded):
+        curve.check(f"curves[{number}]")
+    curves = RecordedCurves(recorded) if recorded else synthetic_curves(spec)
+    return _simulation_response(simulate(spec, curves, slots=request.slots)).SerializeToString()
+
+
+def _spec(request: service_pb.PreviewSearchRequest | service_pb.SimulateSearchRequest) -> SearchSpec:
+    spec = spec_from(stored_spec(request.spec))
+    check_size(spec)
+    return spec
+
+
+def _simulation_response(result: Simulation) -> service_pb.SimulateSearchResponse:
+    rungs = [
+        service_pb.SimulateSearchResponse.Rung(
+            bracket=rung.bracket, length=rung.length, reached=rung.reached, ended=rung.ended
+        )
+        for rung in result.rungs
+    ]
+    return service_pb.SimulateSearchResponse(
+        rungs=rungs,
+        total_units=result.total_units,
+        duration=result.duration,
+        events=result.events,
+        trial_brackets=[trial.bracket for trial in result.trials],
+        trial_lengths=[trial.length for trial in result.trials],
+        trial_metrics=[trial.metric for trial in result.trials],
+        trial_starts=[trial.start for trial in result.trials],
+        trial_ends=[trial.end for trial in result.trials],
+    )

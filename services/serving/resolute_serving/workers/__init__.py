@@ -1,0 +1,1 @@
+"""Processes for calculations: bounded in time and memory, and killed with their caller."""

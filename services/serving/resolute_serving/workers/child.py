@@ -1,0 +1,81 @@
+"""What a worker process runs: one task after the other, each within its limits.
+
+Started as ``python -m resolute_serving.workers.child DESCRIPTOR MEMORY``; its tasks come over the socket with
+that descriptor. The process exits when the other end of the socket is closed, also in the middle of a task.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import pickle
+import queue
+import resource
+import signal
+import sys
+import threading
+from multiprocessing.connection import Connection
+
+from resolute_serving.workers.messages import Reply, Task
+
+_NICE = 5
+_IDLE_SECONDS = 300.0
+"""A process that has had nothing to do for as long gives its memory back."""
+
+
+def main() -> None:
+    """Does tasks until nobody sends any."""
+    connection = Connection(int(sys.argv[1]))
+    memory = int(sys.argv[2])
+    # Signals of the terminal are the service's to answer, and calls come before calculations.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(_NICE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if memory:
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    tasks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(connection, tasks), name="receive", daemon=True).start()
+    while True:
+        try:
+            data = tasks.get(timeout=_IDLE_SECONDS)
+        except queue.Empty:
+            return
+        reply = _do(data)
+        connection.send_bytes(_packed(reply))
+        if reply.out_of_memory:
+            return
+
+
+def _receive(connection: Connection, tasks: queue.SimpleQueue[bytes]) -> None:
+    while True:
+        try:
+            tasks.put(connection.recv_bytes())
+        except (EOFError, OSError):
+            os._exit(0)
+
+
+def _do(data: bytes) -> Reply:
+    try:
+        task: Task = pickle.loads(data)  # noqa: S301 - the service itself sent it
+        if task.cpu_seconds is not None:
+            used = resource.getrusage(resource.RUSAGE_SELF)
+            limit = math.ceil(used.ru_utime + used.ru_stime) + task.cpu_seconds
+            resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
+        return Reply(task.work(*task.arguments))
+    except MemoryError:
+        return Reply(out_of_memory=True)
+    except Exception as error:  # noqa: BLE001 - it is raised to whoever sent the task
+        return Reply(error=error)
+
+
+def _packed(reply: Reply) -> bytes:
+    try:
+        return pickle.dumps(reply)
+    except MemoryError:
+        return pickle.dumps(Reply(out_of_memory=True))
+    except Exception as error:  # noqa: BLE001 - values and errors that cannot be sent
+        return pickle.dumps(Reply(error=RuntimeError(f"a worker cannot send what it has: {error}")))
+
+
+if __name__ == "__main__":
+    main()
