@@ -20,7 +20,7 @@ from resolute_metrics.limits import Limits
 from resolute_metrics.queries import validation_changes, validations
 from resolute_metrics.queries.downsampling import downsample
 from resolute_metrics.queries.ranges import Range, parse_range
-from resolute_metrics.queries.reports import Position, StoredReport, read_reports
+from resolute_metrics.queries.reports import Position, StoredReport, is_report_position, read_reports
 from resolute_metrics.queries.requests import (
     parse_max_points,
     parse_report_filter,
@@ -39,7 +39,7 @@ from resolute_metrics.queries.responses import (
 )
 from resolute_metrics.queries.series import read_series
 from resolute_metrics.queries.summaries import Summary
-from resolute_metrics.queries.summary_pages import FIELDS, position_of, read_summaries
+from resolute_metrics.queries.summary_pages import FIELDS, is_position, position_of, read_summaries
 from resolute_metrics.queries.watcher import Watcher
 from resolute_metrics.store.deletion import delete_batch
 from resolute_metrics.store.schema import INTAKE
@@ -104,7 +104,8 @@ class Servicer(MetricsServiceServicer):
         """Lists summaries of metrics."""
         wanted = parse_summary_filter(request)
         order = parse_order_by(request.order_by, allowed=FIELDS) if request.order_by else []
-        most, after = page_size(request.page_size), decode_token(request)
+        most = page_size(request.page_size)
+        after = decode_token(request, fits=lambda value: is_position(value, order))
 
         def work(connection: Connection) -> api.ListSummariesResponse:
             found = read_summaries(connection, wanted, order, after=after)
@@ -129,7 +130,7 @@ class Servicer(MetricsServiceServicer):
         """Lists reports of a trial in order."""
         trial = parse_uuid(request.trial_id, field="trial_id")
         wanted, most = parse_report_filter(request), page_size(request.page_size)
-        token = decode_token(request)
+        token = decode_token(request, fits=is_report_position)
         after = None if token is None else Position(*token)
 
         def work(connection: Connection) -> api.ListReportsResponse:

@@ -12,7 +12,8 @@ import base64
 import binascii
 import hashlib
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,7 @@ MAX_PAGE_SIZE = 1000
 MAX_PAGE_BYTES = 2 * 1024 * 1024
 """About how much a page takes where rows can be large: clients take messages of 4 MiB."""
 
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _KEY = "_page_key_{}"
 _BYTES = "_page_bytes"
 
@@ -97,9 +99,9 @@ class Ordering:
         """
         limit = page_size(request.page_size, most=self._max_page_size)
         keys = self._keys(getattr(request, "order_by", ""))
-        position = decode_token(request)
+        position = decode_token(request, fits=lambda value: _is_position(value, keys))
         if position is not None:
-            query = query.where(_after(keys, _values(keys, position)))
+            query = query.where(_after(keys, position))
         query = query.add_columns(*(key.column.label(_KEY.format(n)) for n, key in enumerate(keys)))
         if self._row_bytes is not None:
             query = query.add_columns(self._row_bytes.label(_BYTES))
@@ -175,8 +177,22 @@ def encode_token(request: Message, position: Any) -> str:
     return base64.urlsafe_b64encode(text.encode()).decode()
 
 
-def decode_token(request: Message) -> Any:
+def is_whole(value: Any) -> bool:
+    """Whether a value is a whole number from zero that fits 64 bits."""
+    return type(value) is int and 0 <= value < 2**63
+
+
+def is_text(value: Any) -> bool:
+    """Whether a value is text that a database can hold."""
+    return isinstance(value, str) and _UNSTORABLE.search(value) is None
+
+
+def decode_token(request: Message, *, fits: Callable[[Any], bool] = is_whole) -> Any:
     """Returns the position in the request's token; None for the first page.
+
+    Args:
+        request: The request.
+        fits: Whether a value can be a position of the list; a token can be made up.
 
     Raises:
         InvalidArgumentError: The token was not made here, or not for these filters and this order.
@@ -186,13 +202,15 @@ def decode_token(request: Message) -> Any:
         return None
     try:
         fingerprint, position = json.loads(base64.urlsafe_b64decode(token.encode()))
-    except (ValueError, binascii.Error) as error:
+    except (ValueError, TypeError, RecursionError, binascii.Error) as error:
         raise _foreign_token() from error
     if fingerprint != _fingerprint(request):
         raise invalid(
             "page_token",
             "page_token belongs to a request with other filters or another order; begin with the first page",
         )
+    if not fits(position):
+        raise _foreign_token()
     return position
 
 
@@ -254,14 +272,16 @@ def _after(keys: list[_Key], values: list[Any]) -> sa.ColumnElement[bool]:
     return sa.or_(*alternatives)
 
 
-def _values(keys: list[_Key], position: Any) -> list[Any]:
-    """Checks that a token's position is one of these keys, since a token can be made up."""
-    if not isinstance(position, list) or len(position) != len(keys):
-        raise _foreign_token()
-    for key, value in zip(keys, position, strict=True):
-        kind = key.column.type.python_type
-        kinds = (int, float) if kind is float else (kind,)
-        too_large = isinstance(value, int) and not -(2**63) <= value < 2**63
-        if too_large or not (isinstance(value, kinds) or (value is None and key.nullable)):
-            raise _foreign_token()
-    return position
+def _is_position(value: Any, keys: Sequence[_Key]) -> bool:
+    return isinstance(value, list) and len(value) == len(keys) and all(map(_is_value, value, keys))
+
+
+def _is_value(value: Any, key: _Key) -> bool:
+    if value is None:
+        return key.nullable
+    if isinstance(value, str):
+        return key.column.type.python_type is str and is_text(value)
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return False
+    kind = key.column.type.python_type
+    return isinstance(value, (int, float) if kind is float else kind)

@@ -17,6 +17,7 @@ from resolute_metrics.store.rows import Floats, Integers, Mask, Piece
 from resolute_metrics.store.schema import INTAKE
 from resolute_metrics.store.schema import blocks as table
 from resolute_metrics.store.streams import Stream
+from resolute_serving.pagination import is_text
 
 _NO_FLOATS: Floats = np.array([], dtype=np.float64)
 
@@ -30,6 +31,14 @@ class Position:
     run: int
     source_key: int
     sequence: int
+
+
+def is_report_position(value: Any) -> bool:
+    """Whether a value can be the fields of a position."""
+    if not isinstance(value, list) or len(value) != 5 or not is_text(value[0]):
+        return False
+    # Steps may be negative.
+    return all(type(one) is int and -(2**63) <= one < 2**63 for one in value[1:])
 
 
 @dataclass(frozen=True, slots=True)

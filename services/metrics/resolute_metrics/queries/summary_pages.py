@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,11 +18,12 @@ from sqlalchemy.engine import Connection
 
 from resolute_metrics.queries.summaries import NUMBER, Summary, summarize
 from resolute_metrics.store.schema import INTAKE
-from resolute_serving.pagination import OrderBy
+from resolute_serving.pagination import OrderBy, is_text
 
 IDENTITY = ("trial_id", "group", "name")
 """What tells summaries apart; the usual order."""
 _TRIALS_AT_ONCE = 50
+_LARGEST = sys.float_info.max
 
 
 def _last_number(summary: Summary) -> float | None:
@@ -58,6 +60,18 @@ Position = Sequence[Any]
 def position_of(summary: Summary, order: Sequence[OrderBy]) -> Position:
     """Where a summary stands in an order."""
     return [FIELDS[by.field](summary) for by in _total(order)]
+
+
+def is_position(value: Any, order: Sequence[OrderBy]) -> bool:
+    """Whether a value can be a position in an order."""
+    keys = _total(order)
+    return isinstance(value, list) and len(value) == len(keys) and all(map(_can_be, value, keys))
+
+
+def _can_be(value: Any, by: OrderBy) -> bool:
+    if by.field in IDENTITY:
+        return is_text(value)
+    return value is None or (isinstance(value, (int, float)) and abs(value) <= _LARGEST)
 
 
 def read_summaries(

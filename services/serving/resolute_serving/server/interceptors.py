@@ -26,13 +26,16 @@ from resolute_serving.auth.refusals import Refusals
 from resolute_serving.auth.tokens import TokenVerifier, VerifiedToken
 from resolute_serving.bounds.limits import limits_of
 from resolute_serving.bounds.requests import RequestReader
-from resolute_serving.context import User, actor, current_principal, current_trace
+from resolute_serving.context import User, current_principal, current_trace
+from resolute_serving.observability.call_log import CallLog
 from resolute_serving.observability.gauges import CallCounts
 from resolute_serving.server.client_versions import ClientVersions
+from resolute_serving.server.error_bounds import bounded_message, bounded_metadata, bounded_violations
 
 TRACE_HEADER = "x-resolute-trace"
 _TRACE = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _log = structlog.get_logger("rpc")
+_calls = CallLog()
 
 
 class CallInterceptor(grpc.aio.ServerInterceptor):
@@ -196,13 +199,12 @@ class _Call:
     def _done(self, code: str, began: float, **facts: str) -> None:
         seconds = time.perf_counter() - began
         self._calls.add(self._method, code, seconds)
-        level = _log.debug if code == "OK" else _log.info
-        level("call", method=self._method, code=code, ms=round(seconds * 1000, 2), actor=actor(), **facts)
+        _calls.write(self._method, code, seconds, **facts)
 
 
 def to_status(error: errors.ResoluteError) -> status_pb2.Status:
     """Builds the ``google.rpc.Status`` of an error, with its reason, metadata and violations."""
-    metadata = dict(error.metadata)
+    metadata = bounded_metadata(error.metadata)
     if error.resource:
         metadata["resource"] = error.resource
     info = error_details_pb2.ErrorInfo(reason=error.reason, domain=errors.DOMAIN, metadata=metadata)
@@ -210,11 +212,11 @@ def to_status(error: errors.ResoluteError) -> status_pb2.Status:
     if error.violations:
         violations = [
             error_details_pb2.BadRequest.FieldViolation(field=v.field, description=v.description)
-            for v in error.violations
+            for v in bounded_violations(error.violations)
         ]
         details.append(_packed(error_details_pb2.BadRequest(field_violations=violations)))
     code = grpc.StatusCode[error.status].value[0]
-    return status_pb2.Status(code=code, message=str(error), details=details)
+    return status_pb2.Status(code=code, message=bounded_message(str(error)), details=details)
 
 
 def _packed(message: Any) -> any_pb2.Any:

@@ -1,0 +1,63 @@
+"""Keeps errors short enough for the headers of HTTP/2 that carry them.
+
+gRPC sends the status of a call in headers, of which clients take 8 KiB. A longer one, such as the faults of a
+config with thousands of them, would reach nobody: clients would see an internal error in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from urllib.parse import quote
+
+from resolute.errors import Violation
+
+_MESSAGE_BYTES = 1500
+_VIOLATIONS_BYTES = 2500
+_VIOLATION_CHARACTERS = 400
+_FIELD_CHARACTERS = 200
+_METADATA_BYTES = 600
+
+
+def bounded_message(text: str) -> str:
+    """Cuts a message that is too long; it then says how much of it is missing."""
+    # A header carries bytes that are no printable ASCII as three characters each.
+    if len(text) <= _MESSAGE_BYTES and len(quote(text, safe=_PRINTABLE)) <= _MESSAGE_BYTES:
+        return text
+    kept = _prefix(text, _MESSAGE_BYTES)
+    return f"{kept}… and {len(text) - len(kept)} more characters"
+
+
+def bounded_violations(violations: Iterable[Violation]) -> list[Violation]:
+    """Keeps the first violations; where some are left out, a last one says how many."""
+    found: Sequence[Violation] = list(violations)
+    kept: list[Violation] = []
+    size = 0
+    for violation in found:
+        short = Violation(
+            _cut(violation.field, _FIELD_CHARACTERS), _cut(violation.description, _VIOLATION_CHARACTERS)
+        )
+        size += len(f"{short.field}{short.description}".encode("utf-8", "replace")) + 8
+        if kept and size > _VIOLATIONS_BYTES:
+            return [*kept, Violation("", f"and {len(found) - len(kept)} more")]
+        kept.append(short)
+    return kept
+
+
+def bounded_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
+    """Cuts values that are too long."""
+    return {key: _prefix(value, _METADATA_BYTES // max(1, len(metadata))) for key, value in metadata.items()}
+
+
+_PRINTABLE = "".join(map(chr, range(0x20, 0x7F)))
+
+
+def _cut(text: str, characters: int) -> str:
+    return text if len(text) <= characters else f"{text[: characters - 1]}…"
+
+
+def _prefix(text: str, most: int) -> str:
+    """The longest beginning of a text that takes at most so many bytes in a header."""
+    kept = text[:most]
+    while (size := len(quote(kept, safe=_PRINTABLE))) > most:
+        kept = kept[: max(len(kept) * most // size - 1, 0)]
+    return kept
