@@ -25,7 +25,19 @@ __version__ = "0.38.1"
 """The last release of the API that is served here."""
 
 _SUBMODULES = frozenset(
-    {"constants", "core", "experimental", "launch", "pytorch", "searcher", "util", "transformers"}
+    {
+        "constants",
+        "core",
+        "estimator",
+        "experimental",
+        "horovod",
+        "launch",
+        "pytorch",
+        "searcher",
+        "tensorboard",
+        "transformers",
+        "util",
+    }
 )
 
 

@@ -3,14 +3,109 @@
 from __future__ import annotations
 
 import enum
+import inspect
 import json
 import math
-from collections.abc import Callable, Mapping
+import numbers
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from resolute.runtime.batch_sizes import calculate_batch_sizes
 
-__all__ = ["calculate_batch_sizes", "is_overridden", "json_encode", "merge_dicts"]
+__all__ = [
+    "calculate_batch_sizes",
+    "download_gcs_blob_with_backoff",
+    "filter_duplicates",
+    "get_member_func",
+    "has_param",
+    "humanize_float",
+    "is_numerical_scalar",
+    "is_overridden",
+    "json_encode",
+    "make_timing_log",
+    "merge_dicts",
+]
+
+
+def download_gcs_blob_with_backoff(blob: Any, n_retries: int = 32, max_backoff: int = 32) -> bytes:
+    """Reads an object of Google Cloud Storage and tries again, later each time, when that fails.
+
+    Args:
+        blob: A ``google.cloud.storage.Blob``.
+        n_retries: Most attempts.
+        max_backoff: Longest wait between two of them, in seconds.
+
+    Raises:
+        TypeError: ``blob`` is something else.
+        RuntimeError: Every attempt failed.
+    """
+    if not callable(getattr(blob, "download_as_bytes", None)):
+        raise TypeError(f"a google.cloud.storage.Blob was expected, not a {type(blob).__name__}")
+    wait = random.Random()  # noqa: S311 - no secret; the script's own random state stays as it is
+    failure: Exception | None = None
+    for attempt in range(n_retries):
+        try:
+            return bytes(blob.download_as_bytes())
+        except Exception as error:  # noqa: BLE001 - the library and the network fail in many ways
+            failure = error
+            if attempt + 1 < n_retries:
+                time.sleep(min(2**attempt + wait.random(), max_backoff))
+    raise RuntimeError(f"Max retries exceeded: {n_retries} attempts to read the blob failed") from failure
+
+
+def is_numerical_scalar(n: Any) -> bool:
+    """Returns whether a value is one number: of Python, or of an array library. Booleans are none."""
+    if isinstance(n, numbers.Number):
+        return not isinstance(n, bool)
+    return getattr(n, "shape", None) == () and getattr(getattr(n, "dtype", None), "kind", "") in set("fciu")
+
+
+def filter_duplicates(in_list: Sequence[Any]) -> list[Any]:
+    """Returns the values that are in a list more than once, each once."""
+    counts = Counter(in_list)
+    return [value for value in counts if counts[value] > 1]
+
+
+def has_param(fn: Callable[..., Any], name: str, pos: int | None = None) -> bool:
+    """Returns whether a function has a parameter.
+
+    Args:
+        fn: The function.
+        name: Name of the parameter.
+        pos: Its position among the positional ones, which counts too whatever the name there; None for any.
+    """
+    parameters = inspect.signature(fn).parameters
+    if name in parameters:
+        return True
+    positional = [
+        parameter
+        for parameter in parameters.values()
+        if parameter.kind in {parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD}
+    ]
+    return pos is not None and pos < len(positional)
+
+
+def get_member_func(obj: Any, func_name: str) -> Callable[..., Any] | None:
+    """Returns a method of an object; None if it has none of that name."""
+    member = getattr(obj, func_name, None)
+    return member if callable(member) else None
+
+
+def humanize_float(num: float) -> float:
+    """Rounds a number to three digits that count: large numbers to whole ones."""
+    return float(f"{num:.3g}") if 0 < abs(num) < 1000 else float(round(num))
+
+
+def make_timing_log(verb: str, duration: float, num_inputs: int, num_batches: int) -> str:
+    """Writes how fast something was done, for logs."""
+    records, batches = humanize_float(num_inputs / duration), humanize_float(num_batches / duration)
+    return (
+        f"{verb}: {num_inputs} records in {humanize_float(duration)}s ({records} records/s), "
+        f"in {num_batches} batches ({batches} batches/s)"
+    )
 
 
 def is_overridden(full_method: Callable[..., Any], parent_class: type) -> bool:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 
-def Constant(val: Any) -> dict[str, Any]:
+def Constant(value: Any) -> dict[str, Any]:
     """A fixed value of any JSON type."""
-    return {"type": "const", "val": val}
+    return {"type": "const", "val": value}
 
 
 def Integer(minval: int, maxval: int, count: int | None = None) -> dict[str, Any]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from resolute.errors import NotFoundError
 
 
@@ -26,20 +29,40 @@ class InvalidExperimentException(BaseException):
     """The experiment is set up in a way that no restart can cure."""
 
 
-class InvalidDataTypeException(Exception):  # noqa: N818 - the documented name
-    """A data loader, or what it yields, is of a kind that cannot be used."""
+class InvalidDataTypeException(InvalidExperimentException):
+    """A data loader, or what it yields, is of a kind that cannot be used.
+
+    Args:
+        typ: The kind.
+        message: What is wrong with it.
+    """
+
+    def __init__(self, typ: type, message: str) -> None:
+        super().__init__(f"Invalid data type ({typ}): {message}")
+        self.typ = typ
+        self.message = message
 
 
-class InvalidConfigurationException(Exception):  # noqa: N818 - the documented name
-    """The experiment's config is wrong."""
+class InvalidConfigurationException(InvalidExperimentException):
+    """The experiment's config is wrong.
+
+    Args:
+        config: The config.
+        message: What is wrong with it.
+    """
+
+    def __init__(self, config: Mapping[str, Any], message: str) -> None:
+        super().__init__(f"Invalid configuration ({config}): {message}")
+        self.config = config
+        self.message = message
 
 
-class InvalidModelException(Exception):  # noqa: N818 - the documented name
+class InvalidModelException(InvalidExperimentException):
     """The model is of a kind that cannot be used."""
 
 
-class InvalidCheckpointException(Exception):  # noqa: N818 - the documented name
-    """The checkpoint's files are not what the loader expects."""
+class InvalidCheckpointException(RuntimeError):  # noqa: N818 - the documented name
+    """The checkpoint's files are not what the loader expects. Torch raises a RuntimeError for it too."""
 
 
 class InternalException(Exception):  # noqa: N818 - the documented name
@@ -56,6 +79,18 @@ class CheckpointStateException(Exception):  # noqa: N818 - the documented name
 
 class NoDirectStorageAccess(Exception):  # noqa: N818 - the documented name
     """The store of a checkpoint cannot be reached from here."""
+
+
+class ProxiedDownloadFailed(Exception):  # noqa: N818 - the documented name
+    """A checkpoint could not be downloaded through the service."""
+
+
+class MultipleDownloadsFailed(Exception):  # noqa: N818 - the documented name
+    """A checkpoint could be downloaded neither from its store nor through the service."""
+
+
+class EnterpriseOnlyError(Exception):
+    """What was asked for is not part of this platform."""
 
 
 class WorkerError(Exception):

@@ -39,11 +39,11 @@ import sys
 from determined.experimental import core_v2
 
 core_v2.init(
-    defaults=core_v2.DefaultConfig(
+    config=core_v2.Config(
         name="laptop", hparams={"lr": 0.1}, labels=["night"],
         searcher={"name": "single", "metric": "accuracy", "smaller_is_better": False, "max_length": 10},
+        external_experiment_id="night", external_trial_id=sys.argv[1],
     ),
-    unmanaged=core_v2.UnmanagedConfig(external_experiment_id="night", external_trial_id=sys.argv[1]),
 )
 info = core_v2.info
 first = 0

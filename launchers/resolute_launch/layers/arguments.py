@@ -76,6 +76,8 @@ class LaunchArgumentParser:
     """One sentence for its help."""
     hidden_auto: bool = False
     """Whether a flag may say that one worker wants no launcher."""
+    overrides_are_options: bool = False
+    """Whether a first word without a dash begins the script, so that a later ``--`` is the script's own."""
     bare_trial: bool = False
     """Whether ``module:Class`` alone stands for ``--trial module:Class``."""
 
@@ -104,7 +106,8 @@ class LaunchArgumentParser:
         Raises:
             UsageError: There is nothing to run or too much, or help was asked for.
         """
-        overrides, rest = _split(words)
+        is_script = self.overrides_are_options and words and not words[0].startswith("-")
+        overrides, rest = ((), tuple(words)) if is_script else _split(words)
         if not overrides:
             raise_for_help(rest)
         auto = self.hidden_auto and rest[:1] == (AUTOHOROVOD,)

@@ -25,6 +25,7 @@ from resolute_launch.processes.grace_period import layer_grace_period
 PARSER = LaunchArgumentParser(
     name="determined.launch.deepspeed",
     overrides="DEEPSPEED_ARGS",
+    overrides_are_options=True,
     about="Launches a script under DeepSpeed's launcher.",
 )
 HOSTFILE_VARIABLE = "DET_DEEPSPEED_HOSTFILE_PATH"

@@ -16,9 +16,11 @@ class Prefixer:
     Args:
         rank: The rank.
         kept: How many of the latest pieces to remember.
+        whole_lines: Whether each piece is made a line, also one that a carriage return ends.
     """
 
-    def __init__(self, rank: int, *, kept: int = 0) -> None:
+    def __init__(self, rank: int, *, kept: int = 0, whole_lines: bool = False) -> None:
+        self._whole_lines = whole_lines
         self.latest: deque[bytes] = deque(maxlen=kept)
         self._prefix = b"[rank=%d] " % rank
         self._rest = b""
@@ -31,6 +33,8 @@ class Prefixer:
         while len(self._rest) > MAX_LINE:
             piece, self._rest = cut(self._rest)
             pieces.append(piece + b"\n")
+        if self._whole_lines:
+            pieces = [piece[:-1] + b"\n" if piece.endswith(b"\r") else piece for piece in pieces]
         self.latest.extend(pieces)
         return b"".join(self._prefix + piece for piece in pieces)
 

@@ -69,10 +69,14 @@ def run(rank: int, command: Sequence[str], *, redirect: bool, clock: Clock = SYS
     forwarder.attach(process)
     assert process.stdout is not None
     assert process.stderr is not None
-    secrets = RankSecrets(os.environ, RunDirectory.from_environment())
-    errors = Prefixer(rank, kept=KEPT_LINES)
+    directory = RunDirectory.from_environment()
+    secrets = RankSecrets(os.environ, directory)
+    # The log of a run keeps of a progress bar what it showed last; elsewhere every piece is a line.
+    errors = Prefixer(rank, kept=KEPT_LINES, whole_lines=directory is None)
     out = Target(
-        _descriptor(environment_variables.STDOUT, 1, redirect), Prefixer(rank), StreamRedactor(secrets.known)
+        _descriptor(environment_variables.STDOUT, 1, redirect),
+        Prefixer(rank, whole_lines=directory is None),
+        StreamRedactor(secrets.known),
     )
     err = Target(
         _descriptor(environment_variables.STDERR, 2, redirect), errors, StreamRedactor(secrets.known)

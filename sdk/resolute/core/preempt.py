@@ -6,9 +6,12 @@ import contextlib
 import enum
 import os
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from resolute.core.distributed import DistributedContext
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class PreemptMode(enum.Enum):
@@ -78,6 +81,14 @@ class PreemptContext:
 
     def close(self) -> None:
         """Ends watching."""
+
+    def __enter__(self) -> Self:
+        if self._signal is None:
+            self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def should_preempt(self, auto_ack: bool = True) -> bool:
         """Returns whether to write a checkpoint and exit now. It costs next to nothing; ask at every step.

@@ -5,9 +5,12 @@ from __future__ import annotations
 import enum
 import logging
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from resolute.core.distributed import DistributedContext
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _log = logging.getLogger("resolute.core")
 
@@ -153,6 +156,12 @@ class SearcherContext:
         self._dist = dist
         self._source = source
         self._units = units
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leaves nothing open."""
 
     def operations(
         self, searcher_mode: SearcherMode = SearcherMode.WorkersAskChief, auto_ack: bool = True

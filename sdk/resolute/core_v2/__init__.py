@@ -5,7 +5,7 @@ context can then be used as functions of this module::
 
     from resolute import core_v2
 
-    core_v2.init(defaults=core_v2.DefaultConfig(name="mnist", hparams={"lr": 0.1}))
+    core_v2.init(config=core_v2.Config(name="mnist", hparams={"lr": 0.1}))
     core_v2.train.report_training_metrics(steps_completed=10, metrics={"loss": 0.3})
     core_v2.close()
 
@@ -23,14 +23,18 @@ from resolute.core import Context, DistributedContext, DummyDistributedContext, 
 from resolute.core import init as _core_init
 from resolute.core.checkpoint.storage import parse_storage
 from resolute.core.initialization import disable_grpc_fork_support
-from resolute.core.unmanaged.config import DefaultConfig, UnmanagedConfig
+from resolute.core.unmanaged.config import Config, DefaultConfig, UnmanagedConfig
 
 if TYPE_CHECKING:
     from resolute.client import Determined
 
 __all__ = [
+    "Config",
     "Context",
     "DefaultConfig",
+    "DistributedContext",
+    "PreemptMode",
+    "TensorboardMode",
     "UnmanagedConfig",
     "checkpoint",
     "close",
@@ -54,6 +58,7 @@ class _Singleton:
 
 def init(
     *,
+    config: Config | None = None,
     defaults: DefaultConfig | None = None,
     unmanaged: UnmanagedConfig | None = None,
     client: Determined | None = None,
@@ -65,6 +70,8 @@ def init(
     """Begins the trial of this process, closing an older one. ``close`` ends it, or the end of the script.
 
     Args:
+        config: What the experiment's config would say and where the trial belongs; it counts before the next
+            two. Without effect on a cluster that runs the script.
         defaults: What the experiment's config would say; without effect on a cluster that runs the script.
         unmanaged: Where the trial belongs; without effect on a cluster that runs the script.
         client: The cluster; None for the one that RESOLUTE_MASTER, DET_MASTER or the home names.
@@ -79,6 +86,7 @@ def init(
     """
     close()
     context = init_context(
+        config=config,
         defaults=defaults,
         unmanaged=unmanaged,
         client=client,
@@ -96,6 +104,7 @@ def init(
 
 def init_context(
     *,
+    config: Config | None = None,
     defaults: DefaultConfig | None = None,
     unmanaged: UnmanagedConfig | None = None,
     client: Determined | None = None,
@@ -118,6 +127,8 @@ def init_context(
     disable_grpc_fork_support()
     from resolute.core.unmanaged.context import begin
 
+    if config is not None:
+        defaults, unmanaged = config.defaults(), config.unmanaged()
     return begin(
         defaults=defaults or DefaultConfig(),
         unmanaged=unmanaged or UnmanagedConfig(),

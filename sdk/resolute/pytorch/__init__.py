@@ -27,6 +27,7 @@ from resolute.pytorch.trial.context import PyTorchTrialContext
 from resolute.pytorch.trial.definition import PyTorchTrial
 from resolute.pytorch.trial.experimental_context import PyTorchExperimentalContext
 from resolute.pytorch.trial.lr_scheduler import LRScheduler
+from resolute.pytorch.trial.reset import reset_parameters
 
 __all__ = [
     "Batch",
@@ -52,6 +53,7 @@ __all__ = [
     "experimental",
     "init",
     "load_trial_from_checkpoint_path",
+    "reset_parameters",
     "samplers",
     "to_device",
     "torch_batch_process",

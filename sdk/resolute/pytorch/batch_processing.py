@@ -48,6 +48,18 @@ class TorchBatchProcessorContext:
         """Moves a batch, however nested, to this rank's device."""
         return to_device(data, self.device)
 
+    def get_distributed_rank(self) -> int:
+        """Returns this process's rank."""
+        return self.distributed.rank
+
+    def get_distributed_size(self) -> int:
+        """Returns the number of ranks."""
+        return self.distributed.size
+
+    def get_tensorboard_path(self) -> Path:
+        """Returns the directory in which this process may write TensorBoard events."""
+        return self._core.train.get_tensorboard_path()
+
     def get_hparams(self) -> dict[str, Any]:
         """Returns the hyperparameters of the trial; empty off cluster."""
         return {} if self._core.info is None else dict(self._core.info.trial.hparams)

@@ -44,8 +44,6 @@ def trial(name: str) -> tuple[str, ...]:
         ("--x -- script.py a", ("--x",), ("py", "script.py", "a")),
         ("-- script -- arg", (), ("script", "--", "arg")),
         ("-- ./run.sh 'a b'", (), ("./run.sh", "a b")),
-        # Whatever stands before the first separator is the launcher's, also without a dash.
-        ("run.sh -- arg", ("run.sh",), ("arg",)),
     ],
 )
 def test_a_usage_line_is_understood(
@@ -53,6 +51,18 @@ def test_a_usage_line_is_understood(
 ) -> None:
     request = grammar.parse(shlex.split(line), python="py")
     assert (request.overrides, request.script) == (overrides, script)
+
+
+@each_layer
+def test_words_before_the_first_separator_are_the_launchers_except_for_deepspeed(
+    grammar: LaunchArgumentParser,
+) -> None:
+    """Its arguments are options, so that a script's own separator needs no other in front."""
+    request = grammar.parse(["run.sh", "--", "arg"], python="py")
+    if grammar is deepspeed.PARSER:
+        assert (request.overrides, request.script) == ((), ("run.sh", "--", "arg"))
+    else:
+        assert (request.overrides, request.script) == (("run.sh",), ("arg",))
 
 
 @each_layer

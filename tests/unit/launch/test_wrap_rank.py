@@ -219,3 +219,10 @@ def test_it_starts_without_what_it_does_not_need() -> None:
     heavy = "{'grpc', 'google.protobuf', 'torch'}"
     code = f"import resolute_launch.wrap_rank, sys; print({heavy} & set(sys.modules))"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "set()"
+
+
+def test_outside_of_a_run_every_piece_is_a_line() -> None:
+    """A reader of lines sees a progress bar move; the log of a run keeps what it showed last."""
+    prefixer = Prefixer(1, whole_lines=True)
+    assert prefixer.feed(b"10%\r20%\rdone\r\n") == b"[rank=1] 10%\n[rank=1] 20%\n[rank=1] done\r\n"
+    assert Prefixer(1).feed(b"10%\r20%\r") == b"[rank=1] 10%\r[rank=1] 20%\r"

@@ -21,6 +21,10 @@ assert det.errors is resolute.trial_errors and issubclass(det.errors.WorkerError
 assert det.InvalidHP is resolute.InvalidHP and pickle.loads(pickle.dumps(det.InvalidHP)) is det.InvalidHP
 assert det.Log(-4, -1) == {"type": "log", "minval": -4, "maxval": -1, "base": 10.0}
 assert det.Integer(1, 9, count=3) == {"type": "int", "minval": 1, "maxval": 9, "count": 3}
+import determined.tensorboard, determined.experimental as experimental
+from determined.experimental import ModelSortBy, Checkpoint, OrderBy, TrialSortBy
+assert det.Constant(value=1) == {"type": "const", "val": 1}
+assert det.tensorboard.get_base_path({}) and det.horovod.hvd
 assert det.Categorical(("a", 1)) == {"type": "categorical", "vals": ["a", 1]}
 assert det.util is resolute.script_helpers and det.util.calculate_batch_sizes
 det._info._info = None

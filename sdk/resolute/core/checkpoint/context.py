@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from resolute.core.checkpoint.background_worker import BackgroundWorker
 from resolute.core.checkpoint.collective_steps import run_on_all_ranks, run_on_local_ranks
@@ -29,6 +29,9 @@ from resolute.core.checkpoint.stores.base import CheckpointStore, RecordKeepingS
 from resolute.core.checkpoint.uploads import Uploader
 from resolute.core.distributed import DistributedContext
 from resolute.transfer.cache import FileCache
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _log = logging.getLogger("resolute.core")
 
@@ -59,6 +62,12 @@ class CheckpointContext:
         self._uploads = Uploader(dist, store=store, registry=registry, flush=flush, committed=committed)
         self._downloads = Downloader(dist, registry=registry)
         self._background = BackgroundWorker()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leaves nothing open: checkpoints end by themselves, or with the ``Context``."""
 
     def upload(
         self,

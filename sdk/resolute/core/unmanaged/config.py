@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from resolute.contracts.object_stores.location import BucketStorage
@@ -59,6 +59,35 @@ class UnmanagedConfig:
         """Returns the fields of the experiment's config."""
         found = {"workspace": self.workspace, "project": self.project}
         return {name: value for name, value in found.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Config:
+    """Both in one: what the experiment's config would say, and where a run outside of the cluster belongs.
+
+    The fields are those of ``DefaultConfig`` and ``UnmanagedConfig``. Where a cluster runs the script it is
+    ignored.
+    """
+
+    name: str | None = None
+    hparams: Mapping[str, Any] | None = None
+    data: Mapping[str, Any] | None = None
+    description: str | None = None
+    labels: Sequence[str] | None = None
+    workspace: str | None = None
+    project: str | None = None
+    checkpoint_storage: str | Mapping[str, Any] | None = None
+    searcher: Mapping[str, Any] | None = None
+    external_experiment_id: str | None = None
+    external_trial_id: str | None = None
+
+    def defaults(self) -> DefaultConfig:
+        """The part that the experiment's config would say."""
+        return DefaultConfig(**{field.name: getattr(self, field.name) for field in fields(DefaultConfig)})
+
+    def unmanaged(self) -> UnmanagedConfig:
+        """The part that says where the run belongs."""
+        return UnmanagedConfig(**{field.name: getattr(self, field.name) for field in fields(UnmanagedConfig)})
 
 
 def _storage_section(storage: str | Mapping[str, Any] | None) -> dict[str, Any] | None:

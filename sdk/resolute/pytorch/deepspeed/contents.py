@@ -66,6 +66,8 @@ class EngineContents:
             callback.on_checkpoint_load_start(own)
         try:
             self._trial.load(self._context, directory)
+        except InvalidCheckpointException:
+            raise
         except (AssertionError, RuntimeError) as failure:
             # DeepSpeed asserts without a word.
             raise InvalidCheckpointException(

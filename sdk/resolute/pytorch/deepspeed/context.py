@@ -156,6 +156,22 @@ class DeepSpeedTrialContext(TrialContext):
         """
         return int(self._first("num_micro_batches_per_slot").gradient_accumulation_steps())
 
+    def get_train_micro_batch_size_per_gpu(self) -> int:
+        """Returns the records of a micro batch of one slot: what the property of that name gives.
+
+        Raises:
+            InvalidExperimentException: No engine is wrapped yet.
+        """
+        return self.train_micro_batch_size_per_gpu
+
+    def get_num_micro_batches_per_slot(self) -> int:
+        """Returns the micro batches of a batch: what the property of that name gives.
+
+        Raises:
+            InvalidExperimentException: No engine is wrapped yet.
+        """
+        return self.num_micro_batches_per_slot
+
     def get_per_slot_batch_size(self) -> int:
         """Returns the records of a batch of one slot: of all its micro batches.
 

@@ -1,0 +1,3 @@
+"""Where scripts write TensorBoard events, and older writers of them."""
+
+from resolute.tensorboard import *

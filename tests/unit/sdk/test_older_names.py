@@ -1,0 +1,184 @@
+"""Names of older and newer releases of the documented API, each with what it does."""
+
+from __future__ import annotations
+
+import importlib
+import random
+import runpy
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from resolute import core, script_helpers, search_space, trial_errors
+from resolute.core.unmanaged.config import Config, DefaultConfig, UnmanagedConfig
+from resolute.horovod import _Horovod
+from resolute.tensorboard import get_base_path
+
+COMPAT = Path(__file__).resolve().parents[3] / "compat" / "determined"
+
+
+def test_a_constant_is_named_by_its_value() -> None:
+    assert search_space.Constant(value=3) == search_space.Constant(3) == {"type": "const", "val": 3}
+
+
+def test_parts_of_the_context_are_context_managers() -> None:
+    with core.init() as context:
+        with context.preempt as preempt:
+            assert preempt.should_preempt() is False
+        with context.searcher as searcher:
+            assert [operation.length for operation in _completed(searcher)] == [1]
+        with context.checkpoint as checkpoint:
+            assert checkpoint is context.checkpoint
+
+
+def _completed(searcher: core.SearcherContext) -> Any:
+    for operation in searcher.operations():
+        yield operation
+        operation.report_completed(0.5)
+
+
+def test_a_preempt_context_of_ones_own_is_started_by_its_with_statement() -> None:
+    context = core.DummyPreemptContext(core.DummyDistributedContext())
+    with pytest.raises(RuntimeError, match=r"cannot call.*should_preempt.*before.*start"):
+        context.should_preempt()
+    with context:
+        assert context.should_preempt() is False
+
+
+def test_mistakes_of_users_pass_through_handlers_of_exceptions() -> None:
+    for error, text in (
+        (trial_errors.InvalidDataTypeException(list, "no"), "Invalid data type (<class 'list'>): no"),
+        (trial_errors.InvalidConfigurationException({"a": 1}, "no"), "Invalid configuration ({'a': 1}): no"),
+        (trial_errors.InvalidModelException("no"), "no"),
+    ):
+        assert isinstance(error, trial_errors.InvalidExperimentException)
+        assert not isinstance(error, Exception)
+        assert str(error) == text
+
+
+def test_errors_of_downloads_and_checkpoints_are_exceptions() -> None:
+    assert issubclass(trial_errors.ProxiedDownloadFailed, Exception)
+    assert issubclass(trial_errors.MultipleDownloadsFailed, Exception)
+    assert issubclass(trial_errors.EnterpriseOnlyError, Exception)
+    assert issubclass(trial_errors.InvalidCheckpointException, RuntimeError), "as torch raises for a mismatch"
+
+
+def test_one_config_says_what_two_said() -> None:
+    config = Config(name="n", labels=["l"], workspace="w", project="p", external_trial_id="t")
+    assert config.defaults() == DefaultConfig(name="n", labels=["l"])
+    assert config.unmanaged() == UnmanagedConfig(workspace="w", project="p", external_trial_id="t")
+
+
+def test_horovod_is_used_for_one_framework() -> None:
+    hvd = _Horovod()
+    with pytest.raises(RuntimeError, match=r"must call det\.horovod\.hvd\.require_horovod_type"):
+        hvd.init()
+    hvd.require_horovod_type("torch", "I train with PyTorch")
+    hvd.require_horovod_type("torch", "another reason")
+    with pytest.raises(ValueError, match=r"because mine.*before because I train with PyTorch"):
+        hvd.require_horovod_type("tensorflow", "mine")
+    with pytest.raises(ValueError, match="one of torch, tensorflow"):
+        hvd.require_horovod_type("jax", "it is new")
+
+
+def test_horovod_that_is_missing_says_so_when_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "horovod", None)
+    hvd = _Horovod()
+    hvd.require_horovod_type("torch", "I train with PyTorch")
+    with pytest.raises(ImportError, match=r"Horovod could not be imported for torch"):
+        hvd.init()
+
+
+@pytest.mark.parametrize(
+    ("module", "remedy"),
+    [
+        ("experimental/unmanaged.py", r"core_v2\.init\(config="),
+        ("pytorch/lightning.py", r"resolute\.lightning\.ResoluteCallback"),
+        ("estimator.py", "Core API"),
+    ],
+)
+def test_modules_that_are_refused_say_what_to_use(module: str, remedy: str) -> None:
+    with pytest.raises(ImportError, match=remedy):
+        runpy.run_path(str(COMPAT / module))
+
+
+class Blob:
+    """Fails some times."""
+
+    def __init__(self, failures: int) -> None:
+        self.failures = failures
+
+    def download_as_bytes(self) -> bytes:
+        self.failures -= 1
+        if self.failures >= 0:
+            raise OSError("away")
+        return b"data"
+
+
+def test_a_blob_is_read_again_until_it_is_there() -> None:
+    random.seed(7)
+    before = random.getstate()
+    assert script_helpers.download_gcs_blob_with_backoff(Blob(2), max_backoff=0) == b"data"
+    assert random.getstate() == before
+    with pytest.raises(RuntimeError, match="Max retries exceeded"):
+        script_helpers.download_gcs_blob_with_backoff(Blob(9), n_retries=2, max_backoff=0)
+    with pytest.raises(TypeError, match="Blob was expected"):
+        script_helpers.download_gcs_blob_with_backoff("blob")
+
+
+def test_small_functions_for_scripts() -> None:
+    assert script_helpers.filter_duplicates([1, 2, 1, 3, 2, 1]) == [1, 2]
+    assert [script_helpers.is_numerical_scalar(value) for value in (1, 2.0, True, "1", [1])] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
+
+    def function(first: int, second: int = 2) -> None: ...
+
+    assert script_helpers.has_param(function, "second")
+    assert not script_helpers.has_param(function, "third")
+    assert script_helpers.has_param(function, "renamed", 1)
+    assert not script_helpers.has_param(function, "renamed", 2)
+    assert script_helpers.get_member_func([], "append") is not None
+    assert script_helpers.get_member_func([], "nothing") is None
+    assert script_helpers.make_timing_log("trained", 2.0, 100, 10).startswith(
+        "trained: 100 records in 2.0s (50.0"
+    )
+
+
+@pytest.mark.parametrize("name", ["pytorch", "tensorflow"])
+def test_older_writers_write_events(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    module = importlib.import_module(f"resolute.tensorboard.metric_writers.{name}")
+    if name == "pytorch":
+        with pytest.warns(FutureWarning, match=r"get_tensorboard_writer\(\)"):
+            writer = module.TorchWriter()
+    else:
+        writer = module.TFWriter()
+    writer.add_scalar("loss", 0.5, 1)
+    writer.reset()
+    writer.add_scalar("loss", 0.25, 2)
+    writer.flush()
+    events = EventAccumulator(str(get_base_path({})))
+    events.Reload()
+    assert [(event.step, event.value) for event in events.Scalars("loss")] == [(1, 0.5), (2, 0.25)]
+    writer.writer.close()
+
+
+def test_parameters_are_drawn_again() -> None:
+    torch = pytest.importorskip("torch")
+    from resolute import pytorch
+
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU())
+    before = model[0].weight.clone()
+    pytorch.reset_parameters(model)
+    assert not torch.equal(before, model[0].weight)
