@@ -69,10 +69,12 @@ check: $(STAMP)
 	$(BIN)/buf format --diff --exit-code
 	$(if $(RELEASED),$(BIN)/buf breaking --against $(RELEASED),@echo 'no release yet: nothing to break')
 	$(BIN)/python tools/check_generated.py
+	$(BIN)/python tools/access_table.py --check
 
 proto: $(STAMP)
 	$(BIN)/python tools/gen_protos.py
 	$(BIN)/buf format --write
+	$(BIN)/python tools/access_table.py
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/run.py $(NAMES)

@@ -37,6 +37,13 @@ with Determined() as cluster:
         placed.wait()
         placed.move_to_project("Uncategorized", "Uncategorized")
         assert placed.workspace == "Uncategorized"
+    vision.assign_role("ada", UserRole.ADMIN)
+    assert [(one.user, one.role) for one in vision.list_roles()] == [
+        ("ada", UserRole.ADMIN),
+        ("admin", UserRole.ADMIN),
+    ]
+    vision.remove_role("ada")
+    assert [one.user for one in vision.list_roles()] == ["admin"]
     vision.delete_project("cats")
     cluster.delete_workspace("vision")
     cluster.get_user_by_name("ada").deactivate()
@@ -88,7 +95,7 @@ def as_user(cluster: EmbeddedCluster, home: Path, token: str) -> EmbeddedCluster
 def test_the_page_about_access_runs_as_it_stands(tmp_path: Path) -> None:
     page = (ROOT / "docs/access.md").read_text()
     blocks = re.findall(r"^```bash\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     shutil.copytree(ROOT / "examples/digits", tmp_path / "examples/digits")
     with embedded(tmp_path / "home") as fresh:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
@@ -104,6 +111,8 @@ def test_the_page_about_access_runs_as_it_stands(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "\nada\n" in done.stdout
     assert "only when it has ended" in done.stdout
+    assert "user grace is now editor in workspace text" in done.stdout
+    assert "user grace is now Viewer in workspace text" in done.stdout
 
 
 def test_scripts_lead_users_workspaces_and_projects(cluster: EmbeddedCluster, project: Path) -> None:

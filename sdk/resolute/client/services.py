@@ -14,6 +14,7 @@ from resolute.client.remote.jobs import Jobs
 from resolute.client.remote.logs import Logs
 from resolute.client.remote.metrics import Metrics
 from resolute.client.remote.models import Models
+from resolute.client.remote.roles import Roles
 from resolute.client.remote.searches import Searches
 from resolute.client.remote.trials import Trials
 from resolute.client.remote.workspaces import Workspaces
@@ -73,6 +74,11 @@ class Services:
     def access(self) -> Access:
         """Users, tokens and the audit trail."""
         return Access(self.session)
+
+    @cached_property
+    def roles(self) -> Roles:
+        """Roles of users in single workspaces."""
+        return Roles(self.session, self.workspaces)
 
     @cached_property
     def workspaces(self) -> Workspaces:

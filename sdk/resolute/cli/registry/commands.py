@@ -200,8 +200,26 @@ WORKSPACE_COMMANDS = (
         "unarchive", "Unarchive a workspace: it accepts experiments again.", f"{_WORKSPACE}:unarchive"
     ),
     LazyCommand("delete", "Delete an empty workspace.", f"{_WORKSPACE}:delete"),
+    LazyCommand("role", "Give users roles in a workspace.", f"{_COMMANDS}:workspace_role"),
 )
 """Commands of ``resolute workspace``."""
+
+WORKSPACE_ROLE_COMMANDS = (
+    LazyCommand("assign", "Give a user a role in a workspace.", f"{_USER}.workspace_roles:assign"),
+    LazyCommand("remove", "Take a user's role in a workspace away.", f"{_USER}.workspace_roles:remove"),
+    LazyCommand("list", "List roles in workspaces.", f"{_USER}.workspace_roles:list_", ("ls",)),
+)
+"""Commands of ``resolute workspace role``."""
+
+RBAC_COMMANDS = (
+    LazyCommand("assign-role", "Give a user a role.", f"{_USER}.rbac:assign_role"),
+    LazyCommand("unassign-role", "Take a role from a user.", f"{_USER}.rbac:unassign_role"),
+    LazyCommand("list-roles", "List the roles that there are.", f"{_USER}.rbac:list_roles"),
+    LazyCommand("describe-role", "Show what a role allows.", f"{_USER}.rbac:describe_role"),
+    LazyCommand("list-users-roles", "List the roles of a user.", f"{_USER}.rbac:list_users_roles"),
+    LazyCommand("my-permissions", "List your own roles.", f"{_USER}.rbac:my_permissions"),
+)
+"""Commands of ``resolute rbac``."""
 
 PROJECT_COMMANDS = (
     LazyCommand("list", "List the projects of a workspace.", f"{_PROJECT}:list_", ("ls",)),
@@ -246,7 +264,7 @@ ROOT_COMMANDS = (
     LazyCommand("search", "Preview, simulate and replay searches.", "resolute.cli.registry.commands:search"),
     LazyCommand(
         "workspace",
-        "Manage workspaces and their quotas.",
+        "Manage workspaces, their quotas and the roles of users there.",
         "resolute.cli.registry.commands:workspace",
         ("w",),
     ),
@@ -260,6 +278,7 @@ ROOT_COMMANDS = (
     LazyCommand(
         "token", "Manage access tokens for programs.", "resolute.cli.registry.commands:token", ("tkn",)
     ),
+    LazyCommand("rbac", "Give users roles, by their documented names.", f"{_COMMANDS}:rbac"),
     LazyCommand("audit", "Show the audit log: who changed what.", "resolute.cli.accounts.audit:audit"),
     LazyCommand(
         "preview-search", "Show what a config's search would run.", f"{_SEARCH}.preview:preview_search"
@@ -370,3 +389,13 @@ def user() -> None:
 @click.group(cls=LazyGroup, entries=TOKEN_COMMANDS, counterparts=COUNTERPARTS["token"])
 def token() -> None:
     """Manage access tokens for programs."""
+
+
+@click.group(name="role", cls=LazyGroup, entries=WORKSPACE_ROLE_COMMANDS)
+def workspace_role() -> None:
+    """Give users roles in a workspace: viewer, editor or admin."""
+
+
+@click.group(cls=LazyGroup, entries=RBAC_COMMANDS, counterparts=COUNTERPARTS["rbac"])
+def rbac() -> None:
+    """Give users roles by their documented names, as `workspace role` and `user set-role` do."""

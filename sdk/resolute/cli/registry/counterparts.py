@@ -27,7 +27,6 @@ COUNTERPARTS: Mapping[str, Mapping[str, str]] = {
         "master": "`resolute status`, `resolute version` and `resolute doctor` tell about the cluster",
         "notebook": _NO_INTERACTIVE,
         "oauth": "there is no OAuth; `resolute token` makes tokens for programs",
-        "rbac": "`resolute user set-role` gives a user a role",
         "res": "`resolute workspace list` shows the slots in use, `resolute status` all slots",
         "resource-pool": _NO_POOLS,
         "resources": "`resolute workspace list` shows the slots in use, `resolute status` all slots",
@@ -36,7 +35,7 @@ COUNTERPARTS: Mapping[str, Mapping[str, str]] = {
         "shell": _NO_INTERACTIVE,
         "slot": _STATUS,
         "task": "the only tasks are trials: `resolute job list`, `resolute trial logs`",
-        "user-group": "`resolute user set-role` gives single users a role",
+        "user-group": "`resolute rbac assign-role` gives single users a role",
     },
     "experiment": {
         "delete-tb-files": "`resolute experiment delete` removes them with the experiment",
@@ -51,11 +50,14 @@ COUNTERPARTS: Mapping[str, Mapping[str, str]] = {
         "`resolute experiment download-model-def` have what it holds",
     },
     "model": {
-        "move": "models belong to no workspace",
+        "move": "`resolute model set --workspace` moves a model",
     },
     "template": {
         "create": "`resolute template set` creates a template or replaces it",
         "set-value": "`resolute template set` replaces the whole template",
+    },
+    "rbac": {
+        "list-groups-roles": "there are no groups; `resolute rbac list-users-roles` lists those of a user",
     },
     "job": {
         "update-batch": "use `resolute job update` for each experiment",
@@ -73,7 +75,7 @@ COUNTERPARTS: Mapping[str, Mapping[str, str]] = {
     "workspace": {
         "bindings": _NO_POOLS,
         "edit": "names of workspaces are permanent; `resolute workspace set-quota` changes quotas",
-        "list-members": "`resolute user list` shows users and roles",
+        "list-members": "`resolute workspace role list` shows roles in one, `resolute user list` in all",
         "list-pools": _NO_POOLS,
         "list-projects": "use `resolute project list WORKSPACE`",
         "resource-quota": "use `resolute workspace set-quota`",

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from resolute.client.objects.base import ArchivableObject
-from resolute.client.schema.accounts import ProjectRecord, QuotaRecord, WorkspaceRecord
+from resolute.client.schema.accounts import (
+    ProjectRecord,
+    QuotaRecord,
+    UserRole,
+    WorkspaceRecord,
+    WorkspaceRoleRecord,
+)
 
 
 class Project(ArchivableObject[ProjectRecord]):
@@ -94,6 +100,23 @@ class Workspace(ArchivableObject[WorkspaceRecord]):
         self._record = self._services.workspaces.set_quota(
             self.id, live_experiments=live_experiments, slots=slots, storage_bytes=storage_bytes
         )
+
+    def assign_role(self, username: str, role: UserRole) -> None:
+        """Gives a user a role in this workspace, in place of the one that the user had here.
+
+        Raises:
+            NotFoundError: There is no such user.
+            PermissionDeniedError: The caller is no admin of this workspace.
+        """
+        self._services.roles.assign(username, self.id, role)
+
+    def remove_role(self, username: str) -> None:
+        """Takes the role that a user has in this workspace away."""
+        self._services.roles.remove(username, self.id)
+
+    def list_roles(self) -> list[WorkspaceRoleRecord]:
+        """Lists the roles in this workspace, by users; roles in the whole cluster are with the users."""
+        return list(self._services.roles.list(workspace=self.id))
 
     def create_project(self, name: str, description: str | None = None) -> Project:
         """Creates a project in it.

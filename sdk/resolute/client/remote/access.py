@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from google.protobuf.field_mask_pb2 import FieldMask
 
@@ -17,12 +17,15 @@ from resolute.client.schema.convert import datetime_field
 from resolute.contracts.times import to_duration
 from resolute.contracts.values import from_value
 
-_ROLES = {
+ROLES = {
+    user_pb2.USER_ROLE_MEMBER: UserRole.MEMBER,
     user_pb2.USER_ROLE_VIEWER: UserRole.VIEWER,
     user_pb2.USER_ROLE_EDITOR: UserRole.EDITOR,
     user_pb2.USER_ROLE_ADMIN: UserRole.ADMIN,
 }
-_NUMBERS = {role: number for number, role in _ROLES.items()}
+"""Roles by their numbers in the contract."""
+ROLE_NUMBERS = {role: number for number, role in ROLES.items()}
+"""Their numbers by roles."""
 
 
 class Access:
@@ -52,12 +55,12 @@ class Access:
             AlreadyExistsError: The name is taken.
             InvalidArgumentError: It is not a valid name.
         """
-        request = pb2.CreateUserRequest(request_id=str(uuid.uuid4()), name=name, role=_NUMBERS[role])
+        request = pb2.CreateUserRequest(request_id=str(uuid.uuid4()), name=name, role=ROLE_NUMBERS[role])
         return _user(self._stub.CreateUser(request).user)
 
-    def list_users(self) -> Iterator[UserRecord]:
-        """Yields all users by name."""
-        for message in all_items(self._stub.ListUsers, pb2.ListUsersRequest(), "users"):
+    def list_users(self, *, names: Sequence[str] = ()) -> Iterator[UserRecord]:
+        """Yields all users by name, or those of some names."""
+        for message in all_items(self._stub.ListUsers, pb2.ListUsersRequest(names=names), "users"):
             yield _user(message)
 
     def update_user(
@@ -76,7 +79,7 @@ class Access:
         """
         wanted, paths = user_pb2.User(user_id=self._user_id(user)), []
         if role is not None:
-            wanted.role = _NUMBERS[role]
+            wanted.role = ROLE_NUMBERS[role]
             paths.append("role")
         if active is not None:
             wanted.active = active
@@ -149,7 +152,7 @@ def _user(message: user_pb2.User) -> UserRecord:
     return UserRecord(
         id=message.user_id,
         name=message.name,
-        role=_ROLES[message.role],
+        role=ROLES[message.role],
         active=message.active,
         has_password=message.has_password,
         create_time=datetime_field(message, "create_time"),

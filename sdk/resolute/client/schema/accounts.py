@@ -9,8 +9,10 @@ from typing import Any
 
 
 class UserRole(Enum):
-    """What a user may do; each may do what those before it may."""
+    """What a user may do in every workspace, or in a single one; each role includes those before it."""
 
+    MEMBER = "member"
+    """In the cluster alone: to sign in. In a workspace a member may do what the role there allows."""
     VIEWER = "viewer"
     EDITOR = "editor"
     ADMIN = "admin"
@@ -87,6 +89,18 @@ class WorkspaceRecord:
     project_count: int
     experiment_count: int
     create_time: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkspaceRoleRecord:
+    """A role of a user in one workspace."""
+
+    user: str
+    """Name of the user."""
+    workspace: str
+    """Name of the workspace."""
+    role: UserRole
+    update_time: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

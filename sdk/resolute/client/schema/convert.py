@@ -322,7 +322,7 @@ def cluster(message: cluster_service_pb2.GetClusterResponse) -> records.ClusterR
             records.SlotRecord(
                 slot.slot_id,
                 cluster_service_pb2.SlotKind.Name(slot.kind).removeprefix("SLOT_KIND_").lower(),
-                slot.holder.allocation_id,
+                slot.holder.allocation_id or ("hidden" if slot.HasField("holder") else ""),
                 slot.holder.trial_number,
             )
             for slot in message.slots

@@ -1,0 +1,191 @@
+"""``resolute rbac``: roles by the names and words of the documented command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import click
+
+from resolute.cli.display.output import Column, Format, format_option, print_items
+from resolute.cli.options.settings import Settings
+from resolute.client.schema.accounts import UserRole
+from resolute.client.services import Services
+
+
+@dataclass(frozen=True)
+class _Role:
+    """A role by its documented name."""
+
+    name: str
+    role: UserRole
+    in_cluster: bool
+    in_workspace: bool
+    text: str
+
+
+_ROLES = (
+    _Role(
+        "ClusterAdmin",
+        UserRole.ADMIN,
+        True,
+        False,
+        "users, quotas and the audit log; all of a WorkspaceAdmin",
+    ),
+    _Role(
+        "WorkspaceAdmin",
+        UserRole.ADMIN,
+        False,
+        True,
+        "roles in the workspace, its deletion; all of an Editor",
+    ),
+    _Role(
+        "Editor", UserRole.EDITOR, True, True, "experiments, projects, checkpoints, models; all of a Viewer"
+    ),
+    _Role("Viewer", UserRole.VIEWER, True, True, "read everything"),
+)
+_BY_NAME = {role.name.lower(): role for role in _ROLES}
+
+
+@dataclass(frozen=True)
+class _Assignment:
+    """A role that a user has."""
+
+    role: str
+    workspace: str
+
+
+_ROLE_COLUMNS: tuple[Column[_Role], ...] = (
+    Column("Role", lambda role: role.name),
+    Column("Cluster", lambda role: role.in_cluster),
+    Column("Workspace", lambda role: role.in_workspace),
+    Column("Allows", lambda role: role.text),
+)
+_ASSIGNMENT_COLUMNS: tuple[Column[_Assignment], ...] = (
+    Column("Role", lambda one: one.role),
+    Column("Workspace", lambda one: one.workspace or "(all)"),
+)
+_NAME = click.argument("role_name", metavar="ROLE")
+_WORKSPACE = click.option(
+    "-w", "--workspace-name", default="", metavar="NAME", help="In this workspace; without it, in all."
+)
+_USER = click.option("-u", "--username-to-assign", "user", default="", metavar="NAME", help="The user.")
+_GROUP = click.option(
+    "-g", "--group-name-to-assign", "group", default="", metavar="NAME", help="There are no groups of users."
+)
+
+
+@click.command()
+@_NAME
+@_WORKSPACE
+@_USER
+@_GROUP
+@click.pass_obj
+def assign_role(settings: Settings, role_name: str, workspace_name: str, user: str, group: str) -> None:
+    """Give a user the role ROLE in a workspace, or in the cluster and so in all workspaces."""
+    role = _role(role_name, workspace_name)
+    _check_user(user, group)
+    services = settings.services()
+    if workspace_name:
+        services.roles.assign(user, workspace_name, role.role)
+    else:
+        services.access.update_user(user, role=role.role)
+    click.echo(f"user {user} is now {role.name} in {_where(workspace_name)}")
+
+
+@click.command()
+@_NAME
+@_WORKSPACE
+@_USER
+@_GROUP
+@click.pass_obj
+def unassign_role(settings: Settings, role_name: str, workspace_name: str, user: str, group: str) -> None:
+    """Take the role ROLE from a user, who has no other one in its place then."""
+    role = _role(role_name, workspace_name)
+    _check_user(user, group)
+    services = settings.services()
+    if _Assignment(role.name, workspace_name) not in _assignments(services, user):
+        raise click.ClickException(f"user {user} is not {role.name} in {_where(workspace_name)}")
+    if workspace_name:
+        services.roles.remove(user, workspace_name)
+    else:
+        services.access.update_user(user, role=UserRole.MEMBER)
+    click.echo(f"user {user} is no longer {role.name} in {_where(workspace_name)}")
+
+
+@click.command()
+@format_option
+def list_roles(output: Format) -> None:
+    """List the roles that there are."""
+    print_items(_ROLES, _ROLE_COLUMNS, output=output)
+
+
+@click.command()
+@_NAME
+@format_option
+def describe_role(role_name: str, output: Format) -> None:
+    """Show what the role ROLE allows."""
+    print_items([_named(role_name)], _ROLE_COLUMNS, output=output)
+
+
+@click.command()
+@click.argument("username")
+@format_option
+@click.pass_obj
+def list_users_roles(settings: Settings, username: str, output: Format) -> None:
+    """List the roles of the user USERNAME."""
+    print_items(_assignments(settings.services(), username), _ASSIGNMENT_COLUMNS, output=output)
+
+
+@click.command()
+@format_option
+@click.pass_obj
+def my_permissions(settings: Settings, output: Format) -> None:
+    """List your own roles."""
+    services = settings.services()
+    print_items(_assignments(services, services.cluster.current_user()), _ASSIGNMENT_COLUMNS, output=output)
+
+
+def _assignments(services: Services, user: str) -> list[_Assignment]:
+    account = next(services.access.list_users(names=[user]), None)
+    if account is None:
+        raise click.ClickException(f"user {user!r} does not exist; `resolute user list` lists all users")
+    in_cluster = [
+        _Assignment(role.name, "") for role in _ROLES if role.in_cluster and role.role is account.role
+    ]
+    in_workspaces = [
+        _Assignment(role.name, one.workspace)
+        for one in services.roles.list(user=account.id)
+        for role in _ROLES
+        if role.in_workspace and role.role is one.role
+    ]
+    return in_cluster + in_workspaces
+
+
+def _role(name: str, workspace: str) -> _Role:
+    role = _named(name)
+    if workspace and not role.in_workspace:
+        raise click.UsageError(f"{role.name} is a role in the cluster; leave --workspace-name out.")
+    if not workspace and not role.in_cluster:
+        raise click.UsageError(f"{role.name} is a role in a workspace; name one with --workspace-name.")
+    return role
+
+
+def _named(name: str) -> _Role:
+    role = _BY_NAME.get(name.lower())
+    if role is None:
+        names = ", ".join(role.name for role in _ROLES)
+        raise click.UsageError(f"There is no role {name!r}; the roles are {names}.")
+    return role
+
+
+def _check_user(user: str, group: str) -> None:
+    if group:
+        raise click.UsageError(
+            "There are no groups of users; give roles to users, with --username-to-assign."
+        )
+    if not user:
+        raise click.UsageError("Name the user with --username-to-assign.")
+
+
+def _where(workspace: str) -> str:
+    return f"workspace {workspace}" if workspace else "the cluster"

@@ -1,0 +1,67 @@
+"""Writes the table of permissions into docs/access.md, or with ``--check`` fails if another one is there."""
+
+import pathlib
+import sys
+from collections.abc import Iterator
+
+from resolute_serving.auth.permissions import PERMISSIONS, Rule
+from resolute_serving.auth.service_accounts import ACCOUNTS, may_call
+from resolute_serving.context import Role
+
+PAGE = pathlib.Path(__file__).parents[1] / "docs/access.md"
+BEGIN, END = "<!-- permissions: written by tools/access_table.py -->", "<!-- end of permissions -->"
+
+
+def table() -> str:
+    """The table, a part for each gRPC service of the contract."""
+    return "\n".join(_lines()) + "\n"
+
+
+def _lines() -> Iterator[str]:
+    service = ""
+    for path, rule in PERMISSIONS.items():
+        name, method = path.strip("/").split("/")
+        if not name.startswith("resolute."):
+            continue
+        if name != service:
+            service = name
+            yield f"\n### {name.rsplit('.', 1)[1]}\n"
+            roles = " | ".join(role.value for role in Role)
+            yield f"| RPC | {roles} | role needed in | token of a trial | services |"
+            yield "|---|" + ":-:|" * len(Role) + "---|---|---|"
+        yield f"| {method} | {' | '.join(_cells(rule, path))} |"
+
+
+def _cells(rule: Rule, path: str) -> Iterator[str]:
+    for role in Role:
+        allowed = rule.public or (rule.user and all(role.includes(need.role) for need in rule.user))
+        yield "x" if allowed else ""
+    if rule.public:
+        yield from ("nobody has to sign in", "x", "x")
+        return
+    yield "; ".join(dict.fromkeys(_needs(rule))) or "-"
+    yield "" if rule.trial is None else rule.trial.__name__.replace("_", " ")
+    yield ", ".join(account for account in ACCOUNTS if may_call(account, path))
+
+
+def _needs(rule: Rule) -> Iterator[str]:
+    several = len({need.role for need in rule.user}) > 1
+    for need in rule.user:
+        yield f"{need.role.value} in {need.scope.text}" if several else need.scope.text
+
+
+def main() -> None:
+    """Writes or compares."""
+    text = PAGE.read_text()
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    whole = f"{before}{BEGIN}\n{table()}\n{END}{after}"
+    if "--check" in sys.argv[1:]:
+        if whole != text:
+            sys.exit("docs/access.md has another table of permissions than the code; run `make proto`")
+    else:
+        PAGE.write_text(whole)
+
+
+if __name__ == "__main__":
+    main()
