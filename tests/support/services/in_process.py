@@ -77,6 +77,7 @@ async def serving(
     port: int = 0,
     oldest_client: str = OLDEST_SDK,
     checkpoints_root: Path = Path("/"),
+    role_seconds: float = 30.0,
 ) -> AsyncIterator[Running]:
     """Serves blueprints on one port of loopback until the block ends.
 
@@ -90,6 +91,7 @@ async def serving(
         port: Port to listen on, for servers that come back; zero for a free one.
         oldest_client: Oldest version of the SDK whose calls are accepted.
         checkpoints_root: Below which directory scripts may place checkpoints.
+        role_seconds: How long services remember the roles of users.
     """
     cluster_id = str(uuid.uuid5(uuid.NAMESPACE_URL, "resolute:test"))
     signer = TokenSigner(key or Ed25519PrivateKey.generate(), cluster_id=cluster_id, clock=SYSTEM_CLOCK)
@@ -110,8 +112,12 @@ async def serving(
             peers=peers,
             cluster_id=cluster_id,
             clock=clock,
+<<<<<<< HEAD
             revoked=revoked,
             refusals=refusals,
+=======
+            role_seconds=role_seconds,
+>>>>>>> 7d520bd (Test what an editor of one workspace reaches of another, how long roles are remembered, and say why services ask for them)
         )
         services.append(blueprint.create(environment))
     verifier = TokenVerifier(

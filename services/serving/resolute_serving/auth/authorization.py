@@ -10,7 +10,7 @@ from resolute_serving.auth import service_accounts
 from resolute_serving.auth.directory import WorkspaceDirectory
 from resolute_serving.auth.grants import EVERYTHING, Grants, hidden
 from resolute_serving.auth.permissions import PERMISSIONS, Need, Rule
-from resolute_serving.auth.resources import Resource
+from resolute_serving.auth.resources import WITHOUT_WORKSPACE, Resource
 from resolute_serving.auth.scopes import ANYWHERE, CLUSTER
 from resolute_serving.auth.trial_scopes import checked_by_handler
 from resolute_serving.context import Principal, Role, ServiceAccount, TrialRun, User
@@ -76,6 +76,11 @@ async def _authorize_user(
         if need.scope is ANYWHERE and not grants.anywhere(need.role):
             raise _too_low(user, need, name)
     wanted = [(need, resource) for need in unmet for resource in _named(need, request)]
+    if any(resource == WITHOUT_WORKSPACE for _, resource in wanted):
+        # A role in the cluster would have sufficed; roles in workspaces are none in the cluster.
+        raise PermissionDeniedError(
+            f"{name} names no workspace, and user {user.name} may make things only in workspaces; name one"
+        )
     if wanted and not grants.workspaces:
         need, resource = wanted[0]
         raise _too_low(user, need, name) if user.role.includes(Role.VIEWER) else hidden(str(resource))

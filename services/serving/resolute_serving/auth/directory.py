@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
 
 from resolute.api.experiments.v1 import roles_service_pb2, user_pb2
 from resolute.api.experiments.v1.roles_service_pb2_grpc import RolesServiceStub
 from resolute.contracts.clock import Clock
+from resolute.errors import ResoluteError, UnavailableError
 from resolute_serving.auth.resources import Kind, Resource
 from resolute_serving.context import Role, User
 
@@ -100,7 +101,7 @@ class RemoteDirectory:
         found: dict[int, Role] = {}
         request = roles_service_pb2.ListRolesRequest(user_ids=[user_id], page_size=_PAGE)
         while True:
-            response = await self._stub.ListRoles(request)
+            response = await _answer(self._stub.ListRoles(request))
             # A role that this version does not know allows nothing.
             found.update((one.workspace_id, ROLES.get(one.role, Role.MEMBER)) for one in response.roles)
             if not response.next_page_token:
@@ -116,7 +117,7 @@ class RemoteDirectory:
             trial_ids=keys(Kind.TRIAL),
             allocation_ids=keys(Kind.ALLOCATION),
         )
-        response = await self._stub.FindWorkspaces(request)
+        response = await _answer(self._stub.FindWorkspaces(request))
         found: dict[Resource, int] = {}
         for kind, answers in (
             (Kind.EXPERIMENT, response.experiments),
@@ -128,6 +129,16 @@ class RemoteDirectory:
                 self._workspaces.put(resource, workspace_id)
                 found[resource] = workspace_id
         return found
+
+
+async def _answer(call: Awaitable[V]) -> V:
+    """Waits for an answer; that there is none is not for the caller to mend, whatever the reason."""
+    try:
+        return await call
+    except ResoluteError as error:
+        raise UnavailableError(
+            f"the experiments service does not tell the roles of users: {error}; try again later"
+        ) from error
 
 
 class _Recent(Generic[K, V]):
