@@ -37,6 +37,8 @@ WORKSPACE_VIEWER = frozenset(
         "WatchSignals",
         "ListProjects",
         "ListRoles",
+        "ListDroppedLines",
+        "ListDroppedReports",
         "ListExperiments",
         "ListJobs",
         "ListModels",
