@@ -112,12 +112,9 @@ async def serving(
             peers=peers,
             cluster_id=cluster_id,
             clock=clock,
-<<<<<<< HEAD
             revoked=revoked,
             refusals=refusals,
-=======
             role_seconds=role_seconds,
->>>>>>> 7d520bd (Test what an editor of one workspace reaches of another, how long roles are remembered, and say why services ask for them)
         )
         services.append(blueprint.create(environment))
     verifier = TokenVerifier(
