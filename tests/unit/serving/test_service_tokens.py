@@ -27,7 +27,7 @@ def test_the_token_of_services_is_valid_after_a_suspend_and_when_the_clock_was_s
         # There and back, as when somebody corrects a clock that was set wrong.
         for jump in (seconds, -seconds):
             clock.jump(jump)
-            assert await verifier.verify(tokens()) == ServiceAccount("embedded")
+            assert (await verifier.verify(tokens())).principal == ServiceAccount("embedded")
         clock.advance(DAY / 2)
         assert tokens() != first
 
