@@ -7,10 +7,10 @@ is closed within 15 seconds, also when no call uses it.
 
 from __future__ import annotations
 
-KEEPALIVE_SECONDS = 8.0
+KEEPALIVE_SECONDS = 5.0
 """Between two pings of a connection on which nothing arrives."""
-KEEPALIVE_TIMEOUT_SECONDS = 5.0
-"""How long the answer to a ping may take."""
+KEEPALIVE_TIMEOUT_SECONDS = 9.0
+"""How long the answer to a ping may take: long enough for a process that hardly gets a processor."""
 
 KEEPALIVE_OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.keepalive_time_ms", int(KEEPALIVE_SECONDS * 1000)),

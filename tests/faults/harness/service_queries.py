@@ -17,14 +17,16 @@ from resolute.api.searcher.v1 import event_pb2, search_pb2, searcher_service_pb2
 from resolute.rpc.channel import open_channel
 
 _PAGE = 1000
+_REPLAY_SECONDS = 60.0
 
 
 @contextmanager
 def channel_to(cluster: EmbeddedCluster) -> Iterator[grpc.Channel]:
     """A channel that speaks for the operator. The cluster was up once: its address lasts over restarts."""
     content = json.loads((cluster.home / "endpoint.json").read_text())
-    token = Path(content["token_path"]).read_text().strip()
-    with open_channel(content["address"], token=lambda: token) as channel:
+    # Read for every call: a control plane that starts again may have written another.
+    token = Path(content["token_path"])
+    with open_channel(content["address"], token=lambda: token.read_text().strip()) as channel:
         yield channel
 
 
@@ -42,7 +44,9 @@ def search(channel: grpc.Channel, search_id: str) -> search_pb2.Search:
 def replay(channel: grpc.Channel, search_id: str) -> searcher_service_pb2.ReplaySearchResponse:
     """Decides the log of a search again."""
     stub = searcher_service_pb2_grpc.SearcherServiceStub(channel)
-    return stub.ReplaySearch(searcher_service_pb2.ReplaySearchRequest(search_id=search_id))
+    return stub.ReplaySearch(
+        searcher_service_pb2.ReplaySearchRequest(search_id=search_id), timeout=_REPLAY_SECONDS
+    )
 
 
 def log_of(channel: grpc.Channel, search_id: str) -> list[event_pb2.LogEntry]:

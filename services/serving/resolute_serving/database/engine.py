@@ -51,8 +51,8 @@ _READER_CACHE_KIB = 512
 missing there, the system has in its own cache."""
 
 _POSTGRES_KEEPALIVE = {
-    "keepalives_idle": 8,
-    "keepalives_interval": 2,
+    "keepalives_idle": 5,
+    "keepalives_interval": 3,
     "keepalives_count": 3,
     "tcp_user_timeout": 14_000,
 }
