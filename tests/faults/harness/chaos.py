@@ -43,8 +43,8 @@ _PROJECT = Path(__file__).parent / "search"
 _TIMEOUT_SECONDS = 3600.0
 """How long a search may take that is killed all the time."""
 _TICK_SECONDS = 0.1
-_LEAD = 6
-"""How many completions' share of the kills may come before their time."""
+_LEAD_SHARE = 8
+"""Which part of the kills may come before its time."""
 
 
 def loss(hparams: dict[str, float], length: int) -> float:
@@ -209,7 +209,8 @@ class FaultRun:
     def _pace(self, experiment: str, course: ReferenceRun, done: int) -> None:
         """Lets the next operation complete, unless the search would end before it was hit often enough."""
         total = len(course.completions)
-        self._fire.budget = max(_LEAD, self._kills * (done + _LEAD) // total)
+        lead = max(total // _LEAD_SHARE, 1)
+        self._fire.budget = max(lead, self._kills * (done + lead) // total)
         if done == total - 1 and self._outcome.damage.kills.total() < self._kills:
             return
         following = course.completions[done]

@@ -57,7 +57,7 @@ class FaultCluster(EmbeddedCluster):
             )
         deadline = time.monotonic() + _START_SECONDS
         while process.poll() is None and time.monotonic() < deadline:
-            if self._serves(process.pid):
+            if self.serves(process.pid):
                 # It outlives this object on purpose.
                 process.returncode = 0
                 return
@@ -66,7 +66,8 @@ class FaultCluster(EmbeddedCluster):
             f"the control plane did not start:\n{(self.home / 'up.log').read_text()[-2000:]}"
         )
 
-    def _serves(self, pid: int) -> bool:
+    def serves(self, pid: int) -> bool:
+        """Whether a process is the control plane and has begun to serve."""
         endpoint = self.home / "endpoint.json"
         return endpoint.exists() and f'"pid": {pid}' in endpoint.read_text()
 

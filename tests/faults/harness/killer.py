@@ -20,6 +20,8 @@ _MEAN_STOP_PAUSE_SECONDS = 30.0
 """Between the end of a stop of a process and the next one."""
 _STOP_SECONDS = (5.0, 40.0)
 """How long a process is stopped: shorter and longer than a lease and than keepalive."""
+_START_SHARE = 0.1
+"""Share of the chances to kill a control plane before it serves that are taken."""
 _TICK_SECONDS = 0.1
 _WEIGHTS = {
     Role.TRIAL: 5.0,
@@ -88,6 +90,9 @@ class ProcessKiller:
     def _kill_one(self) -> None:
         victims: dict[Role, list[Callable[[], bool]]] = {}
         for victim in processes_of(self._cluster.home):
+            starting = victim.role is Role.CONTROL_PLANE and not self._cluster.serves(victim.identity.pid)
+            if starting and self._dice.random() > _START_SHARE:
+                continue
             victims.setdefault(victim.role, []).append(partial(victim.identity.send, signal.SIGKILL))
         if self._cluster.postgres is not None:
             victims[Role.POSTGRES] = [self._restart_postgres]
