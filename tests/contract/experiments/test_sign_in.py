@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -43,7 +44,10 @@ async def audit_rows(running: Running, admin: Calls, *actions: str) -> list[tupl
     service: Any = running.services[0]
     await service._refusal_log.write()
     rows = (await admin.access.ListAuditRows(pb2.ListAuditRowsRequest(actions=actions))).rows
-    return [(row.actor, row.action, row.resource, from_value(row.detail)["count"]) for row in rows]
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for row in rows:  # the service writes some of them meanwhile by itself
+        counts[row.actor, row.action, row.resource] += from_value(row.detail)["count"]
+    return [(*key, count) for key, count in counts.items()]
 
 
 async def caller(running: Running, token: str) -> str:
@@ -186,7 +190,7 @@ def test_service_tokens_are_listed_renewed_and_revoked_and_do_what_their_service
                 await logs.access.RenewServiceToken(pb2.RenewServiceTokenRequest())
         unknown = running.signer.service(ServiceAccount("logs"), ttl=60, token_id=str(uuid.uuid4()))
         async with calls(running, unknown) as logs:
-            with pytest.raises(UnauthenticatedError, match="create-service"):
+            with pytest.raises(UnauthenticatedError, match="issue_token"):
                 await logs.access.RenewServiceToken(pb2.RenewServiceTokenRequest())
 
     play(scenario)

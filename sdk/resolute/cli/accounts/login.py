@@ -21,11 +21,13 @@ def login(settings: Settings, name: str, piped: bool) -> None:
     from resolute.client.remote.access import Access
 
     endpoint = settings.services().session.endpoint
+    device = credentials.device_file(endpoint.credential_file, name)
     password = ask(f"Password of {name}", piped=piped)
     # Without the token that is at hand: one that has ended must not be in the way of the next.
     with Session(replace(endpoint, token=lambda: "")) as session:
-        token = Access(session).login(name, password)
+        token = Access(session).login(name, password, device_token=credentials.read(device))
     credentials.save(endpoint.credential_file, token.text)
+    credentials.save(device, token.device_token)
     click.echo(f"logged in at {endpoint.address} as {name}")
 
 

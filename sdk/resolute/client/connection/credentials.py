@@ -3,8 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import quote
 
 from resolute.contracts.atomic_files import write_atomically
+
+
+def device_file(credential: Path, user: str) -> Path:
+    """Where the proof is kept that a user has signed in from here before; logging out leaves it.
+
+    Args:
+        credential: Where the token of the login is kept.
+        user: Name of the user.
+    """
+    return credential.with_name(f"{credential.name}~{quote(user, safe='')}")
+
+
+def read(path: Path) -> str:
+    """Reads what was kept; empty if there is nothing."""
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
 
 
 def save(path: Path, token: str) -> None:

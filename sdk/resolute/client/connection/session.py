@@ -12,6 +12,7 @@ from typing import TypeVar, final
 import grpc
 
 from resolute.api.experiments.v1 import access_service_pb2, access_service_pb2_grpc
+from resolute.client.connection import credentials
 from resolute.client.connection.endpoint import Endpoint, find_endpoint
 from resolute.client.connection.user_ids import user_id
 from resolute.contracts.times import to_duration
@@ -96,9 +97,14 @@ class Session:
                 if self.user:
                     # Anyone who has a password needs no other token, and an old one must not be in the way.
                     asking = self._connect(_no_token if self._password else token)
-                    token = _UserTokenSource(self.user, self._password, asking)
+                    token = _UserTokenSource(
+                        self.user, self._password, asking, device_token=self._device_token()
+                    )
                 self._channel = self._connect(token)
             return self._channel
+
+    def _device_token(self) -> str:
+        return credentials.read(credentials.device_file(self.endpoint.credential_file, self.user))
 
     def _connect(self, token: TokenSource) -> grpc.Channel:
         channel = open_channel(
@@ -115,9 +121,10 @@ def _no_token() -> str:
 class _UserTokenSource:
     """Asks once for another user's token, when the first call needs it."""
 
-    def __init__(self, user: str, password: str, channel: grpc.Channel) -> None:
+    def __init__(self, user: str, password: str, channel: grpc.Channel, *, device_token: str) -> None:
         self._user = user
         self._password = password
+        self._device_token = device_token
         self._access = access_service_pb2_grpc.AccessServiceStub(channel)
         self._lock = threading.Lock()
         self._token = ""
@@ -129,7 +136,9 @@ class _UserTokenSource:
             return self._token
 
     def _log_in(self) -> str:
-        request = access_service_pb2.LoginRequest(user_name=self._user, password=self._password)
+        request = access_service_pb2.LoginRequest(
+            user_name=self._user, password=self._password, device_token=self._device_token
+        )
         return self._access.Login(request).bearer_token
 
     def _ask(self) -> str:

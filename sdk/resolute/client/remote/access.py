@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from google.protobuf.field_mask_pb2 import FieldMask
 
@@ -38,15 +39,22 @@ class Access:
     def __init__(self, session: Session) -> None:
         self._stub = session.stub(access_service_pb2_grpc.AccessServiceStub)
 
-    def login(self, username: str, password: str) -> NewToken:
+    def login(self, username: str, password: str, *, device_token: str = "") -> NewToken:
         """Returns a token in return for a password.
+
+        Args:
+            username: Name of the user.
+            password: The password.
+            device_token: What an earlier login of this user gave: others cannot lock this client out.
 
         Raises:
             UnauthenticatedError: Name or password are wrong.
             QuotaError: Too many attempts.
         """
-        response = self._stub.Login(pb2.LoginRequest(user_name=username, password=password))
-        return _new_token(response)
+        response = self._stub.Login(
+            pb2.LoginRequest(user_name=username, password=password, device_token=device_token)
+        )
+        return replace(_new_token(response), device_token=response.device_token)
 
     def create_user(self, name: str, role: UserRole) -> UserRecord:
         """Creates a user.

@@ -52,6 +52,8 @@ class NewToken:
     id: str
     text: str
     expire_time: datetime | None
+    device_token: str = ""
+    """For the next login from this device; empty for a token that is not of a login."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -179,7 +179,7 @@ class TokenIssuer:
             if known is None or known.revoked or known.expires_at + RENEWABLE_SECONDS <= now:
                 raise UnauthenticatedError(
                     "the service's token is not known, was revoked or expired more than a week ago; an admin "
-                    "creates another with `resolute token create-service`"
+                    "issues another with `python -m resolute_experiments.issue_token`"
                 )
             expires_at = max(known.expires_at, now + _SERVICE_RENEWAL_SECONDS)
             if expires_at > known.expires_at:

@@ -21,7 +21,7 @@ from resolute_experiments.servicers.messages.experiments import signal_message
 from resolute_experiments.specs.identity import run_identity
 from resolute_experiments.specs.launch import LaunchParameters, launch_spec
 from resolute_experiments.states import TrialEvent, TrialState
-from resolute_experiments.store import experiments, runs, trials, workspaces
+from resolute_experiments.store import experiments, runs, trials, users, workspaces
 from resolute_experiments.transitions import signals, transition_trial
 from resolute_experiments.transitions.signals import SignalReason
 from resolute_serving.auth.tokens import TokenSigner
@@ -115,7 +115,7 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
     async def RenewLease(self, request: pb2.RenewLeaseRequest, context: Any) -> pb2.RenewLeaseResponse:
         """Renews a lease, and answers with a fresh token and the signal."""
         allocation = request.allocation_id
-        identity, run, news = await self._core.database.read(
+        identity, run, news, owner_active = await self._core.database.read(
             lambda c: _lease_facts(c, allocation, request.container_rank, request.pid)
         )
         if news:
@@ -127,7 +127,8 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
         self._leases.renew(allocation)
         return pb2.RenewLeaseResponse(
             ttl=to_duration(self._leases.ttl),
-            bearer_token=self._signer.trial(identity, ttl=self._token_ttl),
+            # A run without its owner goes on until its token expires; nothing takes its calls after that.
+            bearer_token=self._signer.trial(identity, ttl=self._token_ttl) if owner_active else "",
             signal=signal_message(run),
         )
 
@@ -221,12 +222,13 @@ def _living_run(connection: Connection, allocation_id: str) -> runs.Run:
 
 def _lease_facts(
     connection: Connection, allocation_id: str, rank: int, pid: int
-) -> tuple[TrialRun, runs.Run, bool]:
+) -> tuple[TrialRun, runs.Run, bool, bool]:
     run = _living_run(connection, allocation_id)
     trial = trials.get(connection, trial_id=run.trial_id)
     container = runs.container(connection, allocation_id, rank)
     news = bool(pid) and (container.pid != pid or trial.state is TrialState.STARTING)
-    return run_identity(connection, run), run, news
+    owner = users.find(connection, experiments.get(connection, experiment_id=run.experiment_id).owner)
+    return run_identity(connection, run), run, news, owner is None or owner.active
 
 
 def _note_pid(connection: Connection, allocation_id: str, rank: int, pid: int, moment: Moment) -> None:

@@ -1,0 +1,85 @@
+"""Streams end with the tokens that opened them; renewing calls take tokens that have expired."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from support.clocks import ManualClock
+
+from resolute.errors import UnauthenticatedError
+from resolute_serving.auth.open_streams import OpenStreams
+from resolute_serving.auth.permissions import PERMISSIONS
+from resolute_serving.auth.refusals import MOST_KINDS, Refusals, client_address
+from resolute_serving.auth.tokens import StaticKeys, TokenSigner, TokenVerifier
+from resolute_serving.context import TrialRun
+
+RUN = TrialRun(trial_id="t", run=1, experiment_id="e", allocation_id="t.1", workspace="w")
+
+
+def test_a_stream_ends_when_its_token_expires_and_others_go_on() -> None:
+    async def scenario() -> None:
+        clock = ManualClock()
+        signer = TokenSigner(Ed25519PrivateKey.generate(), cluster_id="c", clock=clock)
+        verifier = TokenVerifier(StaticKeys({signer.key_id: signer.public_key}), cluster_id="c", clock=clock)
+        streams = OpenStreams(verifier)
+
+        async def stream(ttl: float) -> None:
+            with streams.registered(await verifier.verify(signer.trial(RUN, ttl=ttl))):
+                await asyncio.Event().wait()
+
+        short, long = asyncio.create_task(stream(60)), asyncio.create_task(stream(600))
+        await asyncio.sleep(0)
+        await streams.check()
+        assert not short.done()
+        clock.advance(61)
+        await streams.check()
+        with pytest.raises(UnauthenticatedError, match="expired"):
+            await short
+        assert not long.done()
+        long.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await long
+
+    asyncio.run(scenario())
+
+
+def test_calls_that_renew_a_token_take_one_that_has_expired_and_no_others_do() -> None:
+    renewing = {method.rsplit("/", 1)[1] for method, rule in PERMISSIONS.items() if rule.expired}
+    assert renewing == {"RenewLease", "RenewRun", "RenewServiceToken"}
+
+    async def scenario() -> None:
+        clock = ManualClock()
+        signer = TokenSigner(Ed25519PrivateKey.generate(), cluster_id="c", clock=clock)
+        verifier = TokenVerifier(StaticKeys({signer.key_id: signer.public_key}), cluster_id="c", clock=clock)
+        token = signer.trial(RUN, ttl=60)
+        clock.advance(86_400)
+        assert (await verifier.verify(token, expired=True)).principal == RUN
+        with pytest.raises(UnauthenticatedError, match="expired"):
+            await verifier.verify(token)
+
+    asyncio.run(scenario())
+
+
+def test_refusals_are_added_up_and_bounded() -> None:
+    refusals = Refusals(ManualClock())
+    for number in range(10 * MOST_KINDS):
+        refusals.note("unauthenticated", f"call X/{number % (2 * MOST_KINDS)}", peer="10.0.0.1")
+    taken = refusals.take()
+    assert len(taken) == MOST_KINDS + 1
+    assert sum(counted.count for counted in taken) == 10 * MOST_KINDS
+    assert refusals.take() == []
+
+
+@pytest.mark.parametrize(
+    ("peer", "address"),
+    [
+        ("ipv4:10.0.0.7:5123", "10.0.0.7"),
+        ("ipv6:%5B2001:db8:1:2:3:4:5:6%5D:5123", "2001:db8:1:2::/64"),
+        ("ipv6:[::ffff:10.0.0.7]:5123", "10.0.0.7"),
+        ("unix:/run/x", "unix"),
+    ],
+)
+def test_clients_are_told_apart_by_address(peer: str, address: str) -> None:
+    assert client_address(peer) == address
