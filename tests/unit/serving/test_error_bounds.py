@@ -33,3 +33,12 @@ def test_short_errors_stay_as_they_are() -> None:
     assert bounded_message("a is wrong: é\n") == "a is wrong: é\n"
     (huge,) = bounded_violations([Violation("f" * 10_000, "d" * 10_000)])
     assert (len(huge.field), len(huge.description)) == (200, 400)
+
+
+def test_halves_of_surrogate_pairs_are_written_as_escape_sequences() -> None:
+    error = InvalidArgumentError(
+        "found \ud800", violations=[Violation("a\udfff", "\ud800")], metadata={"value": "\ud800"}
+    )
+    status = to_status(error)
+    assert status.message == "found \\ud800"
+    assert b"a\\udfff" in status.SerializeToString()

@@ -1,7 +1,8 @@
-"""Keeps errors short enough for the headers of HTTP/2 that carry them.
+"""Makes errors fit into the headers of HTTP/2 that carry them: short enough, and text that can be encoded.
 
 gRPC sends the status of a call in headers, of which clients take 8 KiB. A longer one, such as the faults of a
-config with thousands of them, would reach nobody: clients would see an internal error in its place.
+config with thousands of them, would reach nobody: clients would see an internal error in its place. The same
+goes for one that quotes half of a surrogate pair.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ _METADATA_BYTES = 600
 
 def bounded_message(text: str) -> str:
     """Cuts a message that is too long; it then says how much of it is missing."""
+    text = _encodable(text)
     # A header carries bytes that are no printable ASCII as three characters each.
     if len(text) <= _MESSAGE_BYTES and len(quote(text, safe=_PRINTABLE)) <= _MESSAGE_BYTES:
         return text
@@ -36,7 +38,7 @@ def bounded_violations(violations: Iterable[Violation]) -> list[Violation]:
         short = Violation(
             _cut(violation.field, _FIELD_CHARACTERS), _cut(violation.description, _VIOLATION_CHARACTERS)
         )
-        size += len(f"{short.field}{short.description}".encode("utf-8", "replace")) + 8
+        size += len(f"{short.field}{short.description}".encode()) + 8
         if kept and size > _VIOLATIONS_BYTES:
             return [*kept, Violation("", f"and {len(found) - len(kept)} more")]
         kept.append(short)
@@ -45,14 +47,21 @@ def bounded_violations(violations: Iterable[Violation]) -> list[Violation]:
 
 def bounded_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
     """Cuts values that are too long."""
-    return {key: _prefix(value, _METADATA_BYTES // max(1, len(metadata))) for key, value in metadata.items()}
+    most = _METADATA_BYTES // max(1, len(metadata))
+    return {key: _prefix(_encodable(value), most) for key, value in metadata.items()}
 
 
 _PRINTABLE = "".join(map(chr, range(0x20, 0x7F)))
 
 
 def _cut(text: str, characters: int) -> str:
+    text = _encodable(text)
     return text if len(text) <= characters else f"{text[: characters - 1]}…"
+
+
+def _encodable(text: str) -> str:
+    """Writes halves of surrogate pairs as escape sequences."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _prefix(text: str, most: int) -> str:

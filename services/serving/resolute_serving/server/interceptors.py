@@ -193,7 +193,7 @@ class _Call:
                 metadata={"correlation_id": correlation},
             )
         self._access.note_refusal(self._method, error, peer=context.peer())
-        self._done(error.status, began, detail=str(error))
+        self._done(error.status, began, detail=bounded_message(str(error)))
         await context.abort_with_status(rpc_status.to_status(to_status(error)))
 
     def _done(self, code: str, began: float, **facts: str) -> None:

@@ -75,6 +75,10 @@ def to_init_error(error: ErrorDetails, *, hidden: bool = False) -> InitErrorDeta
     return InitErrorDetails(type=kind, loc=error["loc"], input=value, ctx=context)
 
 
+MOST_SUGGESTIONS = 100
+"""Unknown fields of a map for which the nearest known names are looked for."""
+
+
 def unknown(name: str, known: Iterable[str], *, advice: str = "") -> PydanticCustomError:
     """The error for a field that does not exist, with the nearest one that does."""
     return reject("", problem="unknown field", hint=advice or suggestion(name, known))

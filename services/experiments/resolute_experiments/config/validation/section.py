@@ -20,6 +20,7 @@ from pydantic.functional_validators import ModelWrapValidatorHandler
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from resolute_experiments.config.validation.rejections import (
+    MOST_SUGGESTIONS,
     combined_error,
     located_error,
     reject,
@@ -125,11 +126,11 @@ class Section(BaseModel):
 
     @classmethod
     def _unknown_fields(cls, data: Mapping[str, Any]) -> Iterator[InitErrorDetails]:
-        for key, value in data.items():
-            if not cls._knows(key):
-                yield located_error(
-                    (key,), value, unknown(key, cls.model_fields, advice=cls.advice.get(key, ""))
-                )
+        strangers = [key for key in data if not cls._knows(key)]
+        # Looking for the nearest name takes long; whoever has many wrong ones mistook more than a letter.
+        known = cls.model_fields if len(strangers) <= MOST_SUGGESTIONS else ()
+        for key in strangers:
+            yield located_error((key,), data[key], unknown(key, known, advice=cls.advice.get(key, "")))
 
     @classmethod
     def _carried(cls, error: ValidationError) -> Iterator[InitErrorDetails]:
