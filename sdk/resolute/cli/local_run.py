@@ -79,7 +79,7 @@ def _environment(config: Mapping[str, Any], hparams: Mapping[str, Any], seed: in
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(_CLUSTER_VARIABLES)}
     # Scripts say `python3` and mean the one that has what they import.
     path = os.pathsep.join([str(Path(sys.executable).parent), inherited.get("PATH", os.defpath)])
-    paths = [*_compat_paths(), *filter(None, [inherited.get("PYTHONPATH")])]
+    paths = [*compat_paths(), *filter(None, [inherited.get("PYTHONPATH")])]
     return {
         **inherited,
         "PATH": path,
@@ -99,7 +99,7 @@ def _configured(config: Mapping[str, Any]) -> dict[str, str]:
     return {name: value if equals else os.environ.get(name, "") for name, equals, value in pairs}
 
 
-def _compat_paths() -> list[str]:
+def compat_paths() -> list[str]:
     """Finds the directory of the package ``determined``: in the launcher, or beside it in a checkout."""
     spec = importlib.util.find_spec("resolute_launch")
     if spec is None or spec.origin is None:

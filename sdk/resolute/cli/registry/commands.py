@@ -232,6 +232,12 @@ PROJECT_COMMANDS = (
 )
 """Commands of ``resolute project``."""
 
+COMPAT_COMMANDS = (
+    LazyCommand("install", "Make `import determined` reach Resolute.", "resolute.cli.compat:install"),
+    LazyCommand("uninstall", "Undo `resolute compat install`.", "resolute.cli.compat:uninstall"),
+)
+"""Commands of ``resolute compat``."""
+
 ROOT_COMMANDS = (
     LazyCommand(
         "experiment", "Submit and manage experiments.", "resolute.cli.registry.commands:experiment", ("e",)
@@ -284,6 +290,7 @@ ROOT_COMMANDS = (
         "preview-search", "Show what a config's search would run.", f"{_SEARCH}.preview:preview_search"
     ),
     LazyCommand("tensorboard", "Start TensorBoard for experiments.", "resolute.cli.tensorboard:tensorboard"),
+    LazyCommand("compat", "Use the import name `determined` outside of trials.", f"{_COMMANDS}:compat"),
     LazyCommand("sync", "Upload runs that were recorded offline.", "resolute.cli.sync:sync"),
     LazyCommand(
         "completion",
@@ -399,3 +406,8 @@ def workspace_role() -> None:
 @click.group(cls=LazyGroup, entries=RBAC_COMMANDS, counterparts=COUNTERPARTS["rbac"])
 def rbac() -> None:
     """Give users roles by their documented names, as `workspace role` and `user set-role` do."""
+
+
+@click.group(cls=LazyGroup, entries=COMPAT_COMMANDS)
+def compat() -> None:
+    """Use the import name `determined` outside of trials."""
