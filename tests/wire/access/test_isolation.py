@@ -17,6 +17,7 @@ from resolute.api.checkpoints.v1 import checkpoints_service_pb2, model_pb2, mode
 from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import CheckpointsServiceStub
 from resolute.api.checkpoints.v1.models_service_pb2_grpc import ModelsServiceStub
 from resolute.api.experiments.v1 import (
+    cluster_service_pb2,
     experiment_pb2,
     experiments_service_pb2,
     jobs_service_pb2,
@@ -25,6 +26,7 @@ from resolute.api.experiments.v1 import (
     user_pb2,
     workspaces_service_pb2,
 )
+from resolute.api.experiments.v1.cluster_service_pb2_grpc import ClusterServiceStub
 from resolute.api.experiments.v1.experiments_service_pb2_grpc import ExperimentsServiceStub
 from resolute.api.experiments.v1.jobs_service_pb2_grpc import JobsServiceStub
 from resolute.api.experiments.v1.roles_service_pb2_grpc import RolesServiceStub
@@ -34,6 +36,8 @@ from resolute.api.logs.v1 import line_pb2, logs_service_pb2
 from resolute.api.logs.v1.logs_service_pb2_grpc import LogsServiceStub
 from resolute.contracts.values import to_value
 from resolute.errors import InvalidConfigError, NotFoundError, PermissionDeniedError, ResoluteError
+from resolute_experiments.service import ExperimentsService
+from resolute_experiments.store import runs
 from resolute_serving.context import Role, User
 
 Check = Callable[[Tenants, User], Coroutine[Any, Any, None]]
@@ -190,6 +194,18 @@ async def a_stream_ends_when_the_role_is_taken_away(platform: Tenants, _: User) 
             await anext(stream)
 
 
+async def slots_hide_who_holds_them(platform: Tenants, user: User) -> None:
+    service = next(one for one in platform.running.services if isinstance(one, ExperimentsService))
+    held = [service._fleet.slots[0].id]
+    as_if_placed = {"slot_ids": held, "request_id": None}
+    await service._core.database.write(lambda c: runs.update(c, platform.beta.allocation_id, **as_if_placed))
+    viewer = await platform.user("looks-at-slots", cluster=Role.VIEWER)
+    for caller, shown in ((viewer, platform.beta.allocation_id), (user, "")):
+        async with platform.stub(ClusterServiceStub, caller) as cluster:
+            found = await cluster.GetCluster(cluster_service_pb2.GetClusterRequest())
+            assert [one.holder.allocation_id for one in found.slots if one.HasField("holder")] == [shown]
+
+
 CHECKS: tuple[Check, ...] = (
     lists_show_one_workspace,
     a_run_does_not_join_an_experiment_elsewhere,
@@ -199,6 +215,7 @@ CHECKS: tuple[Check, ...] = (
     what_is_hidden_looks_like_what_is_not_there,
     a_workspace_admin_gives_roles_there_alone,
     a_stream_ends_when_the_role_is_taken_away,
+    slots_hide_who_holds_them,
 )
 
 

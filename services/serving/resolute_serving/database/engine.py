@@ -135,7 +135,9 @@ class Database:
             UnavailableError: The database cannot be reached.
         """
         self._require_open()
-        return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
+        # As with writes, the work knows who calls and what the caller may see.
+        call = copy_context().run
+        return await asyncio.get_running_loop().run_in_executor(self._readers, call, self._read, work)
 
     async def gauges(self) -> list[Gauge]:
         """Returns how much work is queued.
