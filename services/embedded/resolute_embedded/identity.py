@@ -48,12 +48,12 @@ def machine_id() -> str:
 
 def record_identity(state: StateDirectory) -> None:
     """Notes in a home which directory it is."""
-    write_json(state.identity_file, asdict(HomeIdentity.of(state.home.path)), sync=True)
+    write_json(state.home.identity_file, asdict(HomeIdentity.of(state.home.path)), sync=True)
 
 
 def recorded_identity(state: StateDirectory) -> HomeIdentity | None:
     """Reads which directory a home was; None for one that was not served since homes note it."""
-    content = read_json(state.identity_file)
+    content = read_json(state.home.identity_file)
     return None if content is None else HomeIdentity(**content)
 
 

@@ -121,11 +121,6 @@ class StateDirectory:
         return self.data / "signing-key.pem"
 
     @property
-    def identity_file(self) -> Path:
-        """Which directory this is; a backup does not have it."""
-        return self.home.path / "home.json"
-
-    @property
     def unfinished_file(self) -> Path:
         """There while a backup is being restored into the home."""
         return self.home.path / "unfinished-restore"

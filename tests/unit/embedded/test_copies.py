@@ -54,6 +54,8 @@ def test_a_home_is_served_again_and_a_copy_or_a_moved_one_is_not(
     copy = copy_of(state, tmp_path / "copy")
     with pytest.raises(FailedPreconditionError, match=r"is a copy of the home .*home.*adopt-copy"):
         require_original(copy)
+    assert state.home.read_endpoint() is not None
+    assert copy.home.read_endpoint() is None, "commands on the copy do not reach the original"
     # In the place of its original it is another directory still.
     shutil.move(state.home.path, tmp_path / "moved")
     shutil.copytree(copy.home.path, state.home.path)
@@ -142,9 +144,9 @@ def test_a_restore_that_did_not_finish_is_not_served(state: StateDirectory, tmp_
 
 
 def test_a_home_of_before_homes_knew_themselves_is_served(state: StateDirectory) -> None:
-    state.identity_file.unlink()
+    state.home.identity_file.unlink()
     require_original(state)
-    assert json.loads(state.identity_file.read_text())["path"] == str(state.home.path.resolve())
+    assert json.loads(state.home.identity_file.read_text())["path"] == str(state.home.path.resolve())
     record_identity(state)
 
 

@@ -51,6 +51,11 @@ class Home:
         """The operator's token, readable by its owner alone."""
         return self.path / "token"
 
+    @property
+    def identity_file(self) -> Path:
+        """Which directory the home is, written by the embedded cluster."""
+        return self.path / "home.json"
+
     def credential_file(self, address: str) -> Path:
         """The token that `resolute user login` got for a cluster, readable by its owner alone.
 
@@ -62,11 +67,15 @@ class Home:
     def read_endpoint(self) -> LocalCluster | None:
         """Reads the embedded cluster's address; None when none serves this home.
 
+        What a copied home says is its original's, which commands on the copy must not reach.
+
         Raises:
             FailedPreconditionError: The file cannot be read, or is not what a cluster writes.
         """
         try:
             content = json.loads(self.endpoint_file.read_text())
+            if self._is_copy():
+                return None
             return LocalCluster(
                 address=str(content["address"]),
                 token_path=Path(content["token_path"]),
@@ -84,3 +93,10 @@ class Home:
             raise FailedPreconditionError(
                 f"{self.endpoint_file} is damaged ({error!r}); remove it and run `resolute up` again"
             ) from error
+
+    def _is_copy(self) -> bool:
+        """Whether the home was served elsewhere; ``resolute up`` looks closer."""
+        try:
+            return bool(json.loads(self.identity_file.read_text())["path"] != str(self.path.resolve()))
+        except FileNotFoundError:
+            return False
