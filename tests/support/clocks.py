@@ -6,6 +6,8 @@ import asyncio
 
 from support.waiting import wait_until_async
 
+from resolute.contracts.clock import SystemClock
+
 
 class ManualClock:
     """Returns the time that it was told.
@@ -47,6 +49,21 @@ class ManualSleep:
         count = len(self.asked)
         self._ends.release()
         await wait_until_async(lambda: len(self.asked) > count)
+
+
+class OffsetClock(SystemClock):
+    """The machine's clocks, with a time of day that tests set."""
+
+    def __init__(self) -> None:
+        self._offset = 0.0
+
+    def time(self) -> float:
+        """Seconds since 1970, as far as the clock was not set."""
+        return super().time() + self._offset
+
+    def jump(self, seconds: float) -> None:
+        """Sets the time of day. The machine's uptime goes on as if nothing had happened."""
+        self._offset += seconds
 
 
 class JumpingClock(ManualClock):

@@ -24,7 +24,13 @@ from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.contracts.run.lock import RunLock
-from resolute.errors import AbortedError, ConflictError, NotFoundError, ResoluteError
+from resolute.errors import (
+    AbortedError,
+    ConflictError,
+    NotFoundError,
+    ResoluteError,
+    UnauthenticatedError,
+)
 from resolute.rpc.channel import open_channel
 from resolute_launch.container.entrypoint_process import END_SECONDS, process_tree_of
 from resolute_launch.container.task import Task
@@ -90,7 +96,7 @@ class Supervisor:
         """Returns the launch spec; None if there is none, and the run has ended therefore."""
         try:
             spec = retry_during_outage(
-                connection.control.launch_spec,
+                lambda: self._launch_spec(connection.control),
                 outage_timeout=connection.outage_timeout,
                 stop=self._stop,
                 purpose="asking for work",
@@ -106,6 +112,15 @@ class Supervisor:
             return None
         write_atomically(self._run.path / SPEC_FILE, spec.SerializeToString(), mode=0o600)
         return spec
+
+    def _launch_spec(self, control: ControlPlane) -> LaunchSpec:
+        try:
+            return control.launch_spec()
+        except UnauthenticatedError:
+            # A clock was set, or the machine suspended, before there was a lease: the caller asks again.
+            token = control.renew_lease(pid=0).bearer_token
+            write_atomically(self._run.token_file, token, mode=0o600)
+            raise
 
     def _execute(
         self, spec: LaunchSpec, connection: ControlPlaneConnection, signal_handlers: SignalHandlers

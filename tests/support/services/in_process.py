@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ from support.ports import free_port
 
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute_serving.auth.refusals import Refusals
+from resolute_serving.auth.service_tokens import ServiceTokens
 from resolute_serving.auth.tokens import RevokedTokens, StaticKeys, TokenSigner, TokenVerifier
 from resolute_serving.context import Role, ServiceAccount, TrialRun, User
 from resolute_serving.database import migrations
@@ -51,7 +52,11 @@ class Running:
 
     def channel(self, token: str) -> grpc.aio.Channel:
         """An asyncio channel whose calls carry ``token`` and raise typed errors; close it after use."""
-        return Peers({"*": self.address}, token=lambda: token).channel("*")
+        return self.peers(lambda: token).channel("*")
+
+    def peers(self, token: Callable[[], str]) -> Peers:
+        """The services, as another service reaches them; to be closed after use."""
+        return Peers({"*": self.address}, token=token)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,13 +83,14 @@ async def serving(
     oldest_client: str = OLDEST_SDK,
     checkpoints_root: Path = Path("/"),
     role_seconds: float = 30.0,
+    token_clock: Clock = SYSTEM_CLOCK,
 ) -> AsyncIterator[Running]:
     """Serves blueprints on one port of loopback until the block ends.
 
     Args:
         blueprints: What to serve.
         tmp_path: Where databases and data lie; a second call on it finds what the first one left.
-        clock: The services' clock; tokens always follow the machine's.
+        clock: The services' clock.
         addresses: Services that run elsewhere, by name; the others are looked for on this server.
         database_url: Database of a single blueprint; an SQLite file each by default.
         key: Signs tokens; a fresh one by default.
@@ -92,13 +98,14 @@ async def serving(
         oldest_client: Oldest version of the SDK whose calls are accepted.
         checkpoints_root: Below which directory scripts may place checkpoints.
         role_seconds: How long services remember the roles of users.
+        token_clock: Tells when tokens expire.
     """
     cluster_id = str(uuid.uuid5(uuid.NAMESPACE_URL, "resolute:test"))
-    signer = TokenSigner(key or Ed25519PrivateKey.generate(), cluster_id=cluster_id, clock=SYSTEM_CLOCK)
-    token = signer.service(ServiceAccount(name="embedded"), ttl=TOKEN_SECONDS)
+    signer = TokenSigner(key or Ed25519PrivateKey.generate(), cluster_id=cluster_id, clock=token_clock)
+    token = ServiceTokens(signer, ServiceAccount(name="embedded"), clock=token_clock)
     port = port or free_port()
     address = f"127.0.0.1:{port}"
-    peers = Peers({"*": address, **(addresses or {})}, token=lambda: token)
+    peers = Peers({"*": address, **(addresses or {})}, token=token)
     services = []
     revoked, refusals = RevokedTokens(), Refusals(clock)
     for blueprint in blueprints:
@@ -118,7 +125,7 @@ async def serving(
         )
         services.append(blueprint.create(environment))
     verifier = TokenVerifier(
-        StaticKeys({signer.key_id: signer.public_key}, revoked), cluster_id=cluster_id, clock=SYSTEM_CLOCK
+        StaticKeys({signer.key_id: signer.public_key}, revoked), cluster_id=cluster_id, clock=token_clock
     )
     settings = ServerSettings(port=port, grace=0.5, oldest_client=oldest_client)
     server = Server(services, verifier=verifier, settings=settings, refusals=refusals)

@@ -8,7 +8,6 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.errors import ResoluteError
@@ -32,6 +31,7 @@ from resolute_serving.server.peers import Peers
 from resolute_serving.server.refusal_reports import RefusalReports
 from resolute_serving.server.service import Blueprint, Environment
 from resolute_serving.server.settings import Settings
+from resolute_serving.server.token_renewal import TokenFile, TokenRenewal
 
 
 def main(blueprint: Blueprint) -> None:
@@ -99,10 +99,14 @@ async def serve(blueprint: Blueprint, settings: Settings) -> None:
     await server.start()
     sys.stdout.write(f"{blueprint.name} listens on {settings.host}:{server.port}\n")
     sys.stdout.flush()
-    reports = asyncio.create_task(_report_refusals(blueprint, environment), name="refusal-reports")
+    background = [
+        asyncio.create_task(_report_refusals(blueprint, environment), name="refusal-reports"),
+        asyncio.create_task(_renew_token(settings, peers), name="token-renewal"),
+    ]
     await ended.wait()
-    reports.cancel()
-    await asyncio.gather(reports, return_exceptions=True)
+    for task in background:
+        task.cancel()
+    await asyncio.gather(*background, return_exceptions=True)
     await server.stop()
     await peers.close()
 
@@ -121,24 +125,18 @@ def shutdown_requested() -> asyncio.Event:
     return ended
 
 
-class TokenFile:
-    """Reads this service's token from a file at every call, so that it can be renewed in place."""
-
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-
-    def __call__(self) -> str:
-        """The token; empty without a file."""
-        return self._path.read_text().strip() if self._path else ""
-
-
 def _service_token(service: str, settings: Settings) -> Callable[[], str]:
     """Returns what gives the token by which a service calls the others."""
-    if settings.service_token_file is not None or settings.signing_key_file is None:
+    if settings.signing_key_file is None:
         return TokenFile(settings.service_token_file)
     key = load_or_create_key(settings.signing_key_file)
     signer = TokenSigner(key, cluster_id=settings.cluster_id, clock=SYSTEM_CLOCK)
     return ServiceTokens(signer, ServiceAccount(service), clock=SYSTEM_CLOCK)
+
+
+async def _renew_token(settings: Settings, peers: Peers) -> None:
+    if settings.signing_key_file is None and settings.service_token_file is not None:
+        await TokenRenewal(settings.service_token_file, peers=peers).run()
 
 
 def _key_source(settings: Settings, revoked: RevokedTokens) -> KeySource:

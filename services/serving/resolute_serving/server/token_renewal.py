@@ -1,0 +1,100 @@
+"""Renews the token in the file of a service that runs separately, so that nobody has to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import jwt
+import structlog
+
+from resolute.api.experiments.v1 import access_service_pb2 as pb2
+from resolute.api.experiments.v1.access_service_pb2_grpc import AccessServiceStub
+from resolute.contracts.atomic_files import write_atomically
+from resolute.contracts.clock import SYSTEM_CLOCK, Clock
+from resolute.contracts.due_time import DueTime
+from resolute.errors import ResoluteError
+from resolute_serving.server.peers import Peers
+
+if TYPE_CHECKING:
+    from resolute.api.experiments.v1.access_service_pb2_grpc import AccessServiceAsyncStub
+
+_LOOK_SECONDS = 10.0
+"""Between two looks at the file and the clocks, and between two attempts."""
+_log = structlog.get_logger("tokens")
+
+
+class TokenFile:
+    """Reads this service's token from a file at every call, so that it can be renewed in place.
+
+    Args:
+        path: The file; None for a service that has no token.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+
+    def __call__(self) -> str:
+        """The token; empty without a file."""
+        return self._path.read_text().strip() if self._path else ""
+
+
+class TokenRenewal:
+    """Renews a token after half of its life.
+
+    Args:
+        path: The file with the token.
+        peers: Reaches the experiments service, with that token.
+        clock: Tells when it is due.
+        sleep: Waits for the next look.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        peers: Peers,
+        clock: Clock = SYSTEM_CLOCK,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._path = path
+        self._peers = peers
+        self._clock = clock
+        self._sleep = sleep
+        self._due = DueTime(clock)
+        self._known = ""
+        self._failed = False
+
+    async def run(self) -> None:
+        """Renews until it is cancelled."""
+        while True:
+            await self.look()
+            await self._sleep(_LOOK_SECONDS)
+
+    async def look(self) -> None:
+        """Renews the token if it is due; what fails is tried again at the next look."""
+        try:
+            text = TokenFile(self._path)()
+            if text != self._known:
+                self._known = text
+                self._due.set(max(_middle_of_life(text) - self._clock.time(), 0.0))
+            if self._due.reached:
+                stub = cast("AccessServiceAsyncStub", AccessServiceStub(self._peers.channel("experiments")))
+                response = await stub.RenewServiceToken(pb2.RenewServiceTokenRequest())
+                write_atomically(self._path, f"{response.bearer_token}\n", mode=0o600, sync=True)
+        except (ResoluteError, OSError, jwt.InvalidTokenError) as failure:
+            # Once an outage: it is tried again every few seconds.
+            (_log.debug if self._failed else _log.warning)(
+                "the token of this service cannot be renewed", file=str(self._path), reason=str(failure)
+            )
+            self._failed = True
+        else:
+            self._failed = False
+
+
+def _middle_of_life(token: str) -> float:
+    """The time in the middle between the issue of a token and its expiry."""
+    claims = jwt.decode(token, options={"verify_signature": False})
+    return (float(claims["iat"]) + float(claims["exp"])) / 2
