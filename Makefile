@@ -91,6 +91,13 @@ $(VENV)/.distributed: $(STAMP) tools/install_distributed.py
 distributed: $(VENV)/.distributed
 	$(PYTEST) tests/distributed
 
+# Exact versions and digests of what an image of the services installs. UPDATE=name takes a new version of one package only.
+lock: $(STAMP)
+	$(BIN)/uv pip compile pyproject.toml --extra server --extra search --extra gcs --extra azure --universal \
+	  --python-version 3.10 --generate-hashes --no-emit-index-url --no-emit-find-links \
+	  --custom-compile-command 'make lock' $(if $(UPDATE),--upgrade-package $(UPDATE),--upgrade) \
+	  --output-file deploy/locks/services.txt
+
 # For example `make release VERSION=0.2.0`: checks, sets the version, freezes the contract, builds, commits, tags.
 release: check
 	$(BIN)/python tools/release.py $(VERSION)

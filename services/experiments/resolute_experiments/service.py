@@ -29,8 +29,9 @@ from resolute.api.experiments.v1 import (
 from resolute_experiments.access.issuing import OPERATOR, TokenIssuer
 from resolute_experiments.access.refusal_log import RefusalLog
 from resolute_experiments.admission.id_assignment import assign_ids
+from resolute_experiments.admission.preparation import Admission, ConfigReader
 from resolute_experiments.admission.storage_quotas import StorageQuota
-from resolute_experiments.admission.submissions import Admission, Submissions
+from resolute_experiments.admission.submissions import Submissions
 from resolute_experiments.clients import Clients
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.directory import StoredDirectory
@@ -122,6 +123,7 @@ class ExperimentsService:
         self._environment = environment
         self._clock = environment.clock
         self._ended = environment.revoked
+        self._config_reader = ConfigReader()
         self._settings = settings
         self._signer = TokenSigner(key, cluster_id=environment.cluster_id, clock=environment.clock)
         self._core = ServiceContext(
@@ -196,7 +198,11 @@ class ExperimentsService:
         )
         storage_quota = StorageQuota(self._core.database, self._clients)
         submissions = Submissions(
-            self._core.database, clock=self._clock, admission=admission, storage_quota=storage_quota
+            self._core.database,
+            clock=self._clock,
+            admission=admission,
+            storage_quota=storage_quota,
+            reader=self._config_reader,
         )
         experiments_service_pb2_grpc.add_ExperimentsServiceServicer_to_server(
             ExperimentsServicer(
@@ -242,7 +248,10 @@ class ExperimentsService:
             WorkspacesServicer(self._core, storage_quota), server
         )
         cluster_service_pb2_grpc.add_ClusterServiceServicer_to_server(
-            ClusterServicer(self._core, self._fleet, directories=self._directories), server
+            ClusterServicer(
+                self._core, self._fleet, directories=self._directories, reader=self._config_reader
+            ),
+            server,
         )
         jobs_service_pb2_grpc.add_JobsServiceServicer_to_server(
             JobsServicer(self._core, wait_reasons=self._wait_reasons), server
@@ -288,6 +297,7 @@ class ExperimentsService:
         await self._idempotency_sweeper.stop()
         await self._refusal_log.write()
         self._ended.unfollow()
+        await self._config_reader.close()
         self._core.database.close()
 
     async def operator_token(self, *, description: str) -> str:

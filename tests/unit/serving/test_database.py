@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -11,9 +12,11 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from resolute.errors import ConflictError, NotFoundError, QuotaError
+from resolute.errors import ConflictError, NotFoundError, QuotaError, UnavailableError
 from resolute_serving.context import Role, User, actor, current_principal
 from resolute_serving.database.engine import Database
+
+DEADLINE = 60.0
 
 TABLE = sa.Table(
     "items", sa.MetaData(), sa.Column("id", sa.Integer, primary_key=True), sa.Column("text", sa.Text)
@@ -131,3 +134,28 @@ def test_work_knows_who_called_also_when_it_shares_a_commit_with_others(tmp_path
 
     assert asyncio.run(all_at_once()) == [f"user-{number}" for number in range(20)]
     database.close()
+
+
+def test_writes_beyond_the_bound_are_refused_and_those_within_it_are_kept(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        database = Database(f"sqlite:///{tmp_path / 'full.sqlite'}", name="full", max_waiting=3)
+        begun, go = threading.Event(), threading.Event()
+
+        def block(_: Connection) -> bool:
+            begun.set()
+            return go.wait(DEADLINE)
+
+        try:
+            running = asyncio.create_task(database.write(block))
+            await asyncio.to_thread(begun.wait, DEADLINE)
+            waiting = [asyncio.create_task(database.write(lambda _: 1)) for _ in range(10)]
+            refused, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_EXCEPTION)
+            assert refused
+            go.set()
+            outcomes = await asyncio.gather(running, *waiting, return_exceptions=True)
+            assert [one for one in outcomes if not isinstance(one, UnavailableError)] == [True, 1, 1, 1]
+        finally:
+            go.set()
+            database.close()
+
+    asyncio.run(scenario())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,21 +14,14 @@ from sqlalchemy.engine import Connection
 from resolute.contracts.clock import Clock
 from resolute.errors import InvalidConfigError, Violation
 from resolute_experiments.admission import model_definition
+from resolute_experiments.admission.preparation import Accepted, Admission, ConfigReader
 from resolute_experiments.admission.storage_quotas import StorageQuota
 from resolute_experiments.admission.workspace_quotas import admit, require_editor
 from resolute_experiments.config import (
-    ConfigError,
     ExperimentConfig,
     Layer,
-    ineffective_fields,
-    parse_config,
-    to_test_mode,
 )
-from resolute_experiments.config.loading.canonical import canonical
-from resolute_experiments.config.loading.document import read_document
-from resolute_experiments.config.loading.parse import sanity_faults
-from resolute_experiments.specs.search import search_spec
-from resolute_experiments.specs.storage import storage, without_secrets
+from resolute_experiments.specs.storage import without_secrets
 from resolute_experiments.states import ExperimentState
 from resolute_experiments.store import audit, experiments, locations, templates
 from resolute_experiments.store.experiments import CHUNK_BYTES, Experiment
@@ -60,31 +53,6 @@ class Submission:
     """A gzipped tar archive."""
 
 
-@dataclass(frozen=True)
-class Accepted:
-    """A config that was taken."""
-
-    config: ExperimentConfig
-    """The whole config, defaults filled in."""
-    warnings: tuple[str, ...]
-    """What in it has no effect here."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Admission:
-    """What this cluster accepts.
-
-    A value of its own, because a config that is right anywhere may ask for more than this cluster has.
-    """
-
-    cluster_defaults: dict[str, Any] = field(default_factory=dict)
-    """Lowest layer of every config, such as where checkpoints lie."""
-    slots: int
-    """Slots of the cluster."""
-    largest_node: int
-    """Slots of its largest node."""
-
-
 class Submissions:
     """Takes submissions.
 
@@ -93,15 +61,23 @@ class Submissions:
         clock: Tells the time.
         admission: What this cluster accepts.
         storage_quota: Knows whether a workspace may have more checkpoints.
+        reader: Reads configs.
     """
 
     def __init__(
-        self, database: Database, *, clock: Clock, admission: Admission, storage_quota: StorageQuota
+        self,
+        database: Database,
+        *,
+        clock: Clock,
+        admission: Admission,
+        storage_quota: StorageQuota,
+        reader: ConfigReader,
     ) -> None:
         self._database = database
         self._clock = clock
         self._admission = admission
         self._storage_quota = storage_quota
+        self._reader = reader
 
     async def check(
         self, config_yaml: str, *, template: str = "", base: Layer | None = None, test_mode: bool = False
@@ -123,30 +99,11 @@ class Submissions:
             found = await self._database.read(lambda c: templates.get(c, template))
             layers.append(Layer(f"template {template!r}", found.config))
         layers.append(Layer("cluster defaults", self._admission.cluster_defaults))
-        try:
-            config = parse_config(config_yaml, layers=layers)
-        except ConfigError as error:
-            raise _refused(error) from error
-        if test_mode:
-            config = to_test_mode(config)
-        self._check_cluster(config.to_dict())
-        await self._check_source(config)
-        warnings = ineffective_fields(config, cluster_defaults=self._admission.cluster_defaults)
-        return Accepted(config, tuple(str(warning) for warning in warnings))
-
-    def _check_cluster(self, config: dict[str, Any]) -> None:
-        search_spec(config)
-        storage(config)
-        slots, single_node = (config["resources"][name] for name in ("slots_per_trial", "is_single_node"))
-        have = self._admission.largest_node if single_node else self._admission.slots
-        if slots > have:
-            path = "resources.slots_per_trial"
-            whose = "of the largest node, since is_single_node is true" if single_node else "of this cluster"
-            reason = f"found {slots}; expected at most {have}, the slots {whose}"
-            raise InvalidConfigError(
-                f"the experiment config has 1 fault:\n  {path}: {reason}",
-                violations=[Violation(path, reason)],
-            )
+        accepted = await self._reader.whole(
+            config_yaml, layers=layers, admission=self._admission, test_mode=test_mode
+        )
+        await self._check_source(accepted.config)
+        return accepted
 
     async def _check_source(self, config: ExperimentConfig) -> None:
         number = config.searcher.source_trial_id
@@ -230,25 +187,3 @@ class Submissions:
             "search_created": False,
             "action_cursor": 0,
         }
-
-
-def check_template(name: str, config_yaml: str) -> dict[str, Any]:
-    """Reads a part of a config that is to be merged under others.
-
-    Raises:
-        InvalidConfigError: Something in it is wrong by itself; the error lists every fault.
-    """
-    try:
-        document = read_document(config_yaml, name=f"template {name!r}")
-        content = canonical(document.content)
-        faults = [*document.faults, *sanity_faults(content, source=f"template {name!r}")]
-    except ConfigError as error:
-        raise _refused(error) from error
-    if faults:
-        raise _refused(ConfigError(faults))
-    return content
-
-
-def _refused(error: ConfigError) -> InvalidConfigError:
-    violations = [Violation(fault.path, fault.reason) for fault in error.faults]
-    return InvalidConfigError(str(error), violations=violations)

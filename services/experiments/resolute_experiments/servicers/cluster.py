@@ -14,7 +14,7 @@ from resolute.api.experiments.v1 import cluster_service_pb2 as pb2
 from resolute.api.experiments.v1 import cluster_service_pb2_grpc, template_pb2
 from resolute.contracts import distribution
 from resolute.contracts.values import to_value
-from resolute_experiments.admission.submissions import check_template
+from resolute_experiments.admission.preparation import ConfigReader
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.resources.disks import full_database, full_disks
 from resolute_experiments.resources.fleet import Fleet
@@ -38,10 +38,14 @@ class ClusterServicer(cluster_service_pb2_grpc.ClusterServiceServicer):
         core: What all handlers of this service share.
         fleet: The machines.
         directories: Where this service and its runs write.
+        reader: Reads templates.
     """
 
-    def __init__(self, core: ServiceContext, fleet: Fleet, *, directories: Sequence[Path]) -> None:
+    def __init__(
+        self, core: ServiceContext, fleet: Fleet, *, directories: Sequence[Path], reader: ConfigReader
+    ) -> None:
         self._core = core
+        self._reader = reader
         self._fleet = fleet
         self._directories = directories
 
@@ -84,7 +88,7 @@ class ClusterServicer(cluster_service_pb2_grpc.ClusterServiceServicer):
             raise invalid("name", f"the name of a template must have 1 to {_NAME_LENGTH} characters")
         check_length(request.config_yaml, field="config_yaml", most=_CONFIG_LENGTH)
         now = self._core.clock.time()
-        config = check_template(request.name, request.config_yaml)
+        config = await self._reader.template(request.config_yaml, name=request.name)
         written = Template(name=request.name, config=config, updated_at=now)
 
         def work(connection: Connection) -> None:

@@ -66,6 +66,10 @@ class _Item(Generic[T]):
     order: str
 
 
+MAX_WAITING_WRITES = 10_000
+"""Most pieces of work that wait for the writer of a database; the server bounds their bytes."""
+
+
 class Database:
     """Runs work of one service against its SQLite file or its PostgreSQL schema.
 
@@ -75,6 +79,7 @@ class Database:
         group_limit: Most pieces of work in one commit.
         readers: Threads for reading.
         max_pages: Upper bound of an SQLite file in pages of 4096 bytes; None for what the disk holds.
+        max_waiting: Most pieces of work that wait for the writer.
     """
 
     def __init__(
@@ -85,13 +90,15 @@ class Database:
         group_limit: int = 256,
         readers: int = 4,
         max_pages: int | None = None,
+        max_waiting: int = MAX_WAITING_WRITES,
     ) -> None:
+        self._max_waiting = max_waiting
         self.name = name
         self.url = url
         self._group_limit = group_limit
         self._writer_engine = create_engine(url, name=name, writes=True, max_pages=max_pages)
         self._reader_engine = create_engine(url, name=name, writes=False)
-        # Without a limit: a caller that waits for space would take as much memory as its work in the queue.
+        # Callers beyond `max_waiting` are refused: waiting for space would take as much memory.
         self._queue: queue.SimpleQueue[_Item[Any] | None] = queue.SimpleQueue()
         self._readers = ThreadPoolExecutor(readers, thread_name_prefix=f"{name}-read")
         self._writer = threading.Thread(target=self._write_loop, name=f"{name}-write", daemon=True)
@@ -116,7 +123,7 @@ class Database:
 
         Raises:
             ResoluteError: What the work raised; nothing of it was kept.
-            UnavailableError: The database cannot be reached.
+            UnavailableError: The database cannot be reached, or too much waits for it.
             QuotaError: Its disk is full.
         """
         future: Future[T] = Future()
@@ -125,6 +132,10 @@ class Database:
         item = _Item(lambda connection: caller.run(work, connection), future, order)
         with self._closing:
             self._require_open()
+            if self._queue.qsize() >= self._max_waiting:
+                raise UnavailableError(
+                    f"{self._max_waiting} writes wait for the {self.name} database already; try again"
+                )
             self._queue.put(item)
         return await asyncio.wrap_future(future)
 

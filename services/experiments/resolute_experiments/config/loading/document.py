@@ -21,7 +21,7 @@ from resolute_experiments.config.validation.section import INT64
 MAX_DEPTH = 64
 """Deepest nesting of maps and lists that is accepted."""
 
-MAX_NODES = 1_000_000
+MAX_NODES = 100_000
 """Most values that a document may hold once its aliases are written out."""
 
 MAX_DIGITS = 100

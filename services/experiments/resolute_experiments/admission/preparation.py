@@ -1,0 +1,148 @@
+"""Makes whole configs of what people wrote, where it holds up nobody: in a thread, or in a worker process.
+
+YAML takes seconds for each megabyte, and aliases make much of little text. Short configs without aliases take
+milliseconds; all others are read in a process with bounds, which is killed when its caller gives up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from resolute.errors import InvalidConfigError, Violation
+from resolute_experiments.config import (
+    ConfigError,
+    ExperimentConfig,
+    Layer,
+    ineffective_fields,
+    parse_config,
+    to_test_mode,
+)
+from resolute_experiments.config.loading.canonical import canonical
+from resolute_experiments.config.loading.document import read_document
+from resolute_experiments.config.loading.parse import sanity_faults
+from resolute_experiments.specs.search import search_spec
+from resolute_experiments.specs.storage import storage
+from resolute_serving.context import actor
+from resolute_serving.workers.pool import WorkerPool
+from resolute_serving.workers.process import WorkerLimits
+
+T = TypeVar("T")
+SMALL_CHARACTERS = 16 * 1024
+"""Longest config that is read in a thread."""
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """A config that was taken."""
+
+    config: ExperimentConfig
+    """The whole config, defaults filled in."""
+    warnings: tuple[str, ...]
+    """What in it has no effect here."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Admission:
+    """What this cluster accepts.
+
+    A value of its own, because a config that is right anywhere may ask for more than this cluster has.
+    """
+
+    cluster_defaults: dict[str, Any] = field(default_factory=dict)
+    """Lowest layer of every config, such as where checkpoints lie."""
+    slots: int
+    """Slots of the cluster."""
+    largest_node: int
+    """Slots of its largest node."""
+
+
+class ConfigReader:
+    """Reads configs in threads and in worker processes, which ``close`` ends."""
+
+    def __init__(self) -> None:
+        self._workers = WorkerPool("config", processes=2, limits=WorkerLimits())
+
+    async def whole(
+        self, config_yaml: str, *, layers: Sequence[Layer], admission: Admission, test_mode: bool
+    ) -> Accepted:
+        """Makes a whole config, and checks it against what the cluster accepts.
+
+        Args:
+            config_yaml: What its author wrote.
+            layers: What is below it, from the highest to the lowest.
+            admission: What the cluster accepts.
+            test_mode: Whether it only trains one batch.
+
+        Raises:
+            InvalidConfigError: Something in it is wrong; the error lists every fault.
+            QuotaError: It takes too much time or memory.
+        """
+        return await self._run(prepare_config, config_yaml, tuple(layers), admission, test_mode)
+
+    async def template(self, config_yaml: str, *, name: str) -> dict[str, Any]:
+        """Reads a part of a config that is to be merged under others.
+
+        Raises:
+            InvalidConfigError: Something in it is wrong by itself; the error lists every fault.
+            QuotaError: It takes too much time or memory.
+        """
+        return await self._run(check_template, config_yaml, name)
+
+    async def close(self) -> None:
+        """Ends the worker processes. Idempotent."""
+        await self._workers.close()
+
+    async def _run(self, work: Callable[..., T], text: str, *arguments: Any) -> T:
+        if len(text) <= SMALL_CHARACTERS and not ("&" in text and "*" in text):
+            return await asyncio.to_thread(work, text, *arguments)
+        return await self._workers.run(work, text, *arguments, caller=actor())
+
+
+def prepare_config(
+    config_yaml: str, layers: Sequence[Layer], admission: Admission, test_mode: bool
+) -> Accepted:
+    """Makes a whole config; see ``ConfigReader.whole``."""
+    try:
+        config = parse_config(config_yaml, layers=layers)
+    except ConfigError as error:
+        raise _refused(error) from error
+    if test_mode:
+        config = to_test_mode(config)
+    _check_cluster(config.to_dict(), admission)
+    warnings = ineffective_fields(config, cluster_defaults=admission.cluster_defaults)
+    return Accepted(config, tuple(str(warning) for warning in warnings))
+
+
+def check_template(config_yaml: str, name: str) -> dict[str, Any]:
+    """Reads a template; see ``ConfigReader.template``."""
+    try:
+        document = read_document(config_yaml, name=f"template {name!r}")
+        content = canonical(document.content)
+        faults = [*document.faults, *sanity_faults(content, source=f"template {name!r}")]
+    except ConfigError as error:
+        raise _refused(error) from error
+    if faults:
+        raise _refused(ConfigError(faults))
+    return content
+
+
+def _check_cluster(config: dict[str, Any], admission: Admission) -> None:
+    search_spec(config)
+    storage(config)
+    slots, single_node = (config["resources"][name] for name in ("slots_per_trial", "is_single_node"))
+    have = admission.largest_node if single_node else admission.slots
+    if slots > have:
+        path = "resources.slots_per_trial"
+        whose = "of the largest node, since is_single_node is true" if single_node else "of this cluster"
+        reason = f"found {slots}; expected at most {have}, the slots {whose}"
+        raise InvalidConfigError(
+            f"the experiment config has 1 fault:\n  {path}: {reason}", violations=[Violation(path, reason)]
+        )
+
+
+def _refused(error: ConfigError) -> InvalidConfigError:
+    violations = [Violation(fault.path, fault.reason) for fault in error.faults]
+    return InvalidConfigError(str(error), violations=violations)
