@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from resolute.errors import QuotaError
 
@@ -28,6 +30,20 @@ def full_disk_errors(what: str, *, remedy: str) -> Iterator[None]:
         if not is_full_disk(error):
             raise
         raise QuotaError(f"cannot {what}: {error.strerror}; {remedy}") from error
+
+
+def require_room(directory: Path, size: int, *, remedy: str) -> None:
+    """Makes sure that the disk of a directory has room, or the disk that the directory would be made on.
+
+    Raises:
+        QuotaError: Less than ``size`` bytes are free.
+    """
+    present = next(parent for parent in (directory, *directory.parents) if parent.is_dir())
+    free = shutil.disk_usage(present).free
+    if free < size:
+        raise QuotaError(
+            f"the disk that holds {directory} is full: {free} bytes are free and {size} needed; {remedy}"
+        )
 
 
 def is_full_disk(error: OSError) -> bool:

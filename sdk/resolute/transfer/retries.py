@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from resolute.contracts.backoff import Backoff, retry_during_outage
-from resolute.errors import FailedPreconditionError
+from resolute.errors import FailedPreconditionError, UnavailableError
 from resolute.transfer.transport import UrlRefusedError
 
 _FIRST_PAUSE = 0.1
@@ -32,17 +32,19 @@ def retry_transfer(
     outage_timeout: float,
     sleep: Callable[[float], None] = time.sleep,
     backoff: Backoff | None = None,
+    retried: tuple[type[Exception], ...] = (UnavailableError,),
 ) -> _T:
-    """Repeats work on one file while the store is away or busy; the log says so when that takes long.
+    """Repeats work on files while the store is away or busy; the log says so when that takes long.
 
     Args:
         work: What is done.
         outage_timeout: Seconds to continue trying from the first failure on.
         sleep: Waits some seconds.
         backoff: Gives the pauses, and measures the outage.
+        retried: Errors that may pass; with ``QuotaError`` a full store is waited for too.
 
     Raises:
-        UnavailableError: The outage lasted longer than the timeout.
+        UnavailableError: The outage lasted longer than the timeout; likewise the other errors of ``retried``.
     """
 
     def log(waited: float, failure: Exception) -> None:
@@ -50,7 +52,12 @@ def retry_transfer(
             _log.warning("a transfer waits for its store (%.0f s so far): %s", waited, failure)
 
     return retry_during_outage(
-        work, outage_timeout=outage_timeout, backoff=backoff or new_backoff(), on_retry=log, sleep=sleep
+        work,
+        outage_timeout=outage_timeout,
+        backoff=backoff or new_backoff(),
+        retried=retried,
+        on_retry=log,
+        sleep=sleep,
     )
 
 

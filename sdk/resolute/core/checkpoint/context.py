@@ -252,7 +252,7 @@ class CheckpointContext:
     def _store_alone(
         self, metadata: Mapping[str, Any] | None, *, background: bool
     ) -> Iterator[tuple[Path, str]]:
-        checkpoint_id = self._uploads.begin()
+        checkpoint_id = self._uploads.begin_in_place()
         with contextlib.ExitStack() as stack:
             stack.enter_context(self._uploads.abort_on_error(checkpoint_id))
             place = stack.enter_context(self._place(checkpoint_id))
@@ -284,7 +284,9 @@ class CheckpointContext:
     @contextlib.contextmanager
     def _store_shards(self, metadata: Mapping[str, Any] | None) -> Iterator[tuple[Path, str]]:
         is_chief = self._dist.rank == 0
-        checkpoint_id = run_on_all_ranks(self._dist, lambda: self._uploads.begin() if is_chief else "")[0]
+        checkpoint_id = run_on_all_ranks(
+            self._dist, lambda: self._uploads.begin_in_place() if is_chief else ""
+        )[0]
         guard = self._uploads.abort_on_error(checkpoint_id) if is_chief else contextlib.nullcontext()
         with guard, self._place(checkpoint_id) as place:
             try:

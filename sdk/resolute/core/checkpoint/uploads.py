@@ -14,6 +14,7 @@ from resolute.core.checkpoint.files.manifest import (
     METADATA_FILE,
     FileEntry,
     Selector,
+    bytes_on_disk,
     describe_files,
     list_directory,
     selected,
@@ -68,6 +69,15 @@ class Uploader:
         self.registry = registry
         self.flush = flush
         self._committed = committed
+        self._bytes_in_place = 0
+
+    def begin_in_place(self) -> str:
+        """Begins a checkpoint once there is room for one as large as the last that was written in place.
+
+        A script that runs out of room while it writes into the store fails; one that waits does not.
+        """
+        self.store.await_room(self._bytes_in_place)
+        return self.begin()
 
     def begin(self) -> str:
         """Chooses the identifier of a checkpoint and announces it."""
@@ -107,6 +117,7 @@ class Uploader:
         progress = log_progress(f"checkpoint {checkpoint_id} is summed up", sum(sizes.values()))
         files = describe_files(directory, paths, progress=progress)
         sync_directories(directory, paths)
+        self._bytes_in_place = bytes_on_disk(directory, paths)
         self.finish(checkpoint_id, files, metadata)
 
     def finish(

@@ -112,7 +112,7 @@ def open_remote_store(storage: Storage, session: Session) -> CheckpointStore:
     """
     reuse = Reuse(RemoteFileIndex(session))
     if isinstance(storage, DirectoryStorage):
-        return DirectoryStore(storage.path, reuse=reuse)
+        return DirectoryStore(storage.path, reuse=reuse, full_timeout=session.outage_timeout)
     store = PresignedStore(RemoteUrlSigner(session), outage_timeout=session.outage_timeout, reuse=reuse)
     cache = FileCache.from_environment()
     return store if cache is None else CachedStore(store, cache)

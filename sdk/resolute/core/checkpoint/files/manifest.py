@@ -76,6 +76,11 @@ def list_directory(root: Path) -> dict[str, int]:
     return resources
 
 
+def bytes_on_disk(root: Path, paths: Iterable[str]) -> int:
+    """Returns how much of its disk files take; less than their bytes where that compresses them."""
+    return sum(os.stat(f"{root}/{path}").st_blocks * 512 for path in paths if not path.endswith("/"))  # noqa: PTH116 - for 100 000 files
+
+
 def _unsupported(path: Path, problem: str, *, remedy: str = "remove it") -> FailedPreconditionError:
     shown = os.fsencode(path).decode(errors="backslashreplace")
     return FailedPreconditionError(f"{shown} {problem}, and cannot be in a checkpoint; {remedy} and repeat")

@@ -21,6 +21,9 @@ class CheckpointStore(Protocol):
     def write(self, checkpoint_id: str, source: Path, paths: Iterable[str]) -> list[FileEntry]:
         """Copies files in; they are durable once this returns."""
 
+    def await_room(self, size: int) -> None:
+        """Waits until so many bytes can be written in place, where the store tells and may be waited for."""
+
     def list(self, checkpoint_id: str) -> dict[str, int]:
         """Bytes by relative path, directories with a slash at the end."""
 

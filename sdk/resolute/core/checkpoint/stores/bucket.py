@@ -96,6 +96,9 @@ class BucketStore:
         entries = {entry.path: entry for entry in sent}
         return [entries.get(path) or FileEntry(path, 0, "") for path in wanted]
 
+    def await_room(self, size: int) -> None:
+        """Returns at once: a bucket does not tell its room."""
+
     def list(self, checkpoint_id: str) -> dict[str, int]:
         """Bytes by relative path; a bucket knows of no directories."""
         begin = self._key(checkpoint_id, "")

@@ -39,6 +39,10 @@ class CachedStore:
         """As the store."""
         return self._store.list(checkpoint_id)
 
+    def await_room(self, size: int) -> None:
+        """As the store."""
+        self._store.await_room(size)
+
     def read(
         self, checkpoint_id: str, target: Path, paths: Iterable[str], *, expected: Sequence[FileEntry]
     ) -> None:

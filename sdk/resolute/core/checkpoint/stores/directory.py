@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from resolute.core.checkpoint.files.manifest import (
     FileEntry,
@@ -20,11 +22,13 @@ from resolute.core.checkpoint.files.progress_log import ProgressFactory, log_pro
 from resolute.core.checkpoint.files.record import RECORDS
 from resolute.core.checkpoint.files.reuse import Reuse
 from resolute.core.checkpoint.stores.base import check_identifier
-from resolute.errors import FailedPreconditionError
-from resolute.transfer.disk import full_disk_errors
+from resolute.errors import FailedPreconditionError, QuotaError
+from resolute.transfer.disk import full_disk_errors, require_room
+from resolute.transfer.retries import retry_transfer
 from resolute.trial_errors import CheckpointNotFound
 
 _REMEDY = "free some space and repeat"
+_T = TypeVar("_T")
 
 
 class DirectoryStore:
@@ -36,17 +40,27 @@ class DirectoryStore:
         base: The directory; each checkpoint is a directory of its own in it.
         reuse: Finds files of earlier checkpoints; None copies everything.
         watch: Makes what counts the bytes of a transfer.
+        full_timeout: Seconds to wait while the disk is full.
+        sleep: Waits some seconds.
     """
 
     accepts_unrecorded = True
     """A directory that was copied from elsewhere is whole as far as anyone knows."""
 
     def __init__(
-        self, base: Path, *, reuse: Reuse | None = None, watch: ProgressFactory = log_progress
+        self,
+        base: Path,
+        *,
+        reuse: Reuse | None = None,
+        watch: ProgressFactory = log_progress,
+        full_timeout: float = 0.0,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._base = base
         self._reuse = reuse
         self._watch = watch
+        self._full_timeout = full_timeout
+        self._sleep = sleep
 
     def in_place(self, checkpoint_id: str) -> Path | None:
         """The directory of the checkpoint, whether or not it is there."""
@@ -56,15 +70,34 @@ class DirectoryStore:
         """Copies files in, through to the disk.
 
         Raises:
-            QuotaError: The disk is full.
+            QuotaError: The disk was full for longer than the timeout.
         """
         wanted = list(paths)
+        return self._when_there_is_room(lambda: self._write(checkpoint_id, source, wanted))
+
+    def await_room(self, size: int) -> None:
+        """Waits until the disk has so many bytes free.
+
+        Raises:
+            QuotaError: It did not within the timeout.
+        """
+        self._when_there_is_room(lambda: require_room(self._base, size, remedy=_REMEDY))
+
+    def _when_there_is_room(self, work: Callable[[], _T]) -> _T:
+        return retry_transfer(
+            work, outage_timeout=self._full_timeout, sleep=self._sleep, retried=(QuotaError,)
+        )
+
+    def _write(self, checkpoint_id: str, source: Path, wanted: Sequence[str]) -> list[FileEntry]:
         target = self._path(checkpoint_id)
         linked = self._link(checkpoint_id, source, wanted)
         rest = [path for path in wanted if path not in linked]
         total = sum(os.stat(f"{source}/{path}").st_size for path in rest if not path.endswith("/"))  # noqa: PTH116 - for 100 000 files
         progress = self._watch(f"checkpoint {checkpoint_id} is copied to {self._base}", total)
-        with full_disk_errors(f"write checkpoint {checkpoint_id} to {self._base}", remedy=_REMEDY):
+        with (
+            full_disk_errors(f"write checkpoint {checkpoint_id} to {self._base}", remedy=_REMEDY),
+            _removed_on_error(target, rest),
+        ):
             copied = copy_and_hash(source, target, rest, progress=progress)
             sync_directories(target, wanted)
         if self._reuse is not None:
@@ -178,3 +211,15 @@ class DirectoryStore:
         if not path.is_dir():
             raise CheckpointNotFound(f"checkpoint {checkpoint_id} has no files: there is no directory {path}")
         return path
+
+
+@contextlib.contextmanager
+def _removed_on_error(target: Path, paths: Iterable[str]) -> Iterator[None]:
+    """Removes what was copied if the block fails: others may need the room while this one waits for more."""
+    try:
+        yield
+    except OSError:
+        for path in paths:
+            if not path.endswith("/"):
+                (target / path).unlink(missing_ok=True)
+        raise

@@ -16,7 +16,7 @@ from resolute.core.checkpoint.files.manifest import FileEntry, compare
 from resolute.core.checkpoint.files.progress_log import ProgressFactory, log_progress
 from resolute.core.checkpoint.files.receiving import receive_files
 from resolute.core.checkpoint.files.reuse import Reuse
-from resolute.errors import UnavailableError
+from resolute.errors import QuotaError, UnavailableError
 from resolute.transfer.progress import Progress, count_attempt
 from resolute.transfer.retries import new_backoff, retry_transfer, retry_with_new_url
 from resolute.transfer.sources import PresignedUrls, url_source
@@ -101,7 +101,7 @@ class PresignedStore:
         Raises:
             UnavailableError: The store was away for longer than the outage timeout.
             FailedPreconditionError: The store refuses the files, or a file changed while it was sent.
-            QuotaError: The store is full.
+            QuotaError: The store was full for longer than the outage timeout.
         """
         wanted = list(paths)
         held = self._reuse.find(checkpoint_id, source, wanted) if self._reuse else {}
@@ -125,6 +125,9 @@ class PresignedStore:
             self._reuse.sent(entries.values())
         entries |= {path: file.entry for path, file in held.items()}
         return [entries.get(path) or FileEntry(path, 0, "") for path in wanted]
+
+    def await_room(self, size: int) -> None:
+        """Returns at once: a bucket does not tell its room."""
 
     def list(self, checkpoint_id: str) -> dict[str, int]:
         """Bytes by relative path."""
@@ -160,7 +163,10 @@ class PresignedStore:
 
     def _with_retries(self, work: Callable[..., FileEntry], *arguments: object) -> FileEntry:
         return retry_transfer(
-            partial(work, *arguments), outage_timeout=self._outage_timeout, sleep=self._sleep or time.sleep
+            partial(work, *arguments),
+            outage_timeout=self._outage_timeout,
+            sleep=self._sleep or time.sleep,
+            retried=(UnavailableError, QuotaError),
         )
 
 
