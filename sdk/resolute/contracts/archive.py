@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, NoReturn, Protocol
 
-from resolute.contracts.file_names import length_problem, shortened
+from resolute.contracts.files.file_names import length_problem, shortened
 from resolute.errors import DataLossError, InvalidArgumentError, QuotaError
 
 _COPY_BYTES = 1 << 20

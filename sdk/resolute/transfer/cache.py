@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import BinaryIO, final
 
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
+from resolute.contracts.files.digests import format_digest, new_hash
 from resolute.errors import InvalidArgumentError
-from resolute.transfer.digests import format_digest, new_hash
 
 DIRECTORY_VARIABLE = "RESOLUTE_CHECKPOINT_CACHE_DIR"
 """Names the directory; without it nothing is kept."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
-from resolute.transfer.digests import Hash, format_digest, new_hash
+from resolute.contracts.files.digests import Hash, format_digest, new_hash
 from resolute.transfer.progress import Progress, count_attempt
 from resolute.transfer.ranges import ParallelRanges, is_large
 from resolute.transfer.sources import FileSource

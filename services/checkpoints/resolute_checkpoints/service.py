@@ -14,6 +14,7 @@ from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import (
 from resolute.api.checkpoints.v1.models_service_pb2_grpc import add_ModelsServiceServicer_to_server
 from resolute_checkpoints.blobs.examination import Examiner
 from resolute_checkpoints.blobs.factory import StoreFactory
+from resolute_checkpoints.blobs.verification import Verifier
 from resolute_checkpoints.blobs.workers import BlobWorkers
 from resolute_checkpoints.directory import RegistryDirectory
 from resolute_checkpoints.registry.checkpoints import Registry
@@ -33,6 +34,7 @@ from resolute_serving.server.service import Environment
 
 _BLOB_THREADS = 8
 _REMOVAL_THREADS = 2
+_VERIFICATION_THREADS = 4
 
 
 class CheckpointsService:
@@ -61,6 +63,7 @@ class CheckpointsService:
         self.directory = RegistryDirectory(self._database, environment.directory)
         self._workers = BlobWorkers(name="checkpoints-blobs", threads=_BLOB_THREADS)
         self._removal_workers = BlobWorkers(name="checkpoints-removal", threads=_REMOVAL_THREADS)
+        self._verification_workers = BlobWorkers(name="checkpoints-verify", threads=_VERIFICATION_THREADS)
         remover = Remover(database=self._database, stores=stores, workers=self._removal_workers, clock=clock)
         self.collector = Collector(database=self._database, remover=remover, clock=clock, settings=settings)
         """Clears up in the background; tests make it pass at once."""
@@ -71,6 +74,7 @@ class CheckpointsService:
                 database=self._database,
                 stores=stores,
                 workers=self._workers,
+                verifier=Verifier(self._verification_workers),
                 remover=remover,
                 clock=clock,
                 reserved=[environment.cluster_id],
@@ -101,5 +105,6 @@ class CheckpointsService:
         await self._key_sweeper.stop()
         await self.collector.stop()
         await asyncio.to_thread(self._removal_workers.close)
+        await asyncio.to_thread(self._verification_workers.close)
         await asyncio.to_thread(self._workers.close)
         await asyncio.to_thread(self._database.close)

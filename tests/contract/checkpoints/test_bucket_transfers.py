@@ -14,12 +14,12 @@ import pytest
 from support.object_stores.direct_urls import DirectUrls
 from support.object_stores.servers import KINDS, ObjectServer, object_server
 
+from resolute.contracts.files.digests import format_digest, new_hash
 from resolute.contracts.object_stores.multipart import MULTIPART_BYTES
 from resolute.core.checkpoint.files.manifest import FileEntry, list_directory
 from resolute.core.checkpoint.stores.presigned import PresignedStore, UploadTarget
 from resolute.errors import DataLossError, FailedPreconditionError, UnavailableError
 from resolute.transfer import ranges
-from resolute.transfer.digests import format_digest, new_hash
 from resolute.transfer.transport import Sink, Transport
 from resolute.trial_errors import CheckpointNotFound
 

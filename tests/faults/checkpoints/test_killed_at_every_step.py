@@ -29,6 +29,7 @@ from resolute_checkpoints.blobs.base import FinishedUpload
 from resolute_checkpoints.blobs.buckets.bucket_store import BucketStore
 from resolute_checkpoints.blobs.buckets.settings import BucketSettings
 from resolute_checkpoints.blobs.factory import StoreFactory
+from resolute_checkpoints.blobs.verification import Verifier
 from resolute_checkpoints.blobs.workers import BlobWorkers
 from resolute_checkpoints.domain.checkpoint import READABLE, BucketStorage, File, Owner, State
 from resolute_checkpoints.domain.manifest import Manifest
@@ -73,7 +74,13 @@ class Scenario:
         self.workers = BlobWorkers(name="blobs", threads=2)
         parts: dict[str, Any] = {"database": self.database, "clock": self.clock}
         remover = Remover(stores=self.stores, workers=self.workers, **parts)
-        self.registry = Registry(stores=self.stores, workers=self.workers, remover=remover, **parts)
+        self.registry = Registry(
+            stores=self.stores,
+            workers=self.workers,
+            verifier=Verifier(self.workers),
+            remover=remover,
+            **parts,
+        )
         self.reuse = Reuse(database=self.database, stores=self.stores, workers=self.workers)
         self.deletions = Deletions(remover=remover, **parts)
         self.expiry = RetentionEnforcer(wake=lambda: None, **parts)

@@ -15,6 +15,7 @@ from support.clocks import ManualClock
 from resolute.api.checkpoints.v1.checkpoints_service_pb2 import ListCheckpointsRequest
 from resolute_checkpoints.blobs.factory import StoreFactory
 from resolute_checkpoints.blobs.roots import EVERY_BUCKET, Roots
+from resolute_checkpoints.blobs.verification import Verifier
 from resolute_checkpoints.blobs.workers import BlobWorkers
 from resolute_checkpoints.blueprint import BLUEPRINT
 from resolute_checkpoints.domain.checkpoint import Checkpoint, DirectoryStorage, File, Owner, State
@@ -186,7 +187,12 @@ async def registry_harness(
             clock=clock,
             database=database,
             registry=Registry(
-                database=database, stores=stores, workers=workers, remover=remover, clock=clock
+                database=database,
+                stores=stores,
+                workers=workers,
+                verifier=Verifier(workers),
+                remover=remover,
+                clock=clock,
             ),
             deletions=Deletions(database=database, remover=remover, clock=clock),
             downloads=Downloads(database=database, stores=stores, workers=workers),

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolute.contracts.file_names import MAX_DEPTH, MAX_PART_BYTES, MAX_PATH_BYTES
+from resolute.contracts.files.file_names import MAX_DEPTH, MAX_PART_BYTES, MAX_PATH_BYTES
 from resolute.errors import InvalidArgumentError
 from resolute_checkpoints.domain.paths import check_path
 

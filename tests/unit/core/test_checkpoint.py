@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from resolute.contracts.files.digests import format_digest, new_hash
 from resolute.core import CheckpointContext, DownloadMode, DummyCheckpointContext, DummyDistributedContext
 from resolute.core.checkpoint.files.manifest import FileEntry, list_directory
 from resolute.core.checkpoint.registry import RegisteredCheckpoint
 from resolute.core.checkpoint.stores.base import CheckpointStore
 from resolute.core.checkpoint.stores.directory import DirectoryStore
 from resolute.errors import DataLossError, InvalidArgumentError
-from resolute.transfer.digests import format_digest, new_hash
 from resolute.trial_errors import CheckpointNotFound
 
 

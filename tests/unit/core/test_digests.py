@@ -4,8 +4,8 @@ import hashlib
 
 import pytest
 
+from resolute.contracts.files.digests import PREFERRED, format_digest, hasher_for, new_hash
 from resolute.errors import FailedPreconditionError
-from resolute.transfer.digests import PREFERRED, format_digest, hasher_for, new_hash
 
 
 def test_older_digests_are_computed_as_they_were() -> None:

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.clocks import ManualClock
 
+from resolute.contracts.files.digests import format_digest, new_hash
 from resolute.errors import InvalidArgumentError
 from resolute.transfer.cache import DIRECTORY_VARIABLE, LIMIT_VARIABLE, FileCache
-from resolute.transfer.digests import format_digest, new_hash
 
 
 class Kept:

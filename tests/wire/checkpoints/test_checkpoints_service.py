@@ -309,6 +309,9 @@ def test_bad_requests_say_what_is_wrong(tmp_path: Path) -> None:
                         metadata=to_value({"steps_completed": steps}),
                     )
 
+                t.write(begun)
+                other_content = t.commit_request(begun)
+                other_content.files[0].digest = f"sha256:{hashlib.sha256(b'other').hexdigest()}"
                 bucket = storage_pb2.Storage(
                     bucket=storage_pb2.Storage.Bucket(
                         bucket="b", prefix="../a", provider=storage_pb2.Storage.PROVIDER_S3
@@ -329,6 +332,11 @@ def test_bad_requests_say_what_is_wrong(tmp_path: Path) -> None:
                     (t.stub.CommitCheckpoint(commit("x" * 1000)), InvalidArgumentError, "255 bytes"),
                     (t.stub.CommitCheckpoint(commit(steps="1")), InvalidArgumentError, "whole number"),
                     (t.stub.CommitCheckpoint(commit("x")), FailedPreconditionError, "'x' is not there"),
+                    (
+                        t.stub.CommitCheckpoint(other_content),
+                        FailedPreconditionError,
+                        "'model.pt' has another content than its digest says",
+                    ),
                     (
                         t.stub.CommitCheckpoint(t.commit_request(stored, steps=2)),
                         AlreadyExistsError,

@@ -17,7 +17,7 @@ from resolute.api.checkpoints.v1 import checkpoint_pb2 as types
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as messages
 from resolute.api.checkpoints.v1 import storage_pb2
 from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import CheckpointsServiceStub
-from resolute.contracts.storage_names import storage_name
+from resolute.contracts.files.storage_names import storage_name
 from resolute.contracts.values import to_value
 from resolute.errors import AlreadyExistsError, PermissionDeniedError
 from resolute_checkpoints.blueprint import BLUEPRINT

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from resolute.client.downloads.paths import DownloadPaths
 from resolute.client.schema.records import FileRecord
+from resolute.contracts.files.digests import hasher_for
 from resolute.errors import DataLossError
 from resolute.transfer.cache import FileCache
-from resolute.transfer.digests import hasher_for
 from resolute.transfer.disk import full_disk_errors
 from resolute.transfer.progress import Progress
 from resolute.transfer.receiver import FileReceiver

@@ -9,8 +9,8 @@ from resolute.client.downloads.sources import DownloadMode, open_source
 from resolute.client.remote.checkpoints import Checkpoints
 from resolute.client.schema.records import CheckpointRecord, FileRecord
 from resolute.client.schema.states import CheckpointState
+from resolute.contracts.files.digests import hasher_for
 from resolute.errors import DataLossError, FailedPreconditionError, NotFoundError
-from resolute.transfer.digests import hasher_for
 from resolute.transfer.sources import FileSource
 
 

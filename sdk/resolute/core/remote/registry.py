@@ -26,6 +26,8 @@ from resolute.trial_errors import CheckpointNotFound
 
 _COMMIT_DEADLINE = 300.0
 """Seconds for the service to look at every file."""
+_VERIFIED_PER_SECOND = 50e6
+"""Bytes that a service reads at least, where it compares files with their digests."""
 _ABORT_DEADLINE = 5.0
 _RESTORABLE = frozenset(
     {checkpoint.CHECKPOINT_STATE_COMPLETED, checkpoint.CHECKPOINT_STATE_PARTIALLY_DELETED}
@@ -102,8 +104,9 @@ class RemoteRegistry:
                 if file.upload_id
             ],
         )
+        deadline = _COMMIT_DEADLINE + sum(file.size for file in files) / _VERIFIED_PER_SECOND
         self._session.retry_during_outage(
-            lambda: checkpoint_files.commit(self._session.checkpoints, request, deadline=_COMMIT_DEADLINE),
+            lambda: checkpoint_files.commit(self._session.checkpoints, request, deadline=deadline),
             purpose="committing a checkpoint",
         )
 

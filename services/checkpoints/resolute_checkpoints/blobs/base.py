@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO, Protocol
 
@@ -90,6 +90,17 @@ class BlobStore(Protocol):
 
     def faults(self, checkpoint_id: str, files: Sequence[File]) -> Sequence[Fault]:
         """Names the files that are missing or not of the size that their writer says."""
+
+    def damaged(
+        self, checkpoint_id: str, files: Sequence[File], *, wanted: Callable[[], bool]
+    ) -> Sequence[Fault]:
+        """Names the files whose content differs from their digest, as far as the store can tell.
+
+        Args:
+            checkpoint_id: The checkpoint.
+            files: Its files, with digests.
+            wanted: Asked while files are read; once false, reading ends with ``UnavailableError``.
+        """
 
     def open(self, checkpoint_id: str, path: str, *, offset: int) -> BinaryIO:
         """Opens one file at an offset, for reading.

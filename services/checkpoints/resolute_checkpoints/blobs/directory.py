@@ -7,7 +7,7 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -15,6 +15,7 @@ from typing import BinaryIO
 from resolute.errors import DataLossError, FailedPreconditionError, InvalidArgumentError, UnavailableError
 from resolute_checkpoints.blobs.base import Fault, FinishedUpload, OpenUpload, Upload, taken
 from resolute_checkpoints.blobs.os_errors import file_system_errors
+from resolute_checkpoints.blobs.verification import KnownDigests, can_compute
 from resolute_checkpoints.domain.checkpoint import File
 
 _ATTEMPTS = 3
@@ -34,10 +35,12 @@ class DirectoryStore:
 
     Args:
         root: The directory; absolute.
+        known: Digests of files that were read before.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, known: KnownDigests | None = None) -> None:
         self._root = root
+        self._known = known or KnownDigests()
 
     def require_free(self, checkpoint_id: str) -> None:
         """Looks for a directory of the checkpoint's name, and asks the file system for its room."""
@@ -75,6 +78,21 @@ class DirectoryStore:
             inspection = _Inspection(self._base(checkpoint_id))
             found = (inspection.fault(file) for file in files)
             return [fault for fault in found if fault is not None]
+
+    def damaged(
+        self, checkpoint_id: str, files: Sequence[File], *, wanted: Callable[[], bool]
+    ) -> Sequence[Fault]:
+        """Reads files and names those whose content differs from their digest."""
+        return [
+            Fault(file.path, "has another content than its digest says")
+            for file in files
+            if can_compute(file.digest) and self._digest(checkpoint_id, file, wanted) != file.digest
+        ]
+
+    def _digest(self, checkpoint_id: str, file: File, wanted: Callable[[], bool]) -> str:
+        with self.open(checkpoint_id, file.path, offset=0) as stream, file_system_errors(self._root):
+            algorithm = file.digest.partition(":")[0]
+            return self._known.digest(stream.fileno(), algorithm, wanted=wanted)
 
     def open(self, checkpoint_id: str, path: str, *, offset: int) -> BinaryIO:
         """Opens one file at an offset."""

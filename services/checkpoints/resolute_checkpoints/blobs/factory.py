@@ -20,6 +20,7 @@ from resolute_checkpoints.blobs.buckets.egress import require_reachable
 from resolute_checkpoints.blobs.buckets.settings import BucketSettings
 from resolute_checkpoints.blobs.directory import DirectoryStore
 from resolute_checkpoints.blobs.roots import Roots
+from resolute_checkpoints.blobs.verification import KnownDigests
 from resolute_checkpoints.domain.checkpoint import BucketStorage, DirectoryStorage, Provider, Storage
 
 _ENDPOINT = "storage.bucket.endpoint_url"
@@ -46,6 +47,7 @@ class StoreFactory:
         self._clock = clock
         self._stores: dict[tuple[Provider, str], tuple[Store, KnownBuckets]] = {}
         self._lock = threading.Lock()
+        self._known = KnownDigests()
 
     def open(self, storage: Storage, *, listed: bool = False) -> BlobStore:
         """Returns the store of some storage; nothing is asked of it yet.
@@ -111,4 +113,4 @@ class StoreFactory:
             message = f"storage.directory.path is {storage.path!r}; it must be absolute, without '..'"
             raise InvalidArgumentError(message, violations=[Violation("storage.directory.path", message)])
         self._roots.require_directory(path, listed=listed)
-        return DirectoryStore(path)
+        return DirectoryStore(path, known=self._known)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from resolute.contracts.file_names import length_problem, shortened
+from resolute.contracts.files.file_names import length_problem, shortened
 from resolute.errors import InvalidArgumentError, Violation
 
 

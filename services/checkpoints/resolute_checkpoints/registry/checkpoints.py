@@ -14,8 +14,9 @@ from sqlalchemy.engine import Connection
 from resolute.contracts.clock import Clock
 from resolute.errors import AlreadyExistsError, FailedPreconditionError, PermissionDeniedError
 from resolute_checkpoints import access
-from resolute_checkpoints.blobs.base import Fault, FinishedUpload, OpenUpload, Upload, faults
+from resolute_checkpoints.blobs.base import BlobStore, Fault, FinishedUpload, OpenUpload, Upload, faults
 from resolute_checkpoints.blobs.factory import StoreFactory
+from resolute_checkpoints.blobs.verification import Verifier
 from resolute_checkpoints.blobs.workers import BlobWorkers
 from resolute_checkpoints.domain import metadata as metadata_rules
 from resolute_checkpoints.domain.checkpoint import Checkpoint, DirectoryStorage, File, Owner, State, Storage
@@ -59,6 +60,7 @@ class Registry:
         database: Keeps them.
         stores: Opens the store of each.
         workers: Threads for looking at files.
+        verifier: Compares files with their digests.
         remover: Removes the files of aborted checkpoints.
         clock: Tells the time of changes.
         reserved: Identifiers that belong to something else than checkpoints.
@@ -70,6 +72,7 @@ class Registry:
         database: Database,
         stores: StoreFactory,
         workers: BlobWorkers,
+        verifier: Verifier,
         remover: Remover,
         clock: Clock,
         reserved: Collection[str] = (),
@@ -77,6 +80,7 @@ class Registry:
         self._database = database
         self._stores = stores
         self._workers = workers
+        self._verifier = verifier
         self._remover = remover
         self._clock = clock
         self._reserved = frozenset(reserved)
@@ -178,11 +182,11 @@ class Registry:
         return (await self._database.read(work)).owner.trial_id or checkpoint_id
 
     async def commit(self, commit: Commit, *, principal: Principal) -> Checkpoint:
-        """Makes a checkpoint visible, after checking that its files are stored with their sizes.
+        """Makes a checkpoint visible, after checking that its files are stored with their sizes and digests.
 
         Raises:
             AlreadyExistsError: It was committed with another manifest.
-            FailedPreconditionError: Files are missing or of another size.
+            FailedPreconditionError: Files are missing, or of another size or content.
             IllegalTransitionError: It was aborted or deleted meanwhile.
             RunSupersededError: The run is over.
         """
@@ -192,7 +196,8 @@ class Registry:
         )
         if checkpoint.state is not State.UPLOADING:
             return await self._database.read(lambda connection: _shown(connection, commit.checkpoint_id))
-        found = await self._workers.run(partial(self._finish, checkpoint, commit))
+        store, placed, found = await self._workers.run(partial(self._finish, checkpoint, commit))
+        found = found or await self._verifier.damaged(store, checkpoint.checkpoint_id, placed)
         if found:
             raise _incomplete(checkpoint, found)
 
@@ -336,10 +341,14 @@ class Registry:
         path = os.path.realpath(storage.path) if isinstance(storage, DirectoryStorage) else storage.prefix
         return frozenset(part for part in path.split("/") if _IDENTIFIER.fullmatch(part))
 
-    def _finish(self, checkpoint: Checkpoint, commit: Commit) -> Sequence[Fault]:
+    def _finish(
+        self, checkpoint: Checkpoint, commit: Commit
+    ) -> tuple[BlobStore, Sequence[File], Sequence[Fault]]:
+        """Completes uploads and looks for the files; returns where they are, the files, and what is wrong."""
         store = self._stores.open(checkpoint.storage)
         store.finish_uploads(commit.checkpoint_id, commit.uploads)
-        return faults(store, checkpoint.checkpoint_id, commit.manifest.placed(checkpoint.files).files)
+        placed = commit.manifest.placed(checkpoint.files).files
+        return store, placed, faults(store, checkpoint.checkpoint_id, placed)
 
 
 def _shown(connection: Connection, checkpoint_id: str) -> Checkpoint:

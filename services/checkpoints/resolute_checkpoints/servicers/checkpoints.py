@@ -9,7 +9,7 @@ from typing import Any
 
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as messages
 from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import CheckpointsServiceServicer
-from resolute.contracts.storage_names import storage_name
+from resolute.contracts.files.storage_names import storage_name
 from resolute.contracts.values import to_mapping
 from resolute.errors import InvalidArgumentError, PermissionDeniedError, Violation
 from resolute_checkpoints import access

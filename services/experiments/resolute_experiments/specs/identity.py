@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from resolute.contracts.storage_names import storage_name
+from resolute.contracts.files.storage_names import storage_name
 from resolute_experiments.specs.storage import storage
 from resolute_experiments.store import workspaces
 from resolute_experiments.store.runs import Run

@@ -166,7 +166,9 @@ class CheckpointsServiceServicer(object):
 
     def BeginCheckpoint(self, request, context):
         """Begins a checkpoint: registers its UUID and where its files go. Idempotent by checkpoint_id; the same UUID with
-        another trial, run or storage is ALREADY_EXISTS.
+        another trial, run or storage is ALREADY_EXISTS, and so is one under which something else is stored. The storage
+        must be that of the experiment's config or below a root that the operator lists, else PERMISSION_DENIED. UNAVAILABLE
+        while the storage is full.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -188,8 +190,9 @@ class CheckpointsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def CommitCheckpoint(self, request, context):
-        """Makes a checkpoint visible, after checking that its files are stored with their sizes. ABORTED for a run that
-        FenceTrial has superseded. Idempotent for equal files and metadata; other ones are ALREADY_EXISTS.
+        """Makes a checkpoint visible, after checking that its files are stored with their sizes, and in a directory that
+        their content matches their digests. ABORTED for a run that FenceTrial has superseded. Idempotent for equal files
+        and metadata; other ones are ALREADY_EXISTS.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -197,7 +200,8 @@ class CheckpointsServiceServicer(object):
 
     def CommitCheckpointInChunks(self, request_iterator, context):
         """As CommitCheckpoint, for lists of files that do not fit one message of 4 MiB: files and multipart uploads of all
-        messages are joined, every other field is taken from the first.
+        messages are joined, every other field is taken from the first. At most 128 MiB, counted with 64 bytes for each
+        entry; one such call of a trial at a time.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -292,7 +296,8 @@ class CheckpointsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def CheckStorage(self, request, context):
-        """Checks a storage: writes, reads and removes a file of its own there, and reports each step.
+        """Checks a storage: writes, reads and removes a file of its own there, and reports each step. PERMISSION_DENIED for a
+        storage that is not below a root that the operator lists.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

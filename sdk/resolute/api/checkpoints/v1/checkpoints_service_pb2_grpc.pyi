@@ -31,7 +31,9 @@ class CheckpointsServiceStub:
         resolute.api.checkpoints.v1.checkpoints_service_pb2.BeginCheckpointResponse,
     ]
     """Begins a checkpoint: registers its UUID and where its files go. Idempotent by checkpoint_id; the same UUID with
-    another trial, run or storage is ALREADY_EXISTS.
+    another trial, run or storage is ALREADY_EXISTS, and so is one under which something else is stored. The storage
+    must be that of the experiment's config or below a root that the operator lists, else PERMISSION_DENIED. UNAVAILABLE
+    while the storage is full.
     """
 
     ReuseFiles: grpc.UnaryUnaryMultiCallable[
@@ -52,8 +54,9 @@ class CheckpointsServiceStub:
         resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointResponse,
     ]
-    """Makes a checkpoint visible, after checking that its files are stored with their sizes. ABORTED for a run that
-    FenceTrial has superseded. Idempotent for equal files and metadata; other ones are ALREADY_EXISTS.
+    """Makes a checkpoint visible, after checking that its files are stored with their sizes, and in a directory that
+    their content matches their digests. ABORTED for a run that FenceTrial has superseded. Idempotent for equal files
+    and metadata; other ones are ALREADY_EXISTS.
     """
 
     CommitCheckpointInChunks: grpc.StreamUnaryMultiCallable[
@@ -61,7 +64,8 @@ class CheckpointsServiceStub:
         resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointInChunksResponse,
     ]
     """As CommitCheckpoint, for lists of files that do not fit one message of 4 MiB: files and multipart uploads of all
-    messages are joined, every other field is taken from the first.
+    messages are joined, every other field is taken from the first. At most 128 MiB, counted with 64 bytes for each
+    entry; one such call of a trial at a time.
     """
 
     AbortCheckpoint: grpc.UnaryUnaryMultiCallable[
@@ -148,7 +152,9 @@ class CheckpointsServiceStub:
         resolute.api.checkpoints.v1.checkpoints_service_pb2.CheckStorageRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.CheckStorageResponse,
     ]
-    """Checks a storage: writes, reads and removes a file of its own there, and reports each step."""
+    """Checks a storage: writes, reads and removes a file of its own there, and reports each step. PERMISSION_DENIED for a
+    storage that is not below a root that the operator lists.
+    """
 
     GetStorageUsage: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.GetStorageUsageRequest,
@@ -199,7 +205,9 @@ class CheckpointsServiceAsyncStub:
         resolute.api.checkpoints.v1.checkpoints_service_pb2.BeginCheckpointResponse,
     ]
     """Begins a checkpoint: registers its UUID and where its files go. Idempotent by checkpoint_id; the same UUID with
-    another trial, run or storage is ALREADY_EXISTS.
+    another trial, run or storage is ALREADY_EXISTS, and so is one under which something else is stored. The storage
+    must be that of the experiment's config or below a root that the operator lists, else PERMISSION_DENIED. UNAVAILABLE
+    while the storage is full.
     """
 
     ReuseFiles: grpc.aio.UnaryUnaryMultiCallable[
@@ -220,8 +228,9 @@ class CheckpointsServiceAsyncStub:
         resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointResponse,
     ]
-    """Makes a checkpoint visible, after checking that its files are stored with their sizes. ABORTED for a run that
-    FenceTrial has superseded. Idempotent for equal files and metadata; other ones are ALREADY_EXISTS.
+    """Makes a checkpoint visible, after checking that its files are stored with their sizes, and in a directory that
+    their content matches their digests. ABORTED for a run that FenceTrial has superseded. Idempotent for equal files
+    and metadata; other ones are ALREADY_EXISTS.
     """
 
     CommitCheckpointInChunks: grpc.aio.StreamUnaryMultiCallable[
@@ -229,7 +238,8 @@ class CheckpointsServiceAsyncStub:
         resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointInChunksResponse,
     ]
     """As CommitCheckpoint, for lists of files that do not fit one message of 4 MiB: files and multipart uploads of all
-    messages are joined, every other field is taken from the first.
+    messages are joined, every other field is taken from the first. At most 128 MiB, counted with 64 bytes for each
+    entry; one such call of a trial at a time.
     """
 
     AbortCheckpoint: grpc.aio.UnaryUnaryMultiCallable[
@@ -316,7 +326,9 @@ class CheckpointsServiceAsyncStub:
         resolute.api.checkpoints.v1.checkpoints_service_pb2.CheckStorageRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.CheckStorageResponse,
     ]
-    """Checks a storage: writes, reads and removes a file of its own there, and reports each step."""
+    """Checks a storage: writes, reads and removes a file of its own there, and reports each step. PERMISSION_DENIED for a
+    storage that is not below a root that the operator lists.
+    """
 
     GetStorageUsage: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.GetStorageUsageRequest,
@@ -369,7 +381,9 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.BeginCheckpointResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.BeginCheckpointResponse]]:
         """Begins a checkpoint: registers its UUID and where its files go. Idempotent by checkpoint_id; the same UUID with
-        another trial, run or storage is ALREADY_EXISTS.
+        another trial, run or storage is ALREADY_EXISTS, and so is one under which something else is stored. The storage
+        must be that of the experiment's config or below a root that the operator lists, else PERMISSION_DENIED. UNAVAILABLE
+        while the storage is full.
         """
 
     @abc.abstractmethod
@@ -396,8 +410,9 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointResponse]]:
-        """Makes a checkpoint visible, after checking that its files are stored with their sizes. ABORTED for a run that
-        FenceTrial has superseded. Idempotent for equal files and metadata; other ones are ALREADY_EXISTS.
+        """Makes a checkpoint visible, after checking that its files are stored with their sizes, and in a directory that
+        their content matches their digests. ABORTED for a run that FenceTrial has superseded. Idempotent for equal files
+        and metadata; other ones are ALREADY_EXISTS.
         """
 
     @abc.abstractmethod
@@ -407,7 +422,8 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointInChunksResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.CommitCheckpointInChunksResponse]]:
         """As CommitCheckpoint, for lists of files that do not fit one message of 4 MiB: files and multipart uploads of all
-        messages are joined, every other field is taken from the first.
+        messages are joined, every other field is taken from the first. At most 128 MiB, counted with 64 bytes for each
+        entry; one such call of a trial at a time.
         """
 
     @abc.abstractmethod
@@ -520,7 +536,9 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.CheckStorageRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.CheckStorageResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.CheckStorageResponse]]:
-        """Checks a storage: writes, reads and removes a file of its own there, and reports each step."""
+        """Checks a storage: writes, reads and removes a file of its own there, and reports each step. PERMISSION_DENIED for a
+        storage that is not below a root that the operator lists.
+        """
 
     @abc.abstractmethod
     def GetStorageUsage(

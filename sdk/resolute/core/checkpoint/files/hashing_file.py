@@ -6,8 +6,8 @@ import io
 from collections.abc import Callable
 from typing import BinaryIO
 
+from resolute.contracts.files.digests import format_digest, new_hash
 from resolute.errors import FailedPreconditionError
-from resolute.transfer.digests import format_digest, new_hash
 
 
 class HashingFile(io.RawIOBase):

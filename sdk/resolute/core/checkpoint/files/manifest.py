@@ -14,8 +14,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO
 
+from resolute.contracts.files.digests import PREFERRED, format_digest, new_hash
 from resolute.errors import DataLossError, FailedPreconditionError
-from resolute.transfer.digests import PREFERRED, format_digest, new_hash
 from resolute.transfer.progress import NO_PROGRESS, Progress
 
 METADATA_FILE = "metadata.json"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from resolute.contracts.files.digests import PREFERRED
 from resolute.core.checkpoint.files.manifest import FileEntry, algorithms_of, make_directories
 from resolute.core.checkpoint.files.progress_log import ProgressFactory
 from resolute.errors import NotFoundError
-from resolute.transfer.digests import PREFERRED
 from resolute.transfer.disk import full_disk_errors
 from resolute.transfer.receiver import FileReceiver
 from resolute.transfer.sources import FileSource

@@ -1,0 +1,128 @@
+"""Compares the content of files with the digests that their writers committed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from resolute.contracts.files.digests import format_digest, new_hash
+from resolute.errors import FailedPreconditionError, UnavailableError
+from resolute_checkpoints.blobs.base import BlobStore, Fault
+from resolute_checkpoints.blobs.workers import BlobWorkers
+from resolute_checkpoints.domain.checkpoint import File
+
+_BLOCK_BYTES = 1 << 18
+_BATCH_BYTES = 64 << 20
+_BATCH_FILES = 1000
+_REMEMBERED = 50_000
+
+_FileKey = tuple[int, int, int, int, str]
+
+
+class KnownDigests:
+    """Digests of files that were read, by what changes with their content.
+
+    A commit that is repeated after its answer got lost, and files that several checkpoints share, are read
+    once. May be used from several threads.
+
+    Args:
+        limit: How many are kept; the longest unused go first.
+    """
+
+    def __init__(self, *, limit: int = _REMEMBERED) -> None:
+        self._limit = limit
+        self._digests: OrderedDict[_FileKey, str] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def digest(self, descriptor: int, algorithm: str, *, wanted: Callable[[], bool]) -> str:
+        """Returns the digest of an open file.
+
+        Args:
+            descriptor: The file, at its beginning.
+            algorithm: How it is summed up.
+            wanted: Asked while the file is read; once false, reading ends.
+
+        Raises:
+            FailedPreconditionError: Digests of that kind cannot be computed here.
+            UnavailableError: It is not wanted any more.
+        """
+        facts = os.fstat(descriptor)
+        key = (facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, algorithm)
+        with self._lock:
+            known = self._digests.get(key)
+            if known is not None:
+                self._digests.move_to_end(key)
+                return known
+        found = _read(descriptor, algorithm, wanted)
+        with self._lock:
+            self._digests[key] = found
+            while len(self._digests) > self._limit:
+                self._digests.popitem(last=False)
+        return found
+
+
+def _read(descriptor: int, algorithm: str, wanted: Callable[[], bool]) -> str:
+    summed = new_hash(algorithm)
+    buffer = memoryview(bytearray(_BLOCK_BYTES))
+    while count := os.readv(descriptor, [buffer]):
+        if not wanted():
+            raise UnavailableError("files are no longer compared: the call has ended")
+        summed.update(buffer[:count])
+    return format_digest(summed, algorithm)
+
+
+def can_compute(digest: str) -> bool:
+    """Whether digests of the kind of this one can be computed here; an empty one cannot."""
+    try:
+        new_hash(digest.partition(":")[0])
+    except FailedPreconditionError:
+        return False
+    return True
+
+
+class Verifier:
+    """Reads files of checkpoints in threads of its own, so that long reads hold up no other call.
+
+    Args:
+        workers: The threads.
+    """
+
+    def __init__(self, workers: BlobWorkers) -> None:
+        self._workers = workers
+
+    async def damaged(self, store: BlobStore, checkpoint_id: str, files: Sequence[File]) -> list[Fault]:
+        """Names the files whose content is not what their writer committed. Ends when its caller does.
+
+        Args:
+            store: Where the files are; they are there, with their sizes.
+            checkpoint_id: The checkpoint.
+            files: Its files; those without a digest, or with one of an unknown kind, are left out.
+        """
+        over = threading.Event()
+        work = (
+            partial(store.damaged, checkpoint_id, batch, wanted=lambda: not over.is_set())
+            for batch in _batches([file for file in files if file.digest])
+        )
+        try:
+            found = await asyncio.gather(*map(self._workers.run, work))
+        finally:
+            over.set()
+        return [fault for faults in found for fault in faults]
+
+
+def _batches(files: Sequence[File]) -> Iterator[list[File]]:
+    """Cuts files into parts that several threads take in turn, beside those of other checkpoints."""
+    batch: list[File] = []
+    size = 0
+    for file in files:
+        batch.append(file)
+        size += file.size
+        if size >= _BATCH_BYTES or len(batch) == _BATCH_FILES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
