@@ -41,7 +41,10 @@ EXPERIMENT = {
     "owner": "ada",
     "workspace": "w",
     "project": "p",
-    "config": {"resources": {"slots_per_trial": 1, "max_slots": None}},
+    "config": {
+        "resources": {"slots_per_trial": 1, "max_slots": None},
+        "checkpoint_storage": {"type": "directory", "container_path": "/checkpoints"},
+    },
     "progress": 0.0,
     "failure": "",
     "revision": 1,

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from support.training.trials import LineTrial, local_context
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator  # type: ignore[import-untyped]
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from resolute import pytorch
 from resolute.pytorch import Batch, Trainer

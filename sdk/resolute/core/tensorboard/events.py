@@ -28,8 +28,8 @@ class EventFile:
 
     def __init__(self, directory: Path) -> None:
         # Here and not later in the thread: a process forked during an import can wait for it forever.
-        from tensorboard.compat.proto import event_pb2, summary_pb2  # type: ignore[import-untyped]
-        from tensorboard.summary.writer.record_writer import RecordWriter  # type: ignore[import-untyped]
+        from tensorboard.compat.proto import event_pb2, summary_pb2
+        from tensorboard.summary.writer.record_writer import RecordWriter
 
         self._directory = directory
         self._event: Any = event_pb2.Event

@@ -71,7 +71,10 @@ def is_position(value: Any, order: Sequence[OrderBy]) -> bool:
 def _can_be(value: Any, by: OrderBy) -> bool:
     if by.field in IDENTITY:
         return is_text(value)
-    return value is None or (isinstance(value, (int, float)) and abs(value) <= _LARGEST)
+    if isinstance(value, float):
+        # Infinities have a place in the order; what is no number has that of None.
+        return not math.isnan(value)
+    return value is None or (isinstance(value, int) and abs(value) <= _LARGEST)
 
 
 def read_summaries(

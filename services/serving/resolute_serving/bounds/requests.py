@@ -22,6 +22,8 @@ from resolute_serving.validation import invalid
 Deserialize = Callable[[bytes], Any]
 _CHECKED_BY_SERVICE = frozenset({"resolute.api.logs.v1.LineColumns", "resolute.api.metrics.v1.ReportBlock"})
 """Batches whose items are refused or mended one by one: a batch must not be stuck because of one of them."""
+_USER_DATA = frozenset({"resolute.api.common.v1.Value", "resolute.api.common.v1.MapValue"})
+"""Metadata, hyperparameters and metrics of users: they come back as they were, and JSON can hold a NUL."""
 _MENDED = frozenset(
     {
         "resolute.api.experiments.v1.ReportExitRequest.failure",
@@ -133,14 +135,15 @@ class _Check:
         if kind in _TIMES:
             _check_time(message, kind, path)
             return
-        mended = kind in _CHECKED_BY_SERVICE
+        user_data = kind in _USER_DATA
+        mended = user_data or kind in _CHECKED_BY_SERVICE
         for field, value in message.ListFields():
             here = f"{path}.{field.name}" if path else field.name
             if isinstance(value, Message):
                 self._count(1, here)
                 self.message(value, here)
             elif isinstance(value, str):
-                if "\0" in value:
+                if "\0" in value and not user_data:
                     _mend(message, field, value, here)
             elif isinstance(value, int | float | bytes):
                 if field.enum_type is not None:
