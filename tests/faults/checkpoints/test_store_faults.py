@@ -26,6 +26,7 @@ from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import Checkpoints
 from resolute.contracts.object_stores.multipart import MULTIPART_BYTES
 from resolute.core import DistributedContext
 from resolute.core.checkpoint.stores.presigned import PresignedStore
+from resolute.core.remote.session import OUTAGE_TIMEOUT_VARIABLE
 from resolute.errors import DataLossError, FailedPreconditionError, QuotaError, UnavailableError
 from resolute.rpc.channel import open_channel
 
@@ -123,8 +124,15 @@ def test_a_slow_store_takes_its_time_and_nothing_is_seen_before(
     ids=["small", "parts", "quota", "putting together"],
 )
 def test_a_full_store_is_named_and_keeps_nothing_of_what_did_not_fit(
-    room: StoreScenario, proxy: StoreProxy, answer: Disturbance, method: str, content: dict[str, bytes]
+    room: StoreScenario,
+    proxy: StoreProxy,
+    monkeypatch: pytest.MonkeyPatch,
+    answer: Disturbance,
+    method: str,
+    content: dict[str, bytes],
 ) -> None:
+    # Otherwise uploads wait for room as for a store that is away.
+    monkeypatch.setenv(OUTAGE_TIMEOUT_VARIABLE, "0")
     (name,) = [name for name in content if "small" not in name]
     with room.init() as context:
         before = store(context, {"small": b"before"})
