@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest --durations 20 $(if $(CI),--require-backends)
 # More workers than a small machine has cores: tests of whole clusters wait much of their time. The tests of a file
 # share what they start; files come in the order of `testpaths`, the long ones first.
-WORKERS ?= 3
+WORKERS ?= 4
 PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 AZURITE := .cache/azurite/node_modules/.bin/azurite-blob

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 
 import psutil
 import pytest
+from support.worker_processes import worker_processes
 
 from resolute.errors import QuotaError, UnavailableError
 from resolute_serving.workers.pool import MAX_WAITING_OF_CALLER, WorkerPool
@@ -31,13 +32,9 @@ def with_pool(
         finally:
             await pool.close()
 
-    before = children()
+    before = worker_processes()
     asyncio.run(body())
-    assert children() <= before
-
-
-def children() -> set[int]:
-    return {process.pid for process in psutil.Process().children() if "workers.child" in process.cmdline()}
+    assert worker_processes() <= before
 
 
 def test_a_task_gives_its_value_or_raises_its_error_and_the_process_is_kept() -> None:

@@ -6,9 +6,9 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from support.clusters.all_services import all_services
+from support.worker_processes import worker_processes
 
 from resolute.api.experiments.v1 import allocations_service_pb2 as allocations
 from resolute.api.experiments.v1 import allocations_service_pb2_grpc
@@ -49,9 +49,7 @@ def test_leases_are_renewed_while_large_configs_are_read_and_the_services_stop(t
         assert all(isinstance(one, (ResoluteError, asyncio.CancelledError)) for one in outcomes)
 
     asyncio.run(scenario())
-    assert not [
-        one for one in psutil.Process().children() if "resolute_serving.workers.child" in one.cmdline()
-    ]
+    assert not worker_processes()
 
 
 @pytest.mark.timeout(300)

@@ -12,14 +12,16 @@ from resolute.api.preemption.v1.preemption_service_pb2_grpc import PreemptionSer
 from resolute.api.preemption.v1.signal_pb2 import Signal
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.rpc.channel import open_channel
-from resolute_serving.auth.tokens import TokenSigner, load_or_create_key
+from resolute_serving.auth.tokens import StaticKeys, TokenSigner, TokenVerifier, load_or_create_key
 from resolute_serving.context import ServiceAccount, TrialRun
 
 
-def test_the_service_runs_alone_and_calls_with_the_token_in_its_file(tmp_path: Path) -> None:
-    cluster_id, key_file, token_file = str(uuid.uuid4()), tmp_path / "key.pem", tmp_path / "token"
+def test_the_service_runs_alone_and_calls_with_a_token_of_its_account(tmp_path: Path) -> None:
+    cluster_id, key_file = str(uuid.uuid4()), tmp_path / "key.pem"
     signer = TokenSigner(load_or_create_key(key_file), cluster_id=cluster_id, clock=SYSTEM_CLOCK)
-    token_file.write_text(signer.service(ServiceAccount("preemption"), ttl=600) + "\n")
+    verifier = TokenVerifier(
+        StaticKeys({signer.key_id: signer.public_key}), cluster_id=cluster_id, clock=SYSTEM_CLOCK
+    )
     run = TrialRun(trial_id="t", run=1, experiment_id="e", allocation_id="a", workspace="w")
     token = signer.trial(run, ttl=600)
 
@@ -42,14 +44,15 @@ def test_the_service_runs_alone_and_calls_with_the_token_in_its_file(tmp_path: P
             "RESOLUTE_CLUSTER_ID": cluster_id,
             "RESOLUTE_DATA_DIR": str(tmp_path / "data"),
             "RESOLUTE_SIGNING_KEY_FILE": str(key_file),
-            "RESOLUTE_SERVICE_TOKEN_FILE": str(token_file),
             "RESOLUTE_EXPERIMENTS_ADDRESS": experiments.address,
         }
         process = service_process("resolute_preemption", variables)
         address = await asyncio.to_thread(process.__enter__)
         try:
             assert (await asyncio.to_thread(watch, address)).preempt
-            assert experiments.tokens == [f"Bearer {token_file.read_text().strip()}"]
+            (sent,) = experiments.tokens
+            caller = await verifier.verify(sent.removeprefix("Bearer "))
+            assert caller.principal == ServiceAccount("preemption")
         finally:
             await asyncio.to_thread(process.__exit__, None, None, None)
             await experiments.stop()

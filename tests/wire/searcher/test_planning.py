@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-import psutil
 import pytest
 from support.services.searcher import Player, Searcher, SearchSession, adaptive, run, searcher, spec
+from support.worker_processes import worker_processes
 
 from resolute.api.searcher.v1 import search_spec_pb2 as spec_pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
@@ -160,6 +160,4 @@ def test_endless_simulations_of_one_caller_keep_nobody_waiting_and_end_with_it(t
         assert all(isinstance(one, (ResoluteError, asyncio.CancelledError)) for one in outcomes)
 
     run(scenario, deadline=400)
-    assert not [
-        one for one in psutil.Process().children() if "resolute_serving.workers.child" in one.cmdline()
-    ]
+    assert not worker_processes()
