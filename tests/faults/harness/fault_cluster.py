@@ -77,13 +77,6 @@ class FaultCluster(EmbeddedCluster):
             return {}
         return {"type": "s3", "bucket": self.bucket, "endpoint_url": self.store.endpoint_url}
 
-    def checkpoint_folder(self, uuid: str) -> Path:
-        """The directory in which the files of a checkpoint end up."""
-        if self.store is None:
-            return self.home / "checkpoints" / uuid
-        assert self.store.path is not None
-        return self.store.path / self.bucket / uuid
-
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """Asks the database of the experiments service, past the service."""
         if self.database_url:

@@ -12,7 +12,15 @@ from faults.harness.cluster_processes import Role, processes_of
 from faults.harness.fault_cluster import FaultCluster
 from faults.harness.journals import Point, RunJournal
 from faults.harness.reference import Completion, ReferenceRun
-from faults.harness.service_queries import channel_to, checkpoints_of, lines_of, log_of, replay, reports_of
+from faults.harness.service_queries import (
+    channel_to,
+    checkpoints_of,
+    content_of,
+    lines_of,
+    log_of,
+    replay,
+    reports_of,
+)
 
 from resolute_launch.container.lost_output import MARKER
 from resolute_searcher.wire.contract import stored_operation
@@ -131,14 +139,12 @@ def _checkpoints(evidence: Evidence, channel: grpc.Channel) -> Iterator[str]:
             if uuid not in seen:
                 yield f"checkpoint {uuid} of run {journal.run} of {journal.trial_id} at {steps} is gone"
     for uuid, checkpoint in seen.items():
-        folder = evidence.cluster.checkpoint_folder(uuid)
         for file in checkpoint.files:
-            path = folder / file.path
-            if not path.exists() or (path.is_file() and path.stat().st_size != file.size):
+            content = content_of(channel, uuid, file)
+            if content is None:
                 yield f"file {file.path} of checkpoint {uuid} is not as it was committed"
-        step = folder / "step"
-        if not step.exists() or step.read_text() != str(checkpoint.steps_completed):
-            yield f"checkpoint {uuid} does not hold step {checkpoint.steps_completed}"
+            elif file.path == "step" and content.decode() != str(checkpoint.steps_completed):
+                yield f"checkpoint {uuid} does not hold step {checkpoint.steps_completed}"
 
 
 def _lines(evidence: Evidence, channel: grpc.Channel) -> Iterator[str]:

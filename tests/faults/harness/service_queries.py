@@ -14,6 +14,8 @@ from resolute.api.checkpoints.v1 import checkpoint_pb2, checkpoints_service_pb2,
 from resolute.api.logs.v1 import line_pb2, logs_service_pb2, logs_service_pb2_grpc
 from resolute.api.metrics.v1 import metrics_service_pb2, metrics_service_pb2_grpc, report_pb2
 from resolute.api.searcher.v1 import event_pb2, search_pb2, searcher_service_pb2, searcher_service_pb2_grpc
+from resolute.contracts.files.digests import hasher_for
+from resolute.errors import DataLossError, NotFoundError
 from resolute.rpc.channel import open_channel
 
 _PAGE = 1000
@@ -111,3 +113,21 @@ def checkpoints_of(channel: grpc.Channel, experiment_id: str) -> list[checkpoint
         token = response.next_page_token
         if not token:
             return found
+
+
+def content_of(channel: grpc.Channel, checkpoint_id: str, file: checkpoint_pb2.File) -> bytes | None:
+    """Reads a file of a checkpoint, wherever it is stored; None if it is not what was committed."""
+    if file.path.endswith("/"):
+        return b""
+    stub = checkpoints_service_pb2_grpc.CheckpointsServiceStub(channel)
+    request = checkpoints_service_pb2.ReadFileRequest(checkpoint_id=checkpoint_id, path=file.path)
+    try:
+        content = b"".join(response.data for response in stub.ReadFile(request))
+    except (NotFoundError, DataLossError):
+        return None
+    hasher = hasher_for(file.digest)
+    if hasher is not None:
+        hasher.update(content)
+        if hasher.hexdigest() != file.digest.partition(":")[2]:
+            return None
+    return content if len(content) == file.size else None
