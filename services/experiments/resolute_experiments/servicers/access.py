@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -226,13 +225,6 @@ class AccessServicer(TokenHandlers, access_service_pb2_grpc.AccessServiceService
 
     def _record(self, connection: Connection, action: str, user_name: str, **detail: Any) -> None:
         audit.record(connection, action, f"user {user_name}", now=self._core.clock.time(), **detail)
-
-    async def _refresh(self) -> Sequence[str]:
-        """Reads again which tokens are revoked, and returns them."""
-        now = self._core.clock.time()
-        found = await self._core.database.read(lambda c: tokens.revoked(c, now=now))
-        self._revoked.replace(found)
-        return found
 
 
 def _user_name(name: str, *, field: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy.engine import Connection
@@ -17,6 +18,7 @@ from resolute_experiments.store import audit, tokens, users
 from resolute_experiments.store import schema as tables
 from resolute_experiments.store.tokens import IssuedToken
 from resolute_serving.auth.service_accounts import ACCOUNTS
+from resolute_serving.auth.tokens import RevokedTokens
 from resolute_serving.context import Role, User, current_principal
 from resolute_serving.validation import invalid
 
@@ -32,10 +34,12 @@ class TokenHandlers:
     Attributes:
         _core: What all handlers of this service share.
         _issuer: Issues tokens.
+        _revoked: The tokens that this process refuses.
     """
 
     _core: ServiceContext
     _issuer: TokenIssuer
+    _revoked: RevokedTokens
 
     async def CreateToken(self, request: pb2.CreateTokenRequest, context: Any) -> pb2.CreateTokenResponse:
         """Issues a token for a user."""
@@ -102,9 +106,12 @@ class TokenHandlers:
         await self._refresh()
         return pb2.RevokeTokenResponse(token=token_message(token))
 
-    async def _refresh(self) -> object:
-        """Reads again which tokens are revoked."""
-        raise NotImplementedError
+    async def _refresh(self) -> Sequence[str]:
+        """Reads again which tokens are revoked, and returns them."""
+        now = self._core.clock.time()
+        found = await self._core.database.read(lambda c: tokens.revoked(c, now=now))
+        self._revoked.replace(found)
+        return found
 
     async def _user_of(self, request: pb2.CreateTokenRequest) -> int:
         if request.HasField("user_id"):
