@@ -227,7 +227,7 @@ def _lease_facts(
     trial = trials.get(connection, trial_id=run.trial_id)
     container = runs.container(connection, allocation_id, rank)
     news = bool(pid) and (container.pid != pid or trial.state is TrialState.STARTING)
-    owner = users.find(connection, experiments.get(connection, experiment_id=run.experiment_id).owner)
+    owner = users.owner_of(connection, run.experiment_id)
     return run_identity(connection, run), run, news, owner is None or owner.active
 
 

@@ -91,6 +91,13 @@ def find(connection: Connection, name: str) -> Account | None:
     return None if row is None else account(row)
 
 
+def owner_of(connection: Connection, experiment_id: str) -> Account | None:
+    """Reads the owner of an experiment, without its config; None when that is no user of this cluster."""
+    query = sa.select(users).join(experiments, experiments.c.owner == users.c.name)
+    row = connection.execute(query.where(experiments.c.id == experiment_id)).mappings().one_or_none()
+    return None if row is None else account(row)
+
+
 def ids_of(connection: Connection, names: Iterable[str]) -> dict[str, int]:
     """The ids of those names that belong to users."""
     query = sa.select(users.c.name, users.c.number).where(users.c.name.in_(set(names)))
