@@ -13,7 +13,9 @@ CALLS ?= 20000
 # Tests start hundreds of processes: they shall find modules compiled.
 unexport PYTHONDONTWRITEBYTECODE
 # In CI a backend that is missing is a failure; elsewhere its tests are skipped by name.
-PYTEST := $(BIN)/python -m pytest --durations 20 $(if $(CI),--require-backends)
+# SEED=n takes the same samples again: the cases of `make test` and `make distributed`, and the calls of `make fuzz`.
+PYTEST := $(BIN)/python -m pytest --durations 20 $(if $(CI),--require-backends) \
+  $(if $(SEED),--sample-seed $(SEED) --hypothesis-seed $(SEED))
 # More workers than a small machine has cores: tests of whole clusters wait much of their time. The tests of a file
 # share what they start; files come in the order of `testpaths`, the long ones first.
 WORKERS ?= 4
@@ -113,7 +115,7 @@ deployment: $(STAMP)
 soak: $(STAMP)
 	PYTHONPATH=tests $(BIN)/python -m faults.harness.soak --experiments $(EXPERIMENTS)
 
-# Odd calls to every service, on SQLite and on PostgreSQL: none may fail inside. SEED=n makes the same calls again.
+# Odd calls to every service, on SQLite and on PostgreSQL: none may fail inside.
 fuzz: $(STAMP)
 	PYTHONPATH=tests $(BIN)/python -m faults.fuzz.campaign --calls $(CALLS) $(if $(SEED),--seed $(SEED))
 	PYTHONPATH=tests $(BIN)/python -m faults.fuzz.campaign --calls $(CALLS) $(if $(SEED),--seed $(SEED)) --postgresql

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from faults.fuzz.world import CONFIG, World
+from faults.fuzz.world import World
 from google.protobuf.descriptor import FieldDescriptor, MethodDescriptor
 from google.protobuf.message_factory import GetMessageClass
 
@@ -138,7 +138,7 @@ class Bases:
         if name in {"request_id", "external_run_id"}:
             return str(uuid.UUID(int=self._rng.getrandbits(128), version=4))
         if name == "config_yaml":
-            return CONFIG
+            return self._world.config
         if name in {"name", "user_name"}:
             return f"n{self._rng.getrandbits(40):x}"
         if name in {"key", "source", "group", "metric", "description", "notes", "comment", "label"}:
@@ -176,9 +176,12 @@ def _search_trial(world: World) -> dict[str, Any]:
 
 
 _OVERRIDES: Mapping[str, Callable[[World], dict[str, Any]]] = {
-    "CreateExperiment": lambda _: {"spec": {"config_yaml": CONFIG, "paused": True}, "model_definition": b""},
-    "CreateExperimentInChunks": lambda _: {
-        "header": {"request_id": str(uuid.uuid4()), "spec": {"config_yaml": CONFIG, "paused": True}}
+    "CreateExperiment": lambda world: {
+        "spec": {"config_yaml": world.config, "paused": True},
+        "model_definition": b"",
+    },
+    "CreateExperimentInChunks": lambda world: {
+        "header": {"request_id": str(uuid.uuid4()), "spec": {"config_yaml": world.config, "paused": True}}
     },
     "ValidateConfig": lambda _: {"template": ""},
     "ContinueExperiment": lambda _: {"config_yaml": "searcher: {max_trials: 4}", "validate_only": True},

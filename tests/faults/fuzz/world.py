@@ -20,19 +20,17 @@ from resolute.contracts.values import to_value
 from resolute_serving.auth.service_accounts import EMBEDDED
 from resolute_serving.context import TrialRun
 
-CONFIG = yaml.safe_dump(
-    {
-        "name": "fuzz",
-        "entrypoint": "sleep 600",
-        "max_restarts": 0,
-        "resources": {"slots_per_trial": 1},
-        "hyperparameters": {
-            "x": {"type": "double", "minval": 0.0, "maxval": 1.0, "count": 3},
-            "layers": {"type": "categorical", "vals": [1, 2]},
-        },
-        "searcher": {"name": "random", "metric": "loss", "max_length": {"batches": 4}, "max_trials": 3},
-    }
-)
+_CONFIG = {
+    "name": "fuzz",
+    "entrypoint": "sleep 600",
+    "max_restarts": 0,
+    "resources": {"slots_per_trial": 1},
+    "hyperparameters": {
+        "x": {"type": "double", "minval": 0.0, "maxval": 1.0, "count": 3},
+        "layers": {"type": "categorical", "vals": [1, 2]},
+    },
+    "searcher": {"name": "random", "metric": "loss", "max_length": {"batches": 4}, "max_trials": 3},
+}
 _METHODS = {method.name: method for method in methods()} | {
     f"{method.containing_service.name}/{method.name}": method for method in methods()
 }
@@ -48,12 +46,15 @@ class World:
         numbers: Values of number fields by the field's name.
         run: The run that trial tokens speak for.
         storage: Where checkpoints lie.
+        config: Config of experiments as YAML. It names the world's own workspace and project: calls change
+            the quotas of those that they reach, and what one world used up must not end the next.
     """
 
     names: dict[str, str] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
     run: TrialRun = field(default_factory=lambda: TrialRun("", 1, "", "", ""))
     storage: Any = None
+    config: str = ""
 
 
 class Caller:
@@ -97,8 +98,8 @@ async def make_world(caller: Caller, folder: Path, rng: random.Random) -> World:
     world = World()
     tag = f"{rng.getrandbits(48):x}"
     await _accounts(caller, world, tag)
-    await _experiments(caller, world, tag)
-    await _unmanaged_run(caller, world, folder)
+    await _experiments(caller, world)
+    await _unmanaged_run(caller, world, tag, folder=folder)
     await _checkpoints(caller, world, tag)
     return world
 
@@ -137,10 +138,11 @@ async def _accounts(caller: Caller, world: World, tag: str) -> None:
         "owner_id": user.user_id,
     }
     world.names |= {"token_id": token.token_id, "user_name": user.name, "template": f"t{tag}"}
+    world.config = yaml.safe_dump(_CONFIG | {"workspace": workspace.name, "project": project.name})
 
 
-async def _experiments(caller: Caller, world: World, tag: str) -> None:
-    spec = {"config_yaml": CONFIG, "paused": True}
+async def _experiments(caller: Caller, world: World) -> None:
+    spec = {"config_yaml": world.config, "paused": True}
     created = await caller.call(
         "CreateExperiment", token=caller.admin, request_id=str(uuid.uuid4()), spec=spec
     )
@@ -166,14 +168,14 @@ async def _first_trial(caller: Caller, number: int) -> str:
     raise TimeoutError(f"experiment {number} has no trial after {_PATIENCE_SECONDS:g} s")
 
 
-async def _unmanaged_run(caller: Caller, world: World, folder: Path) -> None:
+async def _unmanaged_run(caller: Caller, world: World, tag: str, *, folder: Path) -> None:
     begun = await caller.call(
         "BeginRun",
         token=caller.admin,
         external_run_id=str(uuid.uuid4()),
         name="fuzzed",
         hparams=to_value({"x": 0.5}),
-        config=to_value({"description": "fuzzed"}),
+        config=to_value({"description": "fuzzed", "workspace": f"w{tag}", "project": f"p{tag}"}),
     )
     trial = begun.trial
     world.names |= {"trial_id": trial.trial_id, "experiment_id": trial.experiment_id}
@@ -183,8 +185,8 @@ async def _unmanaged_run(caller: Caller, world: World, folder: Path) -> None:
         run=begun.run,
         experiment_id=trial.experiment_id,
         allocation_id=f"{trial.trial_id}.{begun.run}",
-        workspace="Uncategorized",
-        workspace_id=1,
+        workspace=f"w{tag}",
+        workspace_id=world.numbers["workspace_id"],
     )
     world.names["allocation_id"] = world.run.allocation_id
     world.storage = begun.storage or storage_pb2.Storage(
