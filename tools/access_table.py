@@ -4,8 +4,8 @@ import pathlib
 import sys
 from collections.abc import Iterator
 
-from resolute_serving.auth.permissions import PERMISSIONS, Rule
-from resolute_serving.auth.service_accounts import ACCOUNTS, may_call
+from resolute_serving.auth.policy.permissions import PERMISSIONS, Rule
+from resolute_serving.auth.policy.service_accounts import ACCOUNTS, may_call
 from resolute_serving.context import Role
 
 PAGE = pathlib.Path(__file__).parents[1] / "docs/access.md"

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from resolute.contracts.atomic_files import read_json, write_json
+from resolute.contracts.files.atomic_files import read_json, write_json
 from resolute.runtime.connection import Connection
 
 DIRECTORY_VARIABLE = "RESOLUTE_INFO_DIR"

@@ -23,7 +23,7 @@ from support.waiting import wait_until
 from resolute.client import TrialState
 from resolute.client.connection.session import Session
 from resolute.client.services import Services
-from resolute.contracts.atomic_files import write_atomically
+from resolute.contracts.files.atomic_files import write_atomically
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord

@@ -20,7 +20,7 @@ from resolute.api.experiments.v1.launch_spec_pb2 import LaunchSpec
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.launch_order import LaunchOrder
-from resolute.contracts.spool_format import Line, Stdtype
+from resolute.contracts.spool.format import Line, Stdtype
 from resolute.contracts.times import seconds_of
 from resolute.rpc.channel import open_channel
 from resolute.spool.delivery.requests import RunIdentity

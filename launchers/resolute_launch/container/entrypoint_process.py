@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from resolute.contracts.atomic_files import write_atomically, write_json
+from resolute.contracts.files.atomic_files import write_atomically, write_json
 from resolute.contracts.processes import ProcessIdentity, ProcessTree
 from resolute.contracts.run.directory import ENVIRONMENT_VARIABLE, RunDirectory
 from resolute.contracts.run.external_resources import SCRATCH_PREFIX

@@ -5,12 +5,12 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 
-from resolute.contracts.atomic_files import read_json
 from resolute.contracts.clock import Clock
+from resolute.contracts.files.atomic_files import read_json
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.contracts.run.remaining_output import PIPES, lost_file, mark_told, rest_file
-from resolute.contracts.spool_format import LOGS_SUFFIX, Line, Stdtype
+from resolute.contracts.spool.format import LOGS_SUFFIX, Line, Stdtype
 from resolute.info import ClusterInfo
 from resolute.spool.line_splitter import LineSplitter
 from resolute.spool.line_writer import LineWriter

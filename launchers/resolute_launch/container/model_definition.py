@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from resolute.contracts.archive import extract_archive
+from resolute.contracts.files.archive import extract_archive
 from resolute.contracts.run.directory import RunDirectory
 from resolute.errors import DataLossError
 

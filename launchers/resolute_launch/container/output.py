@@ -13,7 +13,7 @@ from pathlib import Path
 from resolute.contracts.clock import Clock
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.remaining_output import PIPES
-from resolute.contracts.spool_format import Line, Stdtype
+from resolute.contracts.spool.format import Line, Stdtype
 from resolute.errors import ResoluteError
 from resolute.spool.line_splitter import LineSplitter
 from resolute.spool.line_writer import LineWriter

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from resolute.contracts.backoff import Backoff
+from resolute.contracts.calls.backoff import Backoff
 from resolute.contracts.clock import Clock
 from resolute.errors import InternalError, ResoluteError, UnauthenticatedError, UnavailableError
 

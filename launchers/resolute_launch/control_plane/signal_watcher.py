@@ -7,7 +7,7 @@ import logging
 import threading
 from collections.abc import Callable
 
-from resolute.contracts.backoff import Backoff
+from resolute.contracts.calls.backoff import Backoff
 from resolute.errors import ResoluteError
 from resolute_launch.control_plane.client import ControlPlane, SignalStream
 from resolute_launch.control_plane.signal_state import SignalState

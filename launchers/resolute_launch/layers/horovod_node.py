@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from resolute.contracts.backoff import Backoff
+from resolute.contracts.calls.backoff import Backoff
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute_launch.layers.interfaces import interface_to
 from resolute_launch.processes.child_process import start_child

@@ -12,8 +12,8 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from resolute.contracts.atomic_files import write_atomically
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
+from resolute.contracts.files.atomic_files import write_atomically
 from resolute.contracts.processes import ProcessIdentity, ProcessTree
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.external_resources import remove

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from resolute.contracts.atomic_files import read_json, write_json
+from resolute.contracts.files.atomic_files import read_json, write_json
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.external_resources import remove
-from resolute.contracts.spool_format import Line, Stdtype
+from resolute.contracts.spool.format import Line, Stdtype
 
 KEPT_LINES = 40
 """Lines of each rank's last words."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from resolute.contracts.clock import Clock
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.flags import Flags
-from resolute.contracts.spool_format import Line, Stdtype
+from resolute.contracts.spool.format import Line, Stdtype
 from resolute.contracts.times import seconds_of
 from resolute.errors import ResoluteError
 from resolute.spool.delivery.shipping import SpoolShipper

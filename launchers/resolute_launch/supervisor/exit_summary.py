@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from resolute.api.experiments.v1.allocations_service_pb2 import EarlyExitReason
-from resolute.contracts.atomic_files import read_json
 from resolute.contracts.clock import Clock
+from resolute.contracts.files.atomic_files import read_json
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.flags import Flags

@@ -7,10 +7,10 @@ import threading
 from collections.abc import Callable
 
 from resolute.api.preemption.v1.signal_pb2 import SignalReason
-from resolute.contracts.atomic_files import write_atomically
-from resolute.contracts.backoff import Backoff
+from resolute.contracts.calls.backoff import Backoff
 from resolute.contracts.clock import Clock
 from resolute.contracts.due_time import DueTime
+from resolute.contracts.files.atomic_files import write_atomically
 from resolute.contracts.times import seconds_of
 from resolute.errors import (
     AbortedError,

@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from resolute.api.experiments.v1.launch_spec_pb2 import LaunchSpec
-from resolute.contracts.atomic_files import read_json, write_atomically, write_json
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
+from resolute.contracts.files.atomic_files import read_json, write_atomically, write_json
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from resolute.api.experiments.v1.allocations_service_pb2 import RendezvousResponse
-from resolute.contracts.backoff import Backoff
+from resolute.contracts.calls.backoff import Backoff
 from resolute.contracts.clock import Clock
 from resolute.errors import DeadlineError, ResoluteError, UnavailableError
 from resolute.info import RendezvousInfo

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import grpc
 
-from resolute.contracts.keepalive import KEEPALIVE_OPTIONS
+from resolute.contracts.calls.keepalive import KEEPALIVE_OPTIONS
 from resolute.errors import ForkedProcessError
 from resolute.rpc.interceptors import CallInterceptor
 

@@ -10,8 +10,8 @@ import grpc
 from grpc_status import rpc_status
 
 from resolute import errors
-from resolute.contracts.client_version import CLIENT_HEADER, own_header
-from resolute.contracts.error_status import from_status
+from resolute.contracts.calls.client_version import CLIENT_HEADER, own_header
+from resolute.contracts.calls.error_status import from_status
 
 DEFAULT_DEADLINE = 10.0
 """Seconds that a call may take when its caller names no other limit."""

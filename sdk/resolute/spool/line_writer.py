@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
-from resolute.contracts.spool_format import LOGS_SUFFIX, Line, Stdtype, encode_line, frame
+from resolute.contracts.spool.format import LOGS_SUFFIX, Line, Stdtype, encode_line, frame
 from resolute.errors import QuotaError
 from resolute.spool.line_splitter import MAX_LINE
 from resolute.spool.segment import SEGMENT_BYTES, SpoolWriter

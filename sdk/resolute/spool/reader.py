@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from resolute.contracts.spool_format import (
+from resolute.contracts.spool.format import (
     FILE_HEADER,
     MAGIC,
     MAX_PAYLOAD,

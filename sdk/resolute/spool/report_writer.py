@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
-from resolute.contracts.spool_format import (
+from resolute.contracts.spool.format import (
     METRICS_SUFFIX,
     ROW_HEADER,
     RecordType,

@@ -9,8 +9,8 @@ import threading
 import uuid
 from pathlib import Path
 
-from resolute.contracts.spool_ack import AckFile
-from resolute.contracts.spool_format import FILE_HEADER, MAX_PAYLOAD, RecordType, file_header, frame
+from resolute.contracts.spool.ack import AckFile
+from resolute.contracts.spool.format import FILE_HEADER, MAX_PAYLOAD, RecordType, file_header, frame
 from resolute.errors import ForkedProcessError, QuotaError
 
 SEGMENT_BYTES = 64 << 20

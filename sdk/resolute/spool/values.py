@@ -6,7 +6,7 @@ import enum
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from resolute.contracts.spool_format import Report, Row, Schema
+from resolute.contracts.spool.format import Report, Row, Schema
 from resolute.errors import InvalidArgumentError
 
 _EXACT_INTEGERS = range(-(2**53), 2**53 + 1)

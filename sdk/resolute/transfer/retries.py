@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from resolute.contracts.backoff import Backoff, retry_during_outage
+from resolute.contracts.calls.backoff import Backoff, retry_during_outage
 from resolute.errors import FailedPreconditionError, UnavailableError
 from resolute.transfer.transport import UrlRefusedError
 

@@ -9,7 +9,7 @@ from sqlalchemy.engine import Connection
 from resolute_checkpoints.domain.model import ModelKey
 from resolute_checkpoints.store import models, records
 from resolute_serving.auth.directory import WorkspaceDirectory
-from resolute_serving.auth.resources import Kind, Resource
+from resolute_serving.auth.policy.resources import Kind, Resource
 from resolute_serving.context import Role, User
 from resolute_serving.database.engine import Database
 

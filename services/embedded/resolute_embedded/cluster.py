@@ -16,8 +16,8 @@ from resolute_embedded.port import choose_port
 from resolute_embedded.state_directory import StateDirectory
 from resolute_experiments.blueprint import BLUEPRINT as EXPERIMENTS
 from resolute_experiments.service import ExperimentsService, ExperimentsSettings
+from resolute_serving.auth.policy.service_accounts import EMBEDDED
 from resolute_serving.auth.refusals import Refusals
-from resolute_serving.auth.service_accounts import EMBEDDED
 from resolute_serving.auth.service_tokens import ServiceTokens
 from resolute_serving.auth.tokens import (
     RevokedTokens,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from resolute.contracts.atomic_files import read_json, write_json
+from resolute.contracts.files.atomic_files import read_json, write_json
 from resolute.errors import FailedPreconditionError
 from resolute_embedded.state_directory import StateDirectory
 

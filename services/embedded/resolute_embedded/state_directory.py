@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from resolute.client.connection.home import Home
-from resolute.contracts.atomic_files import write_atomically
+from resolute.contracts.files.atomic_files import write_atomically
 from resolute.contracts.run.lock import is_locked
 from resolute.errors import FailedPreconditionError
 

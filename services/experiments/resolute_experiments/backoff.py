@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from resolute.contracts.backoff import Backoff
+from resolute.contracts.calls.backoff import Backoff
 from resolute.errors import InternalError, ResoluteError
 
 LONGEST_PAUSE_SECONDS = 5.0

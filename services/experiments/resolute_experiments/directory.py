@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from functools import partial
 
-from resolute_experiments.store import locations, workspace_roles
-from resolute_serving.auth.resources import Resource
+from resolute_experiments.store.directory import locations, workspace_roles
+from resolute_serving.auth.policy.resources import Resource
 from resolute_serving.context import Role, User
 from resolute_serving.database.engine import Database
 

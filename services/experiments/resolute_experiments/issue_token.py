@@ -13,10 +13,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from resolute.contracts.atomic_files import write_atomically
 from resolute.contracts.clock import SYSTEM_CLOCK
+from resolute.contracts.files.atomic_files import write_atomically
 from resolute.errors import ResoluteError
-from resolute_serving.auth.service_accounts import ACCOUNTS
+from resolute_serving.auth.policy.service_accounts import ACCOUNTS
 from resolute_serving.auth.tokens import TokenSigner, load_or_create_key
 from resolute_serving.context import Role, ServiceAccount, User
 from resolute_serving.server.settings import Settings

@@ -56,7 +56,8 @@ from resolute_experiments.servicers.retention import RetentionServicer
 from resolute_experiments.servicers.roles import RolesServicer
 from resolute_experiments.servicers.trials import TrialsServicer
 from resolute_experiments.servicers.workspaces import WorkspacesServicer
-from resolute_experiments.store import experiments, projects, tokens, users
+from resolute_experiments.store import experiments
+from resolute_experiments.store.directory import projects, tokens, users
 from resolute_experiments.store.schema import IDEMPOTENCY_KEYS
 from resolute_experiments.unmanaged.heartbeats import HeartbeatMonitor
 from resolute_serving.auth.tokens import TokenSigner, load_or_create_key

@@ -14,7 +14,7 @@ from resolute.api.experiments.v1.allocations_service_pb2 import (
     FollowSignalChangesResponse,
 )
 from resolute.api.experiments.v1.allocations_service_pb2_grpc import AllocationsServiceStub
-from resolute.contracts.backoff import Backoff
+from resolute.contracts.calls.backoff import Backoff
 from resolute.errors import DeadlineError, ResoluteError, UnavailableError
 from resolute_preemption.broadcaster import SignalBroadcaster
 from resolute_preemption.settings import PreemptionSettings

@@ -17,7 +17,7 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1._async import HealthServicer
 
-from resolute.contracts.keepalive import KEEPALIVE_OPTIONS
+from resolute.contracts.calls.keepalive import KEEPALIVE_OPTIONS
 from resolute.errors import ResoluteError
 from resolute_serving.observability.logs import configure_logs
 from resolute_serving.server.bootstrap import shutdown_requested

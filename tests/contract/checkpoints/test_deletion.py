@@ -27,8 +27,8 @@ from resolute.errors import (
 )
 from resolute_checkpoints.domain.checkpoint import State
 from resolute_checkpoints.retention.remover import CLAIM_SECONDS
-from resolute_checkpoints.store import removals
 from resolute_checkpoints.store import rows as stored
+from resolute_checkpoints.store.files import removals
 from resolute_checkpoints.store.schema import checkpoints, files
 
 MODEL = {"a.pt": b"1", "b.txt": b"22", "d/c.pt": b"333", "d/e/f.txt": b"4444"}

@@ -21,7 +21,7 @@ from resolute_checkpoints.domain.checkpoint import State
 from resolute_checkpoints.retention.enforcement import RetentionEnforcer, RetentionRequest
 from resolute_checkpoints.retention.policy import RetentionPolicy
 from resolute_checkpoints.settings import CheckpointSettings
-from resolute_checkpoints.store import inheritance
+from resolute_checkpoints.store.files import inheritance
 
 
 async def expire_everything(w: RegistryHarness) -> None:

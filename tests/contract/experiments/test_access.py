@@ -20,11 +20,12 @@ from resolute.errors import (
     QuotaError,
 )
 from resolute_experiments.admission.workspace_quotas import admit
-from resolute_experiments.store import experiments, projects, tokens, users, workspaces
+from resolute_experiments.store import experiments
+from resolute_experiments.store.directory import projects, tokens, users, workspaces
+from resolute_experiments.store.directory.tokens import IssuedToken
+from resolute_experiments.store.directory.workspaces import UNCATEGORIZED, Quota
 from resolute_experiments.store.schema import audit
 from resolute_experiments.store.schema import experiments as table
-from resolute_experiments.store.tokens import IssuedToken
-from resolute_experiments.store.workspaces import UNCATEGORIZED, Quota
 from resolute_serving.context import Role, User
 from resolute_serving.database import migrations
 from resolute_serving.database.engine import create_engine

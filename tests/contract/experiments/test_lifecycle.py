@@ -27,9 +27,10 @@ from resolute_experiments.moment import Moment
 from resolute_experiments.scheduling.pending_trials import pending_trials
 from resolute_experiments.specs.launch import LaunchParameters, launch_spec
 from resolute_experiments.states import ExperimentState, RunEvent, RunOutcome, TrialEvent, TrialState
-from resolute_experiments.store import experiments, outbox, runs, trials, users
+from resolute_experiments.store import experiments, outbox, runs, trials
+from resolute_experiments.store.directory import users
+from resolute_experiments.store.directory.workspaces import Workspace
 from resolute_experiments.store.schema import audit, metadata
-from resolute_experiments.store.workspaces import Workspace
 from resolute_experiments.transitions.signals import allocation_id
 from resolute_serving.context import Role, User
 from resolute_serving.database import migrations

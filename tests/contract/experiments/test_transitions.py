@@ -32,7 +32,8 @@ from resolute_experiments.states import (
     TrialEvent,
     TrialState,
 )
-from resolute_experiments.store import experiments, outbox, projects, runs, schema, trials, workspaces
+from resolute_experiments.store import experiments, outbox, runs, schema, trials
+from resolute_experiments.store.directory import projects, workspaces
 from resolute_experiments.store.outbox import SearchEvent
 from resolute_experiments.transitions import signals, transition_experiment, transition_trial
 from resolute_experiments.transitions.signals import SignalReason

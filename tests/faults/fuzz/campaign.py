@@ -34,8 +34,8 @@ from support.postgres import new_postgres
 from support.services.in_process import serving
 
 from resolute_embedded.blueprints import BLUEPRINTS
-from resolute_serving.auth.permissions import PERMISSIONS
-from resolute_serving.auth.service_accounts import EMBEDDED, may_call
+from resolute_serving.auth.policy.permissions import PERMISSIONS
+from resolute_serving.auth.policy.service_accounts import EMBEDDED, may_call
 
 CALLS = 20_000
 _PARALLEL = 12

@@ -17,7 +17,7 @@ from support.services.in_process import Running
 
 from resolute.api.checkpoints.v1 import storage_pb2
 from resolute.contracts.values import to_value
-from resolute_serving.auth.service_accounts import EMBEDDED
+from resolute_serving.auth.policy.service_accounts import EMBEDDED
 from resolute_serving.context import TrialRun
 
 _CONFIG = {

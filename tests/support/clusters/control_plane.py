@@ -28,7 +28,7 @@ from resolute.api.metrics.v1 import metrics_service_pb2_grpc as metrics_grpc
 from resolute.api.preemption.v1 import preemption_service_pb2 as preemption
 from resolute.api.preemption.v1 import preemption_service_pb2_grpc as preemption_grpc
 from resolute.api.preemption.v1.signal_pb2 import Signal
-from resolute.contracts.keepalive import TOLERANCE_OPTIONS
+from resolute.contracts.calls.keepalive import TOLERANCE_OPTIONS
 from resolute.contracts.times import to_duration
 from resolute.contracts.values import to_value
 

@@ -14,7 +14,7 @@ from support.clusters.embedded import EmbeddedCluster
 from support.waiting import wait_until
 
 from resolute.client import Determined, Experiment, ExperimentState, Trial, TrialState
-from resolute.contracts.atomic_files import read_json
+from resolute.contracts.files.atomic_files import read_json
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.directory import RunDirectory
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from support.clusters.control_plane import ControlPlane
 
-from resolute.contracts.atomic_files import read_json
+from resolute.contracts.files.atomic_files import read_json
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord

@@ -31,7 +31,7 @@ from resolute.api.searcher.v1 import event_pb2 as event_pb
 from resolute.api.searcher.v1 import search_spec_pb2 as spec_pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
 from resolute.api.searcher.v1.searcher_service_pb2_grpc import SearcherServiceStub
-from resolute.contracts.atomic_files import write_atomically
+from resolute.contracts.files.atomic_files import write_atomically
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.flags import Flags
 from resolute.contracts.values import to_mapping, to_value

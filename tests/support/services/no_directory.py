@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from resolute_serving.auth.resources import Resource
+from resolute_serving.auth.policy.resources import Resource
 from resolute_serving.context import Role, User
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
-from resolute_serving.auth.permissions import PERMISSIONS
-from resolute_serving.auth.service_accounts import may_call
+from resolute_serving.auth.policy.permissions import PERMISSIONS
+from resolute_serving.auth.policy.service_accounts import may_call
 from resolute_serving.auth.tokens import TokenSigner
 from resolute_serving.context import Role, ServiceAccount, TrialRun, User
 from resolute_serving.server.peers import Peers

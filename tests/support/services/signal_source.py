@@ -11,7 +11,7 @@ from support.ports import free_port
 
 from resolute.api.experiments.v1 import allocations_service_pb2 as messages
 from resolute.api.preemption.v1.signal_pb2 import Signal
-from resolute.contracts.keepalive import TOLERANCE_OPTIONS
+from resolute.contracts.calls.keepalive import TOLERANCE_OPTIONS
 
 _METHOD = "resolute.api.experiments.v1.AllocationsService"
 

@@ -30,4 +30,4 @@ def test_files_are_mapped_in_one_module_only() -> None:
         for path in sorted((ROOT / folder).rglob("*.py"))
         if maps.search(path.read_text())
     ]
-    assert found == ["sdk/resolute/contracts/mapped_file.py"]
+    assert found == ["sdk/resolute/contracts/files/mapped_file.py"]

@@ -15,7 +15,7 @@ import pytest
 
 from resolute.client.submission.file_tree import ModelDefinitionError
 from resolute.client.submission.packing import CHUNK_BYTES, configured_limit, pack
-from resolute.contracts.archive import extract_archive
+from resolute.contracts.files.archive import extract_archive
 from resolute.contracts.sizes import human_size
 from resolute.errors import InvalidArgumentError, QuotaError
 

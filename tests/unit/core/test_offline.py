@@ -7,7 +7,7 @@ import pytest
 
 import resolute
 from resolute import core
-from resolute.contracts.spool_format import Report, Row
+from resolute.contracts.spool.format import Report, Row
 from resolute.core.distributed import DummyDistributedContext
 from resolute.errors import DataLossError
 from resolute.runtime.offline_run import OfflineRun, find_runs

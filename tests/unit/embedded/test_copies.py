@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from resolute.client.connection.home import Home
-from resolute.contracts.atomic_files import write_json
+from resolute.contracts.files.atomic_files import write_json
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.lock import RunLock
 from resolute.errors import FailedPreconditionError

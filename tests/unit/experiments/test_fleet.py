@@ -25,7 +25,8 @@ from resolute_experiments.resources.protocol import AllocationSpec, ContainerRep
 from resolute_experiments.scheduling.scheduler import Scheduler
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.states import RunOutcome
-from resolute_experiments.store import experiments, runs, schema, trials, workspaces
+from resolute_experiments.store import experiments, runs, schema, trials
+from resolute_experiments.store.directory import workspaces
 from resolute_serving.context import TrialRun
 from resolute_serving.database.engine import Database
 from resolute_serving.server.bootstrap import upgrade

@@ -10,7 +10,7 @@ from support.clocks import ManualClock
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.flags import Flags
-from resolute.contracts.spool_format import Line, Stdtype
+from resolute.contracts.spool.format import Line, Stdtype
 from resolute_launch.ranks.failures import (
     OutputTail,
     RankFailure,

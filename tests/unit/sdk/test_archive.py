@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from resolute.contracts.archive import ArchiveLimits, check_archive, extract_archive
+from resolute.contracts.files.archive import ArchiveLimits, check_archive, extract_archive
 from resolute.errors import DataLossError, InvalidArgumentError, QuotaError
 
 

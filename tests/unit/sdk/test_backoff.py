@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.clocks import ManualClock
 
-from resolute.contracts.backoff import Backoff, retry_during_outage
+from resolute.contracts.calls.backoff import Backoff, retry_during_outage
 from resolute.errors import NotFoundError, UnavailableError
 
 

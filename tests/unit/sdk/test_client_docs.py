@@ -7,7 +7,7 @@ from pathlib import Path
 
 from resolute import errors
 from resolute.api.common.v1 import error_pb2
-from resolute.contracts.client_version import CLIENT_HEADER
+from resolute.contracts.calls.client_version import CLIENT_HEADER
 from resolute_serving.pagination import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
 from resolute_serving.server.client_versions import OLDEST_SDK
 

@@ -7,7 +7,7 @@ import pytest
 
 from resolute import errors
 from resolute.api.common.v1 import error_pb2
-from resolute.contracts.error_status import from_status
+from resolute.contracts.calls.error_status import from_status
 from resolute_serving.server.interceptors import to_status
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from resolute.contracts.atomic_files import MalformedFileError, read_json, write_atomically
+from resolute.contracts.files.atomic_files import MalformedFileError, read_json, write_atomically
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.flags import FLAGS_SIZE, Flags
 

@@ -10,7 +10,7 @@ from support.clocks import ManualClock
 
 from resolute.errors import UnauthenticatedError
 from resolute_serving.auth.open_streams import OpenStreams
-from resolute_serving.auth.permissions import PERMISSIONS
+from resolute_serving.auth.policy.permissions import PERMISSIONS
 from resolute_serving.auth.refusals import MOST_KINDS, Refusals, client_address
 from resolute_serving.auth.tokens import StaticKeys, TokenSigner, TokenVerifier
 from resolute_serving.context import TrialRun

@@ -24,8 +24,8 @@ from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
 from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
 from resolute.errors import PermissionDeniedError
 from resolute_serving.auth.authorization import authorize as authorize_call
-from resolute_serving.auth.permissions import PERMISSIONS
-from resolute_serving.auth.service_accounts import ACCOUNTS, EMBEDDED, may_call
+from resolute_serving.auth.policy.permissions import PERMISSIONS
+from resolute_serving.auth.policy.service_accounts import ACCOUNTS, EMBEDDED, may_call
 from resolute_serving.context import Anonymous, Principal, Role, ServiceAccount, TrialRun, User
 
 ACCESS = "/resolute.api.experiments.v1.AccessService"

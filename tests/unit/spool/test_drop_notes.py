@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from resolute.contracts.clock import SYSTEM_CLOCK
-from resolute.contracts.spool_format import LOGS_SUFFIX, Line
+from resolute.contracts.spool.format import LOGS_SUFFIX, Line
 from resolute.spool.delivery.drop_notes import DropNotes
 from resolute.spool.reader import SpoolReader
 

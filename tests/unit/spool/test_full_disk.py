@@ -15,9 +15,9 @@ from support.file_systems import small_file_system
 
 from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
 from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
-from resolute.contracts.mapped_file import map_file
+from resolute.contracts.files.mapped_file import map_file
 from resolute.contracts.run.flags import FLAGS_SIZE, Flags
-from resolute.contracts.spool_ack import AckFile
+from resolute.contracts.spool.ack import AckFile
 from resolute.errors import QuotaError
 from resolute.spool.delivery.requests import RunIdentity
 from resolute.spool.delivery.sender import SpoolSender
@@ -55,7 +55,7 @@ def run_script(script: str, *arguments: Path) -> subprocess.CompletedProcess[str
 _READ_ACK = """
 import sys
 from pathlib import Path
-from resolute.contracts.spool_ack import AckFile
+from resolute.contracts.spool.ack import AckFile
 from resolute.errors import QuotaError
 try:
     print(AckFile.of(Path(sys.argv[1])).offset)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from resolute.contracts.spool_ack import AckFile
-from resolute.contracts.spool_format import Report, Row
+from resolute.contracts.spool.ack import AckFile
+from resolute.contracts.spool.format import Report, Row
 from resolute.errors import DeadlineError, ForkedProcessError, InvalidArgumentError
 from resolute.spool.reader import SpoolReader
 from resolute.spool.report_writer import ReportWriter, append_refusals, limit_from_environment

@@ -15,7 +15,7 @@ from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as logs
 from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
 from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
-from resolute.contracts.spool_format import Line, Schema, Stdtype
+from resolute.contracts.spool.format import Line, Schema, Stdtype
 from resolute.spool.delivery.requests import RunIdentity, level_of, reports_request
 from resolute.spool.delivery.sender import SpoolSender
 from resolute.spool.delivery.services import IngestResult, LineDelivery, ReportDelivery

@@ -6,7 +6,7 @@ from support.services.spool_receiver import IDENTITY, Clock, Receiver, pump_all,
 
 from resolute import errors
 from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
-from resolute.contracts.spool_ack import AckFile
+from resolute.contracts.spool.ack import AckFile
 from resolute.spool.delivery.sender import STUCK_AFTER_FAILURES, SpoolSender
 from resolute.spool.delivery.sender_thread import SenderThread
 from resolute.spool.delivery.services import ReportDelivery

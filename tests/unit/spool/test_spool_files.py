@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from resolute.contracts.spool_ack import AckFile
-from resolute.contracts.spool_format import FILE_HEADER, Line, Report, Row, Stdtype
+from resolute.contracts.spool.ack import AckFile
+from resolute.contracts.spool.format import FILE_HEADER, Line, Report, Row, Stdtype
 from resolute.errors import DataLossError, QuotaError
 from resolute.spool.line_splitter import MAX_LINE
 from resolute.spool.line_writer import LineWriter

@@ -19,8 +19,8 @@ from wire.access.requests import methods, path_of, request_of
 from resolute.contracts.values import to_value
 from resolute.errors import NotFoundError, PermissionDeniedError
 from resolute_serving.auth.authorization import authorize
-from resolute_serving.auth.permissions import PERMISSIONS
-from resolute_serving.auth.service_accounts import may_call
+from resolute_serving.auth.policy.permissions import PERMISSIONS
+from resolute_serving.auth.policy.service_accounts import may_call
 from resolute_serving.context import Anonymous, Principal, Role, ServiceAccount, TrialRun, User
 
 DEADLINE = 60.0

@@ -18,7 +18,7 @@ from resolute.api.experiments.v1.trials_service_pb2_grpc import TrialsServiceStu
 from resolute.errors import UnavailableError
 from resolute_experiments.blueprint import BLUEPRINT
 from resolute_serving.auth.directory import RemoteDirectory
-from resolute_serving.auth.resources import Kind, Resource
+from resolute_serving.auth.policy.resources import Kind, Resource
 from resolute_serving.auth.tokens import load_or_create_key
 from resolute_serving.context import Role, User
 

@@ -15,7 +15,7 @@ from support.services.in_process import Running, serving
 from resolute.api.experiments.v1 import cluster_service_pb2 as pb2
 from resolute.api.experiments.v1.cluster_service_pb2_grpc import ClusterServiceStub
 from resolute.contracts import distribution
-from resolute.contracts.client_version import release_of
+from resolute.contracts.calls.client_version import release_of
 from resolute.errors import ClientTooOldError, InvalidArgumentError
 from resolute.rpc.channel import open_channel
 from resolute_experiments.blueprint import BLUEPRINT

@@ -11,7 +11,7 @@ import pytest
 from support.clusters.control_plane import control_plane, pack
 from support.clusters.supervisors import supervised
 
-from resolute.contracts.atomic_files import read_json
+from resolute.contracts.files.atomic_files import read_json
 
 SHARED = "a key that the containers of a run share"
 DUMP = """

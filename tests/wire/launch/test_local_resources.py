@@ -16,11 +16,11 @@ from faults.harness.cluster_processes import Role, processes_of
 from support.clusters.control_plane import ControlPlane, control_plane
 from support.waiting import wait_until_async
 
-from resolute.contracts.atomic_files import read_json
+from resolute.contracts.files.atomic_files import read_json
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.lock import is_locked
-from resolute.contracts.spool_format import Line, Stdtype
+from resolute.contracts.spool.format import Line, Stdtype
 from resolute.spool.line_writer import LineWriter
 from resolute_experiments.resources.local.manager import LocalResourceManager
 from resolute_experiments.resources.protocol import AllocationSpec, ContainerReport, ContainerState

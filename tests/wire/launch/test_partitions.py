@@ -16,7 +16,7 @@ from support.waiting import wait_until_async
 
 from resolute.api.preemption.v1.preemption_service_pb2 import SignalSubscription, WatchSignalsRequest
 from resolute.api.preemption.v1.preemption_service_pb2_grpc import PreemptionServiceStub
-from resolute.contracts.keepalive import KEEPALIVE_SECONDS, KEEPALIVE_TIMEOUT_SECONDS
+from resolute.contracts.calls.keepalive import KEEPALIVE_SECONDS, KEEPALIVE_TIMEOUT_SECONDS
 from resolute.errors import ResoluteError, UnavailableError
 from resolute.rpc.channel import open_channel
 from resolute_preemption.service import PreemptionService

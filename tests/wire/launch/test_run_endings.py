@@ -18,7 +18,7 @@ from support.waiting import wait_until
 
 from resolute.api.experiments.v1.allocations_service_pb2 import EARLY_EXIT_REASON_INVALID_HP
 from resolute.api.preemption.v1.signal_pb2 import SIGNAL_REASON_MACHINE, SIGNAL_REASON_USER
-from resolute.contracts.atomic_files import read_json
+from resolute.contracts.files.atomic_files import read_json
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord

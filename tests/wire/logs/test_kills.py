@@ -13,7 +13,7 @@ from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.api.logs.v1.logs_service_pb2_grpc import LogsServiceStub
 from resolute.client.connection.paging import all_items
-from resolute.contracts.spool_format import Line, Stdtype
+from resolute.contracts.spool.format import Line, Stdtype
 from resolute.spool.delivery.requests import RunIdentity
 from resolute.spool.delivery.sender import SpoolSender
 from resolute.spool.delivery.services import LineDelivery

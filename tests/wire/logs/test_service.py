@@ -17,7 +17,7 @@ from support.services.platform_stub import PlatformStub
 from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.api.logs.v1.logs_service_pb2_grpc import LogsServiceStub
-from resolute.contracts.spool_format import Line, Stdtype
+from resolute.contracts.spool.format import Line, Stdtype
 from resolute.errors import InvalidArgumentError, PermissionDeniedError, UnavailableError
 from resolute.rpc.channel import open_channel
 from resolute.spool.delivery.requests import RunIdentity

@@ -1,4 +1,4 @@
-"""Commands of `resolute experiment`, each in a module of its name.
+"""Commands of `resolute experiment`.
 
-What only changes an experiment's state is in `change`.
+What only shows something is in `views`; what only changes an experiment's state is in `change`.
 """

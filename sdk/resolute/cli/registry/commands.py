@@ -13,6 +13,7 @@ from resolute.cli.registry.plugins import plugin_commands
 
 _COMMANDS = "resolute.cli.registry.commands"
 _EXPERIMENT = "resolute.cli.experiment"
+_EXPERIMENT_VIEW = "resolute.cli.experiment.views"
 _TRIAL = "resolute.cli.trial"
 _CHECKPOINT = "resolute.cli.checkpoint"
 _MODEL = "resolute.cli.model"
@@ -25,9 +26,9 @@ EXPERIMENT_COMMANDS = (
     LazyCommand(
         "create", "Submit an experiment: a config and a directory of code.", f"{_EXPERIMENT}.create:create"
     ),
-    LazyCommand("list", "List experiments.", f"{_EXPERIMENT}.list:list_", ("ls",)),
-    LazyCommand("describe", "Show experiments with their trials.", f"{_EXPERIMENT}.describe:describe"),
-    LazyCommand("logs", "Show the logs of an experiment's first trial.", f"{_EXPERIMENT}.logs:logs"),
+    LazyCommand("list", "List experiments.", f"{_EXPERIMENT_VIEW}.list:list_", ("ls",)),
+    LazyCommand("describe", "Show experiments with their trials.", f"{_EXPERIMENT_VIEW}.describe:describe"),
+    LazyCommand("logs", "Show the logs of an experiment's first trial.", f"{_EXPERIMENT_VIEW}.logs:logs"),
     LazyCommand(
         "pause", "Pause experiments: trials checkpoint and free their slots.", f"{_EXPERIMENT}.change:pause"
     ),
@@ -49,19 +50,19 @@ EXPERIMENT_COMMANDS = (
     LazyCommand("unarchive", "Show archived experiments in lists again.", f"{_EXPERIMENT}.change:unarchive"),
     LazyCommand("delete", "Delete ended experiments and all their data.", f"{_EXPERIMENT}.change:delete"),
     LazyCommand(
-        "list-trials", "List the trials of an experiment.", f"{_EXPERIMENT}.trials:list_trials", ("lt",)
+        "list-trials", "List the trials of an experiment.", f"{_EXPERIMENT_VIEW}.trials:list_trials", ("lt",)
     ),
     LazyCommand(
         "list-checkpoints",
         "List the checkpoints of an experiment.",
-        f"{_EXPERIMENT}.checkpoints:list_checkpoints",
+        f"{_EXPERIMENT_VIEW}.checkpoints:list_checkpoints",
         ("lc",),
     ),
-    LazyCommand("compare", "Compare the trials of experiments.", f"{_EXPERIMENT}.compare:compare"),
+    LazyCommand("compare", "Compare the trials of experiments.", f"{_EXPERIMENT_VIEW}.compare:compare"),
     LazyCommand("move", "Move an experiment to another project.", f"{_EXPERIMENT}.change:move"),
     LazyCommand("set", "Change a property of an experiment.", f"{_COMMANDS}:experiment_set"),
     LazyCommand("label", "Add labels to an experiment, or remove them.", f"{_COMMANDS}:experiment_label"),
-    LazyCommand("config", "Print the complete config of an experiment.", f"{_EXPERIMENT}.config:config"),
+    LazyCommand("config", "Print the complete config of an experiment.", f"{_EXPERIMENT_VIEW}.config:config"),
     LazyCommand(
         "download", "Download the best checkpoints of an experiment.", f"{_EXPERIMENT}.download:download"
     ),

@@ -9,7 +9,7 @@ import click
 from resolute.cli.display.dropped_records import warn_of_dropped_records
 from resolute.cli.display.output import Column, Format, format_option, print_fields, print_items, print_json
 from resolute.cli.display.problems import warn_of_problems
-from resolute.cli.experiment.describe import METRICS_COLUMNS
+from resolute.cli.experiment.views.describe import METRICS_COLUMNS
 from resolute.cli.options.identifiers import TRIALS
 from resolute.cli.options.settings import Settings
 from resolute.client.schema.records import MetricSummary, RunRecord, TrialMetrics, TrialRecord

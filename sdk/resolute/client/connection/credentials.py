@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import quote
 
-from resolute.contracts.atomic_files import write_atomically
+from resolute.contracts.files.atomic_files import write_atomically
 
 
 def device_file(credential: Path, user: str) -> Path:

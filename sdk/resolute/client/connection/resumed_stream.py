@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar, cast
 
-from resolute.contracts.backoff import Backoff
+from resolute.contracts.calls.backoff import Backoff
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.errors import UnavailableError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from resolute.client.remote.experiments import Experiments
-from resolute.contracts.archive import extract_archive
+from resolute.contracts.files.archive import extract_archive
 from resolute.transfer.disk import full_disk_errors
 
 

@@ -1,1 +1,1 @@
-"""What both sides of a transfer of files agree on: names of files and of their places, and digests."""
+"""Files that both sides read or write: names, digests, archives of code, files replaced whole or mapped."""

@@ -20,7 +20,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from resolute.contracts.atomic_files import read_json, write_json
+from resolute.contracts.files.atomic_files import read_json, write_json
 from resolute.contracts.run import external_resources
 from resolute.contracts.run.flags import Flags
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-from resolute.contracts.mapped_file import map_file
+from resolute.contracts.files.mapped_file import map_file
 
 FLAGS_SIZE = 4096
 """Bytes of the flags file; fixed, so that newer fields fit without a new file."""

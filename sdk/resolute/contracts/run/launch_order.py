@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from resolute.contracts.atomic_files import read_json, write_json
+from resolute.contracts.files.atomic_files import read_json, write_json
 from resolute.errors import InvalidArgumentError
 
 TERM_GRACE_SECONDS = 15.0

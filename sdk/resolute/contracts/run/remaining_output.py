@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from resolute.contracts.atomic_files import write_json
+from resolute.contracts.files.atomic_files import write_json
 
 PIPES = ("stdout", "stderr")
 """Names of the pipes in a run directory."""

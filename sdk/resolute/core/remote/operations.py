@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
-from resolute.contracts.backoff import Backoff
+from resolute.contracts.calls.backoff import Backoff
 from resolute.core.preempt import Signal
 from resolute.core.remote.session import Session
 

@@ -17,7 +17,7 @@ from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import Checkpoints
 from resolute.api.experiments.v1.trials_service_pb2_grpc import TrialsServiceStub
 from resolute.api.metrics.v1.metrics_service_pb2_grpc import MetricsServiceStub
 from resolute.api.searcher.v1.searcher_service_pb2_grpc import SearcherServiceStub
-from resolute.contracts.backoff import Backoff, retry_during_outage
+from resolute.contracts.calls.backoff import Backoff, retry_during_outage
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.contracts.run.directory import read_token
 from resolute.errors import ForkedProcessError, UnauthenticatedError, UnavailableError

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from resolute.contracts.spool_format import Report, Row
+from resolute.contracts.spool.format import Report, Row
 from resolute.spool.reader import Record, SpoolReader
 from resolute.spool.values import split_numbers
 

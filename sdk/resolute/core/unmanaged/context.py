@@ -16,8 +16,8 @@ from resolute.client.connection.session import Session
 from resolute.client.remote.trials import StartedRun
 from resolute.client.schema.states import CheckpointState
 from resolute.client.services import Services
-from resolute.contracts.atomic_files import write_atomically
 from resolute.contracts.clock import SYSTEM_CLOCK
+from resolute.contracts.files.atomic_files import write_atomically
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.directory import RunDirectory
 from resolute.core.checkpoint.storage import Storage

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TextIO, cast
 
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
-from resolute.contracts.spool_format import Line, Stdtype
+from resolute.contracts.spool.format import Line, Stdtype
 from resolute.errors import ResoluteError
 from resolute.spool.line_splitter import LineSplitter
 from resolute.spool.line_writer import LineWriter

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from resolute.contracts.spool_format import Row, Schema
+from resolute.contracts.spool.format import Row, Schema
 from resolute.core.tensorboard.events import EventFile
 from resolute.pytorch.metrics.aggregation import Metrics, TrainingMetrics, reportable
 from resolute.pytorch.progress.counters import Progress

@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 from resolute.contracts.clock import Clock
-from resolute.contracts.spool_format import Line, Stdtype
+from resolute.contracts.spool.format import Line, Stdtype
 from resolute.errors import ResoluteError
 from resolute.spool.line_writer import LineWriter
 

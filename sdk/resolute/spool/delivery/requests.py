@@ -12,7 +12,7 @@ from resolute.api.logs.v1 import logs_service_pb2 as logs
 from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
 from resolute.api.metrics.v1 import report_pb2
 from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
-from resolute.contracts.spool_format import Line, Report, Row, Schema, Stdtype
+from resolute.contracts.spool.format import Line, Report, Row, Schema, Stdtype
 from resolute.contracts.values import to_value
 from resolute.spool.line_splitter import MAX_LINE
 from resolute.spool.reader import Chunk, Rows

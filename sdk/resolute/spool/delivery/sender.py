@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from resolute import errors
-from resolute.contracts.backoff import Backoff
+from resolute.contracts.calls.backoff import Backoff
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.spool.delivery.pipeline import BatchPipeline
 from resolute.spool.delivery.services import Delivery, IngestResult

@@ -16,7 +16,7 @@ from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
 from resolute.api.metrics.v1 import metrics_service_pb2_grpc as metrics_grpc
 from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
 from resolute.api.searcher.v1 import searcher_service_pb2_grpc as searcher_grpc
-from resolute.contracts.spool_format import LOGS_SUFFIX, METRICS_SUFFIX
+from resolute.contracts.spool.format import LOGS_SUFFIX, METRICS_SUFFIX
 from resolute.errors import AbortedError, FailedPreconditionError, InvalidArgumentError, NotFoundError
 from resolute.spool.delivery.requests import RunIdentity, lines_request, reports_request, validations_request
 from resolute.spool.reader import Chunk

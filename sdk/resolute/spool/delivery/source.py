@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from resolute.contracts.backoff import Backoff
-from resolute.contracts.spool_ack import AckFile
+from resolute.contracts.calls.backoff import Backoff
+from resolute.contracts.spool.ack import AckFile
 from resolute.spool.delivery.pipeline import Batch
 from resolute.spool.reader import Chunk, SpoolReader
 from resolute.spool.report_writer import append_refusals

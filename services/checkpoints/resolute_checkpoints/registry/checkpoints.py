@@ -22,8 +22,9 @@ from resolute_checkpoints.domain import metadata as metadata_rules
 from resolute_checkpoints.domain.checkpoint import Checkpoint, DirectoryStorage, File, Owner, State, Storage
 from resolute_checkpoints.domain.manifest import Manifest
 from resolute_checkpoints.retention.remover import CLAIM_SECONDS, Remover
-from resolute_checkpoints.store import audit, fencing, identities, records, removals, uploads
-from resolute_checkpoints.store.removals import Removal
+from resolute_checkpoints.store import audit, fencing, identities, records
+from resolute_checkpoints.store.files import removals, uploads
+from resolute_checkpoints.store.files.removals import Removal
 from resolute_serving.context import Principal, actor
 from resolute_serving.database.engine import Database
 from resolute_serving.updates import check_etag

@@ -14,7 +14,8 @@ from resolute_checkpoints.blobs.base import faults
 from resolute_checkpoints.blobs.factory import StoreFactory
 from resolute_checkpoints.blobs.workers import BlobWorkers
 from resolute_checkpoints.domain.checkpoint import BucketStorage, Checkpoint, File, Home
-from resolute_checkpoints.store import fencing, records, shared_files
+from resolute_checkpoints.store import fencing, records
+from resolute_checkpoints.store.files import shared_files
 from resolute_serving.context import Principal
 from resolute_serving.database.engine import Database
 

@@ -11,8 +11,9 @@ from sqlalchemy.engine import Connection
 from resolute.contracts.clock import Clock
 from resolute_checkpoints.retention.remover import CLAIM_SECONDS, Remover
 from resolute_checkpoints.settings import CheckpointSettings
-from resolute_checkpoints.store import audit, removals
-from resolute_checkpoints.store.removals import Removal
+from resolute_checkpoints.store import audit
+from resolute_checkpoints.store.files import removals
+from resolute_checkpoints.store.files.removals import Removal
 from resolute_serving.database.engine import Database
 
 _BATCH = 100

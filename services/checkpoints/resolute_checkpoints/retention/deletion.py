@@ -13,8 +13,9 @@ from resolute_checkpoints import access
 from resolute_checkpoints.domain.checkpoint import Checkpoint, State
 from resolute_checkpoints.domain.globs import compile_globs
 from resolute_checkpoints.retention.remover import CLAIM_SECONDS, Remover
-from resolute_checkpoints.store import audit, fencing, inheritance, pins, records, removals, rows
-from resolute_checkpoints.store.removals import Removal
+from resolute_checkpoints.store import audit, fencing, pins, records, rows
+from resolute_checkpoints.store.files import inheritance, removals
+from resolute_checkpoints.store.files.removals import Removal
 from resolute_serving.context import Principal, TrialRun, actor
 from resolute_serving.database.engine import Database
 

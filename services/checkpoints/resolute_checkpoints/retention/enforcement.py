@@ -11,7 +11,8 @@ from sqlalchemy.engine import Connection
 from resolute.contracts.clock import Clock
 from resolute_checkpoints.domain.checkpoint import Candidate, State
 from resolute_checkpoints.retention.policy import RetentionPolicy, select_deletions
-from resolute_checkpoints.store import audit, fencing, records, removals
+from resolute_checkpoints.store import audit, fencing, records
+from resolute_checkpoints.store.files import removals
 from resolute_serving.context import actor
 from resolute_serving.database.engine import Database
 

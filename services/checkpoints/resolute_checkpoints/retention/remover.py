@@ -14,8 +14,8 @@ from resolute.contracts.clock import Clock
 from resolute.errors import InternalError, ResoluteError
 from resolute_checkpoints.blobs.factory import StoreFactory
 from resolute_checkpoints.blobs.workers import BlobWorkers
-from resolute_checkpoints.store import removals
-from resolute_checkpoints.store.removals import Removal
+from resolute_checkpoints.store.files import removals
+from resolute_checkpoints.store.files.removals import Removal
 from resolute_serving.database.engine import Database
 
 CLAIM_SECONDS = 300.0

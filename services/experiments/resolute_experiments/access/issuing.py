@@ -15,10 +15,11 @@ from sqlalchemy.engine import Connection
 
 from resolute.errors import UnauthenticatedError
 from resolute_experiments.context import ServiceContext
-from resolute_experiments.store import audit, tokens, users
+from resolute_experiments.store import audit
+from resolute_experiments.store.directory import tokens, users
+from resolute_experiments.store.directory.tokens import RENEWABLE_SECONDS, IssuedToken, TokenKind
+from resolute_experiments.store.directory.users import Account
 from resolute_experiments.store.schema import IDEMPOTENCY_KEYS
-from resolute_experiments.store.tokens import RENEWABLE_SECONDS, IssuedToken, TokenKind
-from resolute_experiments.store.users import Account
 from resolute_serving.auth.tokens import TokenSigner
 from resolute_serving.context import Role, ServiceAccount, User, current_token_id
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 
-from resolute.contracts.archive import check_archive
+from resolute.contracts.files.archive import check_archive
 from resolute.errors import QuotaError
 
 MAX_COMPRESSED = 512 * 1024 * 1024

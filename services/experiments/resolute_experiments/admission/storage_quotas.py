@@ -6,7 +6,7 @@ from resolute.api.checkpoints.v1 import checkpoints_service_pb2
 from resolute.contracts.sizes import human_size
 from resolute.errors import QuotaError
 from resolute_experiments.clients import Clients
-from resolute_experiments.store import workspaces
+from resolute_experiments.store.directory import workspaces
 from resolute_serving.database.engine import Database
 
 _DEADLINE = 60.0

@@ -23,12 +23,13 @@ from resolute_experiments.config import (
 )
 from resolute_experiments.specs.storage import without_secrets
 from resolute_experiments.states import ExperimentState
-from resolute_experiments.store import audit, experiments, locations, templates
+from resolute_experiments.store import audit, experiments, templates
+from resolute_experiments.store.directory import locations
+from resolute_experiments.store.directory.workspaces import UNCATEGORIZED
 from resolute_experiments.store.experiments import CHUNK_BYTES, Experiment
 from resolute_experiments.store.schema import IDEMPOTENCY_KEYS
-from resolute_experiments.store.workspaces import UNCATEGORIZED
 from resolute_serving.auth.grants import current_grants
-from resolute_serving.auth.resources import Kind, Resource
+from resolute_serving.auth.policy.resources import Kind, Resource
 from resolute_serving.context import actor
 from resolute_serving.database.engine import Database
 

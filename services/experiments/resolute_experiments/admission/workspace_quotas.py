@@ -5,8 +5,8 @@ from __future__ import annotations
 from sqlalchemy.engine import Connection
 
 from resolute.errors import InvalidConfigError, QuotaError, Violation
-from resolute_experiments.store import projects, workspaces
-from resolute_experiments.store.workspaces import Workspace
+from resolute_experiments.store.directory import projects, workspaces
+from resolute_experiments.store.directory.workspaces import Workspace
 from resolute_serving.auth.grants import current_grants
 from resolute_serving.context import Role
 

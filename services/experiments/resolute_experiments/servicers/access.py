@@ -27,10 +27,11 @@ from resolute_experiments.servicers.messages.accounts import (
     token_message,
     user_message,
 )
-from resolute_experiments.store import audit, tokens, users
+from resolute_experiments.store import audit
 from resolute_experiments.store import schema as tables
+from resolute_experiments.store.directory import tokens, users
+from resolute_experiments.store.directory.users import Account
 from resolute_experiments.store.schema import IDEMPOTENCY_KEYS
-from resolute_experiments.store.users import Account
 from resolute_serving.auth.refusals import MOST_KINDS, Refusals, client_address
 from resolute_serving.auth.tokens import RevokedTokens, TokenSigner, public_bytes
 from resolute_serving.context import ServiceAccount, User, current_principal

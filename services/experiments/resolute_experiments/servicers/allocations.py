@@ -21,7 +21,8 @@ from resolute_experiments.servicers.messages.experiments import signal_message
 from resolute_experiments.specs.identity import run_identity
 from resolute_experiments.specs.launch import LaunchParameters, launch_spec
 from resolute_experiments.states import TrialEvent, TrialState
-from resolute_experiments.store import experiments, runs, trials, users, workspaces
+from resolute_experiments.store import experiments, runs, trials
+from resolute_experiments.store.directory import users, workspaces
 from resolute_experiments.transitions import signals, transition_trial
 from resolute_experiments.transitions.signals import SignalReason
 from resolute_serving.auth.tokens import TokenSigner

@@ -20,11 +20,12 @@ from resolute_experiments.resources.disks import full_database, full_disks
 from resolute_experiments.resources.fleet import Fleet
 from resolute_experiments.servicers.checks.fields import any_of, check_length
 from resolute_experiments.servicers.messages.experiments import timestamp
-from resolute_experiments.store import audit, locations, runs, templates, trials
+from resolute_experiments.store import audit, runs, templates, trials
 from resolute_experiments.store import schema as tables
+from resolute_experiments.store.directory import locations
 from resolute_experiments.store.templates import Template
 from resolute_serving.auth.grants import current_grants
-from resolute_serving.auth.resources import Kind, Resource
+from resolute_serving.auth.policy.resources import Kind, Resource
 from resolute_serving.validation import invalid
 
 _NAME_LENGTH = 200

@@ -14,10 +14,11 @@ from resolute_experiments.access.issuing import TokenIssuer, TokenParameters
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.servicers.checks.fields import any_of, check_length, equals, required_id
 from resolute_experiments.servicers.messages.accounts import token_kinds, token_message
-from resolute_experiments.store import audit, tokens, users
+from resolute_experiments.store import audit
 from resolute_experiments.store import schema as tables
-from resolute_experiments.store.tokens import IssuedToken
-from resolute_serving.auth.service_accounts import ACCOUNTS
+from resolute_experiments.store.directory import tokens, users
+from resolute_experiments.store.directory.tokens import IssuedToken
+from resolute_serving.auth.policy.service_accounts import ACCOUNTS
 from resolute_serving.auth.tokens import RevokedTokens
 from resolute_serving.context import Role, User, current_principal
 from resolute_serving.validation import invalid

@@ -20,9 +20,10 @@ from resolute_experiments.servicers.checks.fields import (
 )
 from resolute_experiments.servicers.messages.workspaces import project_message
 from resolute_experiments.states import ENDED_EXPERIMENTS
-from resolute_experiments.store import audit, experiments, projects, workspaces
+from resolute_experiments.store import audit, experiments
 from resolute_experiments.store import schema as tables
-from resolute_experiments.store.projects import Project
+from resolute_experiments.store.directory import projects, workspaces
+from resolute_experiments.store.directory.projects import Project
 from resolute_experiments.store.schema import IDEMPOTENCY_KEYS
 from resolute_serving.context import actor
 from resolute_serving.updates import check_etag, update_paths

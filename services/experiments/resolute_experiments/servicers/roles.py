@@ -12,10 +12,11 @@ from resolute.api.experiments.v1 import roles_service_pb2_grpc
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.servicers.checks.fields import any_of, required_id, seen_in
 from resolute_experiments.servicers.messages.accounts import role_of, workspace_role_message
-from resolute_experiments.store import audit, locations, users, workspace_roles, workspaces
+from resolute_experiments.store import audit
 from resolute_experiments.store import schema as tables
-from resolute_experiments.store.workspace_roles import WorkspaceRole
-from resolute_serving.auth.resources import Kind, named
+from resolute_experiments.store.directory import locations, users, workspace_roles, workspaces
+from resolute_experiments.store.directory.workspace_roles import WorkspaceRole
+from resolute_serving.auth.policy.resources import Kind, named
 from resolute_serving.context import Role
 from resolute_serving.validation import invalid
 

@@ -14,10 +14,11 @@ from resolute_experiments.context import ServiceContext
 from resolute_experiments.servicers.checks.fields import any_of, check_label, equals, required_id, seen_in
 from resolute_experiments.servicers.messages.workspaces import quota_of, workspace_message
 from resolute_experiments.servicers.projects import ProjectHandlers
-from resolute_experiments.store import audit, users, workspace_roles, workspaces
+from resolute_experiments.store import audit
 from resolute_experiments.store import schema as tables
+from resolute_experiments.store.directory import users, workspace_roles, workspaces
+from resolute_experiments.store.directory.workspaces import Workspace
 from resolute_experiments.store.schema import IDEMPOTENCY_KEYS
-from resolute_experiments.store.workspaces import Workspace
 from resolute_serving.context import Role, User, actor, current_principal
 from resolute_serving.updates import check_etag, update_paths
 

@@ -32,10 +32,10 @@ from resolute_experiments.states import (
     TrialState,
 )
 from resolute_experiments.store import audit, experiments, runs, trials
+from resolute_experiments.store.directory.workspaces import UNCATEGORIZED
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.runs import Run
 from resolute_experiments.store.trials import Trial
-from resolute_experiments.store.workspaces import UNCATEGORIZED
 from resolute_experiments.transitions import transition_experiment, transition_trial
 from resolute_experiments.transitions.signals import allocation_id
 from resolute_serving.context import actor

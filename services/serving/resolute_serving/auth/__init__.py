@@ -1,4 +1,4 @@
 """Who may call what.
 
-Signed tokens, the public keys that verify them, and one table of permissions with an entry for every RPC.
+Signed tokens, the public keys that verify them, and in `policy` the rules, with an entry for every RPC.
 """

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from resolute.errors import InvalidArgumentError, PermissionDeniedError
-from resolute_serving.auth import service_accounts
 from resolute_serving.auth.directory import WorkspaceDirectory
 from resolute_serving.auth.grants import EVERYTHING, Grants, hidden
-from resolute_serving.auth.permissions import PERMISSIONS, Need, Rule
-from resolute_serving.auth.resources import WITHOUT_WORKSPACE, Resource
-from resolute_serving.auth.scopes import ANYWHERE, CLUSTER
-from resolute_serving.auth.trial_scopes import checked_by_handler
+from resolute_serving.auth.policy import service_accounts
+from resolute_serving.auth.policy.permissions import PERMISSIONS, Need, Rule
+from resolute_serving.auth.policy.resources import WITHOUT_WORKSPACE, Resource
+from resolute_serving.auth.policy.scopes import ANYWHERE, CLUSTER
+from resolute_serving.auth.policy.trial_scopes import checked_by_handler
 from resolute_serving.context import Principal, Role, ServiceAccount, TrialRun, User
 
 MAX_NAMED = 2000

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 
 from resolute import errors
 from resolute_serving.auth.open_streams import OpenStreams
-from resolute_serving.auth.permissions import PERMISSIONS, Rule
+from resolute_serving.auth.policy.permissions import PERMISSIONS, Rule
 from resolute_serving.auth.refusals import Refusals, client_address
 from resolute_serving.auth.tokens import TokenVerifier, VerifiedToken
 from resolute_serving.context import Anonymous, current_principal, current_token_id

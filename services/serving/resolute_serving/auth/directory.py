@@ -10,7 +10,7 @@ from resolute.api.experiments.v1 import roles_service_pb2, user_pb2
 from resolute.api.experiments.v1.roles_service_pb2_grpc import RolesServiceStub
 from resolute.contracts.clock import Clock
 from resolute.errors import ResoluteError, UnavailableError
-from resolute_serving.auth.resources import Kind, Resource
+from resolute_serving.auth.policy.resources import Kind, Resource
 from resolute_serving.context import Role, User
 
 if TYPE_CHECKING:

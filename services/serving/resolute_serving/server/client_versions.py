@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from resolute.contracts import distribution
-from resolute.contracts.client_version import SDK, release_of
+from resolute.contracts.calls.client_version import SDK, release_of
 from resolute.errors import ClientTooOldError, InvalidArgumentError
 
 OLDEST_SDK = "0.1.0"

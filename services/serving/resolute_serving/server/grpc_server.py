@@ -12,8 +12,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1._async import HealthServicer
 from grpc_reflection.v1alpha import reflection
 
+from resolute.contracts.calls.keepalive import KEEPALIVE_OPTIONS, TOLERANCE_OPTIONS
 from resolute.contracts.clock import SYSTEM_CLOCK
-from resolute.contracts.keepalive import KEEPALIVE_OPTIONS, TOLERANCE_OPTIONS
 from resolute.errors import UnavailableError
 from resolute_serving.auth.open_streams import OpenStreams
 from resolute_serving.auth.refusals import Refusals

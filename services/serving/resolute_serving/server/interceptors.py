@@ -16,7 +16,7 @@ from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
 from resolute import errors
-from resolute.contracts.client_version import CLIENT_HEADER
+from resolute.contracts.calls.client_version import CLIENT_HEADER
 from resolute_serving.auth.authorization import authorize
 from resolute_serving.auth.call_access import CallAccess
 from resolute_serving.auth.directory import WorkspaceDirectory

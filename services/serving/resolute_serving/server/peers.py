@@ -11,8 +11,8 @@ import grpc
 from grpc_status import rpc_status
 
 from resolute import errors
-from resolute.contracts.error_status import from_status
-from resolute.contracts.keepalive import KEEPALIVE_OPTIONS
+from resolute.contracts.calls.error_status import from_status
+from resolute.contracts.calls.keepalive import KEEPALIVE_OPTIONS
 from resolute_serving.context import current_trace
 from resolute_serving.server.interceptors import TRACE_HEADER
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from resolute.contracts.clock import SYSTEM_CLOCK
-from resolute.contracts.spool_ack import AckFile
-from resolute.contracts.spool_format import Line, Stdtype
+from resolute.contracts.spool.ack import AckFile
+from resolute.contracts.spool.format import Line, Stdtype
 from resolute.spool.line_writer import LineWriter
 from resolute_experiments.resources.local.spool_backlog import Backlog, waits
 

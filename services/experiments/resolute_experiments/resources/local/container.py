@@ -17,14 +17,14 @@ from pathlib import Path
 
 import structlog
 
-from resolute.contracts.atomic_files import read_json, write_atomically, write_json
+from resolute.contracts.files.atomic_files import read_json, write_atomically, write_json
 from resolute.contracts.processes import ProcessIdentity, ProcessTree
 from resolute.contracts.run.directory import ENVIRONMENT_VARIABLE, RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.contracts.run.lock import RunLock, is_locked
 from resolute.contracts.run.remaining_output import lost_file, note_loss, saved_output
-from resolute.contracts.spool_format import LOGS_SUFFIX, METRICS_SUFFIX
+from resolute.contracts.spool.format import LOGS_SUFFIX, METRICS_SUFFIX
 from resolute.errors import ConflictError, ResoluteError
 from resolute_experiments.resources.local.environment import supervisor_environment
 from resolute_experiments.resources.local.spool_backlog import waits

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import structlog
 
-from resolute.contracts.backoff import Backoff
+from resolute.contracts.calls.backoff import Backoff
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute_experiments.resources.local.container import LocalContainer, containers_in

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from resolute.contracts.spool_ack import AckFile
-from resolute.contracts.spool_format import FILE_HEADER
+from resolute.contracts.spool.ack import AckFile
+from resolute.contracts.spool.format import FILE_HEADER
 
 
 @dataclass(frozen=True)

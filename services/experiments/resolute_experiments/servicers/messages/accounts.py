@@ -10,9 +10,9 @@ from resolute.api.experiments.v1 import access_service_pb2, audit_row_pb2, role_
 from resolute.contracts.times import seconds_of
 from resolute.contracts.values import to_value
 from resolute_experiments.servicers.messages.experiments import timestamp
-from resolute_experiments.store.tokens import IssuedToken, TokenKind
-from resolute_experiments.store.users import Account
-from resolute_experiments.store.workspace_roles import WorkspaceRole
+from resolute_experiments.store.directory.tokens import IssuedToken, TokenKind
+from resolute_experiments.store.directory.users import Account
+from resolute_experiments.store.directory.workspace_roles import WorkspaceRole
 from resolute_serving.auth.directory import ROLES
 from resolute_serving.auth.refusals import CountedRefusal, Refusal
 from resolute_serving.context import Role

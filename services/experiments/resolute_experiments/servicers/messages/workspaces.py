@@ -8,9 +8,9 @@ from sqlalchemy.engine import Connection
 
 from resolute.api.experiments.v1 import project_pb2, workspace_pb2
 from resolute_experiments.servicers.messages.experiments import timestamp
-from resolute_experiments.store import workspaces
-from resolute_experiments.store.projects import Project
-from resolute_experiments.store.workspaces import Quota, Workspace
+from resolute_experiments.store.directory import workspaces
+from resolute_experiments.store.directory.projects import Project
+from resolute_experiments.store.directory.workspaces import Quota, Workspace
 from resolute_serving.updates import etag_of
 from resolute_serving.validation import invalid
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from resolute_serving.auth.resources import (
+from resolute_serving.auth.policy.resources import (
     WITHOUT_WORKSPACE,
     Kind,
     Resource,

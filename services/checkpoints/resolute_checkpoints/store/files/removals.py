@@ -16,7 +16,8 @@ from sqlalchemy.engine import Connection
 from resolute_checkpoints.blobs.base import OpenUpload
 from resolute_checkpoints.domain import manifest as manifest_rules
 from resolute_checkpoints.domain.checkpoint import Checkpoint, Home, State, Storage
-from resolute_checkpoints.store import fencing, pins, shared_files, uploads
+from resolute_checkpoints.store import fencing, pins
+from resolute_checkpoints.store.files import shared_files, uploads
 from resolute_checkpoints.store.rows import batches, decode_storage
 from resolute_checkpoints.store.schema import checkpoints, files, trials
 

@@ -10,7 +10,7 @@ from resolute.cli.display.dropped_records import warn_of_dropped_records
 from resolute.cli.display.output import Column, Format, format_option, print_fields, print_items, print_json
 from resolute.cli.display.problems import warn_of_problems
 from resolute.cli.display.trial_table import TrialWithBest, best_of, columns, trials_with_best
-from resolute.cli.experiment import list as listing
+from resolute.cli.experiment.views import list as listing
 from resolute.cli.options.identifiers import EXPERIMENTS
 from resolute.cli.options.settings import Settings
 from resolute.client.schema.records import ExperimentRecord, TrialMetrics

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute_experiments.store.schema import experiments, projects, runs, trials, workspaces
-from resolute_serving.auth.resources import Kind, Resource
+from resolute_serving.auth.policy.resources import Kind, Resource
 
 _LARGEST_NUMBER = 2**31 - 1
 _KEYS: Mapping[Kind, sa.ColumnElement[Any]] = {

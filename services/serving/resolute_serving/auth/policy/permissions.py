@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from resolute_serving.auth.scopes import (
+from resolute_serving.auth.policy.scopes import (
     ALLOCATIONS,
     ANYWHERE,
     CHECKPOINT,
@@ -39,7 +39,7 @@ from resolute_serving.auth.scopes import (
     WORKSPACE_UPDATED,
     Scope,
 )
-from resolute_serving.auth.trial_scopes import (
+from resolute_serving.auth.policy.trial_scopes import (
     TrialScope,
     checked_by_handler,
     only_own_allocation,

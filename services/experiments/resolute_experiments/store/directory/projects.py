@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, RowMapping
 
 from resolute.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError
-from resolute_experiments.store import workspaces
+from resolute_experiments.store.directory import workspaces
 from resolute_experiments.store.schema import experiments, projects, users
 from resolute_experiments.store.schema import workspaces as workspace_table
 from resolute_serving.pagination import Ordering

@@ -1,0 +1,1 @@
+"""Commands of `resolute experiment` that show something and change nothing."""
