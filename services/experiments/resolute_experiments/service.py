@@ -31,6 +31,7 @@ from resolute_experiments.access.refusal_log import RefusalLog
 from resolute_experiments.admission.id_assignment import assign_ids
 from resolute_experiments.admission.preparation import Admission, ConfigReader
 from resolute_experiments.admission.storage_quotas import StorageQuota
+from resolute_experiments.admission.storage_roots import StorageRoots
 from resolute_experiments.admission.submissions import Submissions
 from resolute_experiments.clients import Clients
 from resolute_experiments.context import ServiceContext
@@ -124,7 +125,7 @@ class ExperimentsService:
         self._environment = environment
         self._clock = environment.clock
         self._ended = environment.revoked
-        self._config_reader = ConfigReader()
+        self._config_reader = ConfigReader(settings.cluster_defaults)
         self._settings = settings
         self._signer = TokenSigner(key, cluster_id=environment.cluster_id, clock=environment.clock)
         self._core = ServiceContext(
@@ -198,11 +199,13 @@ class ExperimentsService:
             largest_node=self._fleet.largest_node,
         )
         storage_quota = StorageQuota(self._core.database, self._clients)
+        storage_roots = StorageRoots(self._clients)
         submissions = Submissions(
             self._core.database,
             clock=self._clock,
             admission=admission,
             storage_quota=storage_quota,
+            storage_roots=storage_roots,
             reader=self._config_reader,
         )
         experiments_service_pb2_grpc.add_ExperimentsServiceServicer_to_server(
@@ -216,7 +219,11 @@ class ExperimentsService:
         )
         continuation_service_pb2_grpc.add_ContinuationServiceServicer_to_server(
             ContinuationServicer(
-                self._core, submissions=submissions, storage_quota=storage_quota, adopt=self._adopt
+                self._core,
+                submissions=submissions,
+                storage_quota=storage_quota,
+                storage_roots=storage_roots,
+                adopt=self._adopt,
             ),
             server,
         )
@@ -225,9 +232,10 @@ class ExperimentsService:
                 self._core,
                 wait_reasons=self._wait_reasons,
                 signer=self._signer,
-                cluster_defaults=self._settings.cluster_defaults,
+                reader=self._config_reader,
                 heartbeats=self._heartbeats,
                 storage_quota=storage_quota,
+                storage_roots=storage_roots,
                 token_ttl=self._token_ttl,
             ),
             server,

@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy.engine import Connection, Engine
 
 from resolute.errors import FailedPreconditionError, IllegalTransitionError, InvalidArgumentError
+from resolute_experiments.admission.unmanaged_runs import whole_config
 from resolute_experiments.lifecycle import commands
 from resolute_experiments.moment import Moment
 from resolute_experiments.scheduling.pending_trials import pending_trials
@@ -19,7 +20,7 @@ from resolute_experiments.store import experiments, outbox, runs, trials
 from resolute_experiments.store.directory import projects
 from resolute_experiments.store.runs import Run
 from resolute_experiments.unmanaged import tracking
-from resolute_experiments.unmanaged.tracking import RunStart, whole_config
+from resolute_experiments.unmanaged.tracking import RunStart
 from resolute_serving.database import migrations
 from resolute_serving.database.engine import create_engine
 

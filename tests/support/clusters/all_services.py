@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,7 @@ from resolute_embedded.blueprints import BLUEPRINTS
 from resolute_experiments.service import ExperimentsService
 from resolute_serving.context import Role
 from resolute_serving.database.engine import Database, Work
+from resolute_serving.server.service import Blueprint
 
 T = TypeVar("T")
 CONFIG: dict[str, Any] = {
@@ -109,10 +110,16 @@ class AllServices:
 
 @asynccontextmanager
 async def all_services(
-    tmp_path: Path, *, role: Role = Role.EDITOR, clock: Clock = SYSTEM_CLOCK
+    tmp_path: Path,
+    *,
+    role: Role = Role.EDITOR,
+    clock: Clock = SYSTEM_CLOCK,
+    checkpoints_root: Path = Path("/"),
+    without: Collection[Blueprint] = (),
 ) -> AsyncIterator[AllServices]:
-    """Serves every service until the block ends."""
-    async with serving(BLUEPRINTS, tmp_path, clock=clock) as running:
+    """Serves every service, but those to be left out, until the block ends."""
+    blueprints = [one for one in BLUEPRINTS if one not in without]
+    async with serving(blueprints, tmp_path, clock=clock, checkpoints_root=checkpoints_root) as running:
         token = running.user_token(role=role)
         channel = running.channel(token)
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ from support.clusters.all_services import all_services
 from support.worker_processes import worker_processes
 
 from resolute.api.experiments.v1 import allocations_service_pb2 as allocations
-from resolute.api.experiments.v1 import allocations_service_pb2_grpc
+from resolute.api.experiments.v1 import allocations_service_pb2_grpc, trials_service_pb2
 from resolute.api.experiments.v1 import cluster_service_pb2 as cluster
 from resolute.api.experiments.v1 import experiments_service_pb2 as experiments
+from resolute.contracts.values import to_value
 from resolute.errors import InvalidArgumentError, NotFoundError, QuotaError, ResoluteError
 from resolute_experiments.admission.preparation import SMALL_CHARACTERS
 from resolute_serving.context import TrialRun
@@ -69,4 +71,24 @@ def test_configs_that_are_too_large_or_become_too_large_are_refused(tmp_path: Pa
                 await service.cluster.SetTemplate(template, timeout=200)
 
     assert len(ALIASES) < SMALL_CHARACTERS
+    asyncio.run(scenario())
+
+
+@pytest.mark.timeout(300)
+def test_a_large_description_of_a_run_outside_of_the_cluster_is_read_in_a_worker_process(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        async with all_services(tmp_path) as service:
+            assert not worker_processes()
+            config = to_value({"data": {f"k{number}": number for number in range(4_000)}})
+            request = trials_service_pb2.BeginRunRequest(
+                external_run_id=str(uuid.uuid4()), name="laptop", config=config
+            )
+            await service.trials.BeginRun(request, timeout=200)
+            assert worker_processes()
+            await service.trials.BeginRun(
+                trials_service_pb2.BeginRunRequest(external_run_id=str(uuid.uuid4()), name="laptop")
+            )
+
     asyncio.run(scenario())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
@@ -64,6 +65,18 @@ class StoreFactory:
         if isinstance(storage, BucketStorage):
             return self._bucket(storage, listed=listed)
         return self._directory(storage, listed=listed)
+
+    def admit(self, storage: Storage) -> None:
+        """Makes sure that a config may name a storage, whether or not the service can reach it.
+
+        Raises:
+            InvalidArgumentError: The storage is described wrongly.
+            PermissionDeniedError: It lies outside of what the service may use.
+        """
+        if isinstance(storage, BucketStorage) and not self._roots.limits_buckets:
+            return
+        with suppress(FailedPreconditionError):
+            self.open(storage)
 
     def _bucket(self, storage: BucketStorage, *, listed: bool) -> BucketStore:
         store, known = self._store(storage)

@@ -37,6 +37,11 @@ class Roots:
     private: Path | None = None
     """Directory of the cluster's own files, in which no checkpoint may lie but below a root."""
 
+    @property
+    def limits_buckets(self) -> bool:
+        """Whether a config may name some buckets only."""
+        return bool(self.buckets) and EVERY_BUCKET not in self.buckets
+
     def require_directory(self, path: Path, *, listed: bool) -> None:
         """Makes sure that checkpoints may be stored in a directory.
 

@@ -12,7 +12,12 @@ from typing import Any
 from sqlalchemy.engine import Connection
 
 from resolute.contracts.clock import Clock
-from resolute.errors import AlreadyExistsError, FailedPreconditionError, PermissionDeniedError
+from resolute.errors import (
+    AlreadyExistsError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    PermissionDeniedError,
+)
 from resolute_checkpoints import access
 from resolute_checkpoints.blobs.base import BlobStore, Fault, FinishedUpload, OpenUpload, Upload, faults
 from resolute_checkpoints.blobs.factory import StoreFactory
@@ -275,6 +280,14 @@ class Registry:
     async def latest(self, trial_id: str) -> Checkpoint | None:
         """Returns the latest complete checkpoint of a trial; None when it has none."""
         return await self._database.read(lambda connection: records.latest(connection, trial_id))
+
+    async def storage_refusal(self, storage: Storage) -> str:
+        """Says why no config may name a storage; empty if one may."""
+        try:
+            await self._workers.run(partial(self._stores.admit, storage))
+        except (InvalidArgumentError, PermissionDeniedError) as error:
+            return str(error)
+        return ""
 
     async def storage_usage(self, workspace_id: int) -> int:
         """Returns the bytes of a workspace's checkpoints; what several share counts once."""

@@ -283,6 +283,13 @@ class CheckpointsServicer(CheckpointsServiceServicer):
             ]
         )
 
+    async def AdmitStorage(
+        self, request: messages.AdmitStorageRequest, context: Any
+    ) -> messages.AdmitStorageResponse:
+        """Says whether a config may name a storage."""
+        wanted = checkpoint_messages.to_storage(request.storage)
+        return messages.AdmitStorageResponse(refusal=await self._registry.storage_refusal(wanted))
+
     async def GetStorageUsage(
         self, request: messages.GetStorageUsageRequest, context: Any
     ) -> messages.GetStorageUsageResponse:

@@ -11,7 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from resolute.api.experiments.v1 import trials_service_pb2
 from resolute.errors import InvalidConfigError, Violation
+from resolute_experiments.admission.unmanaged_runs import UnmanagedRun, read_unmanaged_run
 from resolute_experiments.config import (
     ConfigError,
     ExperimentConfig,
@@ -60,9 +62,14 @@ class Admission:
 
 
 class ConfigReader:
-    """Reads configs in threads and in worker processes, which ``close`` ends."""
+    """Reads configs in threads and in worker processes, which ``close`` ends.
 
-    def __init__(self) -> None:
+    Args:
+        cluster_defaults: Lowest layer of the configs of runs outside of the cluster.
+    """
+
+    def __init__(self, cluster_defaults: dict[str, Any]) -> None:
+        self._cluster_defaults = cluster_defaults
         self._workers = WorkerPool("config", processes=2, limits=WorkerLimits())
 
     async def whole(
@@ -80,7 +87,8 @@ class ConfigReader:
             InvalidConfigError: Something in it is wrong; the error lists every fault.
             QuotaError: It takes too much time or memory.
         """
-        return await self._run(prepare_config, config_yaml, tuple(layers), admission, test_mode)
+        small = _is_small(config_yaml)
+        return await self._run(prepare_config, config_yaml, tuple(layers), admission, test_mode, small=small)
 
     async def template(self, config_yaml: str, *, name: str) -> dict[str, Any]:
         """Reads a part of a config that is to be merged under others.
@@ -89,16 +97,31 @@ class ConfigReader:
             InvalidConfigError: Something in it is wrong by itself; the error lists every fault.
             QuotaError: It takes too much time or memory.
         """
-        return await self._run(check_template, config_yaml, name)
+        return await self._run(check_template, config_yaml, name, small=_is_small(config_yaml))
+
+    async def unmanaged_run(self, request: trials_service_pb2.BeginRunRequest) -> UnmanagedRun:
+        """Reads what a script outside of the cluster says of its run.
+
+        Raises:
+            InvalidArgumentError: Something in it is wrong.
+            QuotaError: It takes too much time or memory.
+        """
+        message = request.SerializeToString()
+        small = len(message) <= SMALL_CHARACTERS
+        return await self._run(read_unmanaged_run, message, self._cluster_defaults, small=small)
 
     async def close(self) -> None:
         """Ends the worker processes. Idempotent."""
         await self._workers.close()
 
-    async def _run(self, work: Callable[..., T], text: str, *arguments: Any) -> T:
-        if len(text) <= SMALL_CHARACTERS and not ("&" in text and "*" in text):
-            return await asyncio.to_thread(work, text, *arguments)
-        return await self._workers.run(work, text, *arguments, caller=actor())
+    async def _run(self, work: Callable[..., T], *arguments: Any, small: bool) -> T:
+        if small:
+            return await asyncio.to_thread(work, *arguments)
+        return await self._workers.run(work, *arguments, caller=actor())
+
+
+def _is_small(text: str) -> bool:
+    return len(text) <= SMALL_CHARACTERS and not ("&" in text and "*" in text)
 
 
 def prepare_config(

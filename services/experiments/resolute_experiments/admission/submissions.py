@@ -16,6 +16,7 @@ from resolute.errors import InvalidConfigError, Violation
 from resolute_experiments.admission import model_definition
 from resolute_experiments.admission.preparation import Accepted, Admission, ConfigReader
 from resolute_experiments.admission.storage_quotas import StorageQuota
+from resolute_experiments.admission.storage_roots import StorageRoots
 from resolute_experiments.admission.workspace_quotas import admit, require_editor
 from resolute_experiments.config import (
     ExperimentConfig,
@@ -62,6 +63,7 @@ class Submissions:
         clock: Tells the time.
         admission: What this cluster accepts.
         storage_quota: Knows whether a workspace may have more checkpoints.
+        storage_roots: Knows where checkpoints may be stored.
         reader: Reads configs.
     """
 
@@ -72,12 +74,14 @@ class Submissions:
         clock: Clock,
         admission: Admission,
         storage_quota: StorageQuota,
+        storage_roots: StorageRoots,
         reader: ConfigReader,
     ) -> None:
         self._database = database
         self._clock = clock
         self._admission = admission
         self._storage_quota = storage_quota
+        self._storage_roots = storage_roots
         self._reader = reader
 
     async def check(
@@ -104,6 +108,7 @@ class Submissions:
             config_yaml, layers=layers, admission=self._admission, test_mode=test_mode
         )
         await self._check_source(accepted.config)
+        await self._storage_roots.require(accepted.config.to_dict())
         return accepted
 
     async def _check_source(self, config: ExperimentConfig) -> None:

@@ -17,6 +17,7 @@ from resolute.api.experiments.v1 import (
 from resolute.api.experiments.v1 import continuation_service_pb2 as pb2
 from resolute.errors import ConflictError, FailedPreconditionError
 from resolute_experiments.admission.storage_quotas import StorageQuota
+from resolute_experiments.admission.storage_roots import StorageRoots
 from resolute_experiments.admission.submissions import Submission, Submissions
 from resolute_experiments.config import Layer
 from resolute_experiments.context import ServiceContext
@@ -38,6 +39,7 @@ class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServ
         core: What all handlers of this service share.
         submissions: Takes what people submit.
         storage_quota: Knows whether a workspace may have more checkpoints.
+        storage_roots: Knows where checkpoints may be stored.
         adopt: Begins to lead an experiment.
     """
 
@@ -47,11 +49,13 @@ class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServ
         *,
         submissions: Submissions,
         storage_quota: StorageQuota,
+        storage_roots: StorageRoots,
         adopt: Callable[[str], None],
     ) -> None:
         self._core = core
         self._submissions = submissions
         self._storage_quota = storage_quota
+        self._storage_roots = storage_roots
         self._adopt = adopt
 
     async def ContinueExperiment(
@@ -140,6 +144,7 @@ class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServ
         self, experiment: Experiment, config_yaml: str
     ) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
         if not config_yaml:
+            await self._storage_roots.require(experiment.config)
             return None, ()
         base = Layer(experiment.label, experiment.config)
         accepted = await self._submissions.check(config_yaml, base=base)

@@ -13,8 +13,9 @@ from resolute.api.experiments.v1 import run_pb2, trial_pb2, trials_service_pb2_g
 from resolute.api.experiments.v1 import trials_service_pb2 as pb2
 from resolute.contracts.values import to_mapping, to_value
 from resolute.errors import InvalidArgumentError
+from resolute_experiments.admission.preparation import ConfigReader
 from resolute_experiments.admission.storage_quotas import StorageQuota
-from resolute_experiments.config import ConfigError
+from resolute_experiments.admission.storage_roots import StorageRoots
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.lifecycle import commands
 from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES
@@ -51,9 +52,10 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         core: What all handlers of this service share.
         wait_reasons: Knows why trials wait.
         signer: Issues the tokens of runs outside of the cluster.
-        cluster_defaults: Lowest layer of every config.
+        reader: Reads configs.
         heartbeats: Is told who was heard of.
         storage_quota: Knows whether a workspace may have more checkpoints.
+        storage_roots: Knows where checkpoints may be stored.
         token_ttl: Seconds that a token is valid.
     """
 
@@ -63,17 +65,19 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         *,
         wait_reasons: WaitReasons,
         signer: TokenSigner,
-        cluster_defaults: dict[str, Any],
+        reader: ConfigReader,
         heartbeats: HeartbeatMonitor,
         storage_quota: StorageQuota,
+        storage_roots: StorageRoots,
         token_ttl: float,
     ) -> None:
         self._core = core
         self._wait_reasons = wait_reasons
         self._signer = signer
-        self._cluster_defaults = cluster_defaults
+        self._reader = reader
         self._heartbeats = heartbeats
         self._storage_quota = storage_quota
+        self._storage_roots = storage_roots
         self._token_ttl = token_ttl
 
     async def GetTrial(self, request: pb2.GetTrialRequest, context: Any) -> pb2.GetTrialResponse:
@@ -135,9 +139,10 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
 
     async def BeginRun(self, request: pb2.BeginRunRequest, context: Any) -> pb2.BeginRunResponse:
         """Keeps a run that continues, or has ended, outside of the cluster."""
-        beginning = self._run_start(request)
+        beginning = await self._run_start(request)
         moment = self._core.moment()
         if await self._core.database.read(lambda c: tracking.is_new(c, beginning)):
+            await self._storage_roots.require(beginning.config)
             await self._storage_quota.admit(beginning.workspace)
 
         def work(connection: Connection) -> tuple[Run, Experiment, trial_pb2.Trial]:
@@ -196,7 +201,7 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         self._heartbeats.ended(message.experiment_id)
         return pb2.EndRunResponse(trial=message)
 
-    def _run_start(self, request: pb2.BeginRunRequest) -> tracking.RunStart:
+    async def _run_start(self, request: pb2.BeginRunRequest) -> tracking.RunStart:
         for field in ("external_experiment_id", "external_trial_id"):
             if len(getattr(request, field)) > tracking.MAX_EXTERNAL_ID:
                 raise invalid(field, f"{field} is longer than {tracking.MAX_EXTERNAL_ID} characters")
@@ -205,17 +210,13 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
                 "external_trial_id", "an external_trial_id names a trial only with external_experiment_id"
             )
         check_metadata_size(request)
-        fields = to_mapping(request.config)
-        try:
-            config = tracking.whole_config(request.name, fields, cluster_defaults=self._cluster_defaults)
-        except ConfigError as error:
-            raise InvalidArgumentError(f"the experiment {request.name!r} is not valid: {error}") from error
+        read = await self._reader.unmanaged_run(request)
         return tracking.RunStart(
             request_id=parse_uuid(request.external_run_id, field="external_run_id"),
             name=request.name,
-            config=config,
-            hparams=to_mapping(request.hparams),
-            metadata=to_mapping(request.metadata) if request.HasField("metadata") else None,
+            config=read.config,
+            hparams=read.hparams,
+            metadata=read.metadata,
             started_at=request.start_time.ToMicroseconds() / 1e6 or self._core.clock.time(),
             external_experiment_id=request.external_experiment_id,
             external_trial_id=request.external_trial_id,

@@ -15,10 +15,7 @@ from sqlalchemy.engine import Connection
 
 from resolute.errors import FailedPreconditionError, InvalidArgumentError
 from resolute_experiments.admission.workspace_quotas import admit, require_editor
-from resolute_experiments.config import parse_config
-from resolute_experiments.config.loading.parse import Layer
 from resolute_experiments.moment import Moment
-from resolute_experiments.specs.storage import without_secrets
 from resolute_experiments.states import (
     EXPERIMENTS,
     GONE_EXPERIMENTS,
@@ -41,12 +38,6 @@ from resolute_experiments.transitions.signals import allocation_id
 from resolute_serving.context import actor
 
 MAX_EXTERNAL_ID = 256
-_NO_METRIC = "loss"
-"""A config must name a metric, also where nothing is searched."""
-_FIELDS = frozenset(
-    {"description", "labels", "data", "workspace", "project", "checkpoint_storage", "searcher", "profiling"}
-)
-"""Fields of a config that mean something where the cluster runs nothing."""
 _COMPLETED = (TrialEvent.UNMANAGED_RUN_COMPLETED, ExperimentEvent.UNMANAGED_RUNS_COMPLETED)
 _FAILED = (TrialEvent.UNMANAGED_RUN_FAILED, ExperimentEvent.UNMANAGED_RUNS_FAILED)
 _KILLED = (TrialEvent.UNMANAGED_RUN_KILLED, ExperimentEvent.UNMANAGED_RUNS_KILLED)
@@ -69,7 +60,7 @@ class RunStart:
     name: str
     """Name of its experiment."""
     config: dict[str, Any]
-    """Its experiment's whole config, see ``whole_config``."""
+    """Its experiment's whole config, see ``admission.unmanaged_runs``."""
     hparams: dict[str, Any]
     metadata: dict[str, Any] | None
     """Free metadata of its trial; None to leave that as it is."""
@@ -82,34 +73,6 @@ class RunStart:
     def workspace(self) -> str:
         """Where a new experiment of it belongs."""
         return self.config.get("workspace") or UNCATEGORIZED
-
-
-def whole_config(name: str, fields: Mapping[str, Any], *, cluster_defaults: dict[str, Any]) -> dict[str, Any]:
-    """Makes the config of an experiment that runs elsewhere.
-
-    Args:
-        name: Its name.
-        fields: What its author says of it.
-        cluster_defaults: Lowest layer of every config.
-
-    Raises:
-        ConfigError: A value is wrong.
-        InvalidArgumentError: A field means nothing here.
-    """
-    unknown = sorted(set(fields) - _FIELDS)
-    if unknown:
-        raise InvalidArgumentError(
-            f"the config of an unmanaged experiment has no {', '.join(unknown)}; "
-            f"it may have {', '.join(sorted(_FIELDS))}"
-        )
-    given = {key: value for key, value in fields.items() if value is not None}
-    searcher = {"name": "single", "metric": _NO_METRIC, **(given.pop("searcher", None) or {})}
-    config = parse_config(
-        {"name": name, **given, "searcher": searcher},
-        layers=[Layer("cluster defaults", cluster_defaults)],
-        require_entrypoint=False,
-    )
-    return without_secrets(config.to_dict())
 
 
 def is_new(connection: Connection, beginning: RunStart) -> bool:

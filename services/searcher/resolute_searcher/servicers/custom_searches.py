@@ -14,6 +14,7 @@ from resolute.errors import FailedPreconditionError, NotFoundError, UnavailableE
 from resolute_searcher.engine.search import Search
 from resolute_searcher.identifiers import canonical_uuid, invalid_field
 from resolute_searcher.log.events import OperationsPosted
+from resolute_searcher.log.operations import PostedOperation
 from resolute_searcher.runtime.live_searches import Change
 from resolute_searcher.servicers.base import BaseCalls
 from resolute_searcher.store import log
@@ -64,7 +65,8 @@ class CustomSearchCalls(BaseCalls):
         search_id = canonical_uuid(request.search_id, field="search_id")
         if request.answered_sequence < 1:
             raise invalid_field("answered_sequence", "must name the event that the operations answer")
-        operations = tuple(posted_from(stored_operation(operation)) for operation in request.operations)
+        # An answer may have many megabytes of hyperparameters.
+        operations = await asyncio.to_thread(_operations, request)
         event = OperationsPosted(operations, request.answered_sequence)
         await self.searches.change(search_id, lambda change: change.record(event))
         return service_pb.PostOperationsResponse()
@@ -86,6 +88,10 @@ class CustomSearchCalls(BaseCalls):
                 position = logged[-1].event.sequence
 
         return await self.storage.read(work)
+
+
+def _operations(request: service_pb.PostOperationsRequest) -> tuple[PostedOperation, ...]:
+    return tuple(posted_from(stored_operation(operation)) for operation in request.operations)
 
 
 def _client_view(change: Change) -> tuple[int, bool, Sequence[tuple[str, float]]]:

@@ -1020,6 +1020,45 @@ class CheckStorageResponse(google.protobuf.message.Message):
 global___CheckStorageResponse = CheckStorageResponse
 
 @typing.final
+class AdmitStorageRequest(google.protobuf.message.Message):
+    """Request of AdmitStorage."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    STORAGE_FIELD_NUMBER: builtins.int
+    @property
+    def storage(self) -> resolute.api.checkpoints.v1.storage_pb2.Storage:
+        """The storage."""
+
+    def __init__(
+        self,
+        *,
+        storage: resolute.api.checkpoints.v1.storage_pb2.Storage | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["storage", b"storage"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["storage", b"storage"]) -> None: ...
+
+global___AdmitStorageRequest = AdmitStorageRequest
+
+@typing.final
+class AdmitStorageResponse(google.protobuf.message.Message):
+    """Response of AdmitStorage."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    REFUSAL_FIELD_NUMBER: builtins.int
+    refusal: builtins.str
+    """Why checkpoints may not be stored there, with the roots and the setting that lists them; empty if they may."""
+    def __init__(
+        self,
+        *,
+        refusal: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["refusal", b"refusal"]) -> None: ...
+
+global___AdmitStorageResponse = AdmitStorageResponse
+
+@typing.final
 class GetStorageUsageRequest(google.protobuf.message.Message):
     """Request of GetStorageUsage."""
 

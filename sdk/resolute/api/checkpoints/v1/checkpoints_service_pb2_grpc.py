@@ -129,6 +129,11 @@ class CheckpointsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CheckStorageRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CheckStorageResponse.FromString,
                 _registered_method=True)
+        self.AdmitStorage = channel.unary_unary(
+                '/resolute.api.checkpoints.v1.CheckpointsService/AdmitStorage',
+                request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.AdmitStorageRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.AdmitStorageResponse.FromString,
+                _registered_method=True)
         self.GetStorageUsage = channel.unary_unary(
                 '/resolute.api.checkpoints.v1.CheckpointsService/GetStorageUsage',
                 request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.GetStorageUsageRequest.SerializeToString,
@@ -303,6 +308,13 @@ class CheckpointsServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def AdmitStorage(self, request, context):
+        """Returns whether the config of an experiment may name a storage, without a call to the storage itself.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetStorageUsage(self, request, context):
         """Returns how much storage the checkpoints of a workspace use.
         """
@@ -433,6 +445,11 @@ def add_CheckpointsServiceServicer_to_server(servicer, server):
                     servicer.CheckStorage,
                     request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CheckStorageRequest.FromString,
                     response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CheckStorageResponse.SerializeToString,
+            ),
+            'AdmitStorage': grpc.unary_unary_rpc_method_handler(
+                    servicer.AdmitStorage,
+                    request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.AdmitStorageRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.AdmitStorageResponse.SerializeToString,
             ),
             'GetStorageUsage': grpc.unary_unary_rpc_method_handler(
                     servicer.GetStorageUsage,
@@ -951,6 +968,33 @@ class CheckpointsService(object):
             '/resolute.api.checkpoints.v1.CheckpointsService/CheckStorage',
             resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CheckStorageRequest.SerializeToString,
             resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CheckStorageResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AdmitStorage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.checkpoints.v1.CheckpointsService/AdmitStorage',
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.AdmitStorageRequest.SerializeToString,
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.AdmitStorageResponse.FromString,
             options,
             channel_credentials,
             insecure,

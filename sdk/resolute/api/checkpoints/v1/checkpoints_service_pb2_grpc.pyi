@@ -156,6 +156,12 @@ class CheckpointsServiceStub:
     storage that is not below a root that the operator lists.
     """
 
+    AdmitStorage: grpc.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.AdmitStorageRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.AdmitStorageResponse,
+    ]
+    """Returns whether the config of an experiment may name a storage, without a call to the storage itself."""
+
     GetStorageUsage: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.GetStorageUsageRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.GetStorageUsageResponse,
@@ -329,6 +335,12 @@ class CheckpointsServiceAsyncStub:
     """Checks a storage: writes, reads and removes a file of its own there, and reports each step. PERMISSION_DENIED for a
     storage that is not below a root that the operator lists.
     """
+
+    AdmitStorage: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.AdmitStorageRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.AdmitStorageResponse,
+    ]
+    """Returns whether the config of an experiment may name a storage, without a call to the storage itself."""
 
     GetStorageUsage: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.GetStorageUsageRequest,
@@ -539,6 +551,14 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         """Checks a storage: writes, reads and removes a file of its own there, and reports each step. PERMISSION_DENIED for a
         storage that is not below a root that the operator lists.
         """
+
+    @abc.abstractmethod
+    def AdmitStorage(
+        self,
+        request: resolute.api.checkpoints.v1.checkpoints_service_pb2.AdmitStorageRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.AdmitStorageResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.AdmitStorageResponse]]:
+        """Returns whether the config of an experiment may name a storage, without a call to the storage itself."""
 
     @abc.abstractmethod
     def GetStorageUsage(

@@ -257,6 +257,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "DeleteFiles": _trial(checked_by_handler, editor(CHECKPOINTS)),
         "FenceTrial": _SERVICE,
         "CheckStorage": _user(editor(ANYWHERE)),
+        "AdmitStorage": _SERVICE,
         "GetStorageUsage": _SERVICE,
         "PreviewRetention": _SERVICE,
         "ApplyRetention": _SERVICE,

@@ -37,6 +37,7 @@ _BY_ACCOUNT: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             "GetLatestCheckpoint",
             "ListCheckpoints",
             "FenceTrial",
+            "AdmitStorage",
             "GetStorageUsage",
             "PreviewRetention",
             "ApplyRetention",
