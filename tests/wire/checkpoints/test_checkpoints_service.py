@@ -1,21 +1,19 @@
+"""The checkpoints service through gRPC: what trials store, what people change, and who may do neither."""
+
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import uuid
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
 
 import pytest
-from support.services.in_process import Running, serving
+from support.services.in_process import serving
+from wire.checkpoints.callers import CONTENT, EXPERIMENT, TRIAL, client, trial
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2 as types
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as messages
 from resolute.api.checkpoints.v1 import storage_pb2
-from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import CheckpointsServiceStub
 from resolute.contracts.values import MAX_DEPTH, to_value
 from resolute.errors import (
     AlreadyExistsError,
@@ -29,79 +27,7 @@ from resolute.errors import (
     UnauthenticatedError,
 )
 from resolute_checkpoints.blueprint import BLUEPRINT
-from resolute_serving.context import Role, TrialRun
-
-if TYPE_CHECKING:
-    from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import CheckpointsServiceAsyncStub
-
-EXPERIMENT, TRIAL = str(uuid.uuid4()), str(uuid.uuid4())
-CONTENT = {"model.pt": b"weights" * 300_000, "d/empty": b"", "模型": b"x"}
-
-
-@dataclass
-class Client:
-    """One caller."""
-
-    running: Running
-    root: Path
-    stub: CheckpointsServiceAsyncStub
-    run: int = 1
-
-    def begin_request(self, checkpoint_id: str) -> messages.BeginCheckpointRequest:
-        return messages.BeginCheckpointRequest(
-            checkpoint_id=checkpoint_id,
-            trial_id=TRIAL,
-            run=self.run,
-            experiment_id=EXPERIMENT,
-            storage=storage_pb2.Storage(directory=storage_pb2.Storage.Directory(path=str(self.root))),
-        )
-
-    def commit_request(self, checkpoint_id: str, *, steps: int = 1) -> messages.CommitCheckpointRequest:
-        files = [
-            types.File(path=path, size=len(data), digest=f"sha256:{hashlib.sha256(data).hexdigest()}")
-            for path, data in CONTENT.items()
-        ]
-        return messages.CommitCheckpointRequest(
-            checkpoint_id=checkpoint_id,
-            run=self.run,
-            files=[*files, types.File(path="d/")],
-            metadata=to_value({"steps_completed": steps, "note": "first"}),
-        )
-
-    def write(self, checkpoint_id: str) -> None:
-        for path, data in CONTENT.items():
-            target = self.root / checkpoint_id / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(data)
-
-    async def store(self, *, steps: int = 1) -> str:
-        checkpoint_id = str(uuid.uuid4())
-        await self.stub.BeginCheckpoint(self.begin_request(checkpoint_id))
-        self.write(checkpoint_id)
-        await self.stub.CommitCheckpoint(self.commit_request(checkpoint_id, steps=steps))
-        return checkpoint_id
-
-    async def read(self, checkpoint_id: str, path: str, *, offset: int = 0) -> bytes:
-        request = messages.ReadFileRequest(checkpoint_id=checkpoint_id, path=path, offset=offset)
-        return b"".join([part.data async for part in self.stub.ReadFile(request, timeout=10)])
-
-
-@asynccontextmanager
-async def client(running: Running, token: str, root: Path, *, run: int = 1) -> AsyncIterator[Client]:
-    channel = running.channel(token)
-    try:
-        stub = cast("CheckpointsServiceAsyncStub", CheckpointsServiceStub(channel))
-        yield Client(running=running, root=root, stub=stub, run=run)
-    finally:
-        await channel.close()
-
-
-def trial(running: Running, *, run: int = 1, trial_id: str = TRIAL, experiment_id: str = EXPERIMENT) -> str:
-    return running.trial_token(
-        TrialRun(
-            trial_id=trial_id, run=run, experiment_id=experiment_id, allocation_id="a", workspace="vision"
-        )
-    )
+from resolute_serving.context import Role
 
 
 def test_a_trial_stores_a_checkpoint_and_a_person_far_away_downloads_it(tmp_path: Path) -> None:
@@ -224,28 +150,6 @@ def test_tokens_of_trials_reach_only_what_is_theirs(tmp_path: Path) -> None:
             async with client(running, "", root) as nobody:
                 with pytest.raises(UnauthenticatedError):
                     await nobody.stub.GetCheckpoint(named)
-
-    asyncio.run(scenario())
-
-
-def test_pages_follow_each_other_by_token(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with serving([BLUEPRINT], tmp_path) as running:
-            root = tmp_path / "store"
-            async with client(running, trial(running), root) as t:
-                ids = [await t.store(steps=step) for step in range(5)]
-                found: list[str] = []
-                request = messages.ListCheckpointsRequest(trial_ids=[TRIAL], page_size=2)
-                while True:
-                    page = await t.stub.ListCheckpoints(request)
-                    found += [checkpoint.checkpoint_id for checkpoint in page.checkpoints]
-                    if not page.next_page_token:
-                        break
-                    request.page_token = page.next_page_token
-                assert found == ids[::-1]
-                request.states.append(types.CHECKPOINT_STATE_DELETED)
-                with pytest.raises(InvalidArgumentError, match="other filters"):
-                    await t.stub.ListCheckpoints(request)
 
     asyncio.run(scenario())
 
@@ -428,67 +332,6 @@ def test_downloads_of_many_readers_do_not_hold_up_a_commit(tmp_path: Path) -> No
             await asyncio.wait_for(t.store(steps=2), timeout=5)
             for call in idle:
                 call.cancel()
-
-    asyncio.run(scenario())
-
-
-def test_checkpoints_are_ordered_and_filtered_and_the_latest_is_read(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with serving([BLUEPRINT], tmp_path) as running:
-            root = tmp_path / "store"
-            async with (
-                client(running, trial(running), root) as t,
-                client(running, running.user_token(role=Role.EDITOR), root) as editor,
-            ):
-                far, near = await t.store(steps=20), await t.store(steps=10)
-
-                async def listed(**fields: object) -> list[str]:
-                    request = messages.ListCheckpointsRequest(
-                        experiment_ids=[EXPERIMENT],
-                        **fields,  # type: ignore[arg-type]
-                    )
-                    found = (await editor.stub.ListCheckpoints(request)).checkpoints
-                    return [checkpoint.checkpoint_id for checkpoint in found]
-
-                assert await listed(order_by="steps_completed") == [near, far]
-                assert await listed(order_by="steps_completed desc") == [far, near]
-                await editor.stub.PinCheckpoints(
-                    messages.PinCheckpointsRequest(checkpoint_ids=[near], pinned=True)
-                )
-                assert await listed(pinned=True) == [near]
-                assert await listed(pinned=False, trial_ids=[TRIAL]) == [far]
-                latest = messages.GetLatestCheckpointRequest(trial_id=TRIAL)
-                for caller in (t, editor):
-                    found = await caller.stub.GetLatestCheckpoint(latest)
-                    assert found.checkpoint.checkpoint_id == far
-                other = messages.GetLatestCheckpointRequest(trial_id=str(uuid.uuid4()))
-                assert not (await editor.stub.GetLatestCheckpoint(other)).HasField("checkpoint")
-                with pytest.raises(PermissionDeniedError):
-                    await t.stub.GetLatestCheckpoint(other)
-                with pytest.raises(InvalidArgumentError, match="both empty"):
-                    await editor.stub.ListCheckpoints(messages.ListCheckpointsRequest())
-
-    asyncio.run(scenario())
-
-
-def test_files_are_listed_by_prefix_and_size(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        root = tmp_path / "store"
-        async with serving([BLUEPRINT], tmp_path) as running, client(running, trial(running), root) as t:
-            checkpoint_id = await t.store()
-
-            async def listed(**fields: object) -> list[str]:
-                request = messages.ListFilesRequest(
-                    checkpoint_id=checkpoint_id,
-                    **fields,  # type: ignore[arg-type]
-                )
-                return [file.path for file in (await t.stub.ListFiles(request)).files]
-
-            paths = sorted([*CONTENT, "d/"])
-            assert await listed() == paths
-            assert await listed(path_prefix="d") == [path for path in paths if path.startswith("d")]
-            assert await listed(path_prefix="D") == []
-            assert (await listed(order_by="size desc"))[0] == "model.pt"
 
     asyncio.run(scenario())
 

@@ -8,18 +8,16 @@ import os
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
-from support.object_stores.azure import AzureServer, azure_server
-from support.object_stores.gcs import GcsServer, gcs_server
-from support.object_stores.off_cluster import DirectoryLocation, ProviderLocation, S3Location, StorageLocation
-from support.object_stores.s3 import REGION, S3Server, own_s3_server
+from contract.checkpoints.off_cluster.conftest import CONTENT, STEPS, Server, fill
+from support.object_stores.azure import AzureServer
+from support.object_stores.off_cluster import S3Location, StorageLocation
 from support.training.rank_threads import rank_results
 
-import resolute
 from resolute import core
 from resolute.contracts.object_stores.bucket import Bucket as StoreBucket
 from resolute.core.checkpoint.files.manifest import list_directory
@@ -27,14 +25,11 @@ from resolute.core.checkpoint.storage import open_store, parse_storage
 from resolute.core.checkpoint.stores.bucket import BucketStore
 from resolute.errors import (
     DataLossError,
-    FailedPreconditionError,
     InvalidArgumentError,
     UnavailableError,
 )
 from resolute.trial_errors import CheckpointNotFound
 
-CONTENT = {"model.pt": b"weights" * 1000, "d/e/模型 +&%?#": b"x", "empty": b"", "z": b"z"}
-STEPS = {"steps_completed": 3, "framework": "none"}
 BIG = 70 << 20
 UPLOAD_AND_DIE = """
 import os, sys, threading
@@ -49,89 +44,6 @@ with core.init(checkpoint_storage=eval(sys.argv[1])) as context:
         (path / "half").write_text("half")
         print(checkpoint_id, flush=True)
 """
-
-
-class Server(Protocol):
-    """A store that can go away and come back."""
-
-    def start(self) -> None: ...
-
-    def stop(self) -> None: ...
-
-
-@pytest.fixture(scope="module")
-def gcs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GcsServer]:
-    with gcs_server(tmp_path_factory.mktemp("gcs")) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def azure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AzureServer]:
-    with azure_server(tmp_path_factory.mktemp("azure")) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    with own_s3_server(tmp_path_factory.mktemp("s3")) as running:
-        yield running
-
-
-@pytest.fixture(params=["directory", "s3", "gcs", "azure"])
-def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StorageLocation:
-    monkeypatch.setenv("AWS_REGION", REGION)
-    if request.param == "directory":
-        return DirectoryLocation(tmp_path / "store")
-    if request.param == "s3":
-        return S3Location(request.getfixturevalue("server"))
-    return ProviderLocation(request.getfixturevalue(request.param))
-
-
-@pytest.fixture(params=["s3", "gcs", "azure"])
-def distant(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> tuple[StorageLocation, Server]:
-    """A place in an object store, and the store."""
-    monkeypatch.setenv("AWS_REGION", REGION)
-    kind = {"s3": "server"}.get(request.param, request.param)
-    server = request.getfixturevalue(kind)
-    return (S3Location(server) if kind == "server" else ProviderLocation(server)), server
-
-
-@pytest.fixture
-def bucket(server: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Location:
-    monkeypatch.setenv("AWS_REGION", REGION)
-    return S3Location(server)
-
-
-@pytest.fixture(autouse=True)
-def off_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resolute, "get_cluster_info", lambda: None)
-
-
-@pytest.fixture
-def context(place: StorageLocation) -> Iterator[core.Context]:
-    with core.init(checkpoint_storage=place.storage) as made:
-        yield made
-
-
-@pytest.fixture
-def source(tmp_path: Path) -> Path:
-    source = fill(tmp_path / "source", CONTENT)
-    (source / "nothing" / "within").mkdir(parents=True)
-    return source
-
-
-def fill(directory: Path, content: Mapping[str, bytes]) -> Path:
-    for path, data in content.items():
-        (directory / path).parent.mkdir(parents=True, exist_ok=True)
-        (directory / path).write_bytes(data)
-    return directory
-
-
-def of_bucket(bucket: S3Location) -> dict[str, str]:
-    assert isinstance(bucket.storage, dict)
-    return bucket.storage
 
 
 def test_what_goes_in_comes_out_and_lies_there_as_plain_files(
@@ -284,65 +196,6 @@ def test_a_large_file_goes_in_parts_and_comes_by_several_connections(
                 context.checkpoint.download(checkpoint_id, tmp_path / "back")
 
 
-def test_credentials_come_from_the_environment_when_the_script_names_none(
-    server: S3Server, bucket: S3Location, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", server.access_key)
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", server.secret_key)
-    monkeypatch.setenv("AWS_ENDPOINT_URL", server.endpoint_url)
-    with core.init(checkpoint_storage=f"s3://{bucket.bucket}/team/a") as context:
-        checkpoint_id = context.checkpoint.upload(source, STEPS)
-    assert f"{checkpoint_id}/z" in bucket.files()
-    (tmp_path / "aws").write_text(
-        f"[default]\naws_access_key_id = {server.access_key}\naws_secret_access_key = {server.secret_key}\n"
-    )
-    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "aws"))
-    with core.init(checkpoint_storage=f"s3://{bucket.bucket}/team/a") as context:
-        context.checkpoint.download(checkpoint_id, tmp_path / "back")
-
-
-def test_what_a_store_refuses_is_told_before_anything_is_written_and_holds_no_secret(
-    server: S3Server,
-    bucket: S3Location,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    tmp_path: Path,
-) -> None:
-    caplog.set_level(logging.DEBUG)
-    good = of_bucket(bucket)
-    secret = "n0t-the-secret-of-anyone"
-    for storage, problem in (
-        ({**good, "secret_key": secret}, "refuses this"),
-        ({**good, "bucket": "resolute-nowhere"}, "'resolute-nowhere' .* is not there; make the bucket"),
-    ):
-        with (
-            core.init(checkpoint_storage=storage) as context,
-            pytest.raises(FailedPreconditionError, match=problem) as caught,
-        ):
-            context.checkpoint.store_path(STEPS).__enter__()
-        assert secret not in str(caught.value)
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "absent"))
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_ACCESS_KEY", "MINIO_ACCESS_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    storage = {key: value for key, value in good.items() if not key.endswith("_key")}
-    with (
-        core.init(checkpoint_storage=storage) as context,
-        pytest.raises(FailedPreconditionError, match="set AWS_ACCESS_KEY_ID"),
-    ):
-        context.checkpoint.upload(tmp_path, STEPS)
-    assert secret not in caplog.text
-    assert server.secret_key not in caplog.text
-    assert server.secret_key not in repr(parse_storage(good))
-
-
-def test_an_address_that_is_none_is_refused(bucket: S3Location) -> None:
-    with pytest.raises(InvalidArgumentError, match="https://host or http://host:port"):
-        core.init(checkpoint_storage={**of_bucket(bucket), "endpoint_url": "minio:9000"})
-
-
 # The server that speaks as Google's forgets everything when it ends.
 @pytest.mark.parametrize("distant", ["s3", "azure"], indirect=True)
 def test_a_store_that_is_down_is_waited_for(
@@ -416,33 +269,6 @@ def test_names_are_kept_exactly_or_refused_before_anything_is_sent(
         context.checkpoint.download(checkpoint_id, tmp_path / "back")
     assert list_directory(tmp_path / "back") == list_directory(source)
     assert (tmp_path / "back" / name).read_bytes() == b"f"
-
-
-@pytest.mark.parametrize(
-    ("library", "storage", "extra"),
-    [
-        ("minio", "s3://bucket", "s3"),
-        ("google.api_core", "gs://bucket", "gcs"),
-        ("azure.storage.blob", {"type": "azure", "container": "c"}, "azure"),
-    ],
-)
-def test_a_library_that_is_missing_is_named_with_its_extra(
-    library: str, storage: str | dict[str, str], extra: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delitem(sys.modules, f"resolute.contracts.object_stores.{extra}", raising=False)
-    monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(FailedPreconditionError, match=rf"pip install 'resolute-train\[{extra}\]'"):
-        core.init(checkpoint_storage=storage)
-
-
-def test_azure_without_an_account_is_told_what_to_give(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("AZURE_STORAGE_CONNECTION_STRING", raising=False)
-    with pytest.raises(FailedPreconditionError, match="give connection_string or account_url"):
-        core.init(checkpoint_storage={"type": "azure", "container": "c"})
-    secret = "AccountKey=s3cret"
-    with pytest.raises(FailedPreconditionError, match="malformed") as caught:
-        core.init(checkpoint_storage={"type": "azure", "container": "c", "connection_string": secret})
-    assert "s3cret" not in str(caught.value)
 
 
 def test_azure_takes_the_address_of_an_account_and_a_token(
