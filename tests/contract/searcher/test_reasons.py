@@ -59,6 +59,7 @@ def test_a_promotion_says_rung_rank_metric_and_threshold(backend: dict[str, Any]
                 rank_of=3,
                 metric=0.5,
                 threshold=0.5,
+                top_size=1,
             )
             assert event_kind(log[3]) == "trial_reported"
             assert log[3].event.reason.cause_sequence == 1
@@ -87,6 +88,7 @@ def test_a_stop_says_what_the_trial_would_have_had_to_reach(backend: dict[str, A
                 rank_of=2,
                 metric=0.6,
                 threshold=0.8,
+                top_size=1,
             )
             actions = [action.reason for action in second.actions]
             assert actions[0] == second.operations[0].reason

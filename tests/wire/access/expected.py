@@ -11,6 +11,7 @@ WORKSPACE_VIEWER = frozenset(
         "GetModelDefinition",
         "GetTrial",
         "ListTrials",
+        "ListTrialTransitions",
         "GetWorkspace",
         "GetProject",
         "GetSearch",

@@ -64,17 +64,24 @@ def _apply_one(
     answers: ActionInputs,
 ) -> None:
     if action.HasField("create_trial"):
-        _create_trial(connection, experiment, action.create_trial, moment)
+        _create_trial(connection, experiment, action, moment)
     elif action.run_trial.reopens:
-        _reopen_trial(connection, experiment, action.run_trial, moment, answers)
+        _reopen_trial(connection, experiment, action, moment, answers)
     elif action.HasField("run_trial"):
-        _run_trial(connection, experiment, action.run_trial, moment)
+        _run_trial(connection, experiment, action, moment)
     elif action.HasField("close_trial"):
         trial = trials.get(connection, trial_id=action.close_trial.trial_id)
-        transition_trial(connection, trial, TrialEvent.CLOSE, moment)
+        transition_trial(connection, trial, TrialEvent.CLOSE, moment, search_event=action.event_sequence)
     elif action.HasField("stop_trial"):
         trial = trials.get(connection, trial_id=action.stop_trial.trial_id)
-        transition_trial(connection, trial, TrialEvent.STOP, moment, reason=SignalReason.SEARCH)
+        transition_trial(
+            connection,
+            trial,
+            TrialEvent.STOP,
+            moment,
+            reason=SignalReason.SEARCH,
+            search_event=action.event_sequence,
+        )
     elif action.HasField("shutdown") and action.sequence >= answers.last_action:
         _shut_down(connection, experiment, action.shutdown, moment)
 
@@ -84,8 +91,9 @@ def _is_paused(experiment: Experiment) -> bool:
 
 
 def _create_trial(
-    connection: Connection, experiment: Experiment, create: action_pb2.Action.CreateTrial, moment: Moment
+    connection: Connection, experiment: Experiment, action: action_pb2.Action, moment: Moment
 ) -> None:
+    create = action.create_trial
     trials.insert(
         connection,
         {
@@ -109,6 +117,7 @@ def _create_trial(
             "queued_at": moment.now,
             "created_at": moment.now,
         },
+        search_event=action.event_sequence,
     )
     outbox.put(
         connection,
@@ -120,24 +129,31 @@ def _create_trial(
 
 
 def _run_trial(
-    connection: Connection, experiment: Experiment, run: action_pb2.Action.RunTrial, moment: Moment
+    connection: Connection, experiment: Experiment, action: action_pb2.Action, moment: Moment
 ) -> None:
+    run = action.run_trial
     trial = trials.get(connection, trial_id=run.trial_id)
     # A run that was settled after this action was decided has already taken the new operation into account.
     if run.length > trial.settled_length:
         transition_trial(
-            connection, trial, TrialEvent.ASSIGN_OPERATION, moment, paused=_is_paused(experiment)
+            connection,
+            trial,
+            TrialEvent.ASSIGN_OPERATION,
+            moment,
+            paused=_is_paused(experiment),
+            search_event=action.event_sequence,
         )
 
 
 def _reopen_trial(
     connection: Connection,
     experiment: Experiment,
-    run: action_pb2.Action.RunTrial,
+    action: action_pb2.Action,
     moment: Moment,
     answers: ActionInputs,
 ) -> None:
     """Lets a trial that had ended continue, as itself, from the newest checkpoint that is still there."""
+    run = action.run_trial
     trial = trials.get(connection, trial_id=run.trial_id)
     rests = 0 < run.length <= trial.settled_length
     newest = answers.newest.get(trial.id, LatestCheckpoint(trial.source_checkpoint_id, 0))
@@ -147,6 +163,7 @@ def _reopen_trial(
         TrialEvent.REOPEN_IDLE if rests else TrialEvent.REOPEN,
         moment,
         paused=_is_paused(experiment),
+        search_event=action.event_sequence,
         latest_checkpoint_id=newest.checkpoint_id,
         steps_completed=newest.steps_completed,
     )

@@ -88,7 +88,9 @@ class Plan:
     placements: tuple[Placement, ...]
     """Who starts now, in order."""
     preemptions: tuple[str, ...] = ()
-    """Allocations that must make room for more urgent trials."""
+    """Allocations that must make room for a more urgent trial."""
+    urgent: str = ""
+    """That trial, by UUID; empty when none must make room."""
     impossible: Mapping[str, str] = field(default_factory=dict)
     """Trials that no machine left to them can ever run, with the reason."""
     reasons: Mapping[str, str] = field(default_factory=dict)
@@ -105,7 +107,11 @@ class Plan:
 
     def wait_reason(self, trial_id: str, experiment_id: str) -> str:
         """Says why a trial waits that this plan did not place."""
-        return self.reasons.get(trial_id) or self.limited.get(experiment_id) or BEHIND
+        return self.known_reason(trial_id, experiment_id) or BEHIND
+
+    def known_reason(self, trial_id: str, experiment_id: str) -> str:
+        """The same for a trial that was next, or at a limit; empty for any other."""
+        return self.reasons.get(trial_id) or self.limited.get(experiment_id) or ""
 
     def first_wait_reason(self, experiment_id: str) -> str:
         """Says why the first waiting trial of an experiment waits that this plan did not place."""
@@ -135,6 +141,7 @@ class _Pass:
             self._held_by_workspace[holder.workspace] += len(holder.slot_ids)
         self._placements: list[Placement] = []
         self._preemptions: tuple[str, ...] = ()
+        self._urgent = ""
         self._impossible: dict[str, str] = {}
         self._reasons: dict[str, str] = {}
         self._first: dict[str, str] = {}
@@ -161,6 +168,7 @@ class _Pass:
         return Plan(
             placements=tuple(self._placements),
             preemptions=self._preemptions,
+            urgent=self._urgent,
             impossible=self._impossible,
             reasons=self._reasons,
             first=self._first,
@@ -197,6 +205,7 @@ class _Pass:
             return True
         victims, coming = self._make_room(request)
         self._preemptions = tuple(victim.allocation_id for victim in victims)
+        self._urgent = request.trial_id if victims else ""
         reason = self._machines.explain(request.demand)
         if coming:
             reason += f", {coming} more once less urgent trials have checkpointed"

@@ -93,9 +93,10 @@ class Scheduler:
         while not self._stopped and await self._database.read(trials.any_queued):
             began = self._clock.monotonic()
             plan = await self._database.read(self._plan)
-            self._wait_reasons.update(plan)
             started: list[runs.Run] = []
-            if plan.changes_something:
+            if not plan.changes_something:
+                self._wait_reasons.update(plan)
+            else:
                 started, given_up = await self._database.write(self._assign)
                 self._notifier.notify(SIGNAL_CHANGES, *given_up)
             self.last_pass_seconds = self._clock.monotonic() - began
@@ -117,7 +118,6 @@ class Scheduler:
     def _assign(self, connection: Connection) -> tuple[list[runs.Run], list[str]]:
         """Writes a pass; returns the runs to be started, and experiments of which a trial was given up."""
         plan = self._plan(connection)
-        self._wait_reasons.update(plan)
         given_up = [
             self._fail_unschedulable(connection, trial_id, reason)
             for trial_id, reason in plan.impossible.items()
@@ -125,12 +125,18 @@ class Scheduler:
         for allocation in plan.preemptions:
             trial = trials.get(connection, trial_id=runs.get(connection, allocation).trial_id)
             transition_trial(
-                connection, trial, TrialEvent.PREEMPT, self._moment(), reason=SignalReason.SCHEDULER
+                connection,
+                trial,
+                TrialEvent.PREEMPT,
+                self._moment(),
+                reason=SignalReason.SCHEDULER,
+                detail=_room_for(trials.get(connection, trial_id=plan.urgent)),
             )
         started = [
             self._start(connection, trials.get(connection, trial_id=placement.trial_id), placement.slot_ids)
             for placement in plan.placements
         ]
+        self._wait_reasons.update(plan)
         return started, given_up
 
     def _fail_unschedulable(self, connection: Connection, trial_id: str, reason: str) -> str:
@@ -172,9 +178,16 @@ class Scheduler:
             placements=placements,
             nodes=[self._fleet.node_of(part) for part in placements],
         )
-        transition_trial(connection, trial, TrialEvent.PLACE, self._moment())
+        # As the last pass before this one told it.
+        reason = self._wait_reasons.last_reason(trial.id, trial.experiment_id)
+        detail = f"until now: {reason}" if reason else ""
+        transition_trial(connection, trial, TrialEvent.PLACE, self._moment(), detail=detail)
         _log.info("trial starts", trial=trial.number, run=number, slots=list(slots))
         return runs.get(connection, allocation)
+
+
+def _room_for(trial: trials.Trial) -> str:
+    return f"makes room for trial {trial.number}, which is more urgent"
 
 
 def _holder(run: runs.Run, rank: experiments.SchedulingRank) -> SlotHolder:

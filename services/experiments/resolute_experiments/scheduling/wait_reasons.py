@@ -26,6 +26,10 @@ class WaitReasons:
         """Says why a trial waits that has no slots."""
         return self._plan.wait_reason(trial_id, experiment_id) if self._plan else _NOT_YET
 
+    def last_reason(self, trial_id: str, experiment_id: str) -> str:
+        """Says what the last pass found that a trial waits for; empty if it was not asked about the trial."""
+        return self._plan.known_reason(trial_id, experiment_id) if self._plan else ""
+
     def first_wait_reason(self, experiment_id: str) -> str:
         """Says why the first of an experiment's waiting trials waits."""
         return self._plan.first_wait_reason(experiment_id) if self._plan else _NOT_YET

@@ -22,11 +22,11 @@ from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.servicers.checks.page_bytes import shortened_page
 from resolute_experiments.servicers.checks.sizes import check_metadata_size
-from resolute_experiments.servicers.messages.experiments import trial_message, trial_state
+from resolute_experiments.servicers.messages.experiments import transition_message, trial_message, trial_state
 from resolute_experiments.specs.identity import run_identity
 from resolute_experiments.specs.storage import storage
 from resolute_experiments.states import RunOutcome
-from resolute_experiments.store import experiments, runs, trials
+from resolute_experiments.store import experiments, runs, trial_transitions, trials
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.runs import Run
 from resolute_experiments.transitions.signals import allocation_id
@@ -101,6 +101,20 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
             )
 
         return await self._core.database.read(partial(shortened_page, work=work, request=request))
+
+    async def ListTrialTransitions(
+        self, request: pb2.ListTrialTransitionsRequest, context: Any
+    ) -> pb2.ListTrialTransitionsResponse:
+        """Lists the changes of a trial's state with their reasons."""
+
+        def work(connection: Connection) -> pb2.ListTrialTransitionsResponse:
+            trial = self._core.trial(connection, request.trial)
+            found, token = trial_transitions.page(connection, request, trial.id)
+            return pb2.ListTrialTransitionsResponse(
+                transitions=map(transition_message, found), next_page_token=token
+            )
+
+        return await self._core.database.read(work)
 
     async def KillTrial(self, request: pb2.KillTrialRequest, context: Any) -> pb2.KillTrialResponse:
         """Ends a trial at once; its experiment continues."""

@@ -107,6 +107,28 @@ sa.Index("trials_by_external_id", trials.c.experiment_id, trials.c.external_id, 
 sa.Index("trials_by_experiment", trials.c.experiment_id, trials.c.number)
 sa.Index("trials_in_queue", trials.c.state, trials.c.experiment_id, trials.c.queued_at, trials.c.number)
 
+trial_transitions = sa.Table(
+    "trial_transitions",
+    metadata,
+    sa.Column("position", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("trial_id", sa.String(36), sa.ForeignKey("trials.id"), nullable=False),
+    sa.Column("time", sa.Float, nullable=False),
+    # The name of a TrialEvent, or CREATE, which has no state before it.
+    sa.Column("event", sa.String(32), nullable=False),
+    sa.Column("from_state", sa.String(32), nullable=False),
+    sa.Column("to_state", sa.String(32), nullable=False),
+    sa.Column("run", sa.Integer, nullable=False),
+    # Empty for a transition that raises no signal.
+    sa.Column("signal_reason", sa.String(16), nullable=False),
+    # The user who asked for it; empty when no user did.
+    sa.Column("actor", sa.Text, nullable=False),
+    sa.Column("detail", sa.Text, nullable=False),
+    # The event in the log of the search that caused it.
+    sa.Column("search_event", sa.BigInteger),
+    sqlite_autoincrement=True,
+)
+sa.Index("trial_transitions_by_trial", trial_transitions.c.trial_id, trial_transitions.c.position)
+
 validation_cursor = sa.Table(
     "validation_cursor",
     metadata,

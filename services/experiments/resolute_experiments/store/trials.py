@@ -12,6 +12,7 @@ from sqlalchemy.engine import Connection
 from resolute.errors import NotFoundError
 from resolute_experiments.states import ENDED_TRIALS, TrialState
 from resolute_experiments.store import experiments as experiment_store
+from resolute_experiments.store import trial_transitions
 from resolute_experiments.store.schema import trials
 from resolute_serving.pagination import Ordering
 
@@ -84,12 +85,28 @@ _ORDERING = Ordering(
 )
 
 
-def insert(connection: Connection, values: dict[str, Any]) -> None:
-    """Writes a trial, unless it is there already."""
+def insert(connection: Connection, values: dict[str, Any], *, search_event: int | None = None) -> None:
+    """Writes a trial, unless it is there already.
+
+    Args:
+        connection: A transaction.
+        values: The columns.
+        search_event: Position in the log of its search of the event that asked for it.
+    """
     known = connection.execute(sa.select(trials.c.id).where(trials.c.id == values["id"])).one_or_none()
     if known is None:
         revision = experiment_store.touch(connection, values["experiment_id"])
         connection.execute(sa.insert(trials).values(revision=revision, life=0, **values))
+        trial_transitions.record(
+            connection,
+            trial_transitions.TrialTransition(
+                trial_id=values["id"],
+                time=values["created_at"],
+                event=trial_transitions.CREATE,
+                to_state=values["state"],
+                search_event=search_event,
+            ),
+        )
 
 
 def get(connection: Connection, *, number: int = 0, trial_id: str = "") -> Trial:

@@ -21,7 +21,7 @@ from resolute_experiments.states import (
     Step,
     TrialEvent,
 )
-from resolute_experiments.store import audit, experiments, trials
+from resolute_experiments.store import audit, experiments, trial_transitions, trials
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.transitions.signals import SignalReason
 from resolute_experiments.transitions.trial import transition_trial
@@ -68,6 +68,7 @@ def transition_experiment(
                 transition_trial(connection, trial, happens, moment, reason=reason)
     if _F.REMOVE_CODE in step.effects:
         experiments.delete_contents(connection, experiment.id)
+        trial_transitions.delete(connection, experiment.id)
     if _F.RECORD in step.effects:
         audit.record(
             connection,

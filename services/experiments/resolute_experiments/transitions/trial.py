@@ -13,11 +13,13 @@ from sqlalchemy.engine import Connection
 
 from resolute_experiments.moment import Moment
 from resolute_experiments.states import TRIALS, TrialEffect, TrialEvent, TrialState
-from resolute_experiments.store import outbox, trials
+from resolute_experiments.store import outbox, trial_transitions, trials
 from resolute_experiments.store.outbox import SearchEvent
+from resolute_experiments.store.trial_transitions import TrialTransition
 from resolute_experiments.store.trials import Trial
 from resolute_experiments.transitions import signals
 from resolute_experiments.transitions.signals import SignalReason
+from resolute_serving.context import User, actor, current_principal
 
 _F = TrialEffect
 _SEARCH_EVENTS: Mapping[TrialEffect, SearchEvent] = {
@@ -29,6 +31,9 @@ _SEARCH_EVENTS: Mapping[TrialEffect, SearchEvent] = {
     _F.NOTIFY_INVALID_AT_INIT: SearchEvent.INIT_INVALID_HP,
 }
 """What an effect tells the search."""
+_SIGNALS = frozenset({_F.SIGNAL, _F.KILL})
+_REQUESTED = frozenset({TrialEvent.PAUSE, TrialEvent.ACTIVATE, TrialEvent.CANCEL, TrialEvent.KILL})
+"""Events that users ask for."""
 
 
 def transition_trial(
@@ -39,6 +44,8 @@ def transition_trial(
     *,
     reason: SignalReason = SignalReason.USER,
     paused: bool = False,
+    detail: str = "",
+    search_event: int | None = None,
     **noted: Any,
 ) -> None:
     """Lets something happen to a trial.
@@ -50,6 +57,8 @@ def transition_trial(
         moment: When.
         reason: Of the signal, if there is to be one.
         paused: Whether its experiment is paused, so that it does not queue.
+        detail: Further reasons, for people; by default the explanation that is noted.
+        search_event: Position in the log of its search of the event that caused it, if one did.
         noted: Columns that are written with it, and win over those of the effects.
 
     Raises:
@@ -66,6 +75,29 @@ def transition_trial(
         trials.update(connection, trial, state=after.value, **columns)
     for effect in step.effects:
         _carry_out(connection, trial, effect, moment, reason)
+    if step.effects or after is not trial.state:
+        signalled = not _SIGNALS.isdisjoint(step.effects)
+        trial_transitions.record(
+            connection,
+            TrialTransition(
+                trial_id=trial.id,
+                time=moment.now,
+                event=event.name,
+                from_state=trial.state.value,
+                to_state=after.value,
+                run=columns.get("run", trial.run),
+                signal_reason=reason.value if signalled else "",
+                actor=_requester(event, reason),
+                detail=detail or noted.get("explanation", ""),
+                search_event=search_event,
+            ),
+        )
+
+
+def _requester(event: TrialEvent, reason: SignalReason) -> str:
+    """Names the user who asks for an event; empty for one that no user asks for."""
+    asked = event in _REQUESTED and reason is SignalReason.USER
+    return actor() if asked and isinstance(current_principal.get(), User) else ""
 
 
 def _columns(trial: Trial, effect: TrialEffect, moment: Moment) -> dict[str, Any]:

@@ -55,6 +55,7 @@ class Reason:
         rank_of: Trials on the rung.
         metric: The trial's metric on the rung; None if it exited there or reported NaN.
         threshold: Metric of the worst trial among the best of the rung; None when there is none.
+        top_size: How many of the trials on the rung are its best, which go on.
     """
 
     kind: ReasonKind
@@ -65,6 +66,7 @@ class Reason:
     rank_of: int | None = None
     metric: float | None = None
     threshold: float | None = None
+    top_size: int | None = None
 
 
 NOT_RECORDED = Reason(ReasonKind.NOT_RECORDED)

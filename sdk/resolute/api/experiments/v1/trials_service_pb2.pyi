@@ -14,6 +14,7 @@ import resolute.api.common.v1.value_pb2
 import resolute.api.experiments.v1.experiment_pb2
 import resolute.api.experiments.v1.run_pb2
 import resolute.api.experiments.v1.trial_pb2
+import resolute.api.experiments.v1.trial_transition_pb2
 import typing
 
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
@@ -125,6 +126,63 @@ class ListTrialsResponse(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["next_page_token", b"next_page_token", "trials", b"trials"]) -> None: ...
 
 global___ListTrialsResponse = ListTrialsResponse
+
+@typing.final
+class ListTrialTransitionsRequest(google.protobuf.message.Message):
+    """Request of ListTrialTransitions."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TRIAL_FIELD_NUMBER: builtins.int
+    PAGE_SIZE_FIELD_NUMBER: builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    ORDER_BY_FIELD_NUMBER: builtins.int
+    page_size: builtins.int
+    """Transitions on a page: 0 for 100, at most 1000; larger values are lowered to that."""
+    page_token: builtins.str
+    """Where the page begins: next_page_token of the previous page; empty for the first."""
+    order_by: builtins.str
+    """"position", which is the default, or "position desc"."""
+    @property
+    def trial(self) -> resolute.api.experiments.v1.trial_pb2.TrialKey:
+        """Of which trial."""
+
+    def __init__(
+        self,
+        *,
+        trial: resolute.api.experiments.v1.trial_pb2.TrialKey | None = ...,
+        page_size: builtins.int = ...,
+        page_token: builtins.str = ...,
+        order_by: builtins.str = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["trial", b"trial"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["order_by", b"order_by", "page_size", b"page_size", "page_token", b"page_token", "trial", b"trial"]) -> None: ...
+
+global___ListTrialTransitionsRequest = ListTrialTransitionsRequest
+
+@typing.final
+class ListTrialTransitionsResponse(google.protobuf.message.Message):
+    """Response of ListTrialTransitions."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TRANSITIONS_FIELD_NUMBER: builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    next_page_token: builtins.str
+    """Empty on the last page."""
+    @property
+    def transitions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.experiments.v1.trial_transition_pb2.TrialTransition]:
+        """The transitions. None of what happened before the cluster was upgraded to a version that records them."""
+
+    def __init__(
+        self,
+        *,
+        transitions: collections.abc.Iterable[resolute.api.experiments.v1.trial_transition_pb2.TrialTransition] | None = ...,
+        next_page_token: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["next_page_token", b"next_page_token", "transitions", b"transitions"]) -> None: ...
+
+global___ListTrialTransitionsResponse = ListTrialTransitionsResponse
 
 @typing.final
 class KillTrialRequest(google.protobuf.message.Message):

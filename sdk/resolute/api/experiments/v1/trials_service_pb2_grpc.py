@@ -48,6 +48,11 @@ class TrialsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListTrialsRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListTrialsResponse.FromString,
                 _registered_method=True)
+        self.ListTrialTransitions = channel.unary_unary(
+                '/resolute.api.experiments.v1.TrialsService/ListTrialTransitions',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListTrialTransitionsRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListTrialTransitionsResponse.FromString,
+                _registered_method=True)
         self.KillTrial = channel.unary_unary(
                 '/resolute.api.experiments.v1.TrialsService/KillTrial',
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.KillTrialRequest.SerializeToString,
@@ -91,6 +96,13 @@ class TrialsServiceServicer(object):
 
     def ListTrials(self, request, context):
         """Lists the trials of an experiment.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListTrialTransitions(self, request, context):
+        """Lists the changes of a trial's state, oldest first: what happened, when, and why, as recorded when it happened.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -146,6 +158,11 @@ def add_TrialsServiceServicer_to_server(servicer, server):
                     servicer.ListTrials,
                     request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListTrialsRequest.FromString,
                     response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListTrialsResponse.SerializeToString,
+            ),
+            'ListTrialTransitions': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListTrialTransitions,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListTrialTransitionsRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListTrialTransitionsResponse.SerializeToString,
             ),
             'KillTrial': grpc.unary_unary_rpc_method_handler(
                     servicer.KillTrial,
@@ -231,6 +248,33 @@ class TrialsService(object):
             '/resolute.api.experiments.v1.TrialsService/ListTrials',
             resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListTrialsRequest.SerializeToString,
             resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListTrialsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListTrialTransitions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.TrialsService/ListTrialTransitions',
+            resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListTrialTransitionsRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListTrialTransitionsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -37,6 +37,12 @@ class TrialsServiceStub:
     ]
     """Lists the trials of an experiment."""
 
+    ListTrialTransitions: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.trials_service_pb2.ListTrialTransitionsRequest,
+        resolute.api.experiments.v1.trials_service_pb2.ListTrialTransitionsResponse,
+    ]
+    """Lists the changes of a trial's state, oldest first: what happened, when, and why, as recorded when it happened."""
+
     KillTrial: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.KillTrialRequest,
         resolute.api.experiments.v1.trials_service_pb2.KillTrialResponse,
@@ -90,6 +96,12 @@ class TrialsServiceAsyncStub:
         resolute.api.experiments.v1.trials_service_pb2.ListTrialsResponse,
     ]
     """Lists the trials of an experiment."""
+
+    ListTrialTransitions: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.trials_service_pb2.ListTrialTransitionsRequest,
+        resolute.api.experiments.v1.trials_service_pb2.ListTrialTransitionsResponse,
+    ]
+    """Lists the changes of a trial's state, oldest first: what happened, when, and why, as recorded when it happened."""
 
     KillTrial: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.KillTrialRequest,
@@ -148,6 +160,14 @@ class TrialsServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.ListTrialsResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.ListTrialsResponse]]:
         """Lists the trials of an experiment."""
+
+    @abc.abstractmethod
+    def ListTrialTransitions(
+        self,
+        request: resolute.api.experiments.v1.trials_service_pb2.ListTrialTransitionsRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.ListTrialTransitionsResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.ListTrialTransitionsResponse]]:
+        """Lists the changes of a trial's state, oldest first: what happened, when, and why, as recorded when it happened."""
 
     @abc.abstractmethod
     def KillTrial(

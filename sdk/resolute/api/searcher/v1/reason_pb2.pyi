@@ -161,6 +161,7 @@ class Reason(google.protobuf.message.Message):
     RANK_OF_FIELD_NUMBER: builtins.int
     METRIC_FIELD_NUMBER: builtins.int
     THRESHOLD_FIELD_NUMBER: builtins.int
+    TOP_SIZE_FIELD_NUMBER: builtins.int
     kind: global___ReasonKind.ValueType
     """The kind."""
     cause_sequence: builtins.int
@@ -179,6 +180,8 @@ class Reason(google.protobuf.message.Message):
     """The trial's value of the search's metric on that rung; absent for a trial that exited there or reported NaN."""
     threshold: builtins.float
     """Value of the metric of the worst trial among the best of the rung; absent when there is none."""
+    top_size: builtins.int
+    """How many of the trials on the rung are its best, which go on; absent in reasons that were recorded by versions without it."""
     def __init__(
         self,
         *,
@@ -190,9 +193,10 @@ class Reason(google.protobuf.message.Message):
         rank_of: builtins.int | None = ...,
         metric: builtins.float | None = ...,
         threshold: builtins.float | None = ...,
+        top_size: builtins.int | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_bracket", b"_bracket", "_cause_sequence", b"_cause_sequence", "_metric", b"_metric", "_rank", b"_rank", "_rank_of", b"_rank_of", "_rung", b"_rung", "_threshold", b"_threshold", "bracket", b"bracket", "cause_sequence", b"cause_sequence", "metric", b"metric", "rank", b"rank", "rank_of", b"rank_of", "rung", b"rung", "threshold", b"threshold"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_bracket", b"_bracket", "_cause_sequence", b"_cause_sequence", "_metric", b"_metric", "_rank", b"_rank", "_rank_of", b"_rank_of", "_rung", b"_rung", "_threshold", b"_threshold", "bracket", b"bracket", "cause_sequence", b"cause_sequence", "kind", b"kind", "metric", b"metric", "rank", b"rank", "rank_of", b"rank_of", "rung", b"rung", "threshold", b"threshold"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_bracket", b"_bracket", "_cause_sequence", b"_cause_sequence", "_metric", b"_metric", "_rank", b"_rank", "_rank_of", b"_rank_of", "_rung", b"_rung", "_threshold", b"_threshold", "_top_size", b"_top_size", "bracket", b"bracket", "cause_sequence", b"cause_sequence", "metric", b"metric", "rank", b"rank", "rank_of", b"rank_of", "rung", b"rung", "threshold", b"threshold", "top_size", b"top_size"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_bracket", b"_bracket", "_cause_sequence", b"_cause_sequence", "_metric", b"_metric", "_rank", b"_rank", "_rank_of", b"_rank_of", "_rung", b"_rung", "_threshold", b"_threshold", "_top_size", b"_top_size", "bracket", b"bracket", "cause_sequence", b"cause_sequence", "kind", b"kind", "metric", b"metric", "rank", b"rank", "rank_of", b"rank_of", "rung", b"rung", "threshold", b"threshold", "top_size", b"top_size"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_bracket", b"_bracket"]) -> typing.Literal["bracket"] | None: ...
     @typing.overload
@@ -207,5 +211,7 @@ class Reason(google.protobuf.message.Message):
     def WhichOneof(self, oneof_group: typing.Literal["_rung", b"_rung"]) -> typing.Literal["rung"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_threshold", b"_threshold"]) -> typing.Literal["threshold"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_top_size", b"_top_size"]) -> typing.Literal["top_size"] | None: ...
 
 global___Reason = Reason

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from resolute.api.experiments.v1 import experiment_pb2, job_pb2, run_pb2, trial_pb2
+from resolute.api.experiments.v1 import experiment_pb2, job_pb2, run_pb2, trial_pb2, trial_transition_pb2
 from resolute.api.preemption.v1 import signal_pb2
 from resolute.contracts.times import to_timestamp
 from resolute.contracts.values import to_value
@@ -13,6 +13,7 @@ from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.states import ALLOCATED_TRIALS, ExperimentState, TrialState
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.runs import Container, Run
+from resolute_experiments.store.trial_transitions import TrialTransition
 from resolute_experiments.store.trials import Trial
 from resolute_serving.updates import etag_of
 from resolute_serving.validation import invalid
@@ -161,6 +162,25 @@ def trial_message(
     )
 
 
+def transition_message(transition: TrialTransition) -> trial_transition_pb2.TrialTransition:
+    """Builds the message of a change of a trial's state."""
+    return trial_transition_pb2.TrialTransition(
+        time=timestamp(transition.time),
+        event=transition.event,
+        from_state=trial_pb2.TrialState.Value(f"TRIAL_STATE_{transition.from_state or 'UNSPECIFIED'}"),
+        to_state=trial_pb2.TrialState.Value(f"TRIAL_STATE_{transition.to_state}"),
+        run=transition.run,
+        signal_reason=_signal_reason(transition.signal_reason),
+        actor_name=transition.actor,
+        detail=transition.detail,
+        search_event_sequence=transition.search_event,
+    )
+
+
+def _signal_reason(name: str) -> signal_pb2.SignalReason.ValueType:
+    return signal_pb2.SignalReason.Value(f"SIGNAL_REASON_{name or 'UNSPECIFIED'}")
+
+
 def _validation(value: float | None, steps: int | None) -> trial_pb2.Validation | None:
     return None if steps is None else trial_pb2.Validation(value=value, steps=steps)
 
@@ -207,6 +227,6 @@ def signal_message(run: Run) -> signal_pb2.Signal:
         revision=run.signal_revision,
         preempt=run.preempt,
         kill=run.kill,
-        reason=signal_pb2.SignalReason.Value(f"SIGNAL_REASON_{run.signal_reason or 'UNSPECIFIED'}"),
+        reason=_signal_reason(run.signal_reason),
         kill_time=timestamp(run.signal_deadline),
     )

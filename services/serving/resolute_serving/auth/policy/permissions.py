@@ -125,6 +125,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
     "resolute.api.experiments.v1.TrialsService": {
         "GetTrial": _user(viewer(TRIAL)),
         "ListTrials": _user(viewer(EXPERIMENT)),
+        "ListTrialTransitions": _user(viewer(TRIAL)),
         "KillTrial": _user(editor(TRIAL)),
         "SetTrialStatus": _trial(own_trial),
         "BeginRun": _user(editor(CONFIG)),
