@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.services.searcher import SearchSession, adaptive, closed, exited, run, searcher, spec
 
 from resolute.api.searcher.v1 import event_pb2, reason_pb2
@@ -12,6 +13,7 @@ from resolute.api.searcher.v1 import operation_pb2 as operation_pb
 from resolute.api.searcher.v1 import search_spec_pb2 as spec_pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.contracts.values import to_value
+from resolute_searcher.methods.successive_halving.rung import Rung
 
 KEY = "0b9c6c1e-2f4e-4f7b-9f53-3d4f6c9a1b2d"
 
@@ -93,6 +95,28 @@ def test_a_stop_says_what_the_trial_would_have_had_to_reach(backend: dict[str, A
             actions = [action.reason for action in second.actions]
             assert actions[0] == second.operations[0].reason
             assert kinds(last) == ["max_length_reached"]
+
+    run(scenario)
+
+
+def test_reasons_stay_as_they_were_recorded_when_the_code_of_the_method_changes(
+    backend: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        key = Ed25519PrivateKey.generate()
+        async with searcher(**backend, key=key) as service:
+            session = SearchSession(service)
+            trials = await session.trials(halving())
+            for trial, metric in zip(trials, (0.9, 0.5, 0.7), strict=True):
+                await session.complete(trial.trial_id, metric, length=3)
+            before = await session.log()
+        # Another release of the method ranks the other way round and goes by larger tops.
+        monkeypatch.setattr(Rung, "rank", lambda _rung, _trial_key: 99)
+        monkeypatch.setattr(Rung, "_top_size", lambda _rung, entries: entries)
+        async with searcher(**backend, key=key) as service:
+            session = SearchSession(service)
+            assert await session.log() == before
+            assert not (await session.replay()).equal
 
     run(scenario)
 

@@ -159,7 +159,7 @@ def test_help_names_commands_with_their_aliases(capsys: pytest.CaptureFixture[st
     assert run(["--help"], program="det") == 0
     text = capsys.readouterr().out
     assert text.startswith("Usage: det ")
-    assert "experiment, e " in text
+    assert "experiment, e, exp " in text
     for name in ("up", "down", "status"):
         assert f"\n  {name} " in text
 

@@ -108,6 +108,7 @@ def test_urgent_trial_takes_slots_from_the_least_urgent_and_latest() -> None:
     ]
     result = made([request("a", 1, priority=20)], holders, free=[], total=4)
     assert result.preemptions == ("new",)
+    assert result.urgent == "a"
     assert "1 more once less urgent trials have checkpointed" in result.wait_reason("a", "e")
 
 

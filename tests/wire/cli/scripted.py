@@ -24,6 +24,7 @@ from resolute.api.experiments.v1 import (
     access_service_pb2_grpc,
     cluster_service_pb2_grpc,
     experiments_service_pb2_grpc,
+    jobs_service_pb2_grpc,
     trials_service_pb2_grpc,
 )
 from resolute.api.logs.v1 import logs_service_pb2_grpc
@@ -38,6 +39,7 @@ _MODULES = (
     (checkpoints_service_pb2_grpc, "CheckpointsService"),
     (cluster_service_pb2_grpc, "ClusterService"),
     (experiments_service_pb2_grpc, "ExperimentsService"),
+    (jobs_service_pb2_grpc, "JobsService"),
     (logs_service_pb2_grpc, "LogsService"),
     (metrics_service_pb2_grpc, "MetricsService"),
     (searcher_service_pb2_grpc, "SearcherService"),

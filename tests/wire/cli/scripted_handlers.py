@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import yaml
+from wire.cli.scripted_explanations import ExplanationHandlers
 from wire.cli.scripted_state import TERMINAL, State
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2, checkpoints_service_pb2
@@ -33,7 +34,7 @@ from resolute_serving.context import actor
 from resolute_serving.pagination import decode_token, encode_token, page_size
 
 
-class Handlers:
+class Handlers(ExplanationHandlers):
     """Handlers of every service; each is registered for what it can answer."""
 
     def __init__(self, state: State, issue_token: Callable[[str], str], changed: asyncio.Condition) -> None:

@@ -8,9 +8,16 @@ from collections import defaultdict
 from typing import Any
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2
-from resolute.api.experiments.v1 import experiment_pb2, experiments_service_pb2, trial_pb2
+from resolute.api.experiments.v1 import (
+    experiment_pb2,
+    experiments_service_pb2,
+    job_pb2,
+    trial_pb2,
+    trial_transition_pb2,
+)
 from resolute.api.logs.v1 import line_pb2
 from resolute.api.metrics.v1 import report_pb2, summary_pb2, validation_pb2
+from resolute.api.searcher.v1 import event_pb2
 from resolute.contracts.values import to_value
 
 TERMINAL = frozenset(
@@ -41,6 +48,9 @@ class State:
         self.served_files: list[tuple[str, int]] = []
         self.globs: list[str] = []
         self.templates: dict[str, str] = {}
+        self.entries: list[event_pb2.LogEntry] = []
+        self.transitions: list[trial_transition_pb2.TrialTransition] = []
+        self.jobs: list[job_pb2.Job] = []
         self.callers: list[str] = []
         self.problems: list[str] = []
         self.faults: dict[str, list[Exception | None]] = defaultdict(list)

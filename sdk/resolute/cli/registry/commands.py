@@ -18,6 +18,7 @@ _TRIAL = "resolute.cli.trial"
 _CHECKPOINT = "resolute.cli.checkpoint"
 _MODEL = "resolute.cli.model"
 _SEARCH = "resolute.cli.search"
+_INSIGHT = "resolute.cli.insight"
 _USER = "resolute.cli.accounts"
 _WORKSPACE = "resolute.cli.accounts.workspaces"
 _PROJECT = "resolute.cli.accounts.projects"
@@ -158,6 +159,14 @@ SEARCH_COMMANDS = (
 )
 """Commands of ``resolute search``."""
 
+EXPLAIN_COMMANDS = (
+    LazyCommand("trial", "Explain why a trial is where it is.", f"{_INSIGHT}.explain:trial", ("t",)),
+    LazyCommand(
+        "experiment", "Explain what an experiment does next.", f"{_INSIGHT}.explain:experiment", ("e",)
+    ),
+)
+"""Commands of ``resolute explain``."""
+
 JOB_COMMANDS = (
     LazyCommand("list", "List the queue: who gets slots next.", "resolute.cli.cluster.jobs:list_", ("ls",)),
     LazyCommand(
@@ -241,7 +250,10 @@ COMPAT_COMMANDS = (
 
 ROOT_COMMANDS = (
     LazyCommand(
-        "experiment", "Submit and manage experiments.", "resolute.cli.registry.commands:experiment", ("e",)
+        "experiment",
+        "Submit and manage experiments.",
+        "resolute.cli.registry.commands:experiment",
+        ("e", "exp"),
     ),
     LazyCommand(
         "trial", "Inspect the trials of experiments.", "resolute.cli.registry.commands:trial", ("t",)
@@ -269,6 +281,7 @@ ROOT_COMMANDS = (
         ("tpl",),
     ),
     LazyCommand("search", "Preview, simulate and replay searches.", "resolute.cli.registry.commands:search"),
+    LazyCommand("explain", "Explain why trials and experiments are where they are.", f"{_COMMANDS}:explain"),
     LazyCommand(
         "workspace",
         "Manage workspaces, their quotas and the roles of users there.",
@@ -377,6 +390,11 @@ def template() -> None:
 @click.group(cls=LazyGroup, entries=SEARCH_COMMANDS)
 def search() -> None:
     """Preview, simulate and replay searches."""
+
+
+@click.group(cls=LazyGroup, entries=EXPLAIN_COMMANDS)
+def explain() -> None:
+    """Explain why trials and experiments are where they are."""
 
 
 @click.group(cls=LazyGroup, entries=WORKSPACE_COMMANDS, counterparts=COUNTERPARTS["workspace"])

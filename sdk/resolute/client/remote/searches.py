@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -14,12 +14,14 @@ from google.protobuf.duration_pb2 import Duration
 from resolute.api.searcher.v1 import (
     event_pb2,
     operation_pb2,
-    reason_pb2,
+    search_pb2,
     search_spec_pb2,
     searcher_service_pb2,
     searcher_service_pb2_grpc,
 )
+from resolute.client.connection.paging import all_items
 from resolute.client.connection.session import Session
+from resolute.client.schema.reasons import describe_reason, reason
 
 _LONG_SECONDS = 300.0  # of calls that calculate
 _POLL_MARGIN_SECONDS = 15.0
@@ -109,6 +111,20 @@ class ReplayResult:
     """Why, for people; one for each decision."""
     state: dict[str, Any]
     """The search after it."""
+
+
+@dataclass(frozen=True)
+class SearchStatus:
+    """How far a search is."""
+
+    over: bool
+    """Every requested trial is closed, and none will be added."""
+    progress: float
+    """Done share, from 0 to 1."""
+    trials_requested: int
+    trials_closed: int
+    events: int
+    """Position of the last event in the log."""
 
 
 @dataclass(frozen=True)
@@ -211,6 +227,49 @@ class Searches:
             )
         )
 
+    def status(self, search_id: str) -> SearchStatus:
+        """Returns how far a search is."""
+        response = self._stub.GetSearch(searcher_service_pb2.GetSearchRequest(search_id=search_id))
+        status = response.search.status
+        return SearchStatus(
+            over=status.state == search_pb2.SEARCH_STATE_SHUT_DOWN,
+            progress=status.progress,
+            trials_requested=status.trials_requested,
+            trials_closed=status.trials_closed,
+            events=status.last_event_sequence,
+        )
+
+    def operation(self, trial_uuid: str) -> operation_pb2.TrialOperation:
+        """Returns where a trial stands in its search."""
+        request = searcher_service_pb2.GetOperationRequest(trial_id=trial_uuid)
+        return self._stub.GetOperation(request).operation
+
+    def log(
+        self,
+        search_id: str,
+        *,
+        trial_keys: Sequence[str] = (),
+        kinds: Sequence[str] = (),
+        newest_first: bool = False,
+        limit: int | None = None,
+    ) -> Iterator[event_pb2.LogEntry]:
+        """Yields what happened in a search, what was decided upon it, and why.
+
+        Args:
+            search_id: UUID of the search, which is the experiment's.
+            trial_keys: Only entries about one of these trials; empty for all.
+            kinds: Only events of these kinds, such as ``trial_closed``; empty for all.
+            newest_first: Begin with the newest entry.
+            limit: Most entries; None for all.
+        """
+        request = searcher_service_pb2.ListEventsRequest(
+            search_id=search_id,
+            trial_keys=trial_keys,
+            kinds=kinds,
+            order_by="sequence desc" if newest_first else "sequence",
+        )
+        yield from all_items(self._stub.ListEvents, request, "entries", limit=limit)
+
     def replay(self, search_id: str, *, until: int = 0) -> ReplayResult:
         """Decides the log of a search again and compares.
 
@@ -228,23 +287,9 @@ class Searches:
             detail=result.detail,
             event=_line(result.last.event),
             decisions=tuple(map(_decision, result.last.operations)),
-            reasons=tuple(describe_reason(operation.reason) for operation in result.last.operations),
+            reasons=tuple(describe_reason(reason(operation.reason)) for operation in result.last.operations),
             state=json.loads(result.state_json),
         )
-
-
-def describe_reason(reason: reason_pb2.Reason) -> str:
-    """Tells why something was decided, such as "top of rung: number 2 of 9 on rung 1 of bracket 0"."""
-    text = reason_pb2.ReasonKind.Name(reason.kind).removeprefix("REASON_KIND_").replace("_", " ").lower()
-    if reason.HasField("rank"):
-        text += (
-            f": number {reason.rank} of {reason.rank_of} on rung {reason.rung} of bracket {reason.bracket}"
-        )
-    if reason.HasField("metric"):
-        text += f" with {reason.metric:g}"
-    if reason.HasField("threshold"):
-        text += f", where the last of the best has {reason.threshold:g}"
-    return text
 
 
 def _decision(operation: operation_pb2.Operation) -> str:

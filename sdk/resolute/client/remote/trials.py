@@ -13,6 +13,7 @@ from resolute.client.connection.paging import all_items
 from resolute.client.connection.session import Session
 from resolute.client.schema import convert
 from resolute.client.schema.records import TrialRecord
+from resolute.client.schema.transitions import TransitionRecord, transition
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.values import to_value
 from resolute.runtime.offline_run import OfflineRun
@@ -78,6 +79,12 @@ class Trials:
         )
         for message in all_items(self._stub.ListTrials, request, "trials", limit=limit):
             yield convert.trial(message)
+
+    def transitions(self, key: int | str) -> Iterator[TransitionRecord]:
+        """Yields the changes of a trial's state, oldest first, with their reasons."""
+        request = trials_service_pb2.ListTrialTransitionsRequest(trial=convert.trial_key(key))
+        for message in all_items(self._stub.ListTrialTransitions, request, "transitions"):
+            yield transition(message)
 
     def kill(self, key: int | str) -> TrialRecord:
         """Ends a trial at once; its experiment continues."""

@@ -1,0 +1,1 @@
+"""Commands that answer questions about what happened: why, what differs, what it took."""
