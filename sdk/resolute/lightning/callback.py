@@ -10,8 +10,8 @@ from resolute import core
 from resolute.core import Unit
 from resolute.core.reporting.train import TRAINING, VALIDATION
 from resolute.lightning.library import find_library
-from resolute.pytorch.progress.search_operations import SearchOperations
-from resolute.pytorch.progress.stopping import StopCoordinator
+from resolute.trials.search_operations import SearchOperations
+from resolute.trials.stopping import StopCoordinator
 
 if TYPE_CHECKING:
     from lightning.pytorch import Callback, LightningModule, Trainer

@@ -19,7 +19,6 @@ from resolute.pytorch.data.loader import DataLoader, TorchData, adapt_batch_samp
 from resolute.pytorch.metrics.reducers import MetricReducer, Reducer
 from resolute.pytorch.metrics.reducers import ReducerContext as _PyTorchReducerContext
 from resolute.pytorch.metrics.reducers import reduce_values as _simple_reduce_metrics
-from resolute.pytorch.progress.units import Batch, Epoch, TrainUnit
 from resolute.pytorch.training.initialization import init
 from resolute.pytorch.training.trainer import Trainer
 from resolute.pytorch.trial.callbacks import PyTorchCallback
@@ -28,6 +27,7 @@ from resolute.pytorch.trial.definition import PyTorchTrial
 from resolute.pytorch.trial.experimental_context import PyTorchExperimentalContext
 from resolute.pytorch.trial.lr_scheduler import LRScheduler
 from resolute.pytorch.trial.reset import reset_parameters
+from resolute.trials.units import Batch, Epoch, TrainUnit
 
 __all__ = [
     "Batch",

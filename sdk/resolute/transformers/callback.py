@@ -13,8 +13,8 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 from resolute import core
 from resolute.core import Unit
 from resolute.core.reporting.train import TRAINING, VALIDATION
-from resolute.pytorch.progress.search_operations import SearchOperations
-from resolute.pytorch.progress.stopping import StopCoordinator
+from resolute.trials.search_operations import SearchOperations
+from resolute.trials.stopping import StopCoordinator
 
 _log = logging.getLogger("resolute.transformers")
 USER_DATA_FILE = "my_data.json"

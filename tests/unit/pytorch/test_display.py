@@ -19,7 +19,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from resolute import pytorch
 from resolute.pytorch import Batch, Trainer
-from resolute.pytorch.training.display import NullDisplay, choose_display
+from resolute.trials.display import NullDisplay, choose_display
 
 
 class Terminal:

@@ -19,8 +19,8 @@ from torch import nn
 
 from resolute import pytorch
 from resolute.pytorch import Batch, Trainer
-from resolute.pytorch.checkpointing import layout
 from resolute.trial_errors import InvalidCheckpointException
+from resolute.trials.trial_state import TrialState
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_a_class_of_the_code_in_the_checkpoint_is_imported_even_relatively(check
 def test_counters_of_older_releases_are_read(tmp_path: Path) -> None:
     old = {"trial_id": 5, "last_ckpt": 0, "step_id": 1, "last_val": 0, "steps_completed": 30}
     (tmp_path / "workload_sequencer.pkl").write_bytes(pickle.dumps(old))
-    state = layout.TrialState.read(tmp_path)
+    state = TrialState.read(tmp_path)
     assert state is not None
     assert (state.trial_id, state.batches_trained, state.last_val) == (5, 30, 0)
 

@@ -21,8 +21,8 @@ from support.training.trials import (
 
 from resolute.pytorch import Batch, Epoch, Trainer
 from resolute.pytorch.checkpointing.random_state import seed_all
-from resolute.pytorch.progress.units import TrainUnit
 from resolute.testing import simulate_preemption
+from resolute.trials.units import TrainUnit
 
 EPOCH = 5
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,12 +11,11 @@ from typing import Any, Protocol
 import torch
 
 import resolute
-from resolute.pytorch.checkpointing import layout
-from resolute.pytorch.checkpointing.layout import TrialState
-from resolute.pytorch.checkpointing.source_code import copy_code
-from resolute.pytorch.progress.counters import Progress
 from resolute.pytorch.trial.base_context import TrialContext
 from resolute.pytorch.trial.callbacks import Callbacks
+from resolute.trials.counters import Progress
+from resolute.trials.source_code import copy_code, trial_class_name
+from resolute.trials.trial_state import CODE_DIRECTORY, LOAD_DATA_FILE, TRIAL_STATE_FILE, TrialState
 
 
 class CheckpointContents(Protocol):
@@ -121,7 +119,7 @@ class Checkpointer:
             last_val=progress.validated,
             last_ckpt=progress.step,
             seed=context.get_trial_seed(),
-        ).write(directory / layout.TRIAL_STATE_FILE)
+        ).write(directory / TRIAL_STATE_FILE)
         load_data = {
             "trial_type": self._contents.trial_type,
             "experiment_config": context._exp_conf,
@@ -130,21 +128,8 @@ class Checkpointer:
             "is_trainer": self._from_trainer,
             "trial_in_main": self._trial_class.__module__ == "__main__",
         }
-        (directory / layout.LOAD_DATA_FILE).write_text(json.dumps(load_data, default=str))
-        copy_code(
-            self._trial_class, directory / layout.CODE_DIRECTORY, on_cluster=context._core.info is not None
-        )
-
-
-def trial_class_name(trial_class: type) -> str:
-    """Returns ``module:Class`` from which the class can be imported, also of the script that is running."""
-    module = trial_class.__module__
-    if module == "__main__":
-        main = sys.modules["__main__"]
-        spec = getattr(main, "__spec__", None)
-        file = getattr(main, "__file__", None)
-        module = spec.name if spec is not None else Path(file).stem if file else module
-    return f"{module}:{trial_class.__qualname__}"
+        (directory / LOAD_DATA_FILE).write_text(json.dumps(load_data, default=str))
+        copy_code(self._trial_class, directory / CODE_DIRECTORY, on_cluster=context._core.info is not None)
 
 
 def _metadata(progress: Progress) -> dict[str, Any]:
@@ -170,7 +155,7 @@ def open_checkpoint(context: TrialContext, checkpoint: str | None) -> Iterator[P
         yield None
         return
     with context._core.checkpoint.restore_path(checkpoint) as directory:
-        state = layout.TrialState.read(directory)
+        state = TrialState.read(directory)
         resumes = state is not None and state.trial_id == context.get_trial_id()
         context._steps_completed = state.batches_trained if state is not None and resumes else 0
         if state is not None and resumes and state.seed is not None:

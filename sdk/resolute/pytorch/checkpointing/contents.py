@@ -16,6 +16,7 @@ from resolute.pytorch.metrics.aggregation import TrainingMetrics
 from resolute.pytorch.trial.callbacks import Callbacks
 from resolute.pytorch.trial.context import PyTorchTrialContext
 from resolute.trial_errors import InvalidCheckpointException
+from resolute.trials.trial_state import LOAD_DATA_FILE
 
 _log = logging.getLogger("resolute.pytorch")
 
@@ -151,5 +152,5 @@ def _check_count(kind: str, ours: Sequence[Any], saved: Sequence[Any], recorded_
 
 
 def _recorded_class(directory: Path) -> str:
-    path = directory / layout.LOAD_DATA_FILE
+    path = directory / LOAD_DATA_FILE
     return str(json.loads(path.read_text()).get("trial_cls_spec", "")) if path.exists() else ""

@@ -12,9 +12,10 @@ from resolute.pytorch.backends.gradient_exchange import SingleRank
 from resolute.pytorch.checkpointing import layout
 from resolute.pytorch.checkpointing.contents import apply_state
 from resolute.pytorch.trial.context import PyTorchTrialContext
-from resolute.pytorch.trial.imports import import_class
 from resolute.pytorch.trial.legacy import adapt_trial, is_legacy_trial
 from resolute.runtime.import_path import import_from_path
+from resolute.trials.imports import import_class
+from resolute.trials.trial_state import CODE_DIRECTORY, LOAD_DATA_FILE, METADATA_FILE
 
 
 class CheckpointLoadContext(PyTorchTrialContext):
@@ -76,7 +77,7 @@ def load_trial_from_checkpoint_path(
     directory = Path(path)
     recorded = _read_description(directory)
     arguments = dict(trial_kwargs or {})
-    code = directory / layout.CODE_DIRECTORY
+    code = directory / CODE_DIRECTORY
     code = code if code.is_dir() else directory
     with import_from_path(code):
         found = trial_class or _import_class(str(recorded.get("trial_cls_spec") or ""), directory, code)
@@ -101,13 +102,13 @@ def load_trial_from_checkpoint_path(
 
 
 def _read_description(directory: Path) -> dict[str, Any]:
-    load_data = directory / layout.LOAD_DATA_FILE
+    load_data = directory / LOAD_DATA_FILE
     if load_data.exists():
         described: dict[str, Any] = json.loads(load_data.read_text())
         return described
-    metadata = directory / layout.METADATA_FILE
+    metadata = directory / METADATA_FILE
     assert metadata.exists(), (
-        f"{directory} is no checkpoint: it holds neither {layout.LOAD_DATA_FILE} nor {layout.METADATA_FILE}"
+        f"{directory} is no checkpoint: it holds neither {LOAD_DATA_FILE} nor {METADATA_FILE}"
     )
     older: dict[str, Any] = json.loads(metadata.read_text())
     config = older.get("experiment_config") or {}

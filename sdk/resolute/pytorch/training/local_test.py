@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from resolute import core
-from resolute.pytorch.progress.units import Batch
 from resolute.pytorch.training.trainer import Trainer
 from resolute.pytorch.trial.context import PyTorchTrialContext
+from resolute.trials.units import Batch
 
 
 class Mode(enum.Enum):

@@ -10,9 +10,9 @@ from typing import Any
 from resolute.contracts.spool.format import Row, Schema
 from resolute.core.tensorboard.events import EventFile
 from resolute.pytorch.metrics.aggregation import Metrics, TrainingMetrics, reportable
-from resolute.pytorch.progress.counters import Progress
 from resolute.pytorch.trial.base_context import TrialContext
 from resolute.pytorch.trial.callbacks import Callbacks
+from resolute.trials.counters import Progress
 
 
 class MetricReporter:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from resolute.pytorch.progress.counters import Progress
 from resolute.pytorch.trial.base_context import TrialContext
 from resolute.pytorch.trial.callbacks import Callbacks
+from resolute.trials.counters import Progress
 
 
 class BatchTrainer(Protocol):

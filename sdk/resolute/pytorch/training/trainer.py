@@ -4,26 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from resolute.pytorch.checkpointing.checkpointer import Checkpointer, open_checkpoint
-from resolute.pytorch.progress.counters import Intervals, Progress
-from resolute.pytorch.progress.goals import (
-    FixedLengthGoal,
-    GoalSource,
-    LocalGoal,
-    SearchGoals,
-    SingleBatchGoal,
-)
-from resolute.pytorch.progress.search_metric import is_time_driven
-from resolute.pytorch.progress.stopping import StopCoordinator
-from resolute.pytorch.progress.units import NEVER, Batch, TrainUnit
 from resolute.pytorch.training.components import ComponentFactory, TrialComponentFactory
-from resolute.pytorch.training.display import choose_display
-from resolute.pytorch.training.loop import CheckpointPolicy, LoopComponents, TrainingLoop
 from resolute.pytorch.training.reports import MetricReporter
 from resolute.pytorch.training.segment import SegmentTrainer
 from resolute.pytorch.training.validation import Validator
@@ -31,6 +17,13 @@ from resolute.pytorch.trial.base_context import TrialContext
 from resolute.pytorch.trial.callbacks import Callbacks
 from resolute.pytorch.trial.context import PyTorchTrialContext
 from resolute.pytorch.trial.legacy import adapt_trial
+from resolute.trials.counters import Intervals, Progress
+from resolute.trials.display import choose_display
+from resolute.trials.goals import GoalSource, SingleBatchGoal, cluster_goals, local_goal
+from resolute.trials.loop import CheckpointPolicy, LoopComponents, TrainingLoop
+from resolute.trials.search_metric import is_time_driven
+from resolute.trials.stopping import StopCoordinator
+from resolute.trials.units import NEVER, Batch, TrainUnit
 
 _log = logging.getLogger("resolute.pytorch")
 
@@ -126,8 +119,14 @@ class Trainer:
         if local and profiling_enabled:
             _log.warning("profiling_enabled has no effect off cluster")
         intervals = Intervals(reporting_period, validation_period or NEVER, checkpoint_period or NEVER)
+        if test_mode and not local:
+            raise ValueError(
+                "test_mode is for training off cluster; on cluster the search decides how long to train"
+            )
         goals: GoalSource = (
-            _local_goals(max_length) if local else self._cluster_goals(max_length, test_mode=test_mode)
+            local_goal(max_length)
+            if local
+            else cluster_goals(self._core, max_length, global_batch_size=self._context._global_batch_size)
         )
         if test_mode:
             intervals = Intervals(Batch(1), NEVER, NEVER)
@@ -196,14 +195,14 @@ class Trainer:
             if context.profiler is not None:
                 stack.enter_context(context.profiler)
             parts = LoopComponents(
-                context=context,
-                callbacks=callbacks,
+                core=self._core,
                 segments=SegmentTrainer(batches, context, callbacks=callbacks, progress=progress),
                 validator=Validator(evaluate, context, callbacks=callbacks),
                 reports=reports,
                 checkpoints=saved,
                 stopping=StopCoordinator(self._core, context.get_stop_requested),
                 display=display,
+                keeps_open_metrics=lambda: context.function_reducer_values() is not None,
             )
             yield TrainingLoop(
                 parts,
@@ -212,59 +211,6 @@ class Trainer:
                 policy=request.policy,
                 validate_first=request.step_zero_validation,
             )
-
-    def _cluster_goals(self, max_length: TrainUnit | None, *, test_mode: bool) -> GoalSource:
-        if test_mode:
-            raise ValueError(
-                "test_mode is for training off cluster; on cluster the search decides how long to train"
-            )
-        if is_time_driven(self._core):
-            return FixedLengthGoal(self._fixed_length(max_length), self._core.train)
-        if max_length is not None:
-            _log.warning("max_length has no effect on a cluster: searcher.max_length of the config decides")
-        unit = self._core.searcher.get_configured_units()
-        if unit is None:
-            raise ValueError(
-                "Searcher units must be configured for training with PyTorchTrial: give searcher.max_length "
-                "as "
-                "{batches: N}, {epochs: N} or {records: N}"
-            )
-        return SearchGoals(self._core.searcher, unit, self._context._global_batch_size)
-
-    def _fixed_length(self, max_length: TrainUnit | None) -> TrainUnit:
-        if max_length is not None:
-            return _checked_length(max_length)
-        config = self._core.info.trial._config if self._core.info else {}
-        configured = (config.get("searcher") or {}).get("max_length")
-        if not isinstance(configured, dict):
-            raise ValueError(  # noqa: TRY004 - nothing is there
-                "max_length is missing: this search is driven by time, so that "
-                "fit(max_length=pytorch.Epoch(...)) "
-                "must say how long to train at most"
-            )
-        warnings.warn(
-            "searcher.max_length of the config is deprecated here: pass fit(max_length=...)",
-            FutureWarning,
-            stacklevel=4,
-        )
-        return TrainUnit.from_config(configured, self._context._global_batch_size)
-
-
-def _local_goals(max_length: TrainUnit | None) -> GoalSource:
-    if max_length is None:
-        raise ValueError(
-            "max_length must be given off cluster, such as fit(max_length=pytorch.Epoch(1)): no search "
-            "decides there"
-        )
-    return LocalGoal(_checked_length(max_length))
-
-
-def _checked_length(max_length: TrainUnit) -> TrainUnit:
-    if not isinstance(max_length, TrainUnit) or not isinstance(max_length.value, int):
-        raise TypeError(
-            f"max_length is {max_length!r}; pytorch.Batch(number) or pytorch.Epoch(number) was expected"
-        )
-    return max_length
 
 
 def _parse_policy(policy: str) -> CheckpointPolicy:

@@ -12,8 +12,8 @@ from resolute import core
 from resolute.pytorch.backends.devices import choose_device
 from resolute.pytorch.data.loader import to_device
 from resolute.pytorch.metrics.reducers import ReducerContext
-from resolute.pytorch.trial.hyperparameters import Settings
 from resolute.trial_errors import InternalException
+from resolute.trials.hyperparameters import Settings
 
 
 class TrialContext(Settings, ReducerContext):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from resolute.pytorch.progress.units import TrainUnit
+from resolute.trials.units import TrainUnit
 
 
 @dataclass(slots=True)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Protocol
 
-from resolute.pytorch.checkpointing.checkpointer import Checkpointer
-from resolute.pytorch.progress.counters import Intervals, Progress
-from resolute.pytorch.progress.goals import Goal, GoalSource
-from resolute.pytorch.progress.search_metric import SearcherMetric
-from resolute.pytorch.progress.stopping import StopCoordinator
-from resolute.pytorch.training.display import Display
-from resolute.pytorch.training.reports import MetricReporter
-from resolute.pytorch.training.segment import SegmentTrainer
-from resolute.pytorch.training.validation import Validator
-from resolute.pytorch.trial.base_context import TrialContext
-from resolute.pytorch.trial.callbacks import Callbacks
+from resolute import core
 from resolute.trial_errors import InvalidHP
+from resolute.trials.counters import Intervals, Progress
+from resolute.trials.display import Display
+from resolute.trials.goals import Goal, GoalSource
+from resolute.trials.search_metric import SearcherMetric
+from resolute.trials.stopping import StopCoordinator
 
 
 class CheckpointPolicy(enum.Enum):
@@ -27,18 +24,53 @@ class CheckpointPolicy(enum.Enum):
     NONE = "none"
 
 
+class Segments(Protocol):
+    """Trains batches."""
+
+    def train_until(self, end: int, *, interrupted: Callable[[int], bool]) -> bool:
+        """Trains up to a step, unless interrupted after one before; returns whether it got there."""
+
+
+class Validation(Protocol):
+    """Validates."""
+
+    def validate(self) -> Any:
+        """Returns metrics by name; every rank calls."""
+
+
+class Reports(Protocol):
+    """Reports metrics."""
+
+    def report_training(self, progress: Progress) -> None:
+        """Reports training since the last report, if there was any; every rank calls."""
+
+    def report_validation(self, metrics: Any, progress: Progress) -> None:
+        """Reports a validation; only the chief calls."""
+
+    def upload_tensorboard(self) -> None:
+        """Has what was written for TensorBoard kept; every rank calls."""
+
+
+class Checkpoints(Protocol):
+    """Makes checkpoints."""
+
+    def save(self, progress: Progress, *, chief_only: bool = False) -> str | None:
+        """Makes one; every rank calls, or only the chief may know that one is wanted."""
+
+
 @dataclass(frozen=True, slots=True)
 class LoopComponents:
     """What the loop works with."""
 
-    context: TrialContext
-    callbacks: Callbacks
-    segments: SegmentTrainer
-    validator: Validator
-    reports: MetricReporter
-    checkpoints: Checkpointer
+    core: core.Context
+    segments: Segments
+    validator: Validation
+    reports: Reports
+    checkpoints: Checkpoints
     stopping: StopCoordinator
     display: Display
+    keeps_open_metrics: Callable[[], bool]
+    """Whether a checkpoint keeps metrics that were not reported yet."""
 
 
 class TrainingLoop:
@@ -68,7 +100,7 @@ class TrainingLoop:
         self._intervals = intervals
         self._policy = policy
         self._validate_first = validate_first
-        self._metric = SearcherMetric.of(parts.context._core)
+        self._metric = SearcherMetric.of(parts.core)
 
     def run(self, source: GoalSource) -> None:
         """Trains until there is no goal left, or until it must stop; either way a checkpoint is left behind.
@@ -78,7 +110,7 @@ class TrainingLoop:
         Raises:
             InvalidHP: The trial refuses its hyperparameters.
         """
-        progress, train = self._progress, self._parts.context._core.train
+        progress, train = self._progress, self._parts.core.train
         try:
             for goal in source.goals(progress.epoch_length):
                 train.set_status("training")
@@ -130,7 +162,7 @@ class TrainingLoop:
         progress, parts = self._progress, self._parts
         if progress.validated == progress.step:
             return
-        train = parts.context._core.train
+        train = parts.core.train
         train.set_status("validating")
         metrics = parts.validator.validate()
         progress.validated = progress.step
@@ -144,14 +176,14 @@ class TrainingLoop:
             if completes:
                 goal.listener.on_completed(value)
         if self._policy is CheckpointPolicy.BEST:
-            best = parts.context.distributed.broadcast(best)
+            best = parts.core.distributed.broadcast(best)
         if best or self._policy is CheckpointPolicy.ALL:
             self._save_if_changed()
         train.set_status("training")
 
     def _stop_between_boundaries(self) -> None:
         """Leaves metrics that are not due yet to the checkpoint; where that cannot be, reports them now."""
-        if self._parts.context.function_reducer_values() is None:
+        if not self._parts.keeps_open_metrics():
             self._parts.reports.report_training(self._progress)
 
     def _save_if_changed(self) -> None:
@@ -160,4 +192,4 @@ class TrainingLoop:
 
     @property
     def _is_chief(self) -> bool:
-        return self._parts.context.distributed.rank == 0
+        return self._parts.core.distributed.rank == 0

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import logging
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from resolute import core
 from resolute.core import Unit
-from resolute.pytorch.progress.units import TrainUnit, records_to_batches
+from resolute.trials.search_metric import is_time_driven
+from resolute.trials.units import TrainUnit, records_to_batches
+
+_log = logging.getLogger("resolute.pytorch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,3 +161,74 @@ class SearchGoals:
         if self._unit is Unit.RECORDS:
             return records_to_batches(length, self._global_batch_size)
         return length
+
+
+def local_goal(max_length: TrainUnit | None) -> GoalSource:
+    """The goal of a training off cluster.
+
+    Raises:
+        ValueError: No length is given.
+        TypeError: It is none.
+    """
+    if max_length is None:
+        raise ValueError(
+            "max_length must be given off cluster, such as fit(max_length=pytorch.Epoch(1)): no search "
+            "decides there"
+        )
+    return LocalGoal(_checked_length(max_length))
+
+
+def cluster_goals(
+    context: core.Context, max_length: TrainUnit | None, *, global_batch_size: int | None
+) -> GoalSource:
+    """The goals of a trial of a cluster.
+
+    Args:
+        context: The Core API.
+        max_length: What the script asks for; it decides only where validation reports drive the search.
+        global_batch_size: Records of a batch over all slots, for lengths in records.
+
+    Raises:
+        ValueError: Neither the config nor the script says how long to train.
+        TypeError: ``max_length`` is no length.
+    """
+    if is_time_driven(context):
+        length = _fixed_length(context, max_length, global_batch_size)
+        return FixedLengthGoal(length, context.train)
+    if max_length is not None:
+        _log.warning("max_length has no effect on a cluster: searcher.max_length of the config decides")
+    unit = context.searcher.get_configured_units()
+    if unit is None:
+        raise ValueError(
+            "Searcher units must be configured for training with a Trial class: give searcher.max_length "
+            "as {batches: N}, {epochs: N} or {records: N}"
+        )
+    return SearchGoals(context.searcher, unit, global_batch_size)
+
+
+def _fixed_length(
+    context: core.Context, max_length: TrainUnit | None, global_batch_size: int | None
+) -> TrainUnit:
+    if max_length is not None:
+        return _checked_length(max_length)
+    config = context.info.trial._config if context.info else {}
+    configured = (config.get("searcher") or {}).get("max_length")
+    if not isinstance(configured, dict):
+        raise ValueError(  # noqa: TRY004 - nothing is there
+            "max_length is missing: this search is driven by time, so that "
+            "fit(max_length=pytorch.Epoch(...)) or searcher.max_length must say how long to train at most"
+        )
+    warnings.warn(
+        "searcher.max_length of the config is deprecated here: pass fit(max_length=...)",
+        FutureWarning,
+        stacklevel=4,
+    )
+    return TrainUnit.from_config(configured, global_batch_size)
+
+
+def _checked_length(max_length: TrainUnit) -> TrainUnit:
+    if not isinstance(max_length, TrainUnit) or not isinstance(max_length.value, int):
+        raise TypeError(
+            f"max_length is {max_length!r}; pytorch.Batch(number) or pytorch.Epoch(number) was expected"
+        )
+    return max_length

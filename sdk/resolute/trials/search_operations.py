@@ -8,8 +8,8 @@ from typing import Any
 from resolute import core
 from resolute.core import SearcherOperation, Unit
 from resolute.core.searcher import max_length_of
-from resolute.pytorch.progress.search_metric import SearcherMetric, is_time_driven
 from resolute.runtime.experiment_config import ExperimentConfig
+from resolute.trials.search_metric import SearcherMetric, is_time_driven
 
 
 class SearchOperations:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from resolute.pytorch.progress.counters import Progress
+from resolute.trials.counters import Progress
 
 
 class Display(Protocol):

@@ -35,6 +35,17 @@ def copy_code(trial_class: type, destination: Path, *, on_cluster: bool) -> None
         shutil.copyfile(path, target)
 
 
+def trial_class_name(trial_class: type) -> str:
+    """Returns ``module:Class`` from which the class can be imported, also of the script that is running."""
+    module = trial_class.__module__
+    if module == "__main__":
+        main = sys.modules["__main__"]
+        spec = getattr(main, "__spec__", None)
+        file = getattr(main, "__file__", None)
+        module = spec.name if spec is not None else Path(file).stem if file else module
+    return f"{module}:{trial_class.__qualname__}"
+
+
 def _directory_of(trial_class: type) -> Path | None:
     """Directory from which the module, or the package that it belongs to, is imported."""
     module = sys.modules.get(trial_class.__module__)

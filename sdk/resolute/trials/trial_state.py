@@ -1,0 +1,60 @@
+"""How far a trial was at a checkpoint, and the names of the files that checkpoints of all kinds have."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+TRIAL_STATE_FILE = "trial_state.pkl"
+LOAD_DATA_FILE = "load_data.json"
+METADATA_FILE = "metadata.json"
+CODE_DIRECTORY = "code"
+
+
+@dataclass(frozen=True, slots=True)
+class TrialState:
+    """How far a trial was when the checkpoint was made."""
+
+    trial_id: int
+    batches_trained: int
+    epochs_trained: int = 0
+    last_val: int = -1
+    last_ckpt: int = -1
+    step_id: int = 0
+    seed: int | None = None
+    """Seed of the order of the data."""
+
+    def write(self, path: Path) -> None:
+        """Writes the file."""
+        path.write_bytes(pickle.dumps(asdict(self)))
+
+    @classmethod
+    def read(cls, directory: Path) -> TrialState | None:
+        """Reads the file, also by its older name; None if there is none."""
+        for name in (TRIAL_STATE_FILE, "workload_sequencer.pkl"):
+            path = directory / name
+            if path.exists():
+                return cls._from(pickle.loads(path.read_bytes()))  # noqa: S301 - a checkpoint is trusted code
+        return None
+
+    @classmethod
+    def _from(cls, state: Mapping[str, Any]) -> TrialState:
+        counters = (state.get(name) for name in ("batches_trained", "steps_completed", "latest_batch"))
+        batches = next((counter for counter in counters if counter is not None), 0)
+        return cls(
+            trial_id=int(state.get("trial_id") or 0),
+            batches_trained=int(batches),
+            epochs_trained=int(state.get("epochs_trained") or 0),
+            last_val=_number(state, "last_val"),
+            last_ckpt=_number(state, "last_ckpt"),
+            step_id=int(state.get("step_id") or 0),
+            seed=state.get("seed"),
+        )
+
+
+def _number(state: Mapping[str, Any], name: str) -> int:
+    value = state.get(name)
+    return -1 if value is None else int(value)
