@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 
 from resolute_serving.auth.policy.permissions import PERMISSIONS, Rule
+from resolute_serving.auth.policy.scopes import CLUSTER
 from resolute_serving.auth.policy.service_accounts import ACCOUNTS, may_call
 from resolute_serving.context import Role
 
@@ -27,8 +28,8 @@ def _lines() -> Iterator[str]:
             service = name
             yield f"\n### {name.rsplit('.', 1)[1]}\n"
             roles = " | ".join(role.value for role in Role)
-            yield f"| RPC | {roles} | role needed in | token of a trial | services |"
-            yield "|---|" + ":-:|" * len(Role) + "---|---|---|"
+            yield f"| RPC | {roles} | role needed in | SDK in a trial | token of a trial | services |"
+            yield "|---|" + ":-:|" * len(Role) + "---|:-:|---|---|"
         yield f"| {method} | {' | '.join(_cells(rule, path))} |"
 
 
@@ -37,11 +38,20 @@ def _cells(rule: Rule, path: str) -> Iterator[str]:
         allowed = rule.public or (rule.user and all(role.includes(need.role) for need in rule.user))
         yield "x" if allowed else ""
     if rule.public:
-        yield from ("nobody has to sign in", "x", "x")
+        yield from ("nobody has to sign in", "x", "x", "x")
         return
     yield "; ".join(dict.fromkeys(_needs(rule))) or "-"
+    yield "x" if _in_scripts(rule) else ""
     yield "" if rule.trial is None else rule.trial.__name__.replace("_", " ")
     yield ", ".join(account for account in ACCOUNTS if may_call(account, path))
+
+
+def _in_scripts(rule: Rule) -> bool:
+    """Whether the SDK in a trial may make the call, for an editor of the experiment's workspace."""
+    in_workspace = all(
+        (Role.MEMBER if need.scope is CLUSTER else Role.EDITOR).includes(need.role) for need in rule.user
+    )
+    return bool(rule.user) and not rule.personal and in_workspace
 
 
 def _needs(rule: Rule) -> Iterator[str]:

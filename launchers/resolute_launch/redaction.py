@@ -6,8 +6,8 @@ from collections import deque
 
 MASK = b"***"
 """Stands for a secret."""
-_RENEWALS = 8
-"""Renewed tokens that are remembered: nobody prints one that is minutes old."""
+_RENEWALS = 16
+"""Renewed tokens that are remembered, of two kinds: nobody prints one that is minutes old."""
 
 
 class Secrets:

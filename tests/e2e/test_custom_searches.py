@@ -180,10 +180,10 @@ def test_an_experiment_decides_for_another(cluster: EmbeddedCluster, project: Pa
     named = own[own.index("from resolute.searcher") : own.index("SCRIPT =")]
     method = own[own.index("class TwoSteps") : own.index("@pytest.fixture")]
     (leader / "tests_method" / "method.py").write_text(f"{imports}\n{named}\n{method}")
-    # It submits as the person does whose home it is told; a trial's own token may only speak for its trial.
+    # It submits for its owner, by the token of the SDK in its run: it is told of no home.
     (leader / "leader.yaml").write_text(
         "{name: leader, entrypoint: python3 lead.py, searcher: {name: single, metric: loss},"
-        f" environment: {{environment_variables: [RESOLUTE_HOME={cluster.home}]}}}}"
+        " environment: {environment_variables: [RESOLUTE_HOME=/nowhere]}}"
     )
     created = cluster.det("e", "create", "leader.yaml", ".", cwd=leader).stdout.split()[-1]
     assert cluster.det("e", "wait", created, timeout=120, check=False).returncode == 0, cluster.det(

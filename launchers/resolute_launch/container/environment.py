@@ -52,6 +52,8 @@ def task_environment(
     environment["TMPDIR"] = str(scratch)
     if order.slot_kind == "gpu":
         environment["CUDA_VISIBLE_DEVICES"] = ",".join(order.devices)
+    # With DET_MASTER it signs the SDK in, whatever the home; a config may name another.
+    environment[environment_variables.USER_TOKEN_FILE] = str(task.run.user_token_file)
     environment |= configured_variables(task.config, slot_kind=order.slot_kind, agent=base)
     environment["PYTHONPATH"] = _joined([order.compat_path], environment.get("PYTHONPATH", ""))
     environment |= _facts(order, info)

@@ -1,10 +1,11 @@
-"""The secrets that a rank can know: those of its environment, and the token of the moment."""
+"""The secrets that a rank can know: those of its environment, and the tokens of the moment."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
-from resolute.contracts.run.directory import RunDirectory
+from resolute.contracts.run.directory import RunDirectory, read_token
 from resolute_launch import environment_variables
 from resolute_launch.redaction import Secrets
 
@@ -12,7 +13,7 @@ _NAMES = ("DET_SESSION_TOKEN", environment_variables.COLLECTIVE_KEY)
 
 
 class RankSecrets:
-    """Follows the token, which the supervisor renews in a file.
+    """Follows the tokens, which the supervisor renews in files.
 
     Args:
         environ: The environment of the rank.
@@ -22,16 +23,17 @@ class RankSecrets:
     def __init__(self, environ: Mapping[str, str], run: RunDirectory | None) -> None:
         self.known = Secrets(*(environ.get(name, "") for name in _NAMES))
         self._run = run
-        self._looked_at = 0
+        self._looked_at: dict[Path, int] = {}
 
     def refresh_token(self) -> None:
-        """Learns of a token that was renewed since this was last called."""
+        """Learns of the tokens that were renewed since this was last called."""
         if self._run is None:
             return
-        try:
-            written_at = self._run.token_file.stat().st_mtime_ns
-        except OSError:
-            return
-        if written_at != self._looked_at:
-            self._looked_at = written_at
-            self.known.renew(self._run.read_token())
+        for path in (self._run.token_file, self._run.user_token_file):
+            try:
+                written_at = path.stat().st_mtime_ns
+            except OSError:
+                continue
+            if written_at != self._looked_at.get(path):
+                self._looked_at[path] = written_at
+                self.known.renew(read_token(path))

@@ -154,6 +154,7 @@ class RunExecutor:
                 distributed=self._task.distributed,
             )
             self._fetch()
+            self._wait_for_tokens()
             child = self._start_child()
         except InterruptedError:
             pass
@@ -185,6 +186,12 @@ class RunExecutor:
         )
         if self._interrupted():
             raise InterruptedError
+
+    def _wait_for_tokens(self) -> None:
+        """Waits until the first renewal of the lease has brought the token that scripts sign in with."""
+        while not self._lease.wait_for_first_renewal(_TICK_SECONDS):
+            if self._interrupted():
+                raise InterruptedError
 
     def _interrupted(self) -> bool:
         self._termination_policy.check()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 from resolute.api.preemption.v1.signal_pb2 import SignalReason
 from resolute.contracts.calls.backoff import Backoff
@@ -44,7 +45,7 @@ class LeaseRenewer:
     """A thread that renews the lease and its token, and sends requests in between.
 
     Args:
-        task: The run's task; the token is a file of its directory.
+        task: The run's task; the tokens are files of its directory.
         connection: The connection to the control plane; each answer renews its outage timeout.
         signal_state: Takes the signal that each answer carries.
         secrets: Takes every token, so that none appears in the log.
@@ -65,6 +66,7 @@ class LeaseRenewer:
         self._control = connection.control
         self._outage_timeout = connection.outage_timeout
         self._token_file = task.run.token_file
+        self._user_token_file = task.run.user_token_file
         self._signal_state = signal_state
         self._secrets = secrets
         self._ttl = seconds_of(task.spec.lease_ttl)
@@ -76,6 +78,7 @@ class LeaseRenewer:
         self._backoff = Backoff(longest=_LONGEST_PAUSE)
         self._acknowledged: int | None = None
         self._preemption = SignalReason.SIGNAL_REASON_UNSPECIFIED
+        self._renewed = threading.Event()
         self.pid = 0
         """Process id of the entrypoint; zero before it runs."""
         self.lost = ""
@@ -84,6 +87,10 @@ class LeaseRenewer:
     def start(self) -> None:
         """Starts to renew; the first time at once."""
         self._thread.start()
+
+    def wait_for_first_renewal(self, timeout: float) -> bool:
+        """Waits until the lease has been renewed once, so that its tokens are there; tells whether it was."""
+        return self._renewed.wait(timeout)
 
     def entrypoint_runs(self, pid: int) -> None:
         """Reports at once which process is the entrypoint."""
@@ -137,18 +144,20 @@ class LeaseRenewer:
     def _renew(self) -> None:
         response = self._control.renew_lease(pid=self.pid)
         self._outage_timeout.renew()
-        self._store_token(response.bearer_token)
+        self._store_token(response.bearer_token, self._token_file)
+        self._store_token(response.user_token, self._user_token_file)
         if response.HasField("ttl"):
             self._ttl = seconds_of(response.ttl)
+        self._renewed.set()
         if self._signal_state.update(response.signal):
             self._notify()
 
-    def _store_token(self, token: str) -> None:
+    def _store_token(self, token: str, path: Path) -> None:
         if not token:
             return
         self._secrets.renew(token)
         try:
-            write_atomically(self._token_file, token, mode=0o600)
+            write_atomically(path, token, mode=0o600)
         except OSError as failure:
             # The previous token is valid for a while, and the disk may have space again by then.
             _log.error("the renewed token could not be stored: %s", failure)

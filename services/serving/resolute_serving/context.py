@@ -30,6 +30,8 @@ class User:
     role: Role
     user_id: int = 0
     """Zero for tokens of before users had ids."""
+    workspace_id: int = 0
+    """The only workspace where the role counts, for the SDK in a trial; zero for the whole cluster."""
 
 
 @dataclass(frozen=True)

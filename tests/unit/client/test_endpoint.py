@@ -63,6 +63,21 @@ def test_the_command_line_goes_before_the_environment_before_the_home(home: Path
     assert find_endpoint(environment=environment).address == "det:8080"
 
 
+def test_scripts_of_runs_use_the_token_of_the_run_and_no_other(home: Path) -> None:
+    renewed = home / "user-token"
+    environment = {"RESOLUTE_HOME": str(home), "RESOLUTE_TOKEN_FILE": str(renewed), "DET_MASTER": "node:1"}
+    for master in ("node:1", "127.0.0.1:7000"):
+        renewed.unlink(missing_ok=True)
+        found = find_endpoint(master, environment=environment)
+        assert found.token() == ""  # not that of the home, which is the operator's
+        renewed.write_text("first\n")
+        assert found.token() == "first"
+        renewed.write_text("second")
+        assert found.token() == "second"
+    environment["RESOLUTE_TOKEN"] = "chosen"
+    assert find_endpoint(environment=environment).token() == "chosen"
+
+
 def test_the_embedded_clusters_token_is_for_it_alone(home: Path) -> None:
     environment = {"RESOLUTE_HOME": str(home)}
     assert find_endpoint("elsewhere:1", environment=environment).token() == ""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from resolute.client.connection.resumed_stream import ResumedStream
-from resolute.errors import NotFoundError, UnavailableError
+from resolute.errors import NotFoundError, UnauthenticatedError, UnavailableError
 
 
 class Scripted:
@@ -54,6 +54,15 @@ def test_a_stream_goes_on_where_it_broke_off() -> None:
 def test_a_cluster_that_was_never_there_is_an_error_at_once() -> None:
     with pytest.raises(UnavailableError, match="down"):
         list(ResumedStream[int](opener(Scripted(UnavailableError("down")))))
+
+
+def test_a_stream_whose_token_expired_is_opened_once_with_the_next() -> None:
+    expired = UnauthenticatedError("the token has expired")
+    stream = ResumedStream[int](opener(Scripted(1, expired), Scripted(2, expired), Scripted(3)))
+    assert list(stream) == [1, 2, 3]
+    refused = ResumedStream[int](opener(Scripted(1, expired), Scripted(expired), Scripted(2)))
+    with pytest.raises(UnauthenticatedError):
+        list(refused)
 
 
 def test_an_interruption_longer_than_the_outage_timeout_is_an_error() -> None:

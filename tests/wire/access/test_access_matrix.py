@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,8 @@ def is_allowed(method: MethodDescriptor, caller: Caller, tenant: Tenant) -> bool
         return may_call(caller.principal.name, path_of(method))
     if not isinstance(caller.principal, User):
         return False
+    if caller.principal.workspace_id and name in expected.PERSONAL:
+        return False
     needed = {
         **dict.fromkeys(expected.WORKSPACE_VIEWER, Role.VIEWER),
         **dict.fromkeys(expected.WORKSPACE_EDITOR | expected.CONFIG_EDITOR, Role.EDITOR),
@@ -88,6 +90,10 @@ async def callers(platform: Tenants) -> list[Caller]:
     for role in (Role.VIEWER, Role.EDITOR, Role.ADMIN):
         user = await platform.user(f"alpha-{role.value}", roles={alpha.workspace_id: role})
         found.append(Caller(f"{role.value} of alpha", user, in_alpha=role))
+    # The owner may do everything, and yet its trials reach one workspace, as an editor does.
+    owner = await platform.user("owner", cluster=Role.ADMIN)
+    in_alpha = replace(owner, role=Role.EDITOR, workspace_id=alpha.workspace_id)
+    found.append(Caller("SDK in a trial of alpha", in_alpha, in_alpha=Role.EDITOR))
     both = await platform.user("mixed", cluster=Role.VIEWER, roles={alpha.workspace_id: Role.EDITOR})
     found.append(Caller("editor of alpha, cluster viewer", both, cluster=Role.VIEWER, in_alpha=Role.EDITOR))
     return found

@@ -14,6 +14,8 @@ MASTER_VARIABLES = ("RESOLUTE_MASTER", "DET_MASTER")
 """Environment variables that name the cluster, the first set one wins."""
 TOKEN_VARIABLE = "RESOLUTE_TOKEN"  # noqa: S105 - the name of a variable
 """Environment variable that holds a token."""
+TOKEN_FILE_VARIABLE = "RESOLUTE_TOKEN_FILE"  # noqa: S105 - the name of a variable
+"""Environment variable that names a file with a token, which is read at every call. Trials have it."""
 CERTIFICATE_VARIABLES = ("RESOLUTE_MASTER_CERT", "DET_MASTER_CERT_FILE")
 """Environment variables that name the PEM file of the certificate that signs the cluster's own."""
 DEFAULT_PORT = 8080
@@ -123,6 +125,8 @@ def _given_token(credential: Path, environment: Mapping[str, str]) -> tuple[Call
     token = environment.get(TOKEN_VARIABLE, "").strip()
     if token:
         return lambda: token, f"from {TOKEN_VARIABLE}"
+    if environment.get(TOKEN_FILE_VARIABLE):
+        return _file_token(Path(environment[TOKEN_FILE_VARIABLE]))
     return _file_token(credential) if credential.exists() else None
 
 

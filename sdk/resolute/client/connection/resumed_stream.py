@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from resolute.contracts.calls.backoff import Backoff
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
-from resolute.errors import UnavailableError
+from resolute.errors import UnauthenticatedError, UnavailableError
 
 MessageT = TypeVar("MessageT")
 OUTAGE_TIMEOUT = 300.0
@@ -58,11 +58,13 @@ class ResumedStream(Generic[MessageT]):
                     yield cast("MessageT", message)
                 if self._finished():
                     return
-            except UnavailableError:
+            except (UnavailableError, UnauthenticatedError) as error:
                 if self._cancelled.is_set():
                     return
                 if not seen or backoff.failing_seconds > self._outage_timeout:
                     raise
+                # The token that opened it may have expired. A second refusal is of the token of the moment.
+                seen = not isinstance(error, UnauthenticatedError)
             self._cancelled.wait(backoff.failed())
 
     def cancel(self) -> None:

@@ -6,6 +6,7 @@
     lock            held by the supervisor for as long as it lives
     supervisor.json child.json    process identities, to find and end orphans
     token           the current token of the trial (0600), replaced with every lease renewal
+    user-token      the current token of the SDK in the scripts (0600), replaced with every lease renewal
     info/           what ``get_cluster_info`` reads
     flags           the signal and its acknowledgement, mapped into memory by both sides
     early_exit.json why the trial's own code ended early, written by the trial
@@ -42,6 +43,7 @@ class RunDirectory:
         self.supervisor_file = self.path / "supervisor.json"
         self.child_file = self.path / "child.json"
         self.token_file = self.path / "token"
+        self.user_token_file = self.path / "user-token"
         self.info = self.path / "info"
         self.flags_file = self.path / "flags"
         self.early_exit_file = self.path / "early_exit.json"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from typing import Any
 
+import structlog
 from sqlalchemy.engine import Connection
 
 from resolute.api.experiments.v1 import allocations_service_pb2 as pb2
@@ -12,6 +14,7 @@ from resolute.api.experiments.v1 import allocations_service_pb2_grpc, launch_spe
 from resolute.api.preemption.v1 import signal_pb2
 from resolute.contracts.times import seconds_of, to_duration
 from resolute.errors import RunSupersededError
+from resolute_experiments.access import run_tokens
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.exits.recording import record_container_exit
 from resolute_experiments.moment import Moment
@@ -38,6 +41,20 @@ _RENDEZVOUS_MARGIN = 1.0
 _RENDEZVOUS_LONGEST = 30.0
 _MAX_PORTS = 100
 _FAILURE_LENGTH = 64 * 1024
+_log = structlog.get_logger("allocations")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _LeaseFacts:
+    """What the renewal of a lease depends on."""
+
+    identity: TrialRun
+    run: runs.Run
+    news: bool
+    """Whether the run's processes were not known before."""
+    owner: users.Account | None
+    token: run_tokens.RunToken | None
+    """The token of the SDK in the run's scripts; None while nobody may act for the owner."""
 
 
 class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceServicer):
@@ -116,22 +133,43 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
     async def RenewLease(self, request: pb2.RenewLeaseRequest, context: Any) -> pb2.RenewLeaseResponse:
         """Renews a lease, and answers with a fresh token and the signal."""
         allocation = request.allocation_id
-        identity, run, news, owner_active = await self._core.database.read(
+        facts = await self._core.database.read(
             lambda c: _lease_facts(c, allocation, request.container_rank, request.pid)
         )
-        if news:
+        if facts.news:
             moment = self._core.moment()
             await self._core.database.write(
                 lambda c: _note_pid(c, allocation, request.container_rank, request.pid, moment)
             )
-            self._core.notifier.notify((run.experiment_id, "watch"))
+            self._core.notifier.notify((facts.run.experiment_id, "watch"))
         self._leases.renew(allocation)
+        # A run without its owner goes on until its token expires; nothing takes its calls after that.
+        renewed = facts.owner is None or facts.owner.active
         return pb2.RenewLeaseResponse(
             ttl=to_duration(self._leases.ttl),
-            # A run without its owner goes on until its token expires; nothing takes its calls after that.
-            bearer_token=self._signer.trial(identity, ttl=self._token_ttl) if owner_active else "",
-            signal=signal_message(run),
+            bearer_token=self._signer.trial(facts.identity, ttl=self._token_ttl) if renewed else "",
+            user_token=await self._user_token(facts),
+            signal=signal_message(facts.run),
         )
+
+    async def _user_token(self, facts: _LeaseFacts) -> str:
+        """Signs the token of the SDK in the run's scripts; empty if there is none."""
+        owner, token = facts.owner, facts.token
+        if owner is None or token is None:
+            return ""
+        now, ttl, record = self._core.clock.time(), self._token_ttl, token.record
+        try:
+            if record is None or token.is_due(now=now, ttl=ttl):
+                record = await self._core.database.write(
+                    lambda c: run_tokens.renew(c, facts.run, owner, now=now, ttl=ttl)
+                )
+        except Exception as failure:  # noqa: BLE001 - the lease is renewed whether or not scripts can sign in
+            _log.warning(
+                "token of the SDK was not renewed", allocation=facts.run.allocation_id, error=str(failure)
+            )
+        if record is None or record.expires_at <= now:
+            return ""
+        return self._signer.user(token.user, ttl=record.expires_at - now, token_id=record.id)
 
     async def AcknowledgeSignal(
         self, request: pb2.AcknowledgeSignalRequest, context: Any
@@ -221,15 +259,18 @@ def _living_run(connection: Connection, allocation_id: str) -> runs.Run:
     return run
 
 
-def _lease_facts(
-    connection: Connection, allocation_id: str, rank: int, pid: int
-) -> tuple[TrialRun, runs.Run, bool, bool]:
+def _lease_facts(connection: Connection, allocation_id: str, rank: int, pid: int) -> _LeaseFacts:
     run = _living_run(connection, allocation_id)
     trial = trials.get(connection, trial_id=run.trial_id)
     container = runs.container(connection, allocation_id, rank)
     news = bool(pid) and (container.pid != pid or trial.state is TrialState.STARTING)
-    owner = users.owner_of(connection, run.experiment_id)
-    return run_identity(connection, run), run, news, owner is None or owner.active
+    owner, identity = users.owner_of(connection, run.experiment_id), run_identity(connection, run)
+    token = (
+        run_tokens.find(connection, run, owner, workspace_id=identity.workspace_id)
+        if owner is not None and owner.active
+        else None
+    )
+    return _LeaseFacts(identity=identity, run=run, news=news, owner=owner, token=token)
 
 
 def _note_pid(connection: Connection, allocation_id: str, rank: int, pid: int, moment: Moment) -> None:

@@ -66,12 +66,15 @@ async def _authorize_user(
 ) -> Grants:
     if not rule.user:
         raise PermissionDeniedError(f"{name} is not for users; the platform calls it itself")
-    unmet = [need for need in rule.user if not user.role.includes(need.role)]
+    if user.workspace_id and rule.personal:
+        raise PermissionDeniedError(f"{name} is not for scripts in trials; call it from outside, as a person")
+    cluster_role = Role.MEMBER if user.workspace_id else user.role
+    unmet = [need for need in rule.user if not cluster_role.includes(need.role)]
     if not unmet:
-        return Grants(user.role)
+        return await _own_grants(user, directory) if user.workspace_id else Grants(user.role)
     if directory is None or any(need.scope is CLUSTER for need in unmet):
         raise _too_low(user, unmet[0], name)
-    grants = Grants(user.role, await directory.roles(user))
+    grants = await _own_grants(user, directory)
     for need in unmet:
         if need.scope is ANYWHERE and not grants.anywhere(need.role):
             raise _too_low(user, need, name)
@@ -87,6 +90,13 @@ async def _authorize_user(
     if wanted:
         await _require(grants, wanted, directory)
     return grants
+
+
+async def _own_grants(user: User, directory: WorkspaceDirectory | None) -> Grants:
+    """The roles of a user; for the SDK in a trial the one in its workspace alone."""
+    if user.workspace_id:
+        return Grants(Role.MEMBER, {user.workspace_id: user.role})
+    return Grants(user.role, await directory.roles(user) if directory is not None else {})
 
 
 async def _require(
@@ -107,6 +117,11 @@ def _named(need: Need, request: Any) -> list[Resource]:
 
 
 def _too_low(user: User, need: Need, name: str) -> PermissionDeniedError:
+    if user.workspace_id:
+        return PermissionDeniedError(
+            f"{name} needs the role {need.role.value} in {need.scope.text}; the SDK in a trial acts for user "
+            f"{user.name} in the workspace of its experiment alone, as an editor at most"
+        )
     return PermissionDeniedError(
         f"user {user.name} is {_a(user.role)} in the cluster, and {name} needs the role {need.role.value} in "
         f"{need.scope.text}; ask an admin"

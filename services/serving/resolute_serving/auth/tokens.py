@@ -147,13 +147,15 @@ class TokenSigner:
             ttl: Seconds that it is valid.
             token_id: Identifies it, so that it can be ended before its time; empty for a new one.
         """
-        claims = {
+        claims: dict[str, Any] = {
             "sub": user.name,
-            "kind": "user",
+            "kind": "script" if user.workspace_id else "user",
             "role": user.role.value,
             "user_id": user.user_id,
             "jti": token_id or str(uuid.uuid4()),
         }
+        if user.workspace_id:
+            claims["workspace_id"] = user.workspace_id
         return self._sign(claims, ttl=ttl)
 
     def trial(self, run: TrialRun, *, ttl: float) -> str:
@@ -316,6 +318,14 @@ def _principal(claims: Mapping[str, Any]) -> Principal:
     try:
         if claims["kind"] == "user":
             return User(name=claims["sub"], role=Role(claims["role"]), user_id=int(claims.get("user_id", 0)))
+        if claims["kind"] == "script":
+            # A kind of its own: services that do not know of the workspace refuse it.
+            return User(
+                name=claims["sub"],
+                role=Role(claims["role"]),
+                user_id=int(claims["user_id"]),
+                workspace_id=int(claims["workspace_id"]),
+            )
         if claims["kind"] == "trial":
             return TrialRun(
                 trial_id=claims["sub"],

@@ -223,8 +223,13 @@ class RenewLeaseResponse(google.protobuf.message.Message):
     TTL_FIELD_NUMBER: builtins.int
     BEARER_TOKEN_FIELD_NUMBER: builtins.int
     SIGNAL_FIELD_NUMBER: builtins.int
+    USER_TOKEN_FIELD_NUMBER: builtins.int
     bearer_token: builtins.str
     """A token for the next calls, to be sent as "authorization: Bearer TOKEN"."""
+    user_token: builtins.str
+    """A token for the SDK in the run's scripts: it acts for the experiment's owner in the experiment's workspace, with the role of
+    the owner there and at most that of an editor, and ends with the run. Empty while there is none: keep the previous one.
+    """
     @property
     def ttl(self) -> google.protobuf.duration_pb2.Duration:
         """How long the lease lasts without another renewal."""
@@ -239,9 +244,10 @@ class RenewLeaseResponse(google.protobuf.message.Message):
         ttl: google.protobuf.duration_pb2.Duration | None = ...,
         bearer_token: builtins.str = ...,
         signal: resolute.api.preemption.v1.signal_pb2.Signal | None = ...,
+        user_token: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["signal", b"signal", "ttl", b"ttl"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["bearer_token", b"bearer_token", "signal", b"signal", "ttl", b"ttl"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["bearer_token", b"bearer_token", "signal", b"signal", "ttl", b"ttl", "user_token", b"user_token"]) -> None: ...
 
 global___RenewLeaseResponse = RenewLeaseResponse
 

@@ -213,7 +213,13 @@ class LocalContainer:
 
     def disown(self) -> None:
         """Forgets processes and resources that a copy of this directory names: they are the original's."""
-        for path in (self.run.supervisor_file, self.run.child_file, self._started_file, self.run.token_file):
+        for path in (
+            self.run.supervisor_file,
+            self.run.child_file,
+            self._started_file,
+            self.run.token_file,
+            self.run.user_token_file,
+        ):
             path.unlink(missing_ok=True)
         # The links alone: what they lead to may be in use.
         shutil.rmtree(self.run.external_resources, ignore_errors=True)

@@ -72,6 +72,8 @@ class Rule:
     """Scope of a trial's token; None when no trial may."""
     public: bool = False
     """Whether callers without a token may."""
+    personal: bool = False
+    """Whether it is about the caller's own account, so that no token of the SDK in a trial may call it."""
     expired: bool = False
     """Whether a token that has expired is taken too: the call renews it, and its handler checks the rest."""
 
@@ -100,6 +102,7 @@ def _trial(scope: TrialScope, *needs: Need) -> Rule:
 
 
 _MEMBER = _user(Need(Role.MEMBER, CLUSTER))
+_PERSONAL = Rule(user=(Need(Role.MEMBER, CLUSTER),), personal=True)
 _EDITOR = _user(editor(CLUSTER))
 _ADMIN = _user(admin(CLUSTER))
 _SERVICE = Rule()
@@ -161,12 +164,12 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "ListUsers": _MEMBER,
         "UpdateUser": _ADMIN,
         # For what is the caller's own; the handlers keep others' for admins.
-        "SetPassword": _MEMBER,
-        "CreateToken": _MEMBER,
+        "SetPassword": _PERSONAL,
+        "CreateToken": _PERSONAL,
         "CreateServiceToken": _ADMIN,
         "RenewServiceToken": Rule(expired=True),
-        "ListTokens": _MEMBER,
-        "RevokeToken": _MEMBER,
+        "ListTokens": _PERSONAL,
+        "RevokeToken": _PERSONAL,
         "RecordRefusals": _SERVICE,
         "ListAuditRows": _ADMIN,
     },
