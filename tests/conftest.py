@@ -32,6 +32,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     # Tests start hundreds of processes: they shall find modules compiled.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    # Keras chooses TensorFlow by default, which only some tests install.
+    os.environ.setdefault("KERAS_BACKEND", "torch")
     if config.option.sample_seed is None:
         given: dict[str, Any] = getattr(config, "workerinput", {})
         config.option.sample_seed = given.get("sample_seed") or secrets.token_hex(4)

@@ -31,6 +31,7 @@ _SUBMODULES = frozenset(
         "estimator",
         "experimental",
         "horovod",
+        "keras",
         "launch",
         "pytorch",
         "searcher",

@@ -1,0 +1,294 @@
+"""The callback that makes a training by ``model.fit`` a trial."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from resolute import core
+from resolute.core.reporting.train import TRAINING, VALIDATION
+from resolute.keras import random_state, weights
+from resolute.keras.library import callback_class, check_library, check_ranks, is_of_legacy
+from resolute.keras.position import Position, begin_at
+from resolute.keras.progress_lines import ProgressLines
+from resolute.trials.source_code import copy_code
+from resolute.trials.trial_state import CODE_DIRECTORY
+
+_log = logging.getLogger("resolute.keras")
+MODEL_FILE = "model_checkpoint"
+"""What names of the files with weights begin with."""
+_NEVER = -1
+
+_ProgbarLogger: Any = callback_class("ProgbarLogger")
+
+
+class DeterminedCallback(_ProgbarLogger):  # type: ignore[misc, unused-ignore]  # without Keras it is Any
+    """Makes a training by ``model.fit`` a trial. Give it among ``callbacks``.
+
+    - Metrics are reported: ``training`` after each epoch, or after so many batches; ``validation`` whenever
+      the model is evaluated, by the names that Keras gives them.
+    - Checkpoints are made after epochs and at the end, of the weights, the optimizer, random numbers and the
+      position in training.
+    - ``fit`` begins where the trial was: on the torch backend as if it had never stopped, on TensorFlow as
+      far as the script draws random numbers by Keras (docs/keras.md).
+    - When the trial is preempted, all workers stop after the same epoch. ``epochs`` of ``fit`` says how long
+      to train; a search stops trials early by preemption.
+
+    It takes the place of Keras's own progress bar, ``BackupAndRestore`` and ``ModelCheckpoint``.
+
+    Args:
+        core_context: The Core API; with several workers, made with ``DistributedContext.from_tf_config()``.
+        checkpoint: The checkpoint to begin with; on a cluster ``get_cluster_info().latest_checkpoint``.
+        continue_id: Names this training; on a cluster ``get_cluster_info().trial.trial_id``. A checkpoint of
+            the same name is continued; of another one, only the weights are taken.
+        train_metrics_report_period: ``"epoch"``, or after how many batches training metrics are reported.
+        checkpoint_epochs: After how many epochs a checkpoint is made; 0 for only at the end.
+
+    Raises:
+        ImportError: Keras or its backend is not installed.
+        ValueError: A period is not valid.
+    """
+
+    _supports_tf_logs = False
+    _save_user_code = True
+
+    def __init__(
+        self,
+        core_context: core.Context,
+        checkpoint: str | None,
+        continue_id: int | str,
+        *,
+        train_metrics_report_period: int | str = "epoch",
+        checkpoint_epochs: int = 1,
+    ) -> None:
+        super().__init__()
+        self.params: dict[str, Any] = {}
+        self._core = core_context
+        self._is_chief = core_context.distributed.rank == 0
+        self._checkpoint = checkpoint
+        self._continue_id = continue_id
+        self._period = _checked_period(train_metrics_report_period)
+        self._checkpoint_epochs = _checked_epochs(checkpoint_epochs)
+        self._files = contextlib.ExitStack()
+        self._lines = ProgressLines(shown=False)
+        self._steps = 0
+        self._epoch = _NEVER
+        self._saved_epoch = _NEVER
+        self._epoch_batches = 0
+        self._validated_batches = 0
+        self._training_length: int | None = None
+        self._validation_length: int | None = None
+        self._reported_validation = _NEVER
+        self._fitting = False
+
+    # What Keras calls.
+
+    def set_params(self, params: dict[str, Any]) -> None:
+        """Takes the number of epochs and of their batches."""
+        self.params = params
+
+    def on_train_begin(self, logs: Mapping[str, Any] | None = None) -> None:
+        """Takes up the checkpoint.
+
+        Raises:
+            TypeError: The model is of another library of Keras.
+            ValueError: The model cannot be trained by several processes, or is not built yet.
+            InvalidCheckpointException: The checkpoint is another model's.
+        """
+        check_library(self.model, self)
+        check_ranks(self.model, size=self._core.distributed.size)
+        self._fitting = True
+        self._lines = ProgressLines(shown=self._is_chief and bool(self.params.get("verbose", 1)))
+        if self._checkpoint is not None:
+            checkpoint, self._checkpoint = self._checkpoint, None
+            self._restore(checkpoint)
+        self._training_length = self.params.get("steps") or self._training_length
+
+    def on_epoch_begin(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
+        """Counts the epoch."""
+        self._epoch, self._epoch_batches = epoch, 0
+        self._set_status("training")
+        self._lines.begin(self._training_heading(), self._training_length)
+
+    def on_train_batch_end(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
+        """Counts the batches, and reports where that is due."""
+        if batch == 0:
+            self._files.close()
+        done = batch + 1
+        before = self._steps
+        self._steps += done - self._epoch_batches  # several, where Keras executes several at once
+        self._epoch_batches = done
+        if self._is_chief and self._period and self._steps // self._period > before // self._period:
+            self._report(TRAINING, logs)
+        self._lines.advance(self._training_heading(), done, self._training_length, logs)
+
+    def on_epoch_end(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
+        """Reports, makes a checkpoint where one is due, and asks whether to stop."""
+        self._training_length = self._epoch_batches
+        if self._is_chief:
+            if not self._period:
+                own = {name: value for name, value in (logs or {}).items() if not name.startswith("val_")}
+                self._report(TRAINING, own)
+            self._core.train.report_progress(min((epoch + 1) / max(self.params.get("epochs") or 1, 1), 1.0))
+        if self._checkpoint_epochs and (epoch + 1) % self._checkpoint_epochs == 0:
+            self._save()
+        if self._core.preempt.should_preempt():
+            self.model.stop_training = True
+
+    def on_train_end(self, logs: Mapping[str, Any] | None = None) -> None:
+        """Makes a checkpoint of what is not in one yet."""
+        self._files.close()
+        begin_at(self.model, None)
+        if self._epoch > self._saved_epoch:
+            self._save()
+        self._core.checkpoint.wait()
+        self._fitting = False
+        self._set_status("finishing")
+
+    def on_test_begin(self, logs: Mapping[str, Any] | None = None) -> None:
+        """Says what the trial is doing."""
+        self._set_status("validating")
+        self._validated_batches = 0
+        self._lines.begin(self._validation_heading(), self._validation_length)
+
+    def on_test_batch_end(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
+        """Counts the batches."""
+        self._validated_batches = batch + 1
+        self._lines.advance(self._validation_heading(), batch + 1, self._validation_length, logs)
+
+    def on_test_end(self, logs: Mapping[str, Any] | None = None) -> None:
+        """Reports the validation."""
+        self._validation_length = self._validated_batches
+        if self._is_chief:
+            self._report(VALIDATION, logs)
+        if self._fitting:
+            self._set_status("training")
+
+    def on_predict_begin(self, logs: Mapping[str, Any] | None = None) -> None:
+        """Does nothing."""
+
+    def on_predict_batch_end(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
+        """Does nothing."""
+
+    def on_predict_end(self, logs: Mapping[str, Any] | None = None) -> None:
+        """Does nothing."""
+
+    # What scripts may override.
+
+    def save_model(self, model: Any, path: str, distributed: core.DistributedContext) -> None:
+        """Writes the model and its optimizer; every worker calls.
+
+        Args:
+            model: The model.
+            path: Where to, without what Keras adds to it.
+            distributed: The other workers.
+        """
+        if distributed.rank == 0:
+            weights.save_weights(model, path)
+            return
+        # A strategy of several workers gathers what it saves, so that all of them must.
+        with TemporaryDirectory(prefix="resolute-keras-") as temporary:
+            weights.save_weights(model, str(Path(temporary) / MODEL_FILE))
+
+    def load_model(self, model: Any, path: str, distributed: core.DistributedContext) -> None:
+        """Reads what ``save_model`` wrote; every worker calls.
+
+        Args:
+            model: The model.
+            path: Where from, without what Keras adds to it.
+            distributed: The other workers.
+        """
+        weights.load_weights(model, path)
+
+    # What is done.
+
+    def _restore(self, checkpoint: str) -> None:
+        """Takes up a checkpoint: all of it if this training made it, else the weights."""
+        self._set_status("restoring")
+        directory = self._files.enter_context(self._core.checkpoint.restore_path(checkpoint))
+        self.load_model(self.model, str(directory / MODEL_FILE), self._core.distributed)
+        position = Position.read(directory)
+        if position is None or position.continue_id != self._continue_id:
+            _log.info("checkpoint %s is of another training: its weights are taken, and no more", checkpoint)
+        else:
+            self._steps, self._epoch = position.steps_completed, position.epoch
+            self._saved_epoch = position.epoch
+            self._training_length = position.training_length
+            self._validation_length = position.validation_length
+            begin_at(self.model, position.epoch + 1)
+            if not random_state.read(self.model, directory / _random_file(self._core.distributed.rank)):
+                _log.warning("checkpoint %s has no random numbers of this worker: they are new", checkpoint)
+        if not is_of_legacy(self.model):  # which reads some of the files with the first batch
+            self._files.close()
+
+    def _save(self) -> None:
+        """Makes a checkpoint; every worker calls."""
+        self._set_status("checkpointing")
+        dist = self._core.distributed
+        together = dist.size > 1
+        store = self._core.checkpoint.store_path(
+            {"steps_completed": self._steps}, shard=together, background=not together
+        )
+        with store as (directory, _):
+            self.save_model(self.model, str(directory / MODEL_FILE), dist)
+            random_state.write(self.model, directory / _random_file(dist.rank))
+            if self._is_chief:
+                self._position().write(directory)
+                if self._save_user_code and self._core.info is not None:
+                    copy_code(type(self.model), directory / CODE_DIRECTORY, on_cluster=True)
+        self._saved_epoch = self._epoch
+        self._set_status("training")
+
+    def _position(self) -> Position:
+        return Position(
+            epoch=self._epoch,
+            steps_completed=self._steps,
+            continue_id=self._continue_id,
+            training_length=self._training_length,
+            validation_length=self._validation_length,
+        )
+
+    def _report(self, group: str, logs: Mapping[str, Any] | None) -> None:
+        if group == VALIDATION and self._reported_validation == self._steps:
+            _log.warning("batch %d was validated twice: the second time is not reported", self._steps)
+            return
+        if group == VALIDATION:
+            self._reported_validation = self._steps
+        metrics = {name: value for name, value in (logs or {}).items() if name not in {"batch", "size"}}
+        counts = {"epochs": self._epoch + 1, "batches": self._steps}
+        self._core.train.report_metrics(group, steps_completed=self._steps, metrics={**counts, **metrics})
+
+    def _set_status(self, status: str) -> None:
+        if self._is_chief:
+            self._core.train.set_status(status)
+
+    def _training_heading(self) -> str:
+        return f"total batches trained: {self._steps}, epoch"
+
+    def _validation_heading(self) -> str:
+        return f"validation after batch: {self._steps}, validation"
+
+
+def _random_file(rank: int) -> str:
+    return f"random_state_{rank}.pkl"
+
+
+def _checked_period(period: int | str) -> int:
+    """The number of batches; 0 for epochs."""
+    if period == "epoch":
+        return 0
+    if not isinstance(period, int) or isinstance(period, bool) or period < 1:
+        raise ValueError(
+            f"train_metrics_report_period is {period!r}; 'epoch' or a number of batches from 1 was expected"
+        )
+    return period
+
+
+def _checked_epochs(epochs: int) -> int:
+    if not isinstance(epochs, int) or isinstance(epochs, bool) or epochs < 0:
+        raise ValueError(f"checkpoint_epochs is {epochs!r}; a whole number from 0 was expected")
+    return epochs

@@ -1,0 +1,102 @@
+"""Keras, by whichever of its two libraries the script uses: ``keras`` (Keras 3) or ``tf_keras`` (Keras 2)."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from typing import Any
+
+LEGACY = "tf_keras"
+_LEGACY_VARIABLE = "TF_USE_LEGACY_KERAS"
+
+
+def find_library() -> Any:
+    """Returns the library: ``tf_keras`` where ``TF_USE_LEGACY_KERAS`` asks for it, or only it is imported.
+
+    Raises:
+        ImportError: It is not installed, or its backend is not.
+    """
+    wants_legacy = os.environ.get(_LEGACY_VARIABLE, "").lower() in {"1", "true"}
+    name = LEGACY if wants_legacy or (LEGACY in sys.modules and "keras" not in sys.modules) else "keras"
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(
+            f"resolute.keras needs {name} and its backend ({error}): pip install 'resolute-train[keras]' and "
+            "torch or tensorflow, and name the backend by the variable KERAS_BACKEND, such as "
+            "KERAS_BACKEND=torch"
+        ) from error
+
+
+def is_legacy(library: Any) -> bool:
+    """Whether a library, a model or a class is of ``tf_keras``."""
+    module = getattr(library, "__module__", None) or getattr(library, "__name__", "")
+    return str(module).partition(".")[0] == LEGACY
+
+
+def is_of_legacy(model: Any) -> bool:
+    """Whether a model is of ``tf_keras``, also if its class is the script's own."""
+    return any(is_legacy(base) for base in type(model).__mro__)
+
+
+def backend_of(model: Any) -> str:
+    """The backend that trains a model: ``torch``, ``tensorflow`` or ``jax``."""
+    if is_of_legacy(model):
+        return "tensorflow"
+    return str(importlib.import_module("keras").backend.backend())
+
+
+class _Missing:
+    """Stands for a base class of a library that cannot be imported, so that other names can be."""
+
+    def __init__(self, *_args: Any, **_options: Any) -> None:
+        find_library()
+        raise ImportError("Keras could not be imported when resolute.keras was: import resolute.keras anew")
+
+
+def callback_class(name: str) -> Any:
+    """Returns a class of the library's callbacks to derive from; one that cannot be made if there is none."""
+    try:
+        return getattr(find_library().callbacks, name)
+    except ImportError:
+        return _Missing
+
+
+def check_library(model: Any, callback: Any) -> None:
+    """Checks that a callback and a model are of the same library.
+
+    Raises:
+        TypeError: They are not.
+    """
+    legacy = is_of_legacy(model)
+    if legacy != any(is_legacy(base) for base in type(callback).__mro__):
+        name, value = (LEGACY, "1") if legacy else ("keras", "0")
+        raise TypeError(
+            f"the model is of {name}, but {type(callback).__name__} was made for the other library of Keras: "
+            f"set the variable {_LEGACY_VARIABLE}={value}, or import {name} before resolute.keras"
+        )
+
+
+def check_ranks(model: Any, *, size: int) -> None:
+    """Checks that a model can be trained by so many processes together.
+
+    Raises:
+        ValueError: It cannot.
+    """
+    if size > 1 and not is_of_legacy(model):
+        raise ValueError(
+            f"Keras 3 on the {backend_of(model)} backend does not train one model with several processes "
+            f"(this trial has {size}): use tf_keras, set TF_USE_LEGACY_KERAS=1 and build the model within "
+            "the strategy of DistributedContext.from_tf_config(), started by determined.launch.tensorflow; "
+            "or train with slots_per_trial: 1; or with PyTorchTrial"
+        )
+    if size > 1:
+        strategy = type(model.distribute_strategy).__name__
+        if "MultiWorker" not in strategy:
+            raise ValueError(
+                f"the trial has {size} workers, but the model was built within {strategy}, which trains "
+                "each of them alone: build and compile it within strategy.scope(), where strategy is what "
+                "DistributedContext.from_tf_config() returned"
+            )

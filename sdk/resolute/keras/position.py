@@ -1,0 +1,59 @@
+"""How far a training by ``fit`` was at a checkpoint, and how ``fit`` is made to begin there."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from resolute.keras.library import is_of_legacy
+
+STATE_FILE = "callback_state"
+
+
+@dataclass(frozen=True)
+class Position:
+    """The state of a ``DeterminedCallback``."""
+
+    epoch: int
+    """The last epoch that was trained, from 0."""
+    steps_completed: int
+    """Batches trained, over all runs."""
+    continue_id: int | str
+    """Whose training it is."""
+    training_length: int | None
+    """Batches of an epoch."""
+    validation_length: int | None
+    """Batches of a validation."""
+
+    def write(self, directory: Path) -> None:
+        """Writes the file."""
+        (directory / STATE_FILE).write_bytes(pickle.dumps(asdict(self)))
+
+    @classmethod
+    def read(cls, directory: Path) -> Position | None:
+        """Reads the file; None if there is none."""
+        path = directory / STATE_FILE
+        if not path.exists():
+            return None
+        return cls(**pickle.loads(path.read_bytes()))  # noqa: S301 - a checkpoint is trusted code
+
+
+class _TrainingState:
+    """What ``fit`` of ``tf_keras`` asks where to begin."""
+
+    def __init__(self, epoch: int) -> None:
+        self._epoch = epoch
+
+    def maybe_load_initial_counters_from_ckpt(self, *_args: Any, **_options: Any) -> tuple[int, int]:
+        """Returns the epoch and its batch."""
+        return self._epoch, 0
+
+
+def begin_at(model: Any, epoch: int | None) -> None:
+    """Has the ``fit`` that is beginning start at an epoch; None for what its caller says."""
+    if is_of_legacy(model):
+        model._training_state = None if epoch is None else _TrainingState(epoch)
+    else:
+        model._initial_epoch = epoch

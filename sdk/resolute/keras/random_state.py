@@ -1,0 +1,85 @@
+"""The random numbers of a training in Keras, to be kept and resumed.
+
+What draws by Keras (its layers and ``keras.random``), Python, NumPy and torch continues exactly. TensorFlow's
+own stateful operations, such as the shuffling of a ``tf.data.Dataset`` and layers of ``tf_keras``, keep their
+state where nobody can read it; they begin anew.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from resolute.keras.library import backend_of, is_of_legacy
+
+
+def capture(model: Any) -> dict[str, Any]:
+    """Returns the state of all generators that training draws from, and of the model's metrics."""
+    state: dict[str, Any] = {"python": random.getstate(), "numpy": np.random.get_state()}
+    if is_of_legacy(model):
+        return state
+    if backend_of(model) == "torch":
+        torch: Any = importlib.import_module("torch")
+        state["torch"] = torch.random.get_rng_state()
+        if torch.cuda.is_available():
+            state["cuda"] = torch.cuda.get_rng_state_all()
+    state["keras"] = _to_numpy(_global_generator().state)
+    state["layers"] = [_to_numpy(variable) for variable in _stateful_variables(model)]
+    return state
+
+
+def restore(model: Any, state: dict[str, Any]) -> None:
+    """Takes up what ``capture`` returned."""
+    random.setstate(state["python"])
+    np.random.set_state(state["numpy"])
+    if is_of_legacy(model):
+        return
+    if "torch" in state and backend_of(model) == "torch":
+        torch: Any = importlib.import_module("torch")
+        torch.random.set_rng_state(state["torch"])
+        if "cuda" in state and len(state["cuda"]) == torch.cuda.device_count():
+            torch.cuda.set_rng_state_all(state["cuda"])
+    if "keras" in state:
+        _global_generator().state.assign(state["keras"])
+    variables = _stateful_variables(model)
+    if len(variables) == len(state.get("layers", [])):
+        for variable, value in zip(variables, state["layers"], strict=True):
+            variable.assign(value)
+
+
+def write(model: Any, path: Path) -> None:
+    """Writes what ``capture`` returns."""
+    path.write_bytes(pickle.dumps(capture(model)))
+
+
+def read(model: Any, path: Path) -> bool:
+    """Takes up what ``write`` wrote; returns whether it was there."""
+    if not path.exists():
+        return False
+    restore(model, pickle.loads(path.read_bytes()))  # noqa: S301 - a checkpoint is trusted code
+    return True
+
+
+def seed_all(seed: int, library: Any) -> None:
+    """Seeds every generator that training draws from."""
+    library.utils.set_random_seed(seed & 0xFFFFFFFF)
+
+
+def _stateful_variables(model: Any) -> list[Any]:
+    """What ``save_weights`` leaves out: the states of the layers' generators."""
+    weights = {id(variable) for variable in model.weights}
+    return [variable for variable in model.variables if id(variable) not in weights]
+
+
+def _to_numpy(variable: Any) -> Any:
+    return np.array(importlib.import_module("keras").ops.convert_to_numpy(variable))
+
+
+def _global_generator() -> Any:
+    """What ``keras.random`` draws from where it is given no seed."""
+    return importlib.import_module("keras.src.random.seed_generator").global_seed_generator()

@@ -1,0 +1,29 @@
+"""Keras's callback for TensorBoard, whose events are kept with the trial."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from resolute import core
+from resolute.keras.library import callback_class
+
+_log = logging.getLogger("resolute.keras")
+_TensorBoard: Any = callback_class("TensorBoard")
+
+
+class TensorBoard(_TensorBoard):  # type: ignore[misc, unused-ignore]  # without Keras it is Any
+    """Keras's ``TensorBoard``, writing where the trial's events are kept.
+
+    Args:
+        core_context: The Core API.
+        args: As for Keras's class; on a cluster ``log_dir`` is replaced.
+        kwargs: As for Keras's class.
+    """
+
+    def __init__(self, core_context: core.Context, *args: Any, **kwargs: Any) -> None:
+        if core_context.info is not None:
+            if args or "log_dir" in kwargs:
+                _log.warning("log_dir is replaced: on a cluster, events are kept with the trial")
+            args, kwargs = args[1:], {**kwargs, "log_dir": str(core_context.train.get_tensorboard_path())}
+        super().__init__(*args, **kwargs)
