@@ -12,7 +12,13 @@ from contract.experiments.test_lifecycle import NOW, Store
 from support.services.access import Calls, Scenario
 from support.services.in_process import Running
 
-from resolute.api.experiments.v1 import run_pb2, trial_pb2, trials_service_pb2, trials_service_pb2_grpc
+from resolute.api.experiments.v1 import (
+    experiment_pb2,
+    run_pb2,
+    trial_pb2,
+    trials_service_pb2,
+    trials_service_pb2_grpc,
+)
 from resolute.api.preemption.v1 import signal_pb2
 from resolute.api.searcher.v1 import action_pb2
 from resolute.contracts.values import to_value
@@ -134,6 +140,13 @@ def test_a_list_gives_pages_of_transitions(play: Callable[[Scenario], None]) -> 
         request = trials_service_pb2.ListTrialTransitionsRequest(
             trial=trial_pb2.TrialKey(trial_id=begun.trial.trial_id), page_size=1
         )
+        listed = trials_service_pb2.ListTrialsRequest(
+            experiment=experiment_pb2.ExperimentKey(number=begun.trial.experiment_number), include_runs=True
+        )
+        (trial,) = (await stub.ListTrials(listed)).trials
+        assert [run.failure for run in trial.runs] == ["no data"]
+        listed.include_runs = False
+        assert not (await stub.ListTrials(listed)).trials[0].runs
         found = []
         while True:
             response = await stub.ListTrialTransitions(request)

@@ -10,6 +10,7 @@ from wire.cli.scripted_state import State
 
 from resolute.api.experiments.v1 import jobs_service_pb2, trials_service_pb2
 from resolute.api.searcher.v1 import operation_pb2, search_pb2, searcher_service_pb2
+from resolute_searcher.planning.answers import simulation_answer
 
 
 class ExplanationHandlers:
@@ -23,6 +24,11 @@ class ExplanationHandlers:
     async def ListEvents(self, request: Any, _context: Any) -> Any:
         entries = self.state.entries[:: -1 if "desc" in request.order_by else 1]
         return searcher_service_pb2.ListEventsResponse(entries=entries)
+
+    async def SimulateSearch(self, request: Any, _context: Any) -> Any:
+        # The searcher's own answer, which needs no service around it.
+        answer = simulation_answer(request.SerializeToString())
+        return searcher_service_pb2.SimulateSearchResponse.FromString(answer)
 
     async def GetSearch(self, request: Any, _context: Any) -> Any:
         status = search_pb2.SearchStatus(

@@ -102,7 +102,7 @@ class Handlers(ExplanationHandlers):
     async def ValidateConfig(self, request: Any, _context: Any) -> Any:
         self._enter("ValidateConfig")
         spec = search_spec_pb2.SearchSpec(
-            metric="accuracy", random=search_spec_pb2.RandomMethod(max_trials=3)
+            metric="accuracy", random=search_spec_pb2.RandomMethod(max_trials=3, max_length=4)
         )
         config = {"searcher": {"name": "random", "max_length": {"epochs": 4}}}
         return experiments_service_pb2.ValidateConfigResponse(config=to_value(config), search=spec)
@@ -396,7 +396,10 @@ class Handlers(ExplanationHandlers):
     async def GetCluster(self, _request: Any, _context: Any) -> Any:
         self._enter("GetCluster")
         return cluster_service_pb2.GetClusterResponse(
-            version="9.9.9", cluster_id=str(uuid.UUID(int=1)), problems=self.state.problems
+            version="9.9.9",
+            cluster_id=str(uuid.UUID(int=1)),
+            problems=self.state.problems,
+            slots=self.state.slots,
         )
 
     async def SetTemplate(self, request: Any, _context: Any) -> Any:

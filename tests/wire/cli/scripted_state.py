@@ -9,6 +9,7 @@ from typing import Any
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2
 from resolute.api.experiments.v1 import (
+    cluster_service_pb2,
     experiment_pb2,
     experiments_service_pb2,
     job_pb2,
@@ -51,6 +52,7 @@ class State:
         self.entries: list[event_pb2.LogEntry] = []
         self.transitions: list[trial_transition_pb2.TrialTransition] = []
         self.jobs: list[job_pb2.Job] = []
+        self.slots: list[cluster_service_pb2.Slot] = []
         self.callers: list[str] = []
         self.problems: list[str] = []
         self.faults: dict[str, list[Exception | None]] = defaultdict(list)

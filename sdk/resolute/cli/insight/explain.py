@@ -11,8 +11,8 @@ from resolute.cli.display.output import Column, Format, format_option, print_fie
 from resolute.cli.insight.sentences import because, decided, happened, moved
 from resolute.cli.options.identifiers import EXPERIMENT, TRIAL
 from resolute.cli.options.settings import Settings
-from resolute.client.explanations.experiments import ExperimentExplanation, OpenTrial, explain_experiment
-from resolute.client.explanations.trials import TrialExplanation, explain_trial
+from resolute.client.insight.experiments import ExperimentExplanation, OpenTrial, explain_experiment
+from resolute.client.insight.trials import TrialExplanation, explain_trial
 from resolute.client.schema.states import TrialState
 
 _LONG_AGO = datetime.min.replace(tzinfo=timezone.utc)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from resolute.cli.display.output import format_value
-from resolute.client.explanations.decisions import Decision, SearchEvent
+from resolute.client.insight.decisions import Decision, SearchEvent
 from resolute.client.schema.reasons import describe_reason
 from resolute.client.schema.transitions import TransitionRecord
 

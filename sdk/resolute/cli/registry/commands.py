@@ -156,6 +156,7 @@ SEARCH_COMMANDS = (
     LazyCommand(
         "replay", "Replay a search from its log and compare the decisions.", f"{_SEARCH}.replay:replay"
     ),
+    LazyCommand("whatif", "Run another search on recorded learning curves.", f"{_SEARCH}.what_if:whatif"),
 )
 """Commands of ``resolute search``."""
 
@@ -281,6 +282,7 @@ ROOT_COMMANDS = (
         ("tpl",),
     ),
     LazyCommand("search", "Preview, simulate and replay searches.", "resolute.cli.registry.commands:search"),
+    LazyCommand("cost", "Show slot-hours and GPU-hours.", f"{_INSIGHT}.cost:cost"),
     LazyCommand("explain", "Explain why trials and experiments are where they are.", f"{_COMMANDS}:explain"),
     LazyCommand(
         "workspace",

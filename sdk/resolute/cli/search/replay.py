@@ -44,13 +44,15 @@ _COLUMNS: tuple[Column[_RungPosition], ...] = (
 
 @click.command(name="replay")
 @click.argument("experiment_id", metavar="ID", type=EXPERIMENT)
-@click.option("--until", type=click.IntRange(min=1), help="Stop after this event of the log.")
+@click.option(
+    "--until", "--at", "until", type=click.IntRange(min=1), help="Stop after this event of the log."
+)
 @format_option
 @click.pass_context
 def replay(ctx: click.Context, experiment_id: str, until: int | None, output: Format) -> None:
     """Replay the search of experiment ID from its log, and compare the decisions with the recorded ones.
 
-    Fails if any decision differs. With --until, shows the rungs after that event, what
+    Fails if any decision differs. With --until or --at, shows the rungs after that event, what
     the search decided, and why.
     """
     settings: Settings = ctx.obj

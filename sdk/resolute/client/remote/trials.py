@@ -65,7 +65,7 @@ class Trials:
         return convert.trial(self._stub.GetTrial(request).trial)
 
     def list(
-        self, experiment: int | str, *, order_by: str = "", limit: int | None = None
+        self, experiment: int | str, *, order_by: str = "", limit: int | None = None, with_runs: bool = False
     ) -> Iterator[TrialRecord]:
         """Yields the trials of an experiment.
 
@@ -73,9 +73,10 @@ class Trials:
             experiment: The experiment.
             order_by: Fields of the API, such as ``"best_validation desc"``; empty for their numbers.
             limit: Most of them; None for all.
+            with_runs: Also ask for the runs of each trial.
         """
         request = trials_service_pb2.ListTrialsRequest(
-            experiment=convert.experiment_key(experiment), order_by=order_by
+            experiment=convert.experiment_key(experiment), order_by=order_by, include_runs=with_runs
         )
         for message in all_items(self._stub.ListTrials, request, "trials", limit=limit):
             yield convert.trial(message)

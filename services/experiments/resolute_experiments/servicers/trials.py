@@ -92,9 +92,16 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         def work(connection: Connection) -> pb2.ListTrialsResponse:
             experiment = self._core.experiment(connection, request.experiment)
             found, token = trials.page(connection, request, experiment.id, states=states)
+            ids = [trial.id for trial in found] if request.include_runs else []
+            history = runs.of_trials(connection, ids)
             return pb2.ListTrialsResponse(
                 trials=[
-                    trial_message(trial, experiment, explanation=self._wait_reasons.explain(trial))
+                    trial_message(
+                        trial,
+                        experiment,
+                        explanation=self._wait_reasons.explain(trial),
+                        runs=history.get(trial.id),
+                    )
                     for trial in found
                 ],
                 next_page_token=token,

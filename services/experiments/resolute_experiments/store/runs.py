@@ -151,6 +151,15 @@ def of_trial(connection: Connection, trial_id: str) -> list[Run]:
     ]
 
 
+def of_trials(connection: Connection, trial_ids: Sequence[str]) -> dict[str, list[Run]]:
+    """Reads the runs of some trials, at most a page of them, by number; trials without runs are left out."""
+    query = sa.select(runs).where(runs.c.trial_id.in_(trial_ids)).order_by(runs.c.trial_id, runs.c.run)
+    found: dict[str, list[Run]] = {}
+    for row in connection.execute(query):
+        found.setdefault(row.trial_id, []).append(_from_row(row))
+    return found
+
+
 def trials_of(connection: Connection, experiment_id: str, allocations: Sequence[str]) -> frozenset[str]:
     """Names the trials of an experiment that some allocations were for."""
     query = sa.select(runs.c.trial_id).where(

@@ -193,7 +193,7 @@ class Trial(google.protobuf.message.Message):
 
     @property
     def runs(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.experiments.v1.run_pb2.Run]:
-        """Its runs, by number. Only when one trial is asked for."""
+        """Its runs, by number. Only when one trial is asked for, and in lists that ask for them."""
 
     @property
     def pids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:

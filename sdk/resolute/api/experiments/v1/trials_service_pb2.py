@@ -31,7 +31,7 @@ from resolute.api.experiments.v1 import trial_pb2 as resolute_dot_api_dot_experi
 from resolute.api.experiments.v1 import trial_transition_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_trial__transition__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n0resolute/api/experiments/v1/trials_service.proto\x12\x1bresolute.api.experiments.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a)resolute/api/checkpoints/v1/storage.proto\x1a\"resolute/api/common/v1/value.proto\x1a,resolute/api/experiments/v1/experiment.proto\x1a%resolute/api/experiments/v1/run.proto\x1a\'resolute/api/experiments/v1/trial.proto\x1a\x32resolute/api/experiments/v1/trial_transition.proto\"G\n\x0fGetTrialRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\"E\n\x10GetTrialResponse\x12\x31\n\x05trial\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial\"\xc5\x01\n\x11ListTrialsRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x10\n\x08order_by\x18\x04 \x01(\t\x12\x37\n\x06states\x18\x05 \x03(\x0e\x32\'.resolute.api.experiments.v1.TrialState\"a\n\x12ListTrialsResponse\x12\x32\n\x06trials\x18\x01 \x03(\x0b\x32\".resolute.api.experiments.v1.Trial\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x8c\x01\n\x1bListTrialTransitionsRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x10\n\x08order_by\x18\x04 \x01(\t\"z\n\x1cListTrialTransitionsResponse\x12\x41\n\x0btransitions\x18\x01 \x03(\x0b\x32,.resolute.api.experiments.v1.TrialTransition\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"H\n\x10KillTrialRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\"F\n\x11KillTrialResponse\x12\x31\n\x05trial\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial\"\x99\x01\n\x15SetTrialStatusRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\x05\x12\x13\n\x06status\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x34\n\x08metadata\x18\x04 \x01(\x0b\x32\x1d.resolute.api.common.v1.ValueH\x01\x88\x01\x01\x42\t\n\x07_statusB\x0b\n\t_metadata\"I\n\x16SetTrialStatusResponse\x12/\n\x08metadata\x18\x01 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value\"\x80\x03\n\x0f\x42\x65ginRunRequest\x12\x17\n\x0f\x65xternal_run_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x34\n\x08metadata\x18\x03 \x01(\x0b\x32\x1d.resolute.api.common.v1.ValueH\x00\x88\x01\x01\x12.\n\nstart_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\x07hparams\x18\x05 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value\x12-\n\x06\x63onfig\x18\x06 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value\x12#\n\x16\x65xternal_experiment_id\x18\x07 \x01(\tH\x01\x88\x01\x01\x12\x1e\n\x11\x65xternal_trial_id\x18\x08 \x01(\tH\x02\x88\x01\x01\x42\x0b\n\t_metadataB\x19\n\x17_external_experiment_idB\x14\n\x12_external_trial_id\"\xe0\x01\n\x10\x42\x65ginRunResponse\x12\x31\n\x05trial\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial\x12\r\n\x05token\x18\x02 \x01(\t\x12\x0b\n\x03run\x18\x03 \x01(\x05\x12\x35\n\x07storage\x18\x04 \x01(\x0b\x32$.resolute.api.checkpoints.v1.Storage\x12\x17\n\x0fsearcher_metric\x18\x05 \x01(\t\x12\x19\n\x11smaller_is_better\x18\x06 \x01(\x08\x12\x12\n\ncluster_id\x18\x07 \x01(\t\"0\n\x0fRenewRunRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\x05\"0\n\x10RenewRunResponse\x12\r\n\x05token\x18\x01 \x01(\t\x12\r\n\x05\x65nded\x18\x02 \x01(\x08\"\xa7\x01\n\rEndRunRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\x05\x12\x38\n\x07outcome\x18\x03 \x01(\x0e\x32\'.resolute.api.experiments.v1.RunOutcome\x12\x0f\n\x07\x66\x61ilure\x18\x04 \x01(\t\x12,\n\x08\x65nd_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"C\n\x0e\x45ndRunResponse\x12\x31\n\x05trial\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial2\xa0\x07\n\rTrialsService\x12l\n\x08GetTrial\x12,.resolute.api.experiments.v1.GetTrialRequest\x1a-.resolute.api.experiments.v1.GetTrialResponse\"\x03\x90\x02\x01\x12r\n\nListTrials\x12..resolute.api.experiments.v1.ListTrialsRequest\x1a/.resolute.api.experiments.v1.ListTrialsResponse\"\x03\x90\x02\x01\x12\x90\x01\n\x14ListTrialTransitions\x12\x38.resolute.api.experiments.v1.ListTrialTransitionsRequest\x1a\x39.resolute.api.experiments.v1.ListTrialTransitionsResponse\"\x03\x90\x02\x01\x12j\n\tKillTrial\x12-.resolute.api.experiments.v1.KillTrialRequest\x1a..resolute.api.experiments.v1.KillTrialResponse\x12y\n\x0eSetTrialStatus\x12\x32.resolute.api.experiments.v1.SetTrialStatusRequest\x1a\x33.resolute.api.experiments.v1.SetTrialStatusResponse\x12g\n\x08\x42\x65ginRun\x12,.resolute.api.experiments.v1.BeginRunRequest\x1a-.resolute.api.experiments.v1.BeginRunResponse\x12g\n\x08RenewRun\x12,.resolute.api.experiments.v1.RenewRunRequest\x1a-.resolute.api.experiments.v1.RenewRunResponse\x12\x61\n\x06\x45ndRun\x12*.resolute.api.experiments.v1.EndRunRequest\x1a+.resolute.api.experiments.v1.EndRunResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n0resolute/api/experiments/v1/trials_service.proto\x12\x1bresolute.api.experiments.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a)resolute/api/checkpoints/v1/storage.proto\x1a\"resolute/api/common/v1/value.proto\x1a,resolute/api/experiments/v1/experiment.proto\x1a%resolute/api/experiments/v1/run.proto\x1a\'resolute/api/experiments/v1/trial.proto\x1a\x32resolute/api/experiments/v1/trial_transition.proto\"G\n\x0fGetTrialRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\"E\n\x10GetTrialResponse\x12\x31\n\x05trial\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial\"\xdb\x01\n\x11ListTrialsRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x10\n\x08order_by\x18\x04 \x01(\t\x12\x37\n\x06states\x18\x05 \x03(\x0e\x32\'.resolute.api.experiments.v1.TrialState\x12\x14\n\x0cinclude_runs\x18\x06 \x01(\x08\"a\n\x12ListTrialsResponse\x12\x32\n\x06trials\x18\x01 \x03(\x0b\x32\".resolute.api.experiments.v1.Trial\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x8c\x01\n\x1bListTrialTransitionsRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x10\n\x08order_by\x18\x04 \x01(\t\"z\n\x1cListTrialTransitionsResponse\x12\x41\n\x0btransitions\x18\x01 \x03(\x0b\x32,.resolute.api.experiments.v1.TrialTransition\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"H\n\x10KillTrialRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\"F\n\x11KillTrialResponse\x12\x31\n\x05trial\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial\"\x99\x01\n\x15SetTrialStatusRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\x05\x12\x13\n\x06status\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x34\n\x08metadata\x18\x04 \x01(\x0b\x32\x1d.resolute.api.common.v1.ValueH\x01\x88\x01\x01\x42\t\n\x07_statusB\x0b\n\t_metadata\"I\n\x16SetTrialStatusResponse\x12/\n\x08metadata\x18\x01 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value\"\x80\x03\n\x0f\x42\x65ginRunRequest\x12\x17\n\x0f\x65xternal_run_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x34\n\x08metadata\x18\x03 \x01(\x0b\x32\x1d.resolute.api.common.v1.ValueH\x00\x88\x01\x01\x12.\n\nstart_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\x07hparams\x18\x05 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value\x12-\n\x06\x63onfig\x18\x06 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value\x12#\n\x16\x65xternal_experiment_id\x18\x07 \x01(\tH\x01\x88\x01\x01\x12\x1e\n\x11\x65xternal_trial_id\x18\x08 \x01(\tH\x02\x88\x01\x01\x42\x0b\n\t_metadataB\x19\n\x17_external_experiment_idB\x14\n\x12_external_trial_id\"\xe0\x01\n\x10\x42\x65ginRunResponse\x12\x31\n\x05trial\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial\x12\r\n\x05token\x18\x02 \x01(\t\x12\x0b\n\x03run\x18\x03 \x01(\x05\x12\x35\n\x07storage\x18\x04 \x01(\x0b\x32$.resolute.api.checkpoints.v1.Storage\x12\x17\n\x0fsearcher_metric\x18\x05 \x01(\t\x12\x19\n\x11smaller_is_better\x18\x06 \x01(\x08\x12\x12\n\ncluster_id\x18\x07 \x01(\t\"0\n\x0fRenewRunRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\x05\"0\n\x10RenewRunResponse\x12\r\n\x05token\x18\x01 \x01(\t\x12\r\n\x05\x65nded\x18\x02 \x01(\x08\"\xa7\x01\n\rEndRunRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\x05\x12\x38\n\x07outcome\x18\x03 \x01(\x0e\x32\'.resolute.api.experiments.v1.RunOutcome\x12\x0f\n\x07\x66\x61ilure\x18\x04 \x01(\t\x12,\n\x08\x65nd_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"C\n\x0e\x45ndRunResponse\x12\x31\n\x05trial\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial2\xa0\x07\n\rTrialsService\x12l\n\x08GetTrial\x12,.resolute.api.experiments.v1.GetTrialRequest\x1a-.resolute.api.experiments.v1.GetTrialResponse\"\x03\x90\x02\x01\x12r\n\nListTrials\x12..resolute.api.experiments.v1.ListTrialsRequest\x1a/.resolute.api.experiments.v1.ListTrialsResponse\"\x03\x90\x02\x01\x12\x90\x01\n\x14ListTrialTransitions\x12\x38.resolute.api.experiments.v1.ListTrialTransitionsRequest\x1a\x39.resolute.api.experiments.v1.ListTrialTransitionsResponse\"\x03\x90\x02\x01\x12j\n\tKillTrial\x12-.resolute.api.experiments.v1.KillTrialRequest\x1a..resolute.api.experiments.v1.KillTrialResponse\x12y\n\x0eSetTrialStatus\x12\x32.resolute.api.experiments.v1.SetTrialStatusRequest\x1a\x33.resolute.api.experiments.v1.SetTrialStatusResponse\x12g\n\x08\x42\x65ginRun\x12,.resolute.api.experiments.v1.BeginRunRequest\x1a-.resolute.api.experiments.v1.BeginRunResponse\x12g\n\x08RenewRun\x12,.resolute.api.experiments.v1.RenewRunRequest\x1a-.resolute.api.experiments.v1.RenewRunResponse\x12\x61\n\x06\x45ndRun\x12*.resolute.api.experiments.v1.EndRunRequest\x1a+.resolute.api.experiments.v1.EndRunResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -49,33 +49,33 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETTRIALRESPONSE']._serialized_start=444
   _globals['_GETTRIALRESPONSE']._serialized_end=513
   _globals['_LISTTRIALSREQUEST']._serialized_start=516
-  _globals['_LISTTRIALSREQUEST']._serialized_end=713
-  _globals['_LISTTRIALSRESPONSE']._serialized_start=715
-  _globals['_LISTTRIALSRESPONSE']._serialized_end=812
-  _globals['_LISTTRIALTRANSITIONSREQUEST']._serialized_start=815
-  _globals['_LISTTRIALTRANSITIONSREQUEST']._serialized_end=955
-  _globals['_LISTTRIALTRANSITIONSRESPONSE']._serialized_start=957
-  _globals['_LISTTRIALTRANSITIONSRESPONSE']._serialized_end=1079
-  _globals['_KILLTRIALREQUEST']._serialized_start=1081
-  _globals['_KILLTRIALREQUEST']._serialized_end=1153
-  _globals['_KILLTRIALRESPONSE']._serialized_start=1155
-  _globals['_KILLTRIALRESPONSE']._serialized_end=1225
-  _globals['_SETTRIALSTATUSREQUEST']._serialized_start=1228
-  _globals['_SETTRIALSTATUSREQUEST']._serialized_end=1381
-  _globals['_SETTRIALSTATUSRESPONSE']._serialized_start=1383
-  _globals['_SETTRIALSTATUSRESPONSE']._serialized_end=1456
-  _globals['_BEGINRUNREQUEST']._serialized_start=1459
-  _globals['_BEGINRUNREQUEST']._serialized_end=1843
-  _globals['_BEGINRUNRESPONSE']._serialized_start=1846
-  _globals['_BEGINRUNRESPONSE']._serialized_end=2070
-  _globals['_RENEWRUNREQUEST']._serialized_start=2072
-  _globals['_RENEWRUNREQUEST']._serialized_end=2120
-  _globals['_RENEWRUNRESPONSE']._serialized_start=2122
-  _globals['_RENEWRUNRESPONSE']._serialized_end=2170
-  _globals['_ENDRUNREQUEST']._serialized_start=2173
-  _globals['_ENDRUNREQUEST']._serialized_end=2340
-  _globals['_ENDRUNRESPONSE']._serialized_start=2342
-  _globals['_ENDRUNRESPONSE']._serialized_end=2409
-  _globals['_TRIALSSERVICE']._serialized_start=2412
-  _globals['_TRIALSSERVICE']._serialized_end=3340
+  _globals['_LISTTRIALSREQUEST']._serialized_end=735
+  _globals['_LISTTRIALSRESPONSE']._serialized_start=737
+  _globals['_LISTTRIALSRESPONSE']._serialized_end=834
+  _globals['_LISTTRIALTRANSITIONSREQUEST']._serialized_start=837
+  _globals['_LISTTRIALTRANSITIONSREQUEST']._serialized_end=977
+  _globals['_LISTTRIALTRANSITIONSRESPONSE']._serialized_start=979
+  _globals['_LISTTRIALTRANSITIONSRESPONSE']._serialized_end=1101
+  _globals['_KILLTRIALREQUEST']._serialized_start=1103
+  _globals['_KILLTRIALREQUEST']._serialized_end=1175
+  _globals['_KILLTRIALRESPONSE']._serialized_start=1177
+  _globals['_KILLTRIALRESPONSE']._serialized_end=1247
+  _globals['_SETTRIALSTATUSREQUEST']._serialized_start=1250
+  _globals['_SETTRIALSTATUSREQUEST']._serialized_end=1403
+  _globals['_SETTRIALSTATUSRESPONSE']._serialized_start=1405
+  _globals['_SETTRIALSTATUSRESPONSE']._serialized_end=1478
+  _globals['_BEGINRUNREQUEST']._serialized_start=1481
+  _globals['_BEGINRUNREQUEST']._serialized_end=1865
+  _globals['_BEGINRUNRESPONSE']._serialized_start=1868
+  _globals['_BEGINRUNRESPONSE']._serialized_end=2092
+  _globals['_RENEWRUNREQUEST']._serialized_start=2094
+  _globals['_RENEWRUNREQUEST']._serialized_end=2142
+  _globals['_RENEWRUNRESPONSE']._serialized_start=2144
+  _globals['_RENEWRUNRESPONSE']._serialized_end=2192
+  _globals['_ENDRUNREQUEST']._serialized_start=2195
+  _globals['_ENDRUNREQUEST']._serialized_end=2362
+  _globals['_ENDRUNRESPONSE']._serialized_start=2364
+  _globals['_ENDRUNRESPONSE']._serialized_end=2431
+  _globals['_TRIALSSERVICE']._serialized_start=2434
+  _globals['_TRIALSSERVICE']._serialized_end=3362
 # @@protoc_insertion_point(module_scope)

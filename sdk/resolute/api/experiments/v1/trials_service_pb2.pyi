@@ -72,6 +72,7 @@ class ListTrialsRequest(google.protobuf.message.Message):
     PAGE_TOKEN_FIELD_NUMBER: builtins.int
     ORDER_BY_FIELD_NUMBER: builtins.int
     STATES_FIELD_NUMBER: builtins.int
+    INCLUDE_RUNS_FIELD_NUMBER: builtins.int
     page_size: builtins.int
     """Trials on a page: 0 for 100, at most 1000; larger values are lowered to that."""
     page_token: builtins.str
@@ -81,6 +82,8 @@ class ListTrialsRequest(google.protobuf.message.Message):
     values), each with or without "desc"; "number" if empty. Trials without a value come last in both directions. With the
     experiment's smaller_is_better, "best_validation" begins with the best trial; otherwise "best_validation desc" does.
     """
+    include_runs: builtins.bool
+    """Also give the runs of each trial."""
     @property
     def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
         """Of which experiment."""
@@ -97,9 +100,10 @@ class ListTrialsRequest(google.protobuf.message.Message):
         page_token: builtins.str = ...,
         order_by: builtins.str = ...,
         states: collections.abc.Iterable[resolute.api.experiments.v1.trial_pb2.TrialState.ValueType] | None = ...,
+        include_runs: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["experiment", b"experiment"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["experiment", b"experiment", "order_by", b"order_by", "page_size", b"page_size", "page_token", b"page_token", "states", b"states"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["experiment", b"experiment", "include_runs", b"include_runs", "order_by", b"order_by", "page_size", b"page_size", "page_token", b"page_token", "states", b"states"]) -> None: ...
 
 global___ListTrialsRequest = ListTrialsRequest
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from resolute.client.explanations.decisions import Decision, SearchEvent, decisions, search_event, trial_key
+from resolute.client.insight.decisions import Decision, SearchEvent, decisions, search_event, trial_key
 from resolute.client.schema.records import TrialRecord
 from resolute.client.schema.transitions import TransitionRecord
 from resolute.client.services import Services

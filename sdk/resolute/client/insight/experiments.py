@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
-from resolute.client.explanations.decisions import Decision, decisions
+from resolute.client.insight.decisions import Decision, decisions
 from resolute.client.remote.searches import SearchStatus
 from resolute.client.schema.records import ExperimentRecord, JobRecord, TrialRecord
 from resolute.client.schema.states import ExperimentState, TrialState
