@@ -283,6 +283,7 @@ ROOT_COMMANDS = (
     ),
     LazyCommand("search", "Preview, simulate and replay searches.", "resolute.cli.registry.commands:search"),
     LazyCommand("cost", "Show slot-hours and GPU-hours.", f"{_INSIGHT}.cost:cost"),
+    LazyCommand("diff", "Show what differs between two trials or runs.", f"{_INSIGHT}.diff:diff"),
     LazyCommand("explain", "Explain why trials and experiments are where they are.", f"{_COMMANDS}:explain"),
     LazyCommand(
         "workspace",
