@@ -37,9 +37,19 @@ def _checkpoints(said: str, folder: Path) -> None:
     assert 1 <= len(re.findall(r"\bCOMPLETED\b", kept)) <= 2
 
 
+def _gateway(said: str, folder: Path) -> None:
+    assert '"clusterId"' in said
+    assert '"grpc_address"' in said
+
+
 @pytest.mark.parametrize(
     ("page", "check"),
-    [("searches", _searches), ("metrics-and-logs", _metrics_and_logs), ("checkpoints", _checkpoints)],
+    [
+        ("gateway", _gateway),
+        ("searches", _searches),
+        ("metrics-and-logs", _metrics_and_logs),
+        ("checkpoints", _checkpoints),
+    ],
 )
 def test_the_commands_of_a_page_run_from_beginning_to_end(
     page: str, check: Callable[[str, Path], None], tmp_path: Path

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -27,6 +28,7 @@ _SERVER_MODULES = ("sqlalchemy", "alembic", "pydantic", "jwt", "structlog", "num
 _START_SECONDS = 60.0
 _STOP_SECONDS = 60.0
 _POLL_SECONDS = 0.05
+_HTTP = "HTTP:"
 _COLORS = {"ok": "green", "warning": "yellow", "fault": "red"}
 
 
@@ -52,16 +54,35 @@ _take_over_option = click.option(
     envvar="RESOLUTE_METRICS_PORT",
     help="Port of the metrics endpoint for Prometheus: /metrics on loopback [none].",
 )
+@click.option(
+    "--http-port",
+    type=click.IntRange(1, 65535),
+    envvar="RESOLUTE_HTTP_PORT",
+    help="Port of HTTP, for browsers and clients without gRPC [the previous one, or else a free one].",
+)
+@click.option("--no-http", is_flag=True, envvar="RESOLUTE_NO_HTTP", help="Serve gRPC alone.")
 @click.option("--detach", is_flag=True, help="Run the cluster in the background; return when it is up.")
 @click.option("--log-file", type=click.Path(path_type=Path), hidden=True)
 def up(
-    slots: int | None, port: int | None, metrics_port: int | None, detach: bool, log_file: Path | None
+    slots: int | None,
+    port: int | None,
+    metrics_port: int | None,
+    http_port: int | None,
+    no_http: bool,
+    detach: bool,
+    log_file: Path | None,
 ) -> None:
     """Start a cluster on this machine, with its state under $RESOLUTE_HOME."""
     _check_installed()
     state = _state()
     make_private(state)
-    options = {"slots": slots, "port": port, "metrics_port": metrics_port}
+    options = {
+        "slots": slots,
+        "port": port,
+        "metrics_port": metrics_port,
+        "http_port": http_port,
+        "no_http": no_http,
+    }
     if detach:
         _start_detached(state, options)
     else:
@@ -230,7 +251,7 @@ def _state() -> StateDirectory:
     return StateDirectory(Home.from_environment(os.environ))
 
 
-def _serve(state: StateDirectory, options: Mapping[str, int | None], *, log_file: Path | None) -> None:
+def _serve(state: StateDirectory, options: Mapping[str, Any], *, log_file: Path | None) -> None:
     # Looking for garbage, of which imports make none, would take a quarter of the start.
     gc.disable()
     from resolute_embedded.cluster import Options, serve
@@ -255,20 +276,23 @@ def _serve(state: StateDirectory, options: Mapping[str, int | None], *, log_file
         lock.release()
 
 
-def _announce(state: StateDirectory) -> Callable[[str, int], None]:
-    def announce(address: str, slots: int) -> None:
+def _announce(state: StateDirectory) -> Callable[[str, int, str], None]:
+    def announce(address: str, slots: int, http: str) -> None:
+        if http:
+            click.echo(f"{_HTTP} {http}")
         click.echo(f"Resolute is up at {address} with {slots} slots; its state is in {state.home.path}")
         sys.stdout.flush()
 
     return announce
 
 
-def _start_detached(state: StateDirectory, options: Mapping[str, int | None]) -> None:
+def _start_detached(state: StateDirectory, options: Mapping[str, Any]) -> None:
     if state.lock.is_held():
         state.lock.acquire()  # raises the error that names the holder
     command = [sys.executable, "-m", "resolute_embedded", "--log-file", str(state.log)]
     for name, value in options.items():
-        command += [f"--{name.replace('_', '-')}", str(value)] if value else []
+        option = f"--{name.replace('_', '-')}"
+        command += [option] if value is True else [option, str(value)] if value else []
     if state.output.exists():
         state.output.replace(state.output.with_name(f"{state.output.name}.1"))
     with open(state.output, "wb", opener=open_private) as output:
@@ -288,7 +312,9 @@ def _start_detached(state: StateDirectory, options: Mapping[str, int | None]) ->
     tail = state.output.read_bytes().decode(errors="replace").strip()
     if process.poll() is not None:
         raise UnavailableError(f"the cluster did not start:\n{tail}")
-    click.echo(next(line for line in tail.splitlines() if line.startswith("Resolute is up")))
+    for line in tail.splitlines():
+        if line.startswith(("Resolute is up", _HTTP)):
+            click.echo(line)
 
 
 def _announced(output: Path) -> bool:

@@ -12,6 +12,7 @@ import structlog
 
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute_embedded.blueprints import SUPPORTING_SERVICES
+from resolute_embedded.http import ClusterHttp
 from resolute_embedded.port import choose_port
 from resolute_embedded.state_directory import StateDirectory
 from resolute_experiments.blueprint import BLUEPRINT as EXPERIMENTS
@@ -50,9 +51,13 @@ class Options:
     """Port to listen on; None for the last one, or else a free one."""
     metrics_port: int | None = None
     """Port that serves numbers for Prometheus; None for none."""
+    http_port: int | None = None
+    """Port of the HTTP gateway; None for the last one, or else a free one."""
+    no_http: bool = False
+    """Whether there is no HTTP gateway."""
 
 
-async def serve(state: StateDirectory, options: Options, *, ready: Callable[[str, int], None]) -> None:
+async def serve(state: StateDirectory, options: Options, *, ready: Callable[[str, int, str], None]) -> None:
     """Serves the cluster of a home until a signal ends it.
 
     SIGTERM ends this process alone: trials go on and the next start adopts them. SIGINT, which is also what
@@ -61,7 +66,8 @@ async def serve(state: StateDirectory, options: Options, *, ready: Callable[[str
     Args:
         state: The home; its lock must be held.
         options: What was asked for.
-        ready: Told the address and the number of slots once everything is up.
+        ready: Told the address, the number of slots, and of HTTP the URL or why it is not served, once
+            everything is up.
 
     Raises:
         UnavailableError: The port is taken, or trials still look for the services at another that is.
@@ -92,12 +98,17 @@ async def serve(state: StateDirectory, options: Options, *, ready: Callable[[str
             port=port, metrics_port=options.metrics_port, oldest_client=oldest_client(os.environ)
         ),
     )
+    http = ClusterHttp.open(
+        state, cluster_id=cluster_id, address=address, port=options.http_port, off=options.no_http
+    )
     await server.start()
+    await http.start()
     token = await experiments.operator_token(description=f"operator, in {state.home.token_file}")
-    state.write_endpoint(address=address, cluster_id=cluster_id, token=token)
-    ready(address, experiments.slot_count)
+    state.write_endpoint(address=address, http_url=http.url, cluster_id=cluster_id, token=token)
+    ready(address, experiments.slot_count, http.announcement)
     if await _shutdown_signal() is signal.SIGINT:
         await experiments.drain(timeout=_DRAIN_SECONDS)
+    await http.stop()
     await server.stop()
     await peers.close()
     state.home.endpoint_file.unlink(missing_ok=True)

@@ -140,12 +140,15 @@ class StateDirectory:
         """Gives the cluster another id."""
         self._write(self.cluster_file, json.dumps({"cluster_id": str(uuid.uuid4())}))
 
-    def write_endpoint(self, *, address: str, cluster_id: str, token: str) -> None:
+    def write_endpoint(self, *, address: str, cluster_id: str, token: str, http_url: str = "") -> None:
         """Tells tools on this machine where the cluster is and lets its owner in."""
         self._write(self.home.token_file, token)
         self._write(self._port_file, address.rpartition(":")[2])
+        if http_url:
+            self._write(self._http_port_file, http_url.rpartition(":")[2])
         content: dict[str, Any] = {
             "address": address,
+            "http_url": http_url,
             "token_path": str(self.home.token_file),
             "cluster_id": cluster_id,
             "pid": os.getpid(),
@@ -155,14 +158,15 @@ class StateDirectory:
     def last_port(self) -> int:
         """The port of the last start, so that trials that outlived it find the next one; zero for none."""
         # The endpoint file cannot tell: it is there only while a cluster serves.
-        try:
-            return int(self._port_file.read_text())
-        except (FileNotFoundError, ValueError):
-            return 0
+        return _number_in(self._port_file)
+
+    def last_http_port(self) -> int:
+        """The port of HTTP at the last start, so that bookmarks stay right; zero for none."""
+        return _number_in(self._http_port_file)
 
     def forget_service(self) -> None:
         """Forgets where and by whom the home was served."""
-        for path in (self.home.endpoint_file, self.home.token_file, self._port_file):
+        for path in (self.home.endpoint_file, self.home.token_file, self._port_file, self._http_port_file):
             path.unlink(missing_ok=True)
 
     def remove_leftovers(self) -> None:
@@ -181,3 +185,14 @@ class StateDirectory:
     @property
     def _port_file(self) -> Path:
         return self.home.path / "port"
+
+    @property
+    def _http_port_file(self) -> Path:
+        return self.home.path / "http-port"
+
+
+def _number_in(path: Path) -> int:
+    try:
+        return int(path.read_text())
+    except (FileNotFoundError, ValueError):
+        return 0

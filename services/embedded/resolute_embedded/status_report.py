@@ -29,6 +29,7 @@ def read_status(cluster: LocalCluster) -> dict[str, Any]:
     return {
         "running": True,
         "address": cluster.address,
+        "http_url": cluster.http_url,
         "pid": cluster.pid,
         "cluster_id": answer.cluster_id,
         "version": answer.version,
@@ -41,6 +42,8 @@ def read_status(cluster: LocalCluster) -> dict[str, Any]:
 def show_status(report: dict[str, Any]) -> str:
     """Writes a report for people."""
     lines = [f"Resolute {report['version']} is up at {report['address']} (process {report['pid']})"]
+    if report["http_url"]:
+        lines.append(f"  HTTP: {report['http_url']}")
     for slot in report["slots"]:
         use = "free" if slot["trial"] is None else f"trial {slot['trial']}"
         lines.append(f"  slot {slot['slot']} ({slot['kind']}): {use}")

@@ -33,7 +33,8 @@ def main() -> None:
     lock.acquire()
     try:
         state.remove_leftovers()
-        asyncio.run(serve(state, Options(slots=int(sys.argv[2])), ready=lambda _address, _slots: None))
+        options = Options(slots=int(sys.argv[2]), no_http=True)
+        asyncio.run(serve(state, options, ready=lambda _address, _slots, _http: None))
     finally:
         lock.release()
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from resolute.client.connection import discovery
 from resolute.client.connection.home import Home, LocalCluster
 from resolute.errors import FailedPreconditionError, InvalidArgumentError
 
@@ -44,7 +45,8 @@ def find_endpoint(master: str = "", *, environment: Mapping[str, str]) -> Endpoi
     """Finds the cluster: the given one, else the environment's, else the one embedded in the home.
 
     Args:
-        master: ``host:port``, ``host`` or a URL; empty to look further.
+        master: ``host:port`` or ``host`` of gRPC, or the URL of a gateway, which says where gRPC is; empty to
+            look further.
         environment: Environment variables.
 
     Raises:
@@ -64,7 +66,8 @@ def find_endpoint(master: str = "", *, environment: Mapping[str, str]) -> Endpoi
                 f"or name one with -m HOST:PORT or {MASTER_VARIABLES[0]}"
             )
         return _local_endpoint(local, home, environment)
-    address = parse_address(master)
+    certificate = _certificate(environment)
+    address = _address_of(master, certificate)
     if local is not None and _same(local.address, address):
         return _local_endpoint(local, home, environment)
     given = _given_token(home.credential_file(address), environment)
@@ -75,8 +78,16 @@ def find_endpoint(master: str = "", *, environment: Mapping[str, str]) -> Endpoi
         token_origin=token_origin,
         credential_file=home.credential_file(address),
         remedy=f"check {origin} and that the cluster runs",
-        root_certificate=_certificate(environment),
+        root_certificate=certificate,
     )
+
+
+def _address_of(master: str, certificate: bytes | None) -> str:
+    address = parse_address(master)
+    if not master.lower().startswith(("http://", "https://")):
+        return address
+    found = discovery.grpc_address(master, root_certificate=certificate)
+    return parse_address(found) if found else address
 
 
 def parse_address(master: str) -> str:

@@ -28,6 +28,8 @@ class LocalCluster:
     """UUID of the cluster."""
     pid: int
     """Process that serves it; it may have died without removing the file."""
+    http_url: str = ""
+    """URL of its HTTP gateway; empty if it has none."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,7 @@ class Home:
                 token_path=Path(content["token_path"]),
                 cluster_id=str(content.get("cluster_id", "")),
                 pid=int(content.get("pid", 0)),
+                http_url=str(content.get("http_url", "")),
             )
         except FileNotFoundError:
             return None

@@ -1,0 +1,33 @@
+"""Learns where gRPC is served from the URL of a gateway."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import urllib3
+
+DISCOVERY_PATH = "/.well-known/resolute.json"
+"""Where gateways answer."""
+_SECONDS = 5.0
+
+
+def grpc_address(url: str, *, root_certificate: bytes | None = None) -> str:
+    """Asks what is at a URL for the address of gRPC.
+
+    Args:
+        url: With its scheme, as people give it.
+        root_certificate: PEM of the certificate that signs the gateway's own; None for those of the system.
+
+    Returns:
+        ``host:port``; empty if no gateway answers there: URLs of the gRPC port itself are in use too.
+    """
+    trusted: dict[str, Any] = {}
+    if root_certificate is not None:
+        trusted["ca_cert_data"] = root_certificate.decode()
+    try:
+        with urllib3.PoolManager(timeout=_SECONDS, retries=False, **trusted) as pool:
+            response = pool.request("GET", url.rstrip("/") + DISCOVERY_PATH)
+        return str(json.loads(response.data)["grpc_address"]) if response.status == 200 else ""
+    except (urllib3.exceptions.HTTPError, ValueError, KeyError, TypeError):
+        return ""

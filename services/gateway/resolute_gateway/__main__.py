@@ -1,0 +1,80 @@
+"""``python -m resolute_gateway``: one address for services that run separately, for gRPC and for HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Mapping
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1._async import HealthServicer
+
+from resolute.errors import ResoluteError, UnavailableError
+from resolute_gateway.backends import Backends
+from resolute_gateway.grpc_router import GrpcRouter
+from resolute_gateway.requirements import missing_for_http
+from resolute_gateway.settings import HttpSettings, http_port
+from resolute_serving.observability.logs import configure_logs
+from resolute_serving.server.bootstrap import shutdown_requested
+from resolute_serving.server.grpc_server import SERVER_OPTIONS
+from resolute_serving.server.settings import Settings
+
+_GRACE_SECONDS = 5.0
+
+
+async def serve(settings: Settings, variables: Mapping[str, str]) -> None:
+    """Serves until a signal ends it."""
+    backends = Backends(settings.addresses)
+    server = grpc.aio.server(options=SERVER_OPTIONS)
+    server.add_generic_rpc_handlers((GrpcRouter(backends),))
+    health = HealthServicer()
+    health_pb2_grpc.add_HealthServicer_to_server(health, server)
+    address = f"{settings.host}:{settings.port}"
+    try:
+        port = server.add_insecure_port(address)
+    except RuntimeError as error:
+        raise UnavailableError(f"cannot listen on {address}; choose another port") from error
+    ended = shutdown_requested()
+    await server.start()
+    await health.set("", health_pb2.HealthCheckResponse.SERVING)
+    missing = missing_for_http()
+    if missing:
+        _say(f"gateway listens on {settings.host}:{port}, without HTTP: {missing}")
+        await ended.wait()
+    else:
+        # These import what HTTP needs, which need not be installed.
+        from resolute_gateway.http_gateway import HttpGateway
+        from resolute_gateway.web.http_server import listen
+
+        opened = listen(settings.host, http_port(variables))
+        http_settings = HttpSettings.from_environment(
+            variables, cluster_id=settings.cluster_id, grpc_port=port
+        )
+        gateway = HttpGateway(backends, http_settings, opened)
+        gateway.start()
+        _say(f"gateway listens on {settings.host}:{port}, HTTP on port {opened.getsockname()[1]}")
+        await ended.wait()
+        await gateway.stop()
+    await server.stop(_GRACE_SECONDS)
+    await backends.close()
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    """Serves by the settings in the environment."""
+    try:
+        settings = Settings.from_environment(os.environ, service="gateway")
+        configure_logs(level=settings.log_level, service="gateway")
+        asyncio.run(serve(settings, os.environ))
+    except ResoluteError as error:
+        sys.exit(f"resolute_gateway: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""Channels to the services, by the name of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import grpc
+
+from resolute.contracts.calls.keepalive import KEEPALIVE_OPTIONS
+
+_MAX_RESPONSE_BYTES = 16 * 1024 * 1024
+_OPTIONS: tuple[tuple[str, str | int], ...] = (
+    *KEEPALIVE_OPTIONS,
+    ("grpc.max_receive_message_length", _MAX_RESPONSE_BYTES),
+    ("grpc.max_send_message_length", _MAX_RESPONSE_BYTES),
+    ("grpc.max_reconnect_backoff_ms", 2_000),
+    ("grpc.enable_http_proxy", 0),
+    # The caller repeats what may be repeated.
+    ("grpc.enable_retries", 0),
+)
+_PREFIX = "/resolute.api."
+
+
+class Backends:
+    """Knows which service a call is for. To be closed after use.
+
+    Args:
+        addresses: ``host:port`` by short name of the service, such as ``metrics``; ``*`` is for every other.
+    """
+
+    def __init__(self, addresses: Mapping[str, str]) -> None:
+        channels = {
+            address: grpc.aio.insecure_channel(address, options=_OPTIONS)
+            for address in set(addresses.values())
+        }
+        self._channels = {name: channels[address] for name, address in addresses.items()}
+
+    def channel(self, method: str) -> grpc.aio.Channel | None:
+        """The channel to the service of a call; None if no service has such calls.
+
+        Args:
+            method: ``/package.Service/Method``.
+        """
+        name = method.removeprefix(_PREFIX).partition(".")[0] if method.startswith(_PREFIX) else ""
+        return self._channels.get(name) or (self._channels.get("*") if name else None)
+
+    async def close(self) -> None:
+        """Closes the connections to the services."""
+        for channel in set(self._channels.values()):
+            await channel.close()

@@ -1,0 +1,18 @@
+"""Whether this installation can serve HTTP."""
+
+from __future__ import annotations
+
+import importlib.util
+
+_PACKAGES = ("connectrpc", "httptools", "uvicorn")
+
+
+def missing_for_http() -> str:
+    """Says what serving HTTP lacks here, and the remedy; empty if nothing."""
+    missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
+    if not missing:
+        return ""
+    return (
+        f"{', '.join(missing)} not installed; "
+        "run `pip install 'resolute-train[gateway]'` with Python 3.11 or later"
+    )

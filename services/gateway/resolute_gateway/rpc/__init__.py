@@ -1,0 +1,1 @@
+"""Calls of the contract over HTTP, passed on to the services."""

@@ -1,0 +1,132 @@
+"""One call of the contract over HTTP: passes the request to its service, and the answer back."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import grpc
+import structlog
+from connectrpc.errors import ConnectError
+from connectrpc.request import RequestContext
+from google.protobuf.descriptor import MethodDescriptor
+
+from resolute.errors import InternalError, ResoluteError, UnimplementedError
+from resolute_gateway.rpc.contract import path_of
+from resolute_gateway.rpc.encoded import Encoded
+from resolute_gateway.rpc.failures import from_call, from_error
+from resolute_gateway.rpc.json_conversion import JsonConversion
+from resolute_gateway.rpc.open_streams import OpenStreams
+from resolute_serving.server.interceptors import TRACE_HEADER
+
+DEFAULT_DEADLINE = 60.0
+"""Seconds that a call with one answer may take when its caller names no other limit."""
+_PASSED_PREFIX = "x-resolute-"
+_log = structlog.get_logger("gateway")
+
+
+class Procedure:
+    """Makes one RPC, in either encoding.
+
+    Args:
+        method: The RPC.
+        channel: Reaches its service.
+        conversion: Converts messages of callers who speak JSON.
+        streams: Is told of open streams.
+    """
+
+    def __init__(
+        self,
+        method: MethodDescriptor,
+        channel: grpc.aio.Channel,
+        *,
+        conversion: JsonConversion,
+        streams: OpenStreams,
+    ) -> None:
+        self._method = method
+        self._conversion = conversion
+        self._streams = streams
+        path = path_of(method)
+        # Without serializers: bytes go in, and come out.
+        self._unary: Any = channel.unary_unary(path)
+        self._stream: Any = channel.unary_stream(path)
+
+    async def unary(self, request: Encoded, context: RequestContext[Any, Any]) -> Encoded:
+        """Makes a call with one answer."""
+        with self._failures():
+            data = await self._binary(request)
+            timeout = _timeout(context)
+            answer = await self._unary(
+                data,
+                metadata=_metadata(context),
+                timeout=DEFAULT_DEADLINE if timeout is None else timeout,
+            )
+            return await self._encoded(answer, json=request.json)
+
+    async def server_stream(
+        self, request: Encoded, context: RequestContext[Any, Any]
+    ) -> AsyncIterator[Encoded]:
+        """Makes a call with a stream of answers, which ends with its caller."""
+        with self._failures():
+            data = await self._binary(request)
+            call = self._stream(data, metadata=_metadata(context), timeout=_timeout(context))
+            with self._streams.opened(call):
+                async for answer in call:
+                    yield await self._encoded(answer, json=request.json)
+
+    async def client_stream(self, requests: object, context: RequestContext[Any, Any]) -> Encoded:
+        """Refuses a call that streams its requests."""
+        raise from_error(
+            UnimplementedError(f"{self._method.name} streams its request; make this call over gRPC")
+        )
+
+    async def _binary(self, request: Encoded) -> bytes:
+        if not request.json:
+            return request.data
+        return await self._conversion.to_binary(request.data, self._method.input_type)
+
+    async def _encoded(self, data: bytes, *, json: bool) -> Encoded:
+        if json:
+            data = await self._conversion.to_json(data, self._method.output_type)
+        return Encoded(data, json=json)
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        try:
+            yield
+        except ConnectError:
+            raise
+        except grpc.aio.AioRpcError as failure:
+            raise from_call(failure) from failure
+        except ResoluteError as error:
+            raise from_error(error) from error
+        except Exception as error:
+            correlation = uuid.uuid4().hex
+            _log.exception(
+                "call failed by a defect", method=self._method.full_name, correlation_id=correlation
+            )
+            raise from_error(
+                InternalError(f"the gateway failed inside; its log has the cause under {correlation}")
+            ) from error
+
+
+def _timeout(context: RequestContext[Any, Any]) -> float | None:
+    return None if context.timeout_ms is None else max(0.0, context.timeout_ms / 1000)
+
+
+def _metadata(context: RequestContext[Any, Any]) -> list[tuple[str, str]]:
+    """What services read of a request, with a trace id, which the response names too."""
+    headers = context.request_headers
+    passed = [
+        (name, value)
+        for name, value in headers.allitems()
+        if name == "authorization" or (name.startswith(_PASSED_PREFIX) and not name.endswith("-bin"))
+    ]
+    trace = headers.get(TRACE_HEADER)
+    if not trace:
+        trace = uuid.uuid4().hex
+        passed.append((TRACE_HEADER, trace))
+    context.response_headers[TRACE_HEADER] = trace
+    return passed

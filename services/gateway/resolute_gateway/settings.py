@@ -1,0 +1,70 @@
+"""Settings of the HTTP side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from resolute.errors import InvalidArgumentError
+
+HOSTS_VARIABLE = "RESOLUTE_HTTP_HOSTS"
+ORIGINS_VARIABLE = "RESOLUTE_HTTP_ORIGINS"
+
+
+@dataclass(frozen=True, kw_only=True)
+class HttpSettings:
+    """How HTTP is served. Fields that name a variable are read from it."""
+
+    cluster_id: str
+    """UUID of the cluster."""
+    grpc_port: int
+    """Port at which gRPC is served."""
+    grpc_address: str = ""
+    """RESOLUTE_GRPC_ADDRESS: ``host:port`` that clients are told for gRPC; empty for the host that a client
+    named, with the gRPC port."""
+    hosts: frozenset[str] = frozenset()
+    """RESOLUTE_HTTP_HOSTS: names by which the gateway may be reached, besides ``localhost`` and addresses."""
+    origins: frozenset[str] = frozenset()
+    """RESOLUTE_HTTP_ORIGINS: origins of other pages that may make calls, such as ``https://page.example``."""
+
+    @classmethod
+    def from_environment(
+        cls, variables: Mapping[str, str], *, cluster_id: str, grpc_port: int
+    ) -> HttpSettings:
+        """Reads and checks the settings.
+
+        Raises:
+            InvalidArgumentError: A variable is wrong; the message names it.
+        """
+        return cls(
+            cluster_id=cluster_id,
+            grpc_port=grpc_port,
+            grpc_address=variables.get("RESOLUTE_GRPC_ADDRESS", ""),
+            hosts=frozenset(name.lower() for name in _items(variables.get(HOSTS_VARIABLE, ""))),
+            origins=frozenset(_origin(text) for text in _items(variables.get(ORIGINS_VARIABLE, ""))),
+        )
+
+
+def _items(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def _origin(text: str) -> str:
+    scheme, separator, host = text.partition("://")
+    if scheme not in {"http", "https"} or not separator or not host or set(host) & set("/*?#"):
+        raise InvalidArgumentError(
+            f"{ORIGINS_VARIABLE} has {text!r}; write origins as SCHEME://HOST[:PORT], separated by commas"
+        )
+    return text.lower()
+
+
+def http_port(variables: Mapping[str, str]) -> int:
+    """Reads RESOLUTE_HTTP_PORT; zero, which picks a free one, if it is not set.
+
+    Raises:
+        InvalidArgumentError: It is not a port.
+    """
+    text = variables.get("RESOLUTE_HTTP_PORT", "0")
+    if not text.isdigit() or int(text) > 65535:
+        raise InvalidArgumentError(f"RESOLUTE_HTTP_PORT is {text!r}; it must be a number from 0 to 65535")
+    return int(text)

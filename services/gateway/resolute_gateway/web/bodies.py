@@ -1,0 +1,58 @@
+"""Bounds of the bodies of requests, applied before anything is read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from resolute_gateway.web.asgi import Message, Receive
+from resolute_serving.bounds.limits import MAX_MESSAGE_BYTES, limits_of
+
+JSON_FACTOR = 3
+"""How many times longer than in binary a request in JSON may be."""
+MAX_BODY_BYTES = JSON_FACTOR * MAX_MESSAGE_BYTES
+"""Most bytes of any body."""
+_ENVELOPE_BYTES = 5
+_READ_SECONDS = 60.0
+
+
+def max_body_bytes(path: str, content_type: str) -> int:
+    """Most bytes of the body of a call.
+
+    Args:
+        path: Its name.
+        content_type: The encoding of its body.
+    """
+    if "json" in content_type:
+        return limits_of(path).message_bytes * JSON_FACTOR + _ENVELOPE_BYTES
+    return MAX_MESSAGE_BYTES + _ENVELOPE_BYTES  # the service itself refuses what is too long for the call
+
+
+def declared_bytes(headers: Mapping[str, str]) -> int | None:
+    """How long the body is that comes; None if nothing says so."""
+    text = headers.get("content-length", "")
+    return int(text) if text.isascii() and text.isdigit() else None
+
+
+def read_in_time(receive: Receive) -> Receive:
+    """Gives up a client that takes too long to send a body, as if it had gone.
+
+    Args:
+        receive: Gives the parts of the body, and then waits for the client to go.
+    """
+    deadline = asyncio.get_running_loop().time() + _READ_SECONDS
+    whole = False
+
+    async def receive_in_time() -> Message:
+        nonlocal whole
+        if whole:
+            return await receive()
+        try:
+            left = deadline - asyncio.get_running_loop().time()
+            message = await asyncio.wait_for(receive(), left)
+        except asyncio.TimeoutError:
+            return {"type": "http.disconnect"}
+        whole = not message.get("more_body", False)
+        return message
+
+    return receive_in_time

@@ -1,0 +1,86 @@
+"""Uvicorn inside of a process that has a loop and signal handlers of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+
+from resolute.errors import UnavailableError
+from resolute_gateway.web.asgi import Application
+
+_BACKLOG = 2048
+_GRACE_SECONDS = 5
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Opens the port that HTTP is served on.
+
+    Args:
+        host: Address to bind.
+        port: Port to bind; zero picks a free one.
+
+    Raises:
+        UnavailableError: The port is taken.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    opened = socket.socket(family)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        opened.bind((host, port))
+        opened.listen(_BACKLOG)
+    except OSError as error:
+        opened.close()
+        raise UnavailableError(
+            f"cannot serve HTTP on {host}:{port} ({error.strerror}); choose another port"
+        ) from error
+    opened.setblocking(False)
+    return opened
+
+
+class HttpServer:
+    """Serves an application on an open port.
+
+    Args:
+        application: Answers requests.
+        opened: The port.
+    """
+
+    def __init__(self, application: Application, opened: socket.socket) -> None:
+        config = uvicorn.Config(
+            application,
+            http="httptools",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            backlog=_BACKLOG,
+            timeout_graceful_shutdown=_GRACE_SECONDS,
+        )
+        self._server = _Server(config)
+        self._socket = opened
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begins to answer."""
+        serving: Any = self._server.serve(sockets=[self._socket])
+        self._task = asyncio.create_task(serving, name="http-server")
+
+    async def stop(self) -> None:
+        """Accepts nothing more, and waits a little for requests in progress."""
+        self._server.should_exit = True
+        if self._task is not None:
+            await self._task
+
+
+class _Server(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leaves signals to the process."""
+        yield

@@ -1,0 +1,92 @@
+"""A gateway in front of services of the same process, and plain HTTP requests to it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import urllib3
+from support.backends import missing
+
+from resolute_gateway.backends import Backends
+from resolute_gateway.requirements import missing_for_http
+from resolute_gateway.settings import HttpSettings
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
+CLUSTER = "5b8f2b1e-0000-4000-8000-000000000000"
+
+
+@dataclass(frozen=True)
+class GatewayClient:
+    """Sends requests to a gateway, each on a thread that the loop does not wait for."""
+
+    port: int
+    token: str
+    pool: urllib3.HTTPConnectionPool
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: bytes | Iterable[bytes] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Sends a request and returns the whole response."""
+        return await asyncio.to_thread(
+            self.pool.request, method, path, body=body, headers=dict(headers or {}), timeout=60, retries=False
+        )
+
+    async def post(self, path: str, body: bytes, *, kind: str = "application/json", **headers: str) -> Any:
+        """Makes a call with the token."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return await self.request(
+            "POST",
+            path,
+            body=body,
+            headers={"content-type": kind, "authorization": f"Bearer {self.token}", **named},
+        )
+
+    async def json(self, path: str, content: Any, **headers: str) -> Any:
+        """Makes a call in JSON; returns the response."""
+        return await self.post(path, json.dumps(content).encode(), **headers)
+
+    async def binary(self, path: str, message: Message) -> Any:
+        """Makes a call in binary; returns the response."""
+        return await self.post(path, message.SerializeToString(), kind="application/proto")
+
+
+@asynccontextmanager
+async def gateway(address: str, *, token: str = "", **settings: Any) -> AsyncIterator[GatewayClient]:
+    """Serves HTTP in front of an address of gRPC until the block ends.
+
+    Args:
+        address: ``host:port`` of the services.
+        token: Token of calls.
+        settings: Fields of ``HttpSettings``.
+    """
+    if reason := missing_for_http():
+        missing(reason)
+    from resolute_gateway.http_gateway import HttpGateway
+    from resolute_gateway.web.http_server import listen
+
+    backends = Backends({"*": address})
+    grpc_port = int(address.rpartition(":")[2])
+    options = HttpSettings(**{"cluster_id": CLUSTER, "grpc_port": grpc_port, **settings})
+    opened = listen("127.0.0.1", 0)
+    served = HttpGateway(backends, options, opened)
+    served.start()
+    port = opened.getsockname()[1]
+    pool = urllib3.HTTPConnectionPool("127.0.0.1", port, maxsize=32)
+    try:
+        yield GatewayClient(port, token, pool)
+    finally:
+        pool.close()
+        await served.stop()
+        await backends.close()
