@@ -72,6 +72,7 @@ check: $(STAMP)
 	$(if $(RELEASED),$(BIN)/buf breaking --against $(RELEASED),@echo 'no release yet: nothing to break')
 	$(BIN)/python tools/check_generated.py
 	$(BIN)/python tools/access_table.py --check
+	$(BIN)/python tools/cli_lists.py --check
 
 proto: $(STAMP)
 	$(BIN)/python tools/gen_protos.py

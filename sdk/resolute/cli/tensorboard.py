@@ -1,4 +1,4 @@
-"""``resolute tensorboard``."""
+"""``resolute tensorboard [start]``."""
 
 from __future__ import annotations
 
@@ -10,12 +10,30 @@ from typing import Any
 
 import click
 
-from resolute.cli.options.identifiers import EXPERIMENT
+from resolute.cli.options.identifiers import EXPERIMENT, TRIALS
 from resolute.cli.options.settings import Settings
+from resolute.cli.registry.counterparts import COUNTERPARTS
 
 
-@click.command()
-@click.argument("experiment_ids", metavar="EXPERIMENT...", nargs=-1, required=True, type=EXPERIMENT)
+class _TensorBoard(click.Command):
+    """The command, also by the documented words: `tensorboard start`; the other words say what to do."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Takes the word `start` away."""
+        word = args[0] if args else ""
+        if word == "help":
+            args = ["--help"]
+        elif word in COUNTERPARTS["tensorboard"]:
+            ctx.fail(f"There is no `{ctx.command_path} {word}`: {COUNTERPARTS['tensorboard'][word]}.")
+        return super().parse_args(ctx, args[1:] if word == "start" else args)
+
+
+@click.command(cls=_TensorBoard)
+@click.argument("experiment_ids", metavar="[EXPERIMENT]...", nargs=-1, type=EXPERIMENT)
+@click.option(
+    "-t", "--trial-ids", type=TRIALS, default=(), metavar="ID[,ID...]", help="Also the experiments of trials."
+)
+@click.option("--no-browser", is_flag=True, hidden=True)  # no browser is opened anyhow
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
@@ -24,19 +42,29 @@ from resolute.cli.options.settings import Settings
     help="Port; 0 for any free port.",
 )
 @click.pass_obj
-def tensorboard(settings: Settings, experiment_ids: tuple[str, ...], port: int) -> None:
+def tensorboard(
+    settings: Settings,
+    experiment_ids: tuple[str, ...],
+    trial_ids: tuple[str, ...],
+    no_browser: bool,
+    port: int,
+) -> None:
     """Start TensorBoard with the event files of experiments; Ctrl-C stops it.
 
     It runs on this machine and reads the directory, which must be visible here. It needs the package
     tensorboard.
     """
+    del no_browser
+    if not experiment_ids and not trial_ids:
+        raise click.UsageError("Name an experiment, or a trial with --trial-ids.")
     if importlib.util.find_spec("tensorboard") is None:
         raise click.ClickException("TensorBoard is not installed here: pip install tensorboard")
     services = settings.services()
     cluster = services.cluster.get().cluster_id
+    keys = [*experiment_ids, *(services.trials.get(key).experiment_uuid for key in trial_ids)]
+    experiments = {found.id: found for found in map(services.experiments.get, keys)}
     places = []
-    for key in experiment_ids:
-        experiment = services.experiments.get(key)
+    for experiment in experiments.values():
         root = _root((experiment.config or {}).get("checkpoint_storage") or {}, label=f"{experiment.id}")
         places.append(
             (f"experiment{experiment.id}", root / cluster / f"tensorboard/experiment/{experiment.id}")

@@ -12,14 +12,15 @@ from resolute.client.connection import credentials
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", default="")
 @password_option
 @click.pass_obj
 def login(settings: Settings, name: str, piped: bool) -> None:
-    """Log in as the user NAME; later commands act as that user."""
+    """Log in as the user NAME, or the one of -u; later commands act as that user."""
     from resolute.client.connection.session import Session
     from resolute.client.remote.access import Access
 
+    name = name or settings.user or click.prompt("User", err=True)
     endpoint = settings.services().session.endpoint
     device = credentials.device_file(endpoint.credential_file, name)
     password = ask(f"Password of {name}", piped=piped)
@@ -32,10 +33,15 @@ def login(settings: Settings, name: str, piped: bool) -> None:
 
 
 @click.command()
+@click.option("-a", "--all", "everywhere", is_flag=True, help="Delete the tokens of logins at all clusters.")
 @click.pass_obj
-def logout(settings: Settings) -> None:
+def logout(settings: Settings, everywhere: bool) -> None:
     """Log out: delete the token of the login."""
     endpoint = settings.services().session.endpoint
+    if everywhere:
+        ended = credentials.delete_all(endpoint.credential_file.parent)
+        click.echo(f"logged out at {ended} clusters")
+        return
     if credentials.delete(endpoint.credential_file):
         click.echo(f"logged out at {endpoint.address}")
     else:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import click
 
 from resolute.cli.display.output import Column, Format, format_option, print_items
+from resolute.cli.options.pagination import Page, page_options
 from resolute.cli.options.settings import Settings
 from resolute.client.schema.accounts import UserRole
 from resolute.client.services import Services
@@ -113,10 +114,15 @@ def unassign_role(settings: Settings, role_name: str, workspace_name: str, user:
 
 
 @click.command()
+@click.option(
+    "--exclude-global-roles", is_flag=True, help="Only roles that can be given in a single workspace."
+)
+@page_options(limit=None)
 @format_option
-def list_roles(output: Format) -> None:
+def list_roles(exclude_global_roles: bool, page: Page, output: Format) -> None:
     """List the roles that there are."""
-    print_items(_ROLES, _ROLE_COLUMNS, output=output)
+    found = [role for role in _ROLES if role.in_workspace or not exclude_global_roles]
+    print_items(page.of(found), _ROLE_COLUMNS, output=output)
 
 
 @click.command()

@@ -1,12 +1,23 @@
-"""``resolute token create|list|revoke``."""
+"""``resolute token create|list|describe|revoke``."""
 
 from __future__ import annotations
 
 import click
 
-from resolute.cli.display.output import Column, Format, format_option, print_items
+from resolute.cli.display.output import (
+    Column,
+    Format,
+    format_option,
+    json_option,
+    print_items,
+    print_json,
+    print_yaml,
+    to_plain,
+    yaml_option,
+)
 from resolute.cli.options.settings import Settings
 from resolute.client.schema.accounts import TokenRecord
+from resolute.errors import NotFoundError
 
 _DAY = 86_400
 _COLUMNS: tuple[Column[TokenRecord], ...] = (
@@ -22,11 +33,22 @@ _COLUMNS: tuple[Column[TokenRecord], ...] = (
 @click.command()
 @click.argument("username", default="", metavar="[USER]")
 @click.option(
-    "--days", type=click.IntRange(1, 365), default=30, show_default=True, help="Days for which it is valid."
+    "-e",
+    "--days",
+    "--expiration-days",
+    "days",
+    type=click.IntRange(1, 365),
+    default=30,
+    show_default=True,
+    help="Days for which it is valid.",
 )
-@click.option("--description", default="", help="Purpose of the token.")
+@click.option("-d", "--description", default="", help="Purpose of the token.")
+@json_option
+@click.option("--yaml", "as_yaml", is_flag=True, help="Print YAML.")
 @click.pass_obj
-def create(settings: Settings, username: str, days: int, description: str) -> None:
+def create(
+    settings: Settings, username: str, days: int, description: str, as_json: bool, as_yaml: bool
+) -> None:
     """Create a token for yourself or USER and print it; it is never shown again.
 
     Programs pass it in the environment variable RESOLUTE_TOKEN.
@@ -34,16 +56,43 @@ def create(settings: Settings, username: str, days: int, description: str) -> No
     token = settings.services().access.create_token(
         username, ttl_seconds=days * _DAY, description=description
     )
-    click.echo(token.text)
+    facts = {"id": token.id, "token": token.text, "expire_time": token.expire_time}
+    if as_json:
+        print_json(facts)
+    elif as_yaml:
+        print_yaml(to_plain(facts))
+    else:
+        click.echo(token.text)
 
 
 @click.command(name="list")
-@click.option("--user", "username", default="", help="Only tokens of this user.")
+@click.argument("owner", default="", metavar="[USER]")
+@click.option("--user", "username", default="", help="The same as USER.")
+@click.option("--show-inactive", is_flag=True, hidden=True)  # revoked ones are shown anyhow
 @format_option
+@yaml_option
 @click.pass_obj
-def list_(settings: Settings, username: str, output: Format) -> None:
-    """List tokens that have not expired, newest first: your own, or all of them for admins."""
-    print_items(settings.services().access.list_tokens(username), _COLUMNS, output=output)
+def list_(settings: Settings, owner: str, username: str, show_inactive: bool, output: Format) -> None:
+    """List tokens that have not expired, newest first: those of USER, your own, or all of them for admins."""
+    del show_inactive
+    print_items(settings.services().access.list_tokens(owner or username), _COLUMNS, output=output)
+
+
+@click.command()
+@click.argument("token_ids", metavar="ID...", nargs=-1, required=True)
+@format_option
+@yaml_option
+@click.pass_obj
+def describe(settings: Settings, token_ids: tuple[str, ...], output: Format) -> None:
+    """Show tokens that have not expired."""
+    found = {token.id: token for token in settings.services().access.list_tokens()}
+    for wanted in token_ids:
+        if wanted not in found:
+            raise NotFoundError(
+                f"there is no token {wanted!r}, or it has expired; `resolute token list` lists all tokens",
+                resource=f"token {wanted}",
+            )
+    print_items([found[wanted] for wanted in token_ids], _COLUMNS, output=output)
 
 
 @click.command()

@@ -1,12 +1,29 @@
-"""``resolute workspace list|create|describe|archive|unarchive|set-quota|delete``."""
+"""``resolute workspace list|create|describe|edit|archive|unarchive|set-quota|delete`` and what is in one."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
 import click
 
-from resolute.cli.display.output import Column, Format, format_option, print_fields, print_items, print_json
+from resolute.cli.accounts.projects import COLUMNS as PROJECT_COLUMNS
+from resolute.cli.accounts.projects import SORT_FIELDS as PROJECT_SORT_FIELDS
+from resolute.cli.display.output import (
+    Column,
+    Format,
+    format_option,
+    json_option,
+    print_fields,
+    print_items,
+    print_json,
+    yaml_option,
+)
+from resolute.cli.options.pagination import Page, page_options
 from resolute.cli.options.settings import Settings
-from resolute.client.schema.accounts import WorkspaceRecord
+from resolute.cli.options.sorting import sort_options
+from resolute.client.schema.accounts import UserRole, WorkspaceRecord
 from resolute.contracts.sizes import human_size
 
 _NAME = click.argument("name")
@@ -29,21 +46,88 @@ _COLUMNS: tuple[Column[WorkspaceRecord], ...] = (
 )
 
 
+@dataclass(frozen=True)
+class _Member:
+    """A user with a role in a workspace, by the role there or by the one in the cluster."""
+
+    user: str
+    role: str
+    where: str
+
+
+_MEMBER_COLUMNS: tuple[Column[_Member], ...] = (
+    Column("User", lambda member: member.user),
+    Column("Role", lambda member: member.role),
+    Column("Where", lambda member: member.where),
+)
+
+
 @click.command(name="list")
+@sort_options({"id": lambda each: each.id, "name": lambda each: each.name})
+@page_options(limit=None)
 @format_option
 @click.pass_obj
-def list_(settings: Settings, output: Format) -> None:
+def list_(settings: Settings, sort: Callable[..., Any], page: Page, output: Format) -> None:
     """List workspaces and the resources they use."""
-    print_items(settings.services().workspaces.list(), _COLUMNS, output=output)
+    print_items(page.of(sort(settings.services().workspaces.list())), _COLUMNS, output=output)
+
+
+@click.command(name="list-projects")
+@_NAME
+@sort_options(PROJECT_SORT_FIELDS)
+@page_options(limit=None)
+@format_option
+@click.pass_obj
+def list_projects(
+    settings: Settings, name: str, sort: Callable[..., Any], page: Page, output: Format
+) -> None:
+    """List the projects of the workspace NAME."""
+    found = sort(settings.services().workspaces.list_projects(name))
+    print_items(page.of(found), PROJECT_COLUMNS, output=output)
+
+
+@click.command(name="list-members")
+@_NAME
+@format_option
+@yaml_option
+@click.pass_obj
+def list_members(settings: Settings, name: str, output: Format) -> None:
+    """List the users with a role in the workspace NAME, by a role there or in the whole cluster."""
+    services = settings.services()
+    everywhere = [
+        _Member(user.name, user.role.value, "cluster")
+        for user in services.access.list_users()
+        if user.active and user.role is not UserRole.MEMBER
+    ]
+    here = [_Member(role.user, role.role.value, "workspace") for role in services.roles.list(workspace=name)]
+    print_items([*here, *everywhere], _MEMBER_COLUMNS, output=output)
 
 
 @click.command()
 @_NAME
+@json_option
 @click.pass_obj
-def create(settings: Settings, name: str) -> None:
+def create(settings: Settings, name: str, as_json: bool) -> None:
     """Create the workspace NAME."""
     workspace = settings.services().workspaces.create(name)
-    click.echo(f"workspace {workspace.name} is created with number {workspace.id}")
+    if as_json:
+        print_json(workspace)
+    else:
+        click.echo(f"workspace {workspace.name} is created with number {workspace.id}")
+
+
+@click.command()
+@_NAME
+@click.option("--name", "new_name", required=True, metavar="NEW_NAME", help="New name.")
+@json_option
+@click.pass_obj
+def edit(settings: Settings, name: str, new_name: str, as_json: bool) -> None:
+    """Change the name of the workspace NAME; `workspace set-quota` changes its quotas."""
+    workspace = settings.services().workspaces.rename(name, new_name)
+    if as_json:
+        print_json(workspace)
+    else:
+        click.echo(f"workspace {name} is called {workspace.name}")
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""``resolute template set|list|describe|remove``."""
+"""``resolute template create|set|list|describe|remove``."""
 
 from __future__ import annotations
 
@@ -10,16 +10,35 @@ from resolute.cli.display.output import Column, Format, format_option, print_ite
 from resolute.cli.options.settings import Settings
 from resolute.client.schema.records import TemplateRecord
 from resolute.client.submission.config import read_config
+from resolute.errors import AlreadyExistsError
 
 _COLUMNS: tuple[Column[TemplateRecord], ...] = (
     Column("Name", lambda template: template.name),
     Column("Fields", lambda template: sorted(template.config)),
 )
+_DETAILS: Column[TemplateRecord] = Column("Config", lambda template: template.config)
+_FILE = click.argument("config", type=click.Path(path_type=Path))
+
+
+@click.command()
+@click.argument("name")
+@_FILE
+@click.pass_obj
+def create(settings: Settings, name: str, config: Path) -> None:
+    """Create the template NAME from the YAML file CONFIG; it must not exist yet."""
+    cluster = settings.services().cluster
+    if any(template.name == name for template in cluster.list_templates()):
+        raise AlreadyExistsError(
+            f"the template {name!r} exists already; `resolute template set` replaces it",
+            resource=f"template {name}",
+        )
+    cluster.set_template(name, read_config(config))
+    click.echo(f"template {name} is created")
 
 
 @click.command(name="set")
 @click.argument("name")
-@click.argument("config", type=click.Path(path_type=Path))
+@_FILE
 @click.pass_obj
 def set_(settings: Settings, name: str, config: Path) -> None:
     """Create the template NAME from the YAML file CONFIG, or replace it."""
@@ -28,11 +47,13 @@ def set_(settings: Settings, name: str, config: Path) -> None:
 
 
 @click.command(name="list")
+@click.option("-d", "--details", is_flag=True, help="Show the whole templates.")
 @format_option
 @click.pass_obj
-def list_(settings: Settings, output: Format) -> None:
+def list_(settings: Settings, details: bool, output: Format) -> None:
     """List templates."""
-    print_items(settings.services().cluster.list_templates(), _COLUMNS, output=output)
+    columns = (_COLUMNS[0], _DETAILS) if details else _COLUMNS
+    print_items(settings.services().cluster.list_templates(), columns, output=output)
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""What commands print: tables for people, JSON and CSV for programs, all from one description."""
+"""What commands print: tables for people; JSON, YAML and CSV for programs; all from one description."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from datetime import date, datetime
 from enum import Enum
 from functools import wraps
-from typing import Any, Generic, TypeVar
+from typing import IO, Any, Generic, TypeVar
 
 import click
 from rich.console import Console
@@ -29,6 +29,7 @@ class Format(Enum):
 
     TABLE = "table"
     JSON = "json"
+    YAML = "yaml"
     CSV = "csv"
 
 
@@ -59,10 +60,27 @@ def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
+def yaml_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds ``--yaml``; stands below ``format_option``."""
+
+    @click.option("--yaml", "as_yaml", is_flag=True, help="Print YAML.")
+    @wraps(command)
+    def wrapped(*args: Any, as_yaml: bool, output: Format, **options: Any) -> Any:
+        if as_yaml and output is not Format.TABLE:
+            raise click.UsageError("--yaml cannot be combined with --json or --csv.")
+        return command(*args, output=Format.YAML if as_yaml else output, **options)
+
+    return wrapped
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+"""Adds ``--json`` to commands that print one object, which the command gets as ``as_json``."""
+
+
 def print_items(
     items: Iterable[ItemT], columns: Sequence[Column[ItemT]], *, output: Format, title: str = ""
 ) -> None:
-    """Prints items in the wanted format; as JSON each with all it has, else by columns.
+    """Prints items in the wanted format; as JSON or YAML each with all it has, else by columns.
 
     Args:
         items: The items.
@@ -72,13 +90,20 @@ def print_items(
     """
     if output is Format.JSON:
         print_json(list(items))
+    elif output is Format.YAML:
+        print_yaml(to_plain(list(items)))
     elif output is Format.CSV:
-        writer = csv.writer(for_programs(), lineterminator="\n")
-        writer.writerow([column.name.lower().replace(" ", "_") for column in columns])
-        for item in items:
-            writer.writerow([_for_csv(column.value(item)) for column in columns])
+        write_csv(for_programs(), items, columns)
     else:
         console().print(_table(items, columns, title=title))
+
+
+def write_csv(file: IO[str], items: Iterable[ItemT], columns: Sequence[Column[ItemT]]) -> None:
+    """Writes items as CSV, with a line of names first."""
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow([column.name.lower().replace(" ", "_") for column in columns])
+    for item in items:
+        writer.writerow([_for_csv(column.value(item)) for column in columns])
 
 
 def print_json(value: Any) -> None:

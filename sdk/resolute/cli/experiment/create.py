@@ -10,6 +10,7 @@ import click
 
 from resolute.cli.display.experiment_outcome import exit_by_state
 from resolute.cli.display.follow import follow
+from resolute.cli.display.output import json_option, print_json
 from resolute.cli.options.settings import Settings
 from resolute.client.remote.experiments import Created, Submission
 from resolute.client.submission.config import config_text, parse_config, read_config, with_overrides
@@ -57,6 +58,10 @@ class _Request:
 @click.option(
     "--template", default="", metavar="NAME", help="Use this template: the config overrides its fields."
 )
+@click.option(
+    "--project_id", "--project-id", "project_id", type=click.IntRange(min=1), help="Number of the project."
+)
+@json_option
 @click.pass_context
 def create(  # noqa: PLR0913, PLR0917 - click hands over every option
     ctx: click.Context,
@@ -69,6 +74,8 @@ def create(  # noqa: PLR0913, PLR0917 - click hands over every option
     includes: tuple[Path, ...],
     overrides: tuple[str, ...],
     template: str,
+    project_id: int | None,
+    as_json: bool,
 ) -> None:
     """Submit an experiment: CONFIG is a YAML file, DIR|FILE is the code to run.
 
@@ -78,9 +85,19 @@ def create(  # noqa: PLR0913, PLR0917 - click hands over every option
         raise click.UsageError("--paused cannot be combined with --follow or --test-mode.")
     if local and not test_mode:
         raise click.UsageError("--local needs --test-mode: only tests run without a cluster.")
+    if as_json and (follow_it or test_mode):
+        raise click.UsageError("--json cannot be combined with --follow or --test-mode.")
     text = read_config(config)
-    if overrides:
-        text = config_text(with_overrides(parse_config(text, name=str(config)), overrides))
+    fields = with_overrides(parse_config(text, name=str(config)), overrides) if overrides else None
+    if project_id is not None:
+        project = ctx.ensure_object(Settings).services().workspaces.get_project(project_id)
+        fields = {
+            **(fields or parse_config(text, name=str(config))),
+            "workspace": project.workspace,
+            "project": project.name,
+        }
+    if fields is not None:
+        text = config_text(fields)
     request = _Request(
         config=text,
         model_definition=model_definition,
@@ -92,10 +109,10 @@ def create(  # noqa: PLR0913, PLR0917 - click hands over every option
     if local:
         _run_locally(ctx, request)
     else:
-        _submit(ctx, request, follow_it=follow_it or test_mode)
+        _submit(ctx, request, follow_it=follow_it or test_mode, as_json=as_json)
 
 
-def _submit(ctx: click.Context, request: _Request, *, follow_it: bool) -> None:
+def _submit(ctx: click.Context, request: _Request, *, follow_it: bool, as_json: bool) -> None:
     services = ctx.ensure_object(Settings).services()
     limit = configured_limit(os.environ)
     with pack(request.model_definition, request.includes, limit=limit) as archive:
@@ -108,7 +125,10 @@ def _submit(ctx: click.Context, request: _Request, *, follow_it: bool) -> None:
         created: Created = services.experiments.create(submission, archive)
     for warning in created.warnings:
         click.echo(f"warning: {warning}", err=True)
-    click.echo(f"Created experiment {created.experiment.id}")
+    if as_json:
+        print_json(created.experiment)
+    else:
+        click.echo(f"Created experiment {created.experiment.id}")
     if follow_it:
         exit_by_state(ctx, follow(services, created.experiment))
 

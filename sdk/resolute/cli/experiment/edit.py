@@ -35,6 +35,16 @@ def set_description(settings: Settings, experiment_id: str, description: str) ->
     click.echo(f"experiment {record.id} has another description")
 
 
+@click.command(name="notes")
+@_ID
+@click.argument("notes")
+@click.pass_obj
+def set_notes(settings: Settings, experiment_id: str, notes: str) -> None:
+    """Replace the notes of experiment ID by NOTES."""
+    record = settings.services().experiments.update(experiment_id, notes=notes)
+    click.echo(f"experiment {record.id} has other notes")
+
+
 @click.command(name="priority")
 @_ID
 @click.argument("priority", type=PRIORITY)

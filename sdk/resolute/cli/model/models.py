@@ -1,12 +1,24 @@
-"""``resolute model create|list|describe|set|archive|unarchive|delete``."""
+"""``resolute model create|list|describe|set|move|archive|unarchive|delete``."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import click
 
-from resolute.cli.display.output import Column, Format, format_option, print_fields, print_items, print_json
+from resolute.cli.display.output import (
+    Column,
+    Format,
+    format_option,
+    json_option,
+    print_fields,
+    print_items,
+    print_json,
+)
 from resolute.cli.model.common import parse_metadata, print_version_list
 from resolute.cli.options.settings import Settings
+from resolute.cli.options.sorting import sort_options
 from resolute.client.remote.models import ModelFilter, ModelUpdate
 from resolute.client.schema.records import ModelRecord
 
@@ -19,6 +31,14 @@ _COLUMNS: tuple[Column[ModelRecord], ...] = (
     Column("Updated", lambda model: model.update_time),
     Column("Archived", lambda model: "yes" if model.archived else ""),
 )
+_SORT_FIELDS: dict[str, Callable[[ModelRecord], Any]] = {
+    "name": lambda model: model.name,
+    "description": lambda model: model.description,
+    "creation_time": lambda model: model.create_time,
+    "last_updated_time": lambda model: model.update_time,
+    "num_versions": lambda model: model.version_count,
+    "workspace": lambda model: model.workspace,
+}
 
 
 @click.command()
@@ -28,7 +48,10 @@ _COLUMNS: tuple[Column[ModelRecord], ...] = (
 @click.option(
     "--metadata", "pairs", multiple=True, metavar="KEY=VALUE", help="Arbitrary metadata. Repeatable."
 )
-@click.option("--workspace", default="", help="Workspace of the model.")
+@click.option(
+    "-w", "--workspace", "--workspace-name", "workspace", default="", help="Workspace of the model."
+)
+@json_option
 @click.pass_obj
 def create(
     settings: Settings,
@@ -37,18 +60,31 @@ def create(
     labels: tuple[str, ...],
     pairs: tuple[str, ...],
     workspace: str,
+    as_json: bool,
 ) -> None:
     """Create the model NAME, under which checkpoints can be registered."""
     changes = ModelUpdate(description=description, labels=labels, metadata_patch=parse_metadata(pairs))
     model = settings.services().models.create(name, changes, workspace=workspace)
-    click.echo(f"model {model.name} has the number {model.id}")
+    if as_json:
+        print_json(model)
+    else:
+        click.echo(f"model {model.name} has the number {model.id}")
 
 
 @click.command(name="list")
 @click.option("--name", default="", help="Only models whose name contains this.")
 @click.option("--label", "labels", multiple=True, help="Only models with this label. Repeatable.")
-@click.option("--workspace", "workspaces", multiple=True, help="Only models of this workspace. Repeatable.")
+@click.option(
+    "-w",
+    "--workspace",
+    "--workspace-names",
+    "workspaces",
+    multiple=True,
+    metavar="NAME[,NAME...]",
+    help="Only models of these workspaces. Repeatable.",
+)
 @click.option("-a", "--all", "all_", is_flag=True, help="Include archived models.")
+@sort_options(_SORT_FIELDS)
 @format_option
 @click.pass_obj
 def list_(
@@ -57,21 +93,25 @@ def list_(
     labels: tuple[str, ...],
     workspaces: tuple[str, ...],
     all_: bool,
+    sort: Callable[..., Any],
     output: Format,
 ) -> None:
     """List models by name."""
-    wanted = ModelFilter(name=name, labels=labels, workspaces=workspaces, include_archived=all_)
-    print_items(settings.services().models.list(wanted), _COLUMNS, output=output)
+    named = [one.strip() for names in workspaces for one in names.split(",")]
+    wanted = ModelFilter(name=name, labels=labels, workspaces=named, include_archived=all_)
+    print_items(sort(settings.services().models.list(wanted)), _COLUMNS, output=output)
 
 
 @click.command()
 @click.argument("model")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--version", type=click.IntRange(min=1), help="Only this version.")
+@json_option
 @click.pass_obj
-def describe(settings: Settings, model: str, as_json: bool) -> None:
+def describe(settings: Settings, model: str, version: int | None, as_json: bool) -> None:
     """Show MODEL (a name or a number) with its versions."""
     models = settings.services().models
-    record, versions = models.get(model), list(models.versions(model))
+    record = models.get(model)
+    versions = list(models.versions(model)) if version is None else [models.version(model, version)]
     if as_json:
         print_json({"model": record, "versions": versions})
         return
@@ -121,6 +161,16 @@ def set_(
     )
     record = settings.services().models.update(model, changes, workspace=workspace)
     click.echo(f"model {record.name} is changed")
+
+
+@click.command()
+@click.argument("model")
+@click.option("-w", "--workspace-name", required=True, metavar="NAME", help="The workspace.")
+@click.pass_obj
+def move(settings: Settings, model: str, workspace_name: str) -> None:
+    """Move MODEL (a name or a number) to another workspace."""
+    record = settings.services().models.update(model, ModelUpdate(), workspace=workspace_name)
+    click.echo(f"model {record.name} belongs to workspace {record.workspace}")
 
 
 @click.command()

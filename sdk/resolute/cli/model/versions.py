@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from resolute.cli.checkpoint.fetch import fetch
-from resolute.cli.display.output import Format, format_option, print_fields, print_json
+from resolute.cli.display.output import Format, format_option, json_option, print_fields, print_json
 from resolute.cli.model.common import parse_metadata, print_version_list
 from resolute.cli.options.identifiers import CHECKPOINT
 from resolute.cli.options.settings import Settings
@@ -26,8 +26,9 @@ _VERSION = click.IntRange(min=1)
 @click.option(
     "--metadata", "pairs", multiple=True, metavar="KEY=VALUE", help="Arbitrary metadata. Repeatable."
 )
+@json_option
 @click.pass_obj
-def register_version(
+def register_version(  # noqa: PLR0913, PLR0917 - click hands over every option
     settings: Settings,
     model: str,
     uuid: str,
@@ -36,13 +37,17 @@ def register_version(
     notes: str,
     labels: tuple[str, ...],
     pairs: tuple[str, ...],
+    as_json: bool,
 ) -> None:
     """Register the checkpoint UUID as the next version of MODEL, which protects it from deletion."""
     changes = ModelUpdate(
         name=name, description=comment, notes=notes, labels=labels, metadata_patch=parse_metadata(pairs)
     )
     version = settings.services().models.register(model, uuid, changes)
-    click.echo(f"checkpoint {uuid} is version {version.version} of model {version.model_name}")
+    if as_json:
+        print_json(version)
+    else:
+        click.echo(f"checkpoint {uuid} is version {version.version} of model {version.model_name}")
 
 
 @click.command(name="list-versions")

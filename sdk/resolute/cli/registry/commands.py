@@ -10,8 +10,11 @@ import click
 from resolute.cli.registry.counterparts import COUNTERPARTS
 from resolute.cli.registry.lazy import LazyCommand, LazyGroup
 from resolute.cli.registry.plugins import plugin_commands
+from resolute.cli.registry.refused_options import explained
 
 _COMMANDS = "resolute.cli.registry.commands"
+_ACCOUNTS = "resolute.cli.registry.accounts"
+_CLUSTER = "resolute.cli.registry.cluster"
 _EXPERIMENT = "resolute.cli.experiment"
 _EXPERIMENT_VIEW = "resolute.cli.experiment.views"
 _TRIAL = "resolute.cli.trial"
@@ -19,9 +22,6 @@ _CHECKPOINT = "resolute.cli.checkpoint"
 _MODEL = "resolute.cli.model"
 _SEARCH = "resolute.cli.search"
 _INSIGHT = "resolute.cli.insight"
-_USER = "resolute.cli.accounts"
-_WORKSPACE = "resolute.cli.accounts.workspaces"
-_PROJECT = "resolute.cli.accounts.projects"
 
 EXPERIMENT_COMMANDS = (
     LazyCommand(
@@ -82,6 +82,8 @@ EXPERIMENT_SET_COMMANDS = (
     ),
     LazyCommand("priority", "Change the priority of an experiment.", f"{_EXPERIMENT}.edit:set_priority"),
     LazyCommand("weight", "Change the weight of an experiment.", f"{_EXPERIMENT}.edit:set_weight"),
+    LazyCommand("notes", "Change the notes of an experiment.", f"{_EXPERIMENT}.edit:set_notes"),
+    LazyCommand("gc-policy", "Delete the checkpoints that a policy does not keep.", f"{_CHECKPOINT}.gc:gc"),
     LazyCommand("max-slots", "Limit the slots of an experiment.", f"{_EXPERIMENT}.edit:set_max_slots"),
 )
 """Commands of ``resolute experiment set``."""
@@ -93,10 +95,16 @@ EXPERIMENT_LABEL_COMMANDS = (
 """Commands of ``resolute experiment label``."""
 
 TRIAL_COMMANDS = (
+    LazyCommand("list", "List the trials of an experiment.", f"{_TRIAL}.list:list_", ("ls",)),
     LazyCommand("describe", "Show trials with their runs.", f"{_TRIAL}.describe:describe"),
     LazyCommand("logs", "Show the logs of a trial.", f"{_TRIAL}.logs:logs"),
     LazyCommand(
         "continue", "Create an experiment from the weights of a trial.", f"{_TRIAL}.continue_:continue_"
+    ),
+    LazyCommand(
+        "support-bundle",
+        "Write an archive with all that is known of a trial.",
+        f"{_TRIAL}.support_bundle:support_bundle",
     ),
     LazyCommand("kill", "Stop trials immediately; their experiments continue.", f"{_TRIAL}.kill:kill"),
     LazyCommand("download", "Download a checkpoint of a trial.", f"{_TRIAL}.download:download"),
@@ -127,6 +135,7 @@ MODEL_COMMANDS = (
     LazyCommand("list", "List models.", f"{_MODEL}.models:list_", ("ls",)),
     LazyCommand("describe", "Show a model with its versions.", f"{_MODEL}.models:describe"),
     LazyCommand("set", "Change the name, description and other fields of a model.", f"{_MODEL}.models:set_"),
+    LazyCommand("move", "Move a model to another workspace.", f"{_MODEL}.models:move"),
     LazyCommand("archive", "Archive a model: it accepts no more versions.", f"{_MODEL}.models:archive"),
     LazyCommand("unarchive", "Unarchive a model: it accepts versions again.", f"{_MODEL}.models:unarchive"),
     LazyCommand("delete", "Delete a model; its checkpoints are kept.", f"{_MODEL}.models:delete"),
@@ -141,14 +150,6 @@ MODEL_COMMANDS = (
     ),
 )
 """Commands of ``resolute model``."""
-
-TEMPLATE_COMMANDS = (
-    LazyCommand("list", "List templates.", "resolute.cli.cluster.templates:list_", ("ls",)),
-    LazyCommand("describe", "Print a template.", "resolute.cli.cluster.templates:describe"),
-    LazyCommand("set", "Create or replace a template from a file.", "resolute.cli.cluster.templates:set_"),
-    LazyCommand("remove", "Delete a template.", "resolute.cli.cluster.templates:remove", ("rm",)),
-)
-"""Commands of ``resolute template``."""
 
 SEARCH_COMMANDS = (
     LazyCommand("preview", "Show what a config's search would run.", f"{_SEARCH}.preview:preview"),
@@ -168,81 +169,6 @@ EXPLAIN_COMMANDS = (
 )
 """Commands of ``resolute explain``."""
 
-JOB_COMMANDS = (
-    LazyCommand("list", "List the queue: who gets slots next.", "resolute.cli.cluster.jobs:list_", ("ls",)),
-    LazyCommand(
-        "update", "Change an experiment's place in the queue.", "resolute.cli.cluster.jobs:update", ("u",)
-    ),
-)
-"""Commands of ``resolute job``."""
-
-STORAGE_COMMANDS = (LazyCommand("doctor", "Test a checkpoint store.", "resolute.cli.cluster.storage:doctor"),)
-"""Commands of ``resolute storage``."""
-
-USER_COMMANDS = (
-    LazyCommand("login", "Log in as a user.", f"{_USER}.login:login"),
-    LazyCommand("logout", "Log out: delete the token of the login.", f"{_USER}.login:logout"),
-    LazyCommand("whoami", "Print the current user.", f"{_USER}.login:whoami"),
-    LazyCommand("list", "List users.", f"{_USER}.users:list_", ("ls",)),
-    LazyCommand("create", "Create a user.", f"{_USER}.users:create"),
-    LazyCommand("set-role", "Change the role of a user.", f"{_USER}.users:set_role"),
-    LazyCommand("activate", "Reactivate a user.", f"{_USER}.users:activate"),
-    LazyCommand(
-        "deactivate", "Deactivate a user: nobody can log in as that user.", f"{_USER}.users:deactivate"
-    ),
-    LazyCommand("change-password", "Change a password.", f"{_USER}.users:change_password"),
-)
-"""Commands of ``resolute user``."""
-
-TOKEN_COMMANDS = (
-    LazyCommand("create", "Create a token and print it.", f"{_USER}.tokens:create"),
-    LazyCommand("list", "List tokens.", f"{_USER}.tokens:list_", ("ls",)),
-    LazyCommand("revoke", "Revoke a token before it expires.", f"{_USER}.tokens:revoke"),
-)
-"""Commands of ``resolute token``."""
-
-WORKSPACE_COMMANDS = (
-    LazyCommand("list", "List workspaces and the resources they use.", f"{_WORKSPACE}:list_", ("ls",)),
-    LazyCommand("create", "Create a workspace.", f"{_WORKSPACE}:create"),
-    LazyCommand("describe", "Show a workspace.", f"{_WORKSPACE}:describe"),
-    LazyCommand("set-quota", "Set the quotas of a workspace.", f"{_WORKSPACE}:set_quota"),
-    LazyCommand("archive", "Archive a workspace: it accepts no more experiments.", f"{_WORKSPACE}:archive"),
-    LazyCommand(
-        "unarchive", "Unarchive a workspace: it accepts experiments again.", f"{_WORKSPACE}:unarchive"
-    ),
-    LazyCommand("delete", "Delete an empty workspace.", f"{_WORKSPACE}:delete"),
-    LazyCommand("role", "Give users roles in a workspace.", f"{_COMMANDS}:workspace_role"),
-)
-"""Commands of ``resolute workspace``."""
-
-WORKSPACE_ROLE_COMMANDS = (
-    LazyCommand("assign", "Give a user a role in a workspace.", f"{_USER}.workspace_roles:assign"),
-    LazyCommand("remove", "Take a user's role in a workspace away.", f"{_USER}.workspace_roles:remove"),
-    LazyCommand("list", "List roles in workspaces.", f"{_USER}.workspace_roles:list_", ("ls",)),
-)
-"""Commands of ``resolute workspace role``."""
-
-RBAC_COMMANDS = (
-    LazyCommand("assign-role", "Give a user a role.", f"{_USER}.rbac:assign_role"),
-    LazyCommand("unassign-role", "Take a role from a user.", f"{_USER}.rbac:unassign_role"),
-    LazyCommand("list-roles", "List the roles that there are.", f"{_USER}.rbac:list_roles"),
-    LazyCommand("describe-role", "Show what a role allows.", f"{_USER}.rbac:describe_role"),
-    LazyCommand("list-users-roles", "List the roles of a user.", f"{_USER}.rbac:list_users_roles"),
-    LazyCommand("my-permissions", "List your own roles.", f"{_USER}.rbac:my_permissions"),
-)
-"""Commands of ``resolute rbac``."""
-
-PROJECT_COMMANDS = (
-    LazyCommand("list", "List the projects of a workspace.", f"{_PROJECT}:list_", ("ls",)),
-    LazyCommand("create", "Create a project.", f"{_PROJECT}:create"),
-    LazyCommand("describe", "Show a project.", f"{_PROJECT}:describe"),
-    LazyCommand("set", "Change the description and the notes of a project.", f"{_PROJECT}:set_"),
-    LazyCommand("archive", "Archive a project: it accepts no more experiments.", f"{_PROJECT}:archive"),
-    LazyCommand("unarchive", "Unarchive a project: it accepts experiments again.", f"{_PROJECT}:unarchive"),
-    LazyCommand("delete", "Delete an empty project.", f"{_PROJECT}:delete"),
-)
-"""Commands of ``resolute project``."""
-
 COMPAT_COMMANDS = (
     LazyCommand("install", "Make `import determined` reach Resolute.", "resolute.cli.compat:install"),
     LazyCommand("uninstall", "Undo `resolute compat install`.", "resolute.cli.compat:uninstall"),
@@ -250,58 +176,53 @@ COMPAT_COMMANDS = (
 """Commands of ``resolute compat``."""
 
 ROOT_COMMANDS = (
-    LazyCommand(
-        "experiment",
-        "Submit and manage experiments.",
-        "resolute.cli.registry.commands:experiment",
-        ("e", "exp"),
-    ),
-    LazyCommand(
-        "trial", "Inspect the trials of experiments.", "resolute.cli.registry.commands:trial", ("t",)
-    ),
+    LazyCommand("experiment", "Submit and manage experiments.", f"{_COMMANDS}:experiment", ("e", "exp")),
+    LazyCommand("trial", "Inspect the trials of experiments.", f"{_COMMANDS}:trial", ("t",)),
     LazyCommand(
         "checkpoint",
         "List, download and manage checkpoints.",
-        "resolute.cli.registry.commands:checkpoint",
+        f"{_COMMANDS}:checkpoint",
         ("c",),
     ),
-    LazyCommand(
-        "job", "Show the job queue and change its order.", "resolute.cli.registry.commands:job", ("j",)
-    ),
+    LazyCommand("job", "Show the job queue and change its order.", f"{_CLUSTER}:job", ("j",)),
     LazyCommand(
         "model",
         "Manage models: named versions of checkpoints.",
-        "resolute.cli.registry.commands:model",
+        f"{_COMMANDS}:model",
         ("m",),
     ),
-    LazyCommand("storage", "Test checkpoint stores.", "resolute.cli.registry.commands:storage"),
+    LazyCommand("storage", "Test checkpoint stores.", f"{_CLUSTER}:storage"),
     LazyCommand(
         "template",
         "Manage templates: shared parts of configs.",
-        "resolute.cli.registry.commands:template",
+        f"{_CLUSTER}:template",
         ("tpl",),
     ),
-    LazyCommand("search", "Preview, simulate and replay searches.", "resolute.cli.registry.commands:search"),
+    LazyCommand("agent", "Show the machines of the cluster.", f"{_CLUSTER}:agent", ("a",)),
+    LazyCommand("slot", "Show the slots of the cluster.", f"{_CLUSTER}:slot", ("s",)),
+    LazyCommand("resource-pool", "Show the resource pools.", f"{_CLUSTER}:resource_pool", ("rp",)),
+    LazyCommand("master", "Show the cluster as a whole.", f"{_CLUSTER}:master"),
+    LazyCommand("task", "Show and stop trials, as tasks.", f"{_CLUSTER}:task"),
+    LazyCommand("dev", "Call the services as a program does.", f"{_CLUSTER}:dev"),
+    LazyCommand("search", "Preview, simulate and replay searches.", f"{_COMMANDS}:search"),
     LazyCommand("cost", "Show slot-hours and GPU-hours.", f"{_INSIGHT}.cost:cost"),
     LazyCommand("diff", "Show what differs between two trials or runs.", f"{_INSIGHT}.diff:diff"),
     LazyCommand("explain", "Explain why trials and experiments are where they are.", f"{_COMMANDS}:explain"),
     LazyCommand(
         "workspace",
         "Manage workspaces, their quotas and the roles of users there.",
-        "resolute.cli.registry.commands:workspace",
+        f"{_ACCOUNTS}:workspace",
         ("w",),
     ),
     LazyCommand(
         "project",
         "Manage projects, which contain the experiments of a workspace.",
-        "resolute.cli.registry.commands:project",
+        f"{_ACCOUNTS}:project",
         ("p",),
     ),
-    LazyCommand("user", "Manage users, log in and log out.", "resolute.cli.registry.commands:user", ("u",)),
-    LazyCommand(
-        "token", "Manage access tokens for programs.", "resolute.cli.registry.commands:token", ("tkn",)
-    ),
-    LazyCommand("rbac", "Give users roles, by their documented names.", f"{_COMMANDS}:rbac"),
+    LazyCommand("user", "Manage users, log in and log out.", f"{_ACCOUNTS}:user", ("u",)),
+    LazyCommand("token", "Manage access tokens for programs.", f"{_ACCOUNTS}:token", ("tkn",)),
+    LazyCommand("rbac", "Give users roles, by their documented names.", f"{_ACCOUNTS}:rbac"),
     LazyCommand("audit", "Show the audit log: who changed what.", "resolute.cli.accounts.audit:audit"),
     LazyCommand(
         "preview-search", "Show what a config's search would run.", f"{_SEARCH}.preview:preview_search"
@@ -332,6 +253,8 @@ class RootGroup(LazyGroup):
         """Runs the command; its errors become messages while it is still known which cluster they concern."""
         try:
             return super().invoke(ctx)
+        except click.NoSuchOption as error:
+            raise explained(error) from error
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
         except Exception as error:
@@ -370,24 +293,9 @@ def checkpoint() -> None:
     """List, download and manage checkpoints."""
 
 
-@click.group(cls=LazyGroup, entries=JOB_COMMANDS, counterparts=COUNTERPARTS["job"])
-def job() -> None:
-    """Show the job queue and change its order."""
-
-
-@click.group(cls=LazyGroup, entries=STORAGE_COMMANDS)
-def storage() -> None:
-    """Test checkpoint stores."""
-
-
-@click.group(cls=LazyGroup, entries=MODEL_COMMANDS, counterparts=COUNTERPARTS["model"])
+@click.group(cls=LazyGroup, entries=MODEL_COMMANDS)
 def model() -> None:
     """Manage models: named versions of checkpoints, which are protected from deletion."""
-
-
-@click.group(cls=LazyGroup, entries=TEMPLATE_COMMANDS, counterparts=COUNTERPARTS["template"])
-def template() -> None:
-    """Manage templates: shared parts of configs."""
 
 
 @click.group(cls=LazyGroup, entries=SEARCH_COMMANDS)
@@ -398,36 +306,6 @@ def search() -> None:
 @click.group(cls=LazyGroup, entries=EXPLAIN_COMMANDS)
 def explain() -> None:
     """Explain why trials and experiments are where they are."""
-
-
-@click.group(cls=LazyGroup, entries=WORKSPACE_COMMANDS, counterparts=COUNTERPARTS["workspace"])
-def workspace() -> None:
-    """Manage workspaces, which contain projects and limit the resources of their experiments."""
-
-
-@click.group(cls=LazyGroup, entries=PROJECT_COMMANDS, counterparts=COUNTERPARTS["project"])
-def project() -> None:
-    """Manage projects, which contain the experiments of a workspace."""
-
-
-@click.group(cls=LazyGroup, entries=USER_COMMANDS, counterparts=COUNTERPARTS["user"])
-def user() -> None:
-    """Manage users, log in and log out."""
-
-
-@click.group(cls=LazyGroup, entries=TOKEN_COMMANDS, counterparts=COUNTERPARTS["token"])
-def token() -> None:
-    """Manage access tokens for programs."""
-
-
-@click.group(name="role", cls=LazyGroup, entries=WORKSPACE_ROLE_COMMANDS)
-def workspace_role() -> None:
-    """Give users roles in a workspace: viewer, editor or admin."""
-
-
-@click.group(cls=LazyGroup, entries=RBAC_COMMANDS, counterparts=COUNTERPARTS["rbac"])
-def rbac() -> None:
-    """Give users roles by their documented names, as `workspace role` and `user set-role` do."""
 
 
 @click.group(cls=LazyGroup, entries=COMPAT_COMMANDS)

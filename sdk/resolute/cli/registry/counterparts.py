@@ -7,82 +7,97 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_NO_POOLS = "machines are not divided into pools; `resolute status` shows machines and slots"
+_NO_POOLS = "machines are not divided into pools; `resolute agent list` shows the machines"
 _NO_INTERACTIVE = "only trials run on slots; start it yourself on a machine of the cluster"
+_NO_COMMANDS = "only trials run on slots; make the command the entrypoint of an experiment"
 _RETENTION = "logs are kept for as long as the operator sets; see docs/metrics-and-logs.md, Retention"
-_STATUS = "`resolute status` shows the machines and their slots"
+_DISABLE = "a machine is taken out by stopping its `resolute up`; `resolute workspace set-quota` limits slots"
+_USAGE = (
+    "`resolute workspace list` shows the slots in use, `resolute experiment list --csv` when experiments ran"
+)
+_LAUNCHED = "trials run as the user of the operating system who started the cluster"
+_POLICIES = "`resolute template` shares settings, `resolute workspace set-quota` limits slots"
+_DEPLOY = "`resolute up` starts a cluster on this machine; see docs/operations.md for others"
 
 COUNTERPARTS: Mapping[str, Mapping[str, str]] = {
     "": {
-        "agent": _STATUS,
-        "a": _STATUS,
         "auth": "log in with `resolute user login`; there is no login through other services",
-        "cmd": "only trials run on slots; make the command the entrypoint of an experiment",
-        "command": "only trials run on slots; make the command the entrypoint of an experiment",
-        "config-policies": "`resolute template` shares settings, `resolute workspace set-quota` limits slots",
-        "cp": "`resolute template` shares settings, `resolute workspace set-quota` limits slots",
-        "d": "`resolute up` starts a cluster on this machine; see docs/operations.md for others",
-        "deploy": "`resolute up` starts a cluster on this machine; see docs/operations.md for others",
-        "dev": "programs call the services by gRPC (docs/clients.md) or by the Python client",
-        "master": "`resolute status`, `resolute version` and `resolute doctor` tell about the cluster",
+        "cmd": _NO_COMMANDS,
+        "command": _NO_COMMANDS,
+        "config-policies": _POLICIES,
+        "cp": _POLICIES,
+        "d": _DEPLOY,
+        "deploy": _DEPLOY,
         "notebook": _NO_INTERACTIVE,
         "oauth": "there is no OAuth; `resolute token` makes tokens for programs",
-        "res": "`resolute workspace list` shows the slots in use, `resolute status` all slots",
-        "resource-pool": _NO_POOLS,
-        "resources": "`resolute workspace list` shows the slots in use, `resolute status` all slots",
-        "rp": _NO_POOLS,
-        "s": _STATUS,
+        "res": _USAGE,
+        "resources": _USAGE,
         "shell": _NO_INTERACTIVE,
-        "slot": _STATUS,
-        "task": "the only tasks are trials: `resolute job list`, `resolute trial logs`",
         "user-group": "`resolute rbac assign-role` gives single users a role",
+    },
+    "agent": {
+        "disable": _DISABLE,
+        "enable": _DISABLE,
+    },
+    "slot": {
+        "disable": _DISABLE,
+        "enable": _DISABLE,
+    },
+    "resource-pool": {
+        "bindings": _NO_POOLS,
+    },
+    "master": {
+        "cluster-message": "there are no messages to all users; tell them by other means",
+        "config": "the operator sets it with the options of `resolute up`; see docs/operations.md",
+        "logs": "services write their logs where the operator starts them; see docs/operations.md",
+    },
+    "task": {
+        "cleanup-logs": _RETENTION,
+        "config": "`resolute experiment config` prints the config of a trial's experiment",
+        "create": "`resolute experiment create` runs code on slots",
+        "fork": "`resolute experiment fork` runs an experiment once more",
+        "pause": "`resolute experiment pause` pauses all trials of an experiment",
+        "unpause": "`resolute experiment activate` resumes all trials of an experiment",
+    },
+    "dev": {
+        "b": "`resolute dev list` lists the calls, `resolute dev curl` makes one",
+        "bindings": "`resolute dev list` lists the calls, `resolute dev curl` makes one",
     },
     "experiment": {
         "delete-tb-files": "`resolute experiment delete` removes them with the experiment",
     },
     "experiment set": {
-        "gc-policy": "`resolute checkpoint gc` deletes the checkpoints that a policy does not keep",
         "log-retention": _RETENTION,
     },
     "trial": {
         "set": _RETENTION,
-        "support-bundle": "`resolute trial describe --json`, `resolute trial logs` and "
-        "`resolute experiment download-model-def` have what it holds",
     },
-    "model": {
-        "move": "`resolute model set --workspace` moves a model",
+    "tensorboard": {
+        "config": "it has none: it runs where the command is given",
+        "kill": "it runs where the command is given; Ctrl-C stops it",
+        "list": "it runs where the command is given, and nobody else's is known",
+        "logs": "it writes to the terminal where the command is given",
+        "ls": "it runs where the command is given, and nobody else's is known",
+        "open": "it prints its address when it starts; open that in a browser",
+        "set": "it holds no slot, so that it has no priority",
     },
     "template": {
-        "create": "`resolute template set` creates a template or replaces it",
         "set-value": "`resolute template set` replaces the whole template",
     },
     "rbac": {
         "list-groups-roles": "there are no groups; `resolute rbac list-users-roles` lists those of a user",
     },
-    "job": {
-        "update-batch": "use `resolute job update` for each experiment",
-    },
     "user": {
-        "edit": "`resolute user set-role`, `activate`, `deactivate` and `change-password` change a user",
-        "link-with-agent-user": "trials run as the user of the operating system who started the cluster",
-        "rename": "names of users are permanent; create another user",
+        "link-with-agent-user": _LAUNCHED,
     },
     "token": {
-        "describe": "`resolute token list` shows every token",
         "edit": "tokens are permanent; revoke it and create another",
         "login": "pass the token in the environment variable RESOLUTE_TOKEN",
     },
     "workspace": {
         "bindings": _NO_POOLS,
-        "edit": "names of workspaces are permanent; `resolute workspace set-quota` changes quotas",
-        "list-members": "`resolute workspace role list` shows roles in one, `resolute user list` in all",
         "list-pools": _NO_POOLS,
-        "list-projects": "use `resolute project list WORKSPACE`",
         "resource-quota": "use `resolute workspace set-quota`",
-    },
-    "project": {
-        "edit": "use `resolute project set`",
-        "list-experiments": "use `resolute experiment list`, or the pages",
     },
 }
 """By the group's path and the word: a clause that says what to do."""

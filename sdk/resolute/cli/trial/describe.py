@@ -11,6 +11,7 @@ from resolute.cli.display.output import Column, Format, format_option, print_fie
 from resolute.cli.display.problems import warn_of_problems
 from resolute.cli.experiment.views.describe import METRICS_COLUMNS
 from resolute.cli.options.identifiers import TRIALS
+from resolute.cli.options.pagination import Page, page_options
 from resolute.cli.options.settings import Settings
 from resolute.client.schema.records import MetricSummary, RunRecord, TrialMetrics, TrialRecord
 from resolute.client.services import Services
@@ -61,14 +62,21 @@ _SUMMARY_COLUMNS: tuple[Column[MetricSummary], ...] = (
 @click.argument("trial_ids", metavar="ID[,ID...]", type=TRIALS)
 @click.option("--metrics", is_flag=True, help="Also show all metrics that it reported.")
 @click.option("--metrics-summary", is_flag=True, help="Also show a summary of each metric.")
+@page_options(limit=None)
 @format_option
 @click.pass_obj
 def describe(
-    settings: Settings, trial_ids: tuple[str, ...], metrics: bool, metrics_summary: bool, output: Format
+    settings: Settings,
+    trial_ids: tuple[str, ...],
+    metrics: bool,
+    metrics_summary: bool,
+    page: Page,
+    output: Format,
 ) -> None:
-    """Show trials with their runs."""
+    """Show trials with their runs. --limit, --offset and --pages choose among the reports of --metrics."""
     services = settings.services()
-    found = [_describe(services, key, metrics=metrics, summary=metrics_summary) for key in trial_ids]
+    reports = page if metrics else None
+    found = [_describe(services, key, reports=reports, summary=metrics_summary) for key in trial_ids]
     warn_of_problems(services)
     for item in found:
         trial = item.trial
@@ -86,11 +94,11 @@ def describe(
             _show(item)
 
 
-def _describe(services: Services, key: str, *, metrics: bool, summary: bool) -> _Description:
+def _describe(services: Services, key: str, *, reports: Page | None, summary: bool) -> _Description:
     trial = services.trials.get(key)
     return _Description(
         trial,
-        list(services.metrics.reports(trial)) if metrics else [],
+        list(reports.of(services.metrics.reports(trial))) if reports is not None else [],
         services.metrics.summaries([trial.uuid]) if summary else [],
     )
 

@@ -39,3 +39,10 @@ def delete(path: Path) -> bool:
     except FileNotFoundError:
         return False
     return True
+
+
+def delete_all(directory: Path) -> int:
+    """Removes the tokens of logins at all clusters; tells how many there were."""
+    files = list(directory.glob("*")) if directory.is_dir() else []
+    # What lets a device sign in again stays, as after a single logout.
+    return sum(delete(path) for path in files if path.is_file() and "~" not in path.name)

@@ -72,12 +72,18 @@ class Access:
             yield _user(message)
 
     def update_user(
-        self, user: str | int, *, role: UserRole | None = None, active: bool | None = None
+        self,
+        user: str | int,
+        *,
+        name: str | None = None,
+        role: UserRole | None = None,
+        active: bool | None = None,
     ) -> UserRecord:
-        """Changes a user's role, or whether anybody may act as the user; None leaves a thing as it is.
+        """Changes a user's name, role, or whether anybody may act as the user; None leaves a thing as it is.
 
         Args:
             user: Name or id.
+            name: What the user is called from now on.
             role: What the user may do.
             active: Whether the user may log in and use tokens.
 
@@ -86,6 +92,9 @@ class Access:
             FailedPreconditionError: Nobody would be an admin any more.
         """
         wanted, paths = user_pb2.User(user_id=self._user_id(user)), []
+        if name is not None:
+            wanted.name = name
+            paths.append("name")
         if role is not None:
             wanted.role = ROLE_NUMBERS[role]
             paths.append("role")

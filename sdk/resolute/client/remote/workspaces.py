@@ -59,6 +59,19 @@ class Workspaces:
         )
         return _workspace(self._stub.UpdateWorkspace(request).workspace)
 
+    def rename(self, workspace: str | int, name: str) -> WorkspaceRecord:
+        """Gives a workspace another name.
+
+        Raises:
+            AlreadyExistsError: The name is taken.
+            FailedPreconditionError: It is "Uncategorized", which keeps its name.
+        """
+        request = pb2.UpdateWorkspaceRequest(
+            workspace=workspace_pb2.Workspace(workspace_id=self.id_of(workspace), name=name),
+            update_mask=FieldMask(paths=["name"]),
+        )
+        return _workspace(self._stub.UpdateWorkspace(request).workspace)
+
     def set_quota(
         self, workspace: str | int, *, live_experiments: int, slots: int, storage_bytes: int = 0
     ) -> WorkspaceRecord:
@@ -129,12 +142,13 @@ class Workspaces:
         self,
         number: int,
         *,
+        name: str | None = None,
         description: str | None = None,
         notes: str | None = None,
         archived: bool | None = None,
     ) -> ProjectRecord:
         """Changes a project; None leaves a thing as it is."""
-        given = {"description": description, "notes": notes, "archived": archived}
+        given = {"name": name, "description": description, "notes": notes, "archived": archived}
         changes: dict[str, Any] = {path: value for path, value in given.items() if value is not None}
         request = pb2.UpdateProjectRequest(
             project=project_pb2.Project(project_id=number, **changes), update_mask=FieldMask(paths=changes)

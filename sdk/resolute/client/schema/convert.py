@@ -324,6 +324,7 @@ def cluster(message: cluster_service_pb2.GetClusterResponse) -> records.ClusterR
                 cluster_service_pb2.SlotKind.Name(slot.kind).removeprefix("SLOT_KIND_").lower(),
                 slot.holder.allocation_id or ("hidden" if slot.HasField("holder") else ""),
                 slot.holder.trial_number,
+                slot.node,
             )
             for slot in message.slots
         ),

@@ -297,6 +297,8 @@ class SlotRecord:
     kind: str
     allocation_id: str
     trial_id: int
+    node: int = 0
+    """Its machine."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import click
 
 from resolute.cli.display.dropped_records import warn_of_dropped_records
-from resolute.cli.display.output import Column, Format, format_option, print_fields, print_items, print_json
+from resolute.cli.display.output import (
+    Column,
+    Format,
+    format_option,
+    print_fields,
+    print_items,
+    print_json,
+    write_csv,
+)
 from resolute.cli.display.problems import warn_of_problems
 from resolute.cli.display.trial_table import TrialWithBest, best_of, columns, trials_with_best
 from resolute.cli.experiment.views import list as listing
@@ -41,9 +51,16 @@ METRICS_COLUMNS: tuple[Column[TrialMetrics], ...] = (
 @click.command()
 @click.argument("experiment_ids", metavar="ID[,ID...]", type=EXPERIMENTS)
 @click.option("--metrics", is_flag=True, help="Also show all metrics that its trials reported.")
+@click.option(
+    "--outdir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write experiments.csv, trials.csv and, with --metrics, metrics.csv into this directory.",
+)
 @format_option
 @click.pass_obj
-def describe(settings: Settings, experiment_ids: tuple[str, ...], metrics: bool, output: Format) -> None:
+def describe(
+    settings: Settings, experiment_ids: tuple[str, ...], metrics: bool, outdir: Path | None, output: Format
+) -> None:
     """Show experiments with their trials."""
     services = settings.services()
     found = [_describe(services, key, metrics=metrics) for key in experiment_ids]
@@ -51,7 +68,9 @@ def describe(settings: Settings, experiment_ids: tuple[str, ...], metrics: bool,
     for item in found:
         trials = {one.trial.uuid: one.trial.id for one in item.trials}
         warn_of_dropped_records(services, item.experiment.uuid, trials)
-    if output is Format.JSON:
+    if outdir is not None:
+        _write(outdir, found, metrics=metrics)
+    elif output is Format.JSON:
         print_json(found)
     elif output is Format.CSV and metrics:
         print_items((report for item in found for report in item.metrics), METRICS_COLUMNS, output=output)
@@ -70,6 +89,19 @@ def _describe(services: Services, key: str, *, metrics: bool) -> _Description:
     )
     best = best_of(trials, smaller_is_better=experiment.smaller_is_better)
     return _Description(experiment, trials, best, reports)
+
+
+def _write(directory: Path, found: Sequence[_Description], *, metrics: bool) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    with (directory / "experiments.csv").open("w", newline="") as file:
+        write_csv(file, [item.experiment for item in found], listing.COLUMNS)
+    with (directory / "trials.csv").open("w", newline="") as file:
+        # Experiments decide by different metrics, whose names cannot all be the heading.
+        write_csv(file, [trial for item in found for trial in item.trials], columns(""))
+    if metrics:
+        with (directory / "metrics.csv").open("w", newline="") as file:
+            write_csv(file, [report for item in found for report in item.metrics], METRICS_COLUMNS)
+    click.echo(directory)
 
 
 def _show(item: _Description) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
-
 import click
 
 from resolute.cli.display.output import Column, Format, format_option, print_items
+from resolute.cli.options.pagination import Page, page_options
 from resolute.cli.options.settings import Settings
 from resolute.client.remote.experiments import ExperimentFilter
 from resolute.client.schema.records import ExperimentRecord
@@ -28,6 +27,12 @@ COLUMNS: tuple[Column[ExperimentRecord], ...] = (
 )
 """What lists of experiments show."""
 
+PLACE_COLUMNS: tuple[Column[ExperimentRecord], ...] = (
+    Column("Workspace", lambda e: e.workspace),
+    Column("Project", lambda e: e.project),
+)
+"""What lists of experiments show with ``--show_project``."""
+
 _STATES = sorted(state.value for state in ExperimentState if state is not ExperimentState.UNSPECIFIED)
 
 
@@ -44,9 +49,9 @@ _STATES = sorted(state.value for state in ExperimentState if state is not Experi
 )
 @click.option("--name", default="", metavar="TEXT", help="Only experiments whose name contains this text.")
 @click.option(
-    "--limit", type=click.IntRange(min=1), default=200, show_default=True, help="Maximum number of rows."
+    "--show_project", "--show-project", "show_project", is_flag=True, help="Also show workspace and project."
 )
-@click.option("--offset", type=click.IntRange(min=0), default=0, help="Skip this many of the newest.")
+@page_options(limit=200)
 @format_option
 @click.pass_obj
 def list_(  # noqa: PLR0913, PLR0917 - click hands over every option
@@ -56,8 +61,8 @@ def list_(  # noqa: PLR0913, PLR0917 - click hands over every option
     owners: tuple[str, ...],
     labels: tuple[str, ...],
     name: str,
-    limit: int,
-    offset: int,
+    show_project: bool,
+    page: Page,
     output: Format,
 ) -> None:
     """List experiments, newest first."""
@@ -68,5 +73,5 @@ def list_(  # noqa: PLR0913, PLR0917 - click hands over every option
         name=name,
         include_archived=everything,
     )
-    found = settings.services().experiments.list(wanted, limit=offset + limit)
-    print_items(itertools.islice(found, offset, None), COLUMNS, output=output)
+    found = settings.services().experiments.list(wanted, limit=page.end)
+    print_items(page.of(found), COLUMNS + PLACE_COLUMNS if show_project else COLUMNS, output=output)

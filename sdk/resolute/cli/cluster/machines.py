@@ -1,0 +1,152 @@
+"""``resolute agent list``, ``slot list``, ``resource-pool list|describe`` and ``master info``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+
+import click
+
+from resolute.cli.display.output import (
+    Column,
+    Format,
+    format_option,
+    print_fields,
+    print_items,
+    print_json,
+    print_yaml,
+    to_plain,
+    yaml_option,
+)
+from resolute.cli.options.settings import Settings
+from resolute.client.schema.records import ClusterRecord, SlotRecord
+
+_POOL = "default"
+
+
+@dataclass(frozen=True)
+class _Machine:
+    """A machine of the cluster."""
+
+    id: int
+    kinds: tuple[str, ...]
+    slots: int
+    slots_in_use: int
+
+
+@dataclass(frozen=True)
+class _Pool:
+    """All machines together: they are not divided."""
+
+    name: str
+    machines: int
+    slots: int
+    slots_in_use: int
+    queued_trials: int
+
+
+_MACHINE_COLUMNS: tuple[Column[_Machine], ...] = (
+    Column("Machine", lambda one: one.id, right=True),
+    Column("Kind", lambda one: one.kinds),
+    Column("Slots", lambda one: one.slots, right=True),
+    Column("In use", lambda one: one.slots_in_use, right=True),
+)
+_SLOT_COLUMNS: tuple[Column[SlotRecord], ...] = (
+    Column("Machine", lambda slot: slot.node, right=True),
+    Column("Slot", lambda slot: slot.slot_id, right=True),
+    Column("Kind", lambda slot: slot.kind),
+    Column("In use", lambda slot: bool(slot.allocation_id)),
+    Column("Trial", lambda slot: slot.trial_id or None, right=True),
+)
+_POOL_COLUMNS: tuple[Column[_Pool], ...] = (
+    Column("Name", lambda pool: pool.name),
+    Column("Machines", lambda pool: pool.machines, right=True),
+    Column("Slots", lambda pool: pool.slots, right=True),
+    Column("In use", lambda pool: pool.slots_in_use, right=True),
+    Column("Queued trials", lambda pool: pool.queued_trials, right=True),
+)
+
+
+@click.command(name="list")
+@format_option
+@click.pass_obj
+def list_machines(settings: Settings, output: Format) -> None:
+    """List the machines of the cluster with their slots."""
+    print_items(_machines(settings.services().cluster.get().slots), _MACHINE_COLUMNS, output=output)
+
+
+@click.command(name="list")
+@format_option
+@click.pass_obj
+def list_slots(settings: Settings, output: Format) -> None:
+    """List the slots of the cluster with the trials that hold them."""
+    print_items(settings.services().cluster.get().slots, _SLOT_COLUMNS, output=output)
+
+
+@click.command(name="list")
+@format_option
+@click.pass_obj
+def list_pools(settings: Settings, output: Format) -> None:
+    """List the resource pools. There is one, named `default`: machines are not divided."""
+    print_items([_pool(settings.services().cluster.get())], _POOL_COLUMNS, output=output)
+
+
+@click.command(name="describe")
+@click.argument("name", default=_POOL)
+@format_option
+@click.pass_obj
+def describe_pool(settings: Settings, name: str, output: Format) -> None:
+    """Show the resource pool NAME. There is one, named `default`: machines are not divided."""
+    if name != _POOL:
+        raise click.UsageError(f"There is no resource pool {name!r}; the only one is {_POOL!r}.")
+    print_items([_pool(settings.services().cluster.get())], _POOL_COLUMNS, output=output)
+
+
+@click.command()
+@format_option
+@yaml_option
+@click.pass_obj
+def info(settings: Settings, output: Format) -> None:
+    """Show version, address and identity of the cluster."""
+    cluster = settings.services().cluster.get()
+    endpoint = settings.endpoint()
+    facts = {
+        "version": cluster.version,
+        "address": endpoint.address if endpoint else "",
+        "cluster_id": cluster.cluster_id,
+        "slots": len(cluster.slots),
+        "queued_trials": cluster.queued_trials,
+        "problems": list(cluster.problems),
+    }
+    if output is Format.JSON:
+        print_json(facts)
+    elif output is Format.YAML:
+        print_yaml(to_plain(facts))
+    elif output is Format.CSV:
+        columns = [Column[dict[str, object]](name, itemgetter(name)) for name in facts]
+        print_items([dict(facts)], columns, output=output)
+    else:
+        print_fields((name.replace("_", " ").capitalize(), value) for name, value in facts.items())
+
+
+def _machines(slots: Sequence[SlotRecord]) -> list[_Machine]:
+    ordered = groupby(sorted(slots, key=lambda slot: slot.node), key=lambda slot: slot.node)
+    return [_machine(number, list(held)) for number, held in ordered]
+
+
+def _machine(number: int, slots: Sequence[SlotRecord]) -> _Machine:
+    kinds = tuple(sorted({slot.kind for slot in slots}))
+    return _Machine(number, kinds, len(slots), sum(bool(slot.allocation_id) for slot in slots))
+
+
+def _pool(cluster: ClusterRecord) -> _Pool:
+    machines = _machines(cluster.slots)
+    return _Pool(
+        _POOL,
+        len(machines),
+        len(cluster.slots),
+        sum(one.slots_in_use for one in machines),
+        cluster.queued_trials,
+    )

@@ -1,0 +1,111 @@
+"""The grammar of the commands about the cluster: queue, slots, machines, templates, stores, calls."""
+
+from __future__ import annotations
+
+import click
+
+from resolute.cli.registry.counterparts import COUNTERPARTS
+from resolute.cli.registry.lazy import LazyCommand, LazyGroup
+
+_CLUSTER = "resolute.cli.cluster"
+
+TEMPLATE_COMMANDS = (
+    LazyCommand("create", "Create a template from a file.", f"{_CLUSTER}.templates:create"),
+    LazyCommand("list", "List templates.", f"{_CLUSTER}.templates:list_", ("ls",)),
+    LazyCommand("describe", "Print a template.", f"{_CLUSTER}.templates:describe"),
+    LazyCommand("set", "Create or replace a template from a file.", f"{_CLUSTER}.templates:set_"),
+    LazyCommand("remove", "Delete a template.", f"{_CLUSTER}.templates:remove", ("rm",)),
+)
+"""Commands of ``resolute template``."""
+
+JOB_COMMANDS = (
+    LazyCommand("list", "List the queue: who gets slots next.", f"{_CLUSTER}.jobs:list_", ("ls",)),
+    LazyCommand("update", "Change an experiment's place in the queue.", f"{_CLUSTER}.jobs:update", ("u",)),
+    LazyCommand("update-batch", "Change the places of several experiments.", f"{_CLUSTER}.jobs:update_batch"),
+)
+"""Commands of ``resolute job``."""
+
+STORAGE_COMMANDS = (LazyCommand("doctor", "Test a checkpoint store.", f"{_CLUSTER}.storage:doctor"),)
+"""Commands of ``resolute storage``."""
+
+AGENT_COMMANDS = (
+    LazyCommand("list", "List the machines of the cluster.", f"{_CLUSTER}.machines:list_machines", ("ls",)),
+)
+"""Commands of ``resolute agent``."""
+
+SLOT_COMMANDS = (
+    LazyCommand("list", "List slots with their trials.", f"{_CLUSTER}.machines:list_slots", ("ls",)),
+)
+"""Commands of ``resolute slot``."""
+
+POOL_COMMANDS = (
+    LazyCommand("list", "List the resource pools.", f"{_CLUSTER}.machines:list_pools", ("ls",)),
+    LazyCommand("describe", "Show a resource pool.", f"{_CLUSTER}.machines:describe_pool"),
+)
+"""Commands of ``resolute resource-pool``."""
+
+MASTER_COMMANDS = (
+    LazyCommand("info", "Show version, address and identity of the cluster.", f"{_CLUSTER}.machines:info"),
+)
+"""Commands of ``resolute master``."""
+
+TASK_COMMANDS = (
+    LazyCommand("list", "List the trials that have not ended.", f"{_CLUSTER}.tasks:list_", ("ls",)),
+    LazyCommand("logs", "Show the logs of a trial.", "resolute.cli.trial.logs:logs"),
+    LazyCommand("kill", "Stop trials immediately.", "resolute.cli.trial.kill:kill"),
+)
+"""Commands of ``resolute task``."""
+
+DEV_COMMANDS = (
+    LazyCommand("curl", "Make a gRPC call and print its answer as JSON.", f"{_CLUSTER}.calls:curl", ("c",)),
+    LazyCommand("list", "List the gRPC calls of all services.", f"{_CLUSTER}.calls:list_", ("ls",)),
+    LazyCommand("auth-token", "Print the token that commands use.", f"{_CLUSTER}.calls:auth_token"),
+)
+"""Commands of ``resolute dev``."""
+
+
+@click.group(cls=LazyGroup, entries=JOB_COMMANDS)
+def job() -> None:
+    """Show the job queue and change its order."""
+
+
+@click.group(cls=LazyGroup, entries=STORAGE_COMMANDS)
+def storage() -> None:
+    """Test checkpoint stores."""
+
+
+@click.group(cls=LazyGroup, entries=TEMPLATE_COMMANDS, counterparts=COUNTERPARTS["template"])
+def template() -> None:
+    """Manage templates: shared parts of configs."""
+
+
+@click.group(cls=LazyGroup, entries=AGENT_COMMANDS, counterparts=COUNTERPARTS["agent"])
+def agent() -> None:
+    """Show the machines of the cluster."""
+
+
+@click.group(cls=LazyGroup, entries=SLOT_COMMANDS, counterparts=COUNTERPARTS["slot"])
+def slot() -> None:
+    """Show the slots of the cluster."""
+
+
+@click.group(
+    name="resource-pool", cls=LazyGroup, entries=POOL_COMMANDS, counterparts=COUNTERPARTS["resource-pool"]
+)
+def resource_pool() -> None:
+    """Show the resource pools: there is one, with all machines."""
+
+
+@click.group(cls=LazyGroup, entries=MASTER_COMMANDS, counterparts=COUNTERPARTS["master"])
+def master() -> None:
+    """Show the cluster as a whole."""
+
+
+@click.group(cls=LazyGroup, entries=TASK_COMMANDS, counterparts=COUNTERPARTS["task"])
+def task() -> None:
+    """Manage tasks: the tasks of a cluster are its trials."""
+
+
+@click.group(cls=LazyGroup, entries=DEV_COMMANDS, counterparts=COUNTERPARTS["dev"])
+def dev() -> None:
+    """Call the services as a program does."""

@@ -1,0 +1,103 @@
+"""Options of the documented command line that commands do not take here, each with what to do instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import click
+
+_NO_POOLS = "machines are not divided into pools"
+_NO_AGENT_USER = "trials run as the user of the operating system who started the cluster"
+_NO_KUBERNETES = "there are no namespaces; `resolute workspace set-quota` limits what a workspace may use"
+_STORAGE = "name the storage in a template (`resolute template set`) or in the config"
+_REMOTE = "there is no login through other services; `resolute token create` makes a token for the user"
+
+REFUSED_OPTIONS: Mapping[str, Mapping[str, str]] = {
+    "dev curl": {
+        "-x": "it calls by gRPC, and prints what it calls and nothing else",
+    },
+    "experiment create": {
+        "-p": "trials run as processes of the machine, whose ports need no publishing",
+        "--publish": "trials run as processes of the machine, whose ports need no publishing",
+    },
+    "job list": {
+        "-p": _NO_POOLS,
+        "--resource-pool": _NO_POOLS,
+    },
+    "job update": {
+        "--resource-pool": _NO_POOLS,
+    },
+    "project create": {
+        "--key": "projects have no keys; experiments have numbers",
+    },
+    "project edit": {
+        "--key": "projects have no keys; experiments have numbers",
+    },
+    "task kill": {
+        "--root": "tasks are trials, and no trial is part of another",
+    },
+    "template create": {
+        "-w": "templates belong to the whole cluster",
+        "--workspace-name": "templates belong to the whole cluster",
+    },
+    "tensorboard": {
+        "-w": "it runs where the command is given, and in no workspace",
+        "--workspace-name": "it runs where the command is given, and in no workspace",
+        "--config-file": "it runs where the command is given, and has no config",
+        "--config": "it runs where the command is given, and has no config",
+        "-c": "it runs where the command is given; change to that directory",
+        "--context": "it runs where the command is given; change to that directory",
+        "-i": "it runs where the command is given; change to that directory",
+        "--include": "it runs where the command is given; change to that directory",
+        "-d": "put it into the background with your shell",
+        "--detach": "put it into the background with your shell",
+    },
+    "user create": {
+        "--password": "everybody on a machine can read command lines; use `resolute user change-password`",
+        "--remote": _REMOTE,
+    },
+    "user edit": {
+        "--display-name": "users have one name; --username changes it",
+        "--remote": _REMOTE,
+    },
+    "workspace create": {
+        "--agent-uid": _NO_AGENT_USER,
+        "--agent-user": _NO_AGENT_USER,
+        "--agent-gid": _NO_AGENT_USER,
+        "--agent-group": _NO_AGENT_USER,
+        "--checkpoint-storage-config": _STORAGE,
+        "--checkpoint-storage-config-file": _STORAGE,
+        "--default-compute-pool": _NO_POOLS,
+        "--default-aux-pool": _NO_POOLS,
+        "--cluster-name": _NO_KUBERNETES,
+        "-n": _NO_KUBERNETES,
+        "--namespace": _NO_KUBERNETES,
+        "--auto-create-namespace": _NO_KUBERNETES,
+        "--auto-create-namespace-all-clusters": _NO_KUBERNETES,
+        "--resource-quota": "`resolute workspace set-quota --slots` limits the slots of a workspace",
+    },
+    "workspace edit": {
+        "--agent-uid": _NO_AGENT_USER,
+        "--agent-user": _NO_AGENT_USER,
+        "--agent-gid": _NO_AGENT_USER,
+        "--agent-group": _NO_AGENT_USER,
+        "--checkpoint-storage-config": _STORAGE,
+        "--checkpoint-storage-config-file": _STORAGE,
+        "--default-compute-pool": _NO_POOLS,
+        "--default-aux-pool": _NO_POOLS,
+    },
+}
+"""By the command's path and the option: a clause that says what to do."""
+
+
+def explained(error: click.NoSuchOption) -> click.UsageError:
+    """Says what to use instead, where an option that a command does not have is a documented one."""
+    names, context = [], error.ctx
+    while context is not None and context.parent is not None:
+        names.append(context.info_name or "")
+        context = context.parent
+    path = " ".join(reversed(names))
+    clause = REFUSED_OPTIONS.get(path, {}).get(error.option_name.partition("=")[0])
+    if clause is None:
+        return error
+    return click.UsageError(f"`resolute {path}` has no {error.option_name}: {clause}.", error.ctx)

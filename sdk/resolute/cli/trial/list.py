@@ -1,0 +1,25 @@
+"""``resolute trial list``."""
+
+from __future__ import annotations
+
+import click
+
+from resolute.cli.display.output import Format, format_option, print_items
+from resolute.cli.display.trial_table import columns, with_best
+from resolute.cli.options.identifiers import EXPERIMENT
+from resolute.cli.options.pagination import Page, page_options
+from resolute.cli.options.settings import Settings
+
+
+@click.command(name="list")
+@click.argument("experiment_id", type=EXPERIMENT)
+@page_options(limit=None)
+@format_option
+@click.pass_obj
+def list_(settings: Settings, experiment_id: str, page: Page, output: Format) -> None:
+    """List the trials of an experiment with their best validations, newest first."""
+    services = settings.services()
+    experiment = services.experiments.get(experiment_id)
+    trials = page.of(services.trials.list(experiment.uuid, order_by="number desc", limit=page.end))
+    rows = [with_best(experiment, trial) for trial in trials]
+    print_items(rows, columns(experiment.searcher_metric), output=output)

@@ -1,0 +1,101 @@
+"""Each documented command and option is the same, differs as listed, or is refused by name."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import uuid
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import click
+import pytest
+
+from resolute.cli.display.log_lines import Timestamp
+from resolute.cli.main import run
+from resolute.cli.options.identifiers import Key, Keys
+from resolute.cli.registry.refused_options import REFUSED_OPTIONS
+
+ROOT = Path(__file__).parents[3]
+
+
+def tool() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("cli_lists", ROOT / "tools/cli_lists.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look there
+    spec.loader.exec_module(module)
+    return module
+
+
+lists = tool()
+DOCUMENTED = {one.path: one for one in lists.documented()}
+HERE = {path: command for path, one in DOCUMENTED.items() if (command := lists.command_of(one)) is not None}
+REFUSED = sorted(path for path in DOCUMENTED if path not in HERE)
+
+
+def test_the_page_lists_every_documented_command_and_option() -> None:
+    text = lists.PAGE.read_text()
+    assert f"{lists.BEGIN}\n{lists.lists()}\n{lists.END}" in text, "run tools/cli_lists.py"
+
+
+def test_every_difference_is_one_of_a_documented_command() -> None:
+    shown = {f"{item.path} {name}".strip() for item in lists.verdicts() for name in item.options or ("",)}
+    assert lists.DIFFERENCES.keys() - shown == set()
+
+
+def test_every_documented_command_takes_its_documented_options_and_arguments() -> None:
+    """Every command that is here reads the command line with all that is documented."""
+    for one in lists.documented():
+        command = HERE.get(one.path)
+        if command is None or isinstance(command, click.Group) or one.path.endswith("help"):
+            continue
+        known = {name: parameter for parameter in command.params for name in parameter.opts}
+        words: list[str] = []
+        for option in one.options:
+            for name in option:
+                parameter = known.get(name.rstrip("="))
+                if isinstance(parameter, click.Option):
+                    assert parameter.is_flag is not option[-1].endswith("="), (one.path, name)
+                    words += [name.rstrip("="), *([] if parameter.is_flag else [value(parameter.type)])]
+        taken = [parameter for parameter in command.params if isinstance(parameter, click.Argument)]
+        given = [value(parameter.type) for parameter, _ in zip(taken, one.arguments, strict=False)]
+        if one.path == "dev curl":  # its arguments for another program are gone
+            given = given[:1]
+        else:
+            assert len(given) == len(one.arguments), one.path
+        context = command.make_context(one.path, [*words, *given])
+        assert context.args == []
+
+
+def value(kind: Any) -> str:
+    """A word that an option or an argument takes."""
+    if isinstance(kind, click.Choice):
+        return str(next(iter(kind.choices)))
+    if isinstance(kind, (Key, Keys)):
+        return str(uuid.UUID(int=7))
+    if isinstance(kind, Timestamp):
+        return "2030-01-31T12:00:00Z"
+    return "1"
+
+
+def test_a_refused_command_says_what_to_use_instead(capsys: pytest.CaptureFixture[str]) -> None:
+    for path in REFUSED:
+        assert run([*path.split(), "--help"], program="det") == 2
+        error = capsys.readouterr().err
+        assert f"{lists.counterpart(DOCUMENTED[path])}." in error
+
+
+def test_a_refused_option_says_what_to_use_instead(capsys: pytest.CaptureFixture[str]) -> None:
+    for path, options in REFUSED_OPTIONS.items():
+        for name, clause in options.items():
+            assert run([*path.split(), name], program="det") == 2
+            error = capsys.readouterr().err
+            assert f"`resolute {path}` has no {name}: {clause}." in error
+
+
+def test_an_option_that_nobody_documents_is_just_unknown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["user", "create", "--nope"], program="det") == 2
+    assert "No such option" in capsys.readouterr().err
