@@ -10,21 +10,28 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+
+from sqlalchemy.engine import Connection
 
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.contracts.files.atomic_files import write_atomically
 from resolute.errors import ResoluteError
+from resolute_experiments.access import issuing
+from resolute_experiments.access.issuing import TokenParameters, insert_operator_token, insert_service_token
+from resolute_experiments.blueprint import BLUEPRINT
 from resolute_serving.auth.policy.service_accounts import ACCOUNTS
 from resolute_serving.auth.tokens import TokenSigner, load_or_create_key
-from resolute_serving.context import Role, ServiceAccount, User
+from resolute_serving.context import ServiceAccount, current_principal
+from resolute_serving.database import migrations
+from resolute_serving.database.engine import create_engine
 from resolute_serving.server.settings import Settings
 
 OPERATOR = "operator"
 """Whom a token may be for, beside a service."""
-_OPERATOR = User("admin", Role.ADMIN, user_id=1)
-"""The first user of every cluster."""
+_DESCRIPTION = "issued by command"
 _HOUR = 3600.0
 _DAY = 24 * _HOUR
 
@@ -50,18 +57,48 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def issue(settings: Settings, account: str, *, days: float | None) -> str:
-    """Issues a token.
+    """Issues a token, and writes it down as the service does: it is listed, renewed and revoked like others.
 
     Args:
         settings: Those of the experiments service.
         account: Name of a service, or ``OPERATOR``.
         days: For how long; None for the default of the account.
+
+    Raises:
+        FailedPreconditionError: The database has the schema of another version.
     """
     key = load_or_create_key(settings.signing_key_file or settings.data_directory / "signing-key.pem")
     signer = TokenSigner(key, cluster_id=settings.cluster_id, clock=SYSTEM_CLOCK)
-    if account == OPERATOR:
-        return signer.user(_OPERATOR, ttl=_HOUR if days is None else days * _DAY)
-    return signer.service(ServiceAccount(account), ttl=(365 if days is None else days) * _DAY)
+    now = SYSTEM_CLOCK.time()
+    current_principal.set(ServiceAccount("experiments"))
+    with _database(settings) as connection:
+        if account == OPERATOR:
+            wanted = TokenParameters(ttl=_seconds(days, _HOUR), description=_DESCRIPTION)
+            token_id = insert_operator_token(connection, wanted, now=now)
+            return signer.user(issuing.OPERATOR, ttl=wanted.ttl, token_id=token_id)
+        wanted = TokenParameters(ttl=_seconds(days, 365 * _DAY), description=_DESCRIPTION)
+        token_id = insert_service_token(connection, account, wanted, now=now)
+        return signer.service(ServiceAccount(account), ttl=wanted.ttl, token_id=token_id)
+
+
+@contextmanager
+def _database(settings: Settings) -> Iterator[Connection]:
+    """Opens a transaction in the service's database, which is empty before the service's first start."""
+    settings.data_directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    engine = create_engine(settings.database_url, name=BLUEPRINT.name, writes=True)
+    try:
+        if not migrations.is_empty(engine):
+            migrations.check(engine, package=BLUEPRINT.package)
+        else:
+            migrations.upgrade(engine, package=BLUEPRINT.package, schema=BLUEPRINT.name)
+        with engine.begin() as connection:
+            yield connection
+    finally:
+        engine.dispose()
+
+
+def _seconds(days: float | None, default: float) -> float:
+    return default if days is None else days * _DAY
 
 
 if __name__ == "__main__":

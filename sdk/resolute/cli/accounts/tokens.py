@@ -22,7 +22,9 @@ from resolute.errors import NotFoundError
 _DAY = 86_400
 _COLUMNS: tuple[Column[TokenRecord], ...] = (
     Column("ID", lambda token: token.id),
-    Column("User", lambda token: token.username),
+    Column("User", lambda token: token.username or f"service {token.service}"),
+    Column("Kind", lambda token: token.kind),
+    Column("Parent", lambda token: token.parent_id),
     Column("Description", lambda token: token.description),
     Column("Created", lambda token: token.create_time),
     Column("Expires", lambda token: token.expire_time),
@@ -101,4 +103,5 @@ def describe(settings: Settings, token_ids: tuple[str, ...], output: Format) -> 
 def revoke(settings: Settings, token_id: str) -> None:
     """Revoke the token ID before it expires. Services may accept it for up to half a minute more."""
     token = settings.services().access.revoke_token(token_id)
-    click.echo(f"token {token.id} of {token.username} is revoked")
+    holder = token.username or f"service {token.service}"
+    click.echo(f"token {token.id} of {holder} is revoked")

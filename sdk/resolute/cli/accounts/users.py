@@ -16,7 +16,7 @@ _COLUMNS: tuple[Column[UserRecord], ...] = (
     Column("Password", lambda user: user.has_password),
     Column("Created", lambda user: user.create_time),
 )
-_ROLE = click.Choice([role.value for role in UserRole])
+_ROLE = click.Choice([role.value for role in UserRole if role is not UserRole.UNSPECIFIED])
 
 
 @click.command(name="list")

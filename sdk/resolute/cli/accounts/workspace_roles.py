@@ -10,7 +10,7 @@ from resolute.client.schema.accounts import UserRole, WorkspaceRoleRecord
 
 _WORKSPACE = click.argument("workspace")
 _USER = click.argument("user")
-_ROLE = click.Choice([role.value for role in UserRole if role is not UserRole.MEMBER])
+_ROLE = click.Choice([role.value for role in (UserRole.VIEWER, UserRole.EDITOR, UserRole.ADMIN)])
 _COLUMNS: tuple[Column[WorkspaceRoleRecord], ...] = (
     Column("User", lambda role: role.user),
     Column("Workspace", lambda role: role.workspace),

@@ -29,6 +29,11 @@ ROLE_NUMBERS = {role: number for number, role in ROLES.items()}
 """Their numbers by roles."""
 
 
+def role_of(number: user_pb2.UserRole.ValueType) -> UserRole:
+    """Returns a role by its number; one that a newer server added is ``UNSPECIFIED``."""
+    return ROLES.get(number, UserRole.UNSPECIFIED)
+
+
 class Access:
     """Calls of the access service.
 
@@ -169,11 +174,17 @@ def _user(message: user_pb2.User) -> UserRecord:
     return UserRecord(
         id=message.user_id,
         name=message.name,
-        role=ROLES[message.role],
+        role=role_of(message.role),
         active=message.active,
         has_password=message.has_password,
         create_time=datetime_field(message, "create_time"),
     )
+
+
+def _kind(number: token_pb2.TokenKind.ValueType) -> str:
+    if number not in token_pb2.TokenKind.values():
+        return "unknown"
+    return token_pb2.TokenKind.Name(number).removeprefix("TOKEN_KIND_").lower().replace("_", "-")
 
 
 def _token(message: token_pb2.Token) -> TokenRecord:
@@ -184,4 +195,7 @@ def _token(message: token_pb2.Token) -> TokenRecord:
         create_time=datetime_field(message, "create_time"),
         expire_time=datetime_field(message, "expire_time"),
         revoked=message.revoked,
+        kind=_kind(message.kind),
+        parent_id=message.parent_token_id,
+        service=message.service_name,
     )

@@ -9,7 +9,7 @@ from resolute.api.experiments.v1 import roles_service_pb2 as pb2
 from resolute.client.connection.paging import all_items
 from resolute.client.connection.session import Session
 from resolute.client.connection.user_ids import user_id
-from resolute.client.remote.access import ROLE_NUMBERS, ROLES
+from resolute.client.remote.access import ROLE_NUMBERS, role_of
 from resolute.client.remote.workspaces import Workspaces
 from resolute.client.schema.accounts import UserRole, WorkspaceRoleRecord
 from resolute.client.schema.convert import datetime_field
@@ -73,6 +73,6 @@ def _role(message: role_pb2.WorkspaceRole) -> WorkspaceRoleRecord:
     return WorkspaceRoleRecord(
         user=message.user_name,
         workspace=message.workspace_name,
-        role=ROLES[message.role],
+        role=role_of(message.role),
         update_time=datetime_field(message, "update_time"),
     )

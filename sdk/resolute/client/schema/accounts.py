@@ -16,6 +16,8 @@ class UserRole(Enum):
     VIEWER = "viewer"
     EDITOR = "editor"
     ADMIN = "admin"
+    UNSPECIFIED = "unspecified"
+    """A role that this client is too old to know."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +40,18 @@ class TokenRecord:
 
     id: str
     username: str
+    """Name of the user whom it authenticates; empty for a service."""
     description: str
     create_time: datetime | None
     expire_time: datetime | None
     revoked: bool
     """Whether it was ended before its time."""
+    kind: str = ""
+    """How it came to be: access, sign-in, operator, service or run."""
+    parent_id: str = ""
+    """The token with which it ends; empty for none."""
+    service: str = ""
+    """The service that it authenticates; empty for a user."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -127,11 +127,8 @@ class TokenIssuer:
                 return None
             known = tokens.current(connection, TokenKind.OPERATOR, user_number=account.number)
             if known is None or known.expires_at - now < _OPERATOR_SECONDS / 2:
-                expires_at = now + _OPERATOR_SECONDS
-                token = _user_token(
-                    account, description, created_at=now, expires_at=expires_at, kind=TokenKind.OPERATOR
-                )
-                known = tokens.get(connection, _insert(connection, token, action="create_operator_token"))
+                wanted = TokenParameters(ttl=_OPERATOR_SECONDS, description=description)
+                known = tokens.get(connection, insert_operator_token(connection, wanted, now=now))
             return self._sign_user(account, known, now=now)
 
         return await self._core.database.write(work)
@@ -148,18 +145,7 @@ class TokenIssuer:
 
         def work(connection: Connection) -> SignedToken:
             def create() -> str:
-                token = IssuedToken(
-                    id=str(uuid.uuid4()),
-                    username="",
-                    user_number=0,
-                    description=wanted.description,
-                    created_at=now,
-                    expires_at=now + wanted.ttl,
-                    revoked=False,
-                    kind=TokenKind.SERVICE,
-                    service=service,
-                )
-                return _insert(connection, token, action="create_service_token")
+                return insert_service_token(connection, service, wanted, now=now)
 
             token_id = IDEMPOTENCY_KEYS.once(connection, request, create, now=now)
             return self._sign_service(tokens.get(connection, token_id), now=now)
@@ -199,6 +185,44 @@ class TokenIssuer:
         account = ServiceAccount(record.service)
         ttl = record.expires_at - now
         return SignedToken(self._signer.service(account, ttl=ttl, token_id=record.id), record)
+
+
+def insert_service_token(connection: Connection, service: str, wanted: TokenParameters, *, now: float) -> str:
+    """Writes that a token of a service account is issued.
+
+    Returns:
+        Its identifier.
+    """
+    token = IssuedToken(
+        id=str(uuid.uuid4()),
+        username="",
+        user_number=0,
+        description=wanted.description,
+        created_at=now,
+        expires_at=now + wanted.ttl,
+        revoked=False,
+        kind=TokenKind.SERVICE,
+        service=service,
+    )
+    return _insert(connection, token, action="create_service_token")
+
+
+def insert_operator_token(connection: Connection, wanted: TokenParameters, *, now: float) -> str:
+    """Writes that a token of the operator is issued.
+
+    Returns:
+        Its identifier.
+    """
+    users.ensure(connection, OPERATOR, now=now)
+    account = users.get(connection, name=OPERATOR.name)
+    token = _user_token(
+        account,
+        wanted.description,
+        created_at=now,
+        expires_at=now + wanted.ttl,
+        kind=TokenKind.OPERATOR,
+    )
+    return _insert(connection, token, action="create_operator_token")
 
 
 def _parent(connection: Connection) -> IssuedToken | None:

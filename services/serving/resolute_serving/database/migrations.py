@@ -41,13 +41,22 @@ def check(engine: Engine, *, package: str) -> None:
         FailedPreconditionError: It has an older or a newer one.
     """
     head = ScriptDirectory.from_config(_config(package)).get_current_head()
-    with engine.connect() as connection:
-        current = MigrationContext.configure(connection).get_current_revision()
+    current = _revision(engine)
     if current != head:
         raise FailedPreconditionError(
             f"the database of {package} is at revision {current or 'none'} and this version wants {head}; "
             "run `resolute db upgrade`"
         )
+
+
+def is_empty(engine: Engine) -> bool:
+    """Tells whether no migration has been applied to a database."""
+    return _revision(engine) is None
+
+
+def _revision(engine: Engine) -> str | None:
+    with engine.connect() as connection:
+        return MigrationContext.configure(connection).get_current_revision()
 
 
 def _config(package: str) -> Config:
