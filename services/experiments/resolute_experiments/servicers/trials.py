@@ -27,6 +27,7 @@ from resolute_experiments.specs.identity import run_identity
 from resolute_experiments.specs.storage import storage
 from resolute_experiments.states import RunOutcome
 from resolute_experiments.store import experiments, runs, trial_transitions, trials
+from resolute_experiments.store.directory import users
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.runs import Run
 from resolute_experiments.transitions.signals import allocation_id
@@ -188,14 +189,18 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         """Notes that a run outside of the cluster continues."""
         moment = self._core.moment()
 
-        def work(connection: Connection) -> tuple[bool, Run]:
+        def work(connection: Connection) -> tuple[bool, Run, bool]:
             ended = tracking.renew(connection, request.trial_id, request.run, moment=moment)
-            return ended, runs.get(connection, allocation_id(request.trial_id, request.run))
+            run = runs.get(connection, allocation_id(request.trial_id, request.run))
+            owner = users.owner_of(connection, run.experiment_id)
+            return ended, run, owner is None or owner.active
 
-        ended, run = await self._core.database.write(work)
+        ended, run, owner_active = await self._core.database.write(work)
         if not ended:
             self._heartbeats.note(run)
-        return pb2.RenewRunResponse(token=await self._token(run), ended=ended)
+        # A run without its owner keeps the token that it has, and nothing takes its calls after that.
+        token = await self._token(run) if owner_active else _present_token(context)
+        return pb2.RenewRunResponse(token=token, ended=ended)
 
     async def EndRun(self, request: pb2.EndRunRequest, context: Any) -> pb2.EndRunResponse:
         """Ends a run outside of the cluster."""
@@ -258,3 +263,8 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
             runs=history,
             containers=containers,
         )
+
+
+def _present_token(context: Any) -> str:
+    header = dict(context.invocation_metadata()).get("authorization", "")
+    return str(header).partition(" ")[2]

@@ -1,7 +1,9 @@
 """Whatever is handed in, the answer is a config or a ConfigError."""
 
+import difflib
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -73,3 +75,23 @@ def test_any_data_is_answered(document: dict[str, Any], template: dict[str, Any]
 @given(st.one_of(st.text(), st.text("{}[]:,-&*!|>%@`'\"#a1 \n\t", max_size=30), st.binary(max_size=30)))
 def test_any_text_is_answered(text: str | bytes) -> None:
     assert is_answered(text)
+
+
+@pytest.mark.parametrize("section", ["searcher", "checkpoint_storage"])
+def test_many_unknown_fields_beside_a_wrong_kind_are_not_compared_with_all_known_names(
+    section: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[str] = []
+    real = difflib.get_close_matches
+
+    def noted(word: str, names: list[str], **options: Any) -> list[str]:
+        if names:
+            compared.append(word)
+        return real(word, names, **options)
+
+    monkeypatch.setattr(difflib, "get_close_matches", noted)
+    fields = {f"unknown{number}": 1 for number in range(1_000)}
+    kind = {"searcher": "name", "checkpoint_storage": "type"}[section]
+    with pytest.raises(ConfigError):
+        parse_config({section: {kind: "rnd", **fields}})
+    assert set(compared) == {"rnd"}

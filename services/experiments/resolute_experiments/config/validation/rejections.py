@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sized
 from typing import Any
 
 from pydantic import ValidationError
@@ -75,8 +75,20 @@ def to_init_error(error: ErrorDetails, *, hidden: bool = False) -> InitErrorDeta
     return InitErrorDetails(type=kind, loc=error["loc"], input=value, ctx=context)
 
 
-MOST_SUGGESTIONS = 100
-"""Unknown fields of a map for which the nearest known names are looked for."""
+_MOST_SUGGESTIONS = 100
+
+
+def nameable(strangers: Sized, known: Iterable[str]) -> Iterable[str]:
+    """Gives the known names among which those nearest to unknown fields of a map are looked for.
+
+    There are none for many unknown fields: looking takes long, and whoever has so many mistook more than a
+    letter.
+
+    Args:
+        strangers: The unknown fields.
+        known: The known ones.
+    """
+    return known if len(strangers) <= _MOST_SUGGESTIONS else ()
 
 
 def unknown(name: str, known: Iterable[str], *, advice: str = "") -> PydanticCustomError:

@@ -20,9 +20,9 @@ from pydantic.functional_validators import ModelWrapValidatorHandler
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from resolute_experiments.config.validation.rejections import (
-    MOST_SUGGESTIONS,
     combined_error,
     located_error,
+    nameable,
     reject,
     to_init_error,
     unknown,
@@ -127,8 +127,7 @@ class Section(BaseModel):
     @classmethod
     def _unknown_fields(cls, data: Mapping[str, Any]) -> Iterator[InitErrorDetails]:
         strangers = [key for key in data if not cls._knows(key)]
-        # Looking for the nearest name takes long; whoever has many wrong ones mistook more than a letter.
-        known = cls.model_fields if len(strangers) <= MOST_SUGGESTIONS else ()
+        known = nameable(strangers, cls.model_fields)
         for key in strangers:
             yield located_error((key,), data[key], unknown(key, known, advice=cls.advice.get(key, "")))
 

@@ -12,6 +12,7 @@ from resolute_experiments.config.validation.errors import describe
 from resolute_experiments.config.validation.rejections import (
     combined_error,
     located_error,
+    nameable,
     reject,
     suggestion,
     to_init_error,
@@ -69,9 +70,10 @@ def _shared_faults(
     known = {field for variant in variants.values() for field in variant.model_fields} | {tag}
     is_open = any(variant.model_config.get("extra") == "allow" for variant in variants.values())
     is_open = is_open and data.get(tag) is None
-    for key, value in data.items():
-        if key not in known and not is_open:
-            yield located_error((key,), value, unknown(key, known, advice=common.advice.get(key, "")))
+    strangers = [] if is_open else [key for key in data if key not in known]
+    names = nameable(strangers, known)
+    for key in strangers:
+        yield located_error((key,), data[key], unknown(key, names, advice=common.advice.get(key, "")))
     try:
         common.model_validate({key: data[key] for key in data if key in common.model_fields and key != tag})
     except ValidationError as error:
