@@ -89,6 +89,11 @@ def load_class(entrypoint: str) -> Any:
 
 
 def _train(trial_class: Any, info: ClusterInfo, config: ExperimentConfig) -> None:
+    if _is_keras(trial_class):
+        from resolute.keras.trial import training
+
+        training.train(trial_class, info, config)
+        return
     from resolute import pytorch
 
     size = info.trial.hparams.get("global_batch_size")
@@ -108,9 +113,14 @@ def _train(trial_class: Any, info: ClusterInfo, config: ExperimentConfig) -> Non
 
 
 def _test(trial_class: Any, config: ExperimentConfig) -> None:
+    hparams = json.loads(os.environ.get("DET_HPARAMS", "{}"))
+    if _is_keras(trial_class):
+        from resolute.keras.trial import training
+
+        training.test_one_batch(trial_class, config, hparams=hparams)
+        return
     from resolute import pytorch
 
-    hparams = json.loads(os.environ.get("DET_HPARAMS", "{}"))
     with _context(trial_class, hparams, config) as context:
         _trainer(trial_class, context).fit(max_length=pytorch.Batch(1), test_mode=True)
 
@@ -147,6 +157,14 @@ def _trainer(trial_class: Any, context: Any) -> Trainer:
     trainer = kind(trial_class(context), context)
     trainer._from_trainer = False  # noqa: SLF001 - the class can be made again from a config alone
     return trainer
+
+
+def _is_keras(trial_class: Any) -> bool:
+    """Whether it is a trial in Keras, without importing Keras, or torch, for what is none."""
+    module = sys.modules.get("resolute.keras.trial.definition")
+    if module is None or not isinstance(trial_class, type):
+        return False
+    return issubclass(trial_class, module.TFKerasTrial)
 
 
 def _is_deepspeed(trial_class: Any) -> bool:

@@ -56,12 +56,17 @@ class _Missing:
         raise ImportError("Keras could not be imported when resolute.keras was: import resolute.keras anew")
 
 
-def callback_class(name: str) -> Any:
-    """Returns a class of the library's callbacks to derive from; one that cannot be made if there is none."""
+def library_class(module: str, name: str) -> Any:
+    """Returns a class of the library to derive from; one that cannot be made if there is no library."""
     try:
-        return getattr(find_library().callbacks, name)
+        return getattr(getattr(find_library(), module), name)
     except ImportError:
         return _Missing
+
+
+def callback_class(name: str) -> Any:
+    """Returns a class of the library's callbacks to derive from."""
+    return library_class("callbacks", name)
 
 
 def check_library(model: Any, callback: Any) -> None:
@@ -92,11 +97,9 @@ def check_ranks(model: Any, *, size: int) -> None:
             "the strategy of DistributedContext.from_tf_config(), started by determined.launch.tensorflow; "
             "or train with slots_per_trial: 1; or with PyTorchTrial"
         )
-    if size > 1:
-        strategy = type(model.distribute_strategy).__name__
-        if "MultiWorker" not in strategy:
-            raise ValueError(
-                f"the trial has {size} workers, but the model was built within {strategy}, which trains "
-                "each of them alone: build and compile it within strategy.scope(), where strategy is what "
-                "DistributedContext.from_tf_config() returned"
-            )
+    if size > 1 and model.distribute_strategy.num_replicas_in_sync < size:
+        raise ValueError(
+            f"the trial has {size} workers, but the model was built within "
+            f"{type(model.distribute_strategy).__name__}, which trains each of them alone: build and compile "
+            "it within strategy.scope(), where strategy is what DistributedContext.from_tf_config() returned"
+        )

@@ -152,6 +152,8 @@ class Trial:
     run: int = 1
     config: dict[str, Any] = field(default_factory=dict)
     time_metric: str = ""
+    metric: str = "loss"
+    """What the search decides by."""
 
     def __post_init__(self) -> None:
         self.directory = RunDirectory(self.path / f"run{self.run}")
@@ -197,7 +199,7 @@ class Trial:
                 run=self.run,
                 token_path=str(self.directory.token_file),
                 storage={"directory": {"path": str(self.path / "checkpoints")}},
-                searcher_metric="loss",
+                searcher_metric=self.metric,
                 time_driven=bool(self.time_metric),
                 trace_id="trace",
             ),

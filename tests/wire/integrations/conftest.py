@@ -21,13 +21,21 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
 
     @contextmanager
     def started(
-        *, max_length: int, unit: str = "batches", rungs: int = 1, time_driven: bool = False
+        *,
+        max_length: int,
+        unit: str = "batches",
+        rungs: int = 1,
+        time_driven: bool = False,
+        metric: str = "loss",
+        folder: str = ".",
     ) -> Iterator[Trial]:
         halving = search_spec_pb2.AsyncHalvingMethod(
             num_rungs=rungs, max_length=max_length, max_trials=1, divisor=3, stop_once=True
         )
-        with cluster(tmp_path, max_length=max_length, unit=unit, halving=halving) as trial:
+        (tmp_path / folder).mkdir(exist_ok=True)
+        with cluster(tmp_path / folder, max_length=max_length, unit=unit, halving=halving) as trial:
             trial.time_metric = "batches" if time_driven else ""
+            trial.metric = metric
             trial.enter(monkeypatch)
             yield trial
 

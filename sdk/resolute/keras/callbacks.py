@@ -1,0 +1,104 @@
+"""Callbacks of trials: Keras's hooks, and hooks for what a trial does besides."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from resolute.keras.library import callback_class
+from resolute.tensorboard import get_base_path
+
+_log = logging.getLogger("resolute.keras")
+_Callback: Any = callback_class("Callback")
+_EarlyStopping: Any = callback_class("EarlyStopping")
+_ReduceLROnPlateau: Any = callback_class("ReduceLROnPlateau")
+_TensorBoard: Any = callback_class("TensorBoard")
+
+Logs = Mapping[str, Any] | None
+
+
+class Callback(_Callback):  # type: ignore[misc, unused-ignore]  # without Keras it is Any
+    """A callback of Keras with more hooks. ``on_test_end`` is given the metrics with their ``val_`` names."""
+
+    def on_train_workload_begin(
+        self, total_batches_trained: int, batches_requested: int | None, logs: Logs
+    ) -> None:
+        """Training begins, up to the next report, validation or checkpoint."""
+
+    def on_train_workload_end(self, total_batches_trained: int, logs: Logs) -> None:
+        """Training has come to a report."""
+
+    def on_checkpoint_end(self, checkpoint_dir: str) -> None:
+        """A checkpoint is written; files may be added to the directory."""
+
+    def get_state(self) -> Any:
+        """Returns what is kept in checkpoints."""
+        return None
+
+    def load_state(self, state: Any) -> None:
+        """Takes up what ``get_state`` returned."""
+
+
+class _AtValidations(Callback):
+    """Evaluates a callback of Keras at validations, in the place of ends of epochs."""
+
+    kept: tuple[str, ...] = ()
+    """Attributes of Keras's class that are its state."""
+    _validations = 0
+
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
+        """Does nothing."""
+
+    def on_test_end(self, logs: Logs = None) -> None:
+        """Evaluates the metrics of a validation."""
+        super().on_epoch_end(self._validations, dict(logs or {}))
+        self._validations += 1
+
+    def get_state(self) -> dict[str, Any]:
+        """Returns the attributes."""
+        kept = {name: getattr(self, name, None) for name in self.kept}
+        return {**kept, "_validations": self._validations}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Takes the attributes up."""
+        for name, value in state.items():
+            setattr(self, name, value)
+
+
+class EarlyStopping(_AtValidations, _EarlyStopping):  # type: ignore[misc, unused-ignore]
+    """Keras's ``EarlyStopping``, evaluated at validations; its state is kept in checkpoints."""
+
+    kept = ("baseline", "best", "best_weights", "best_epoch", "stopped_epoch", "wait")
+
+
+class ReduceLROnPlateau(_AtValidations, _ReduceLROnPlateau):  # type: ignore[misc, unused-ignore]
+    """Keras's ``ReduceLROnPlateau``, evaluated at validations; its state is kept in checkpoints."""
+
+    kept = ("cooldown_counter", "wait", "best")
+
+
+class TensorBoard(Callback, _TensorBoard):  # type: ignore[misc, unused-ignore]
+    """Keras's ``TensorBoard``, writing where the trial's events are kept, at each report of training.
+
+    Args:
+        args: As for Keras's class.
+        kwargs: As for Keras's class; ``log_dir`` is replaced.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if args or "log_dir" in kwargs:
+            _log.warning("log_dir is replaced: events are kept with the trial")
+        super().__init__(
+            str(get_base_path({})), *args[1:], **{k: v for k, v in kwargs.items() if k != "log_dir"}
+        )
+
+    def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
+        """Does nothing."""
+
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
+        """Does nothing."""
+
+    def on_train_workload_end(self, total_batches_trained: int, logs: Logs) -> None:
+        """Writes the metrics."""
+        super().on_epoch_end(total_batches_trained, dict(logs or {}))

@@ -1,0 +1,1 @@
+"""Trial classes in Keras: what a user writes and is given, and how it is trained."""
