@@ -21,14 +21,14 @@ from resolute.errors import NotFoundError
 
 _DAY = 86_400
 _COLUMNS: tuple[Column[TokenRecord], ...] = (
-    Column("ID", lambda token: token.id),
+    Column("ID", lambda token: token.id, kept=True),
     Column("User", lambda token: token.username or f"service {token.service}"),
     Column("Kind", lambda token: token.kind),
     Column("Parent", lambda token: token.parent_id),
     Column("Description", lambda token: token.description),
     Column("Created", lambda token: token.create_time),
     Column("Expires", lambda token: token.expire_time),
-    Column("Revoked", lambda token: token.revoked),
+    Column("Revoked", lambda token: token.revoked, kept=True),
 )
 
 

@@ -27,7 +27,7 @@ _COLUMNS: tuple[Column[JobRecord], ...] = (
     Column("Max slots", lambda job: job.max_slots, right=True),
     Column("Holds", lambda job: job.held_slots, right=True),
     Column("Waiting", lambda job: job.queued_trials, right=True),
-    Column("Why it waits", lambda job: job.explanation),
+    Column("Why it waits", lambda job: job.explanation, note=True),
 )
 
 

@@ -13,8 +13,8 @@ _COLUMNS: tuple[Column[TrialRecord], ...] = (
     Column("Experiment", lambda trial: trial.experiment_id, right=True),
     Column("State", lambda trial: trial.state),
     Column("Run", lambda trial: trial.run, right=True),
-    Column("Started", lambda trial: trial.create_time),
-    Column("Why it waits", lambda trial: trial.explanation),
+    Column("Created", lambda trial: trial.create_time),
+    Column("Why it waits", lambda trial: trial.explanation, note=True),
 )
 
 

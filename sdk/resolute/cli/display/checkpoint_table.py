@@ -43,14 +43,14 @@ def print_checkpoints(items: Sequence[ValidatedCheckpoint], *, metric: str, outp
         Column("Trial", lambda item: item.trial.id if item.trial else None, right=True),
         Column("Steps", lambda item: item.checkpoint.steps_completed, right=True),
         Column(metric or "Metric", lambda item: item.metrics.get(metric), right=True),
-        Column("State", lambda item: _state(item.checkpoint)),
+        Column("State", lambda item: _state(item.checkpoint), kept=True),
         Column("Committed", lambda item: item.checkpoint.commit_time),
         Column(
             "Size",
             lambda item: human_size(item.checkpoint.total_size) if sized else item.checkpoint.total_size,
             right=True,
         ),
-        Column("UUID", lambda item: item.checkpoint.uuid),
+        Column("UUID", lambda item: item.checkpoint.uuid, kept=True),
     )
     print_items(items, columns, output=output)
     if sized and any(item.checkpoint.inherited for item in items):
@@ -58,4 +58,4 @@ def print_checkpoints(items: Sequence[ValidatedCheckpoint], *, metric: str, outp
 
 
 def _state(checkpoint: CheckpointRecord) -> str:
-    return f"{checkpoint.state} (inherited)" if checkpoint.inherited else str(checkpoint.state)
+    return f"{checkpoint.state.value} (inherited)" if checkpoint.inherited else checkpoint.state.value

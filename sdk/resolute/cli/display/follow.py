@@ -15,11 +15,11 @@ from resolute.cli.display.log_lines import format_line
 from resolute.cli.display.output import format_value
 from resolute.cli.display.problems import ProblemWatch
 from resolute.cli.display.terminal import direct, neutralised
-from resolute.cli.display.trial_table import best_of, trials_with_best
+from resolute.cli.display.trial_table import best_of, trials_with_best, with_best
 from resolute.cli.interrupts import Interrupts
 from resolute.client.connection.merged_stream import CancellableStream, MergedStream, StreamEnded
 from resolute.client.remote.experiments import Change
-from resolute.client.schema.records import ExperimentRecord, LineRecord
+from resolute.client.schema.records import ExperimentRecord, LineRecord, TrialRecord
 from resolute.client.services import Services
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.errors import UnavailableError
@@ -96,6 +96,7 @@ class _Follower:
             services, show=lambda text: display.line(neutralised(text)), clock=clock
         )
         self._warned = ""
+        self._told: set[str] = set()
 
     def run(self, interrupts: Interrupts) -> None:
         """Shows everything until the experiment ends and its log has been shown."""
@@ -125,6 +126,7 @@ class _Follower:
     def _apply(self, change: Change) -> None:
         self.state.apply(change)
         self._warn()
+        self._tell_ends(change)
         first = self.state.first_trial
         if self._log is None and first is not None:
             self._display.line(f"following trial {first.id}")
@@ -133,6 +135,13 @@ class _Follower:
                 uuid, finished=lambda: services.trials.get(uuid).state.is_terminal
             )
             self._feed.add(self._log, name="follow-log")
+
+    def _tell_ends(self, change: Change) -> None:
+        """Says of each trial of a search how it ended, with its best validation."""
+        for trial in change.trials:
+            if self.state.is_search and trial.state.is_terminal and trial.uuid not in self._told:
+                self._told.add(trial.uuid)
+                self._display.line(neutralised(_ended_line(self.state.experiment, trial)))
 
     def _warn(self) -> None:
         warning = self.state.experiment.warning
@@ -162,6 +171,12 @@ class _Follower:
             self.state.best = self._services.metrics.best(self.state.experiment.uuid).experiment
 
 
+def _ended_line(experiment: ExperimentRecord, trial: TrialRecord) -> str:
+    best = with_best(experiment, trial).best
+    found = f": best {best.metric} {best.value:.6g} at step {best.steps}" if best is not None else ""
+    return f"trial {trial.id} {trial.state.value}{found}"
+
+
 def _detach(experiment: ExperimentRecord) -> None:
     click.echo(
         f"detached; experiment {experiment.id} goes on. "
@@ -173,14 +188,16 @@ def _detach(experiment: ExperimentRecord) -> None:
 
 def _summarize(services: Services, experiment: ExperimentRecord, *, is_search: bool) -> None:
     click.echo(describe_outcome(experiment))
-    if not is_search:
-        return
     best = best_of(trials_with_best(services, experiment), smaller_is_better=experiment.smaller_is_better)
-    if best is not None and best.best is not None:
+    if best is None or best.best is None:
+        return
+    if is_search:
         click.echo(
             f"best trial {best.trial.id}: {best.best.metric} {best.best.value:.6g} at step {best.best.steps} "
             f"with {format_value(best.trial.hparams)}"
         )
+    if best.trial.latest_checkpoint:
+        click.echo(f"fetch the best checkpoint with: resolute trial download {best.trial.id} --best")
 
 
 def _display(clock: Clock) -> AbstractContextManager[Display]:

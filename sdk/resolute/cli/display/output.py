@@ -18,7 +18,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from resolute.cli.display.fitted_table import FittedColumn, print_fitted, relative_time, utc_now
+from resolute.cli.display.table_choice import TableChoice, column_key, table_options
 from resolute.cli.display.terminal import for_programs, neutralised
+from resolute.contracts.clock import SYSTEM_CLOCK
 
 ItemT = TypeVar("ItemT")
 _WIDE = 10_000  # columns when nobody looks: whoever reads a pipe wants whole values
@@ -43,11 +46,16 @@ class Column(Generic[ItemT]):
     """Takes the value from an item."""
     right: bool = False
     """Whether it is aligned to the right, as numbers are."""
+    note: bool = False
+    """Whether it is a sentence, which stands below a table that has to fit."""
+    kept: bool = False
+    """Whether a table that has to fit never leaves it out, nor shortens it."""
 
 
 def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds ``--json`` and ``--csv``, which the command gets as ``output``."""
+    """Adds ``--json`` and ``--csv``, which the command gets as ``output``, and what tables are like."""
 
+    @table_options
     @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
     @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
     @wraps(command)
@@ -92,16 +100,21 @@ def print_items(
         print_json(list(items))
     elif output is Format.YAML:
         print_yaml(to_plain(list(items)))
-    elif output is Format.CSV:
-        write_csv(for_programs(), items, columns)
     else:
-        console().print(_table(items, columns, title=title))
+        choice = TableChoice.current()
+        rows, chosen = choice.sorted(items, columns), choice.of_columns(columns)
+        if output is Format.CSV:
+            write_csv(for_programs(), rows, chosen)
+        elif sys.stdout.isatty() and not choice.wide:
+            _print_fitted(rows, chosen, title=title, in_rows=bool(choice.columns))
+        else:
+            console(wide=choice.wide).print(_table(rows, chosen, title=title))
 
 
 def write_csv(file: IO[str], items: Iterable[ItemT], columns: Sequence[Column[ItemT]]) -> None:
     """Writes items as CSV, with a line of names first."""
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([column.name.lower().replace(" ", "_") for column in columns])
+    writer.writerow([column_key(column.name) for column in columns])
     for item in items:
         writer.writerow([_for_csv(column.value(item)) for column in columns])
 
@@ -131,9 +144,10 @@ def print_fields(facts: Iterable[tuple[str, Any]]) -> None:
     console().print(table)
 
 
-def console() -> Console:
-    """The terminal; as wide as needed when the output goes elsewhere."""
-    return Console(soft_wrap=False, highlight=False, width=None if sys.stdout.isatty() else _WIDE)
+def console(*, wide: bool = False) -> Console:
+    """The terminal; as wide as needed with ``wide``, and when the output goes elsewhere."""
+    fits = sys.stdout.isatty() and not wide
+    return Console(soft_wrap=False, highlight=False, width=None if fits else _WIDE)
 
 
 def to_plain(value: Any) -> Any:
@@ -183,6 +197,37 @@ def _for_csv(value: Any) -> Any:
 
 def _cell(value: Any) -> str:
     return escape(neutralised(format_value(value)))
+
+
+def _print_fitted(
+    items: Iterable[ItemT], columns: Sequence[Column[ItemT]], *, title: str, in_rows: bool
+) -> None:
+    rows, terminal = list(items), console()
+    now = utc_now(SYSTEM_CLOCK.time())
+    if title:
+        terminal.print(escape(neutralised(title)), style="bold", soft_wrap=True)
+    fitted = [_fitted(column, rows, now) for column in columns if in_rows or not column.note]
+    notes = [
+        f"{columns[0].name} {_plain(columns[0].value(item))}: {column.name.lower()}: {text}"
+        for item in rows
+        for column in columns
+        if column.note and not in_rows and (text := _plain(column.value(item)))
+    ]
+    print_fitted(terminal, fitted, notes=notes)
+
+
+def _fitted(column: Column[ItemT], rows: Sequence[ItemT], now: datetime) -> FittedColumn:
+    values = [column.value(item) for item in rows]
+    texts = [
+        relative_time(value, now) if isinstance(value, datetime) else "" if value is False else _plain(value)
+        for value in values
+    ]
+    whole = column.right or column.kept or any(isinstance(value, (datetime, Enum, bool)) for value in values)
+    return FittedColumn(neutralised(column.name), texts, right=column.right, whole=whole, kept=column.kept)
+
+
+def _plain(value: Any) -> str:
+    return neutralised(format_value(value)).replace("\n", " ")
 
 
 def _table(items: Iterable[ItemT], columns: Sequence[Column[ItemT]], *, title: str) -> Table:

@@ -50,8 +50,8 @@ def columns(metric: str) -> tuple[Column[TrialWithBest], ...]:
         Column(f"Best {metric}".strip(), lambda item: item.best.value if item.best else None, right=True),
         Column("At step", lambda item: item.best.steps if item.best else None, right=True),
         Column("Restarts", lambda item: item.trial.restarts, right=True),
-        Column("Started", lambda item: item.trial.create_time),
+        Column("Created", lambda item: item.trial.create_time),
         Column("Ended", lambda item: item.trial.end_time),
         Column("Hyperparameters", lambda item: item.trial.hparams),
-        Column("Explanation", lambda item: item.trial.explanation),
+        Column("Explanation", lambda item: item.trial.explanation, note=True),
     )

@@ -17,7 +17,7 @@ _COLUMNS: tuple[Column[ModelVersionRecord], ...] = (
     Column("Steps", lambda version: version.checkpoint.steps_completed, right=True),
     Column("Registered", lambda version: version.create_time),
     Column("Comment", lambda version: version.comment),
-    Column("Checkpoint", lambda version: version.checkpoint.uuid),
+    Column("Checkpoint", lambda version: version.checkpoint.uuid, kept=True),
 )
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from resolute.cli.display.table_choice import without_table_sort
+
 
 def sort_options(
     fields: Mapping[str, Callable[[Any], Any]],
@@ -19,6 +21,8 @@ def sort_options(
     """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        without_table_sort(command)
+
         @click.option("--sort-by", type=click.Choice(sorted(fields)), help="Sort by this field.")
         @click.option(
             "--order-by", type=click.Choice(["asc", "desc"]), help="Smallest or greatest first [asc]."

@@ -32,7 +32,7 @@ _TRIAL_COLUMNS: tuple[Column[TrialRecord], ...] = (
     Column("State", lambda trial: trial.state),
     Column("Restarts", lambda trial: trial.restarts, right=True),
     Column("Runs", lambda trial: trial.run, right=True),
-    Column("Started", lambda trial: trial.create_time),
+    Column("Started", lambda trial: trial.runs[0].start_time if trial.runs else None),
     Column("Ended", lambda trial: trial.end_time),
     Column("Hyperparameters", lambda trial: trial.hparams),
 )
@@ -43,8 +43,8 @@ _RUN_COLUMNS: tuple[Column[RunRecord], ...] = (
     Column("Slots", lambda run: run.slot_ids),
     Column("Started", lambda run: run.start_time),
     Column("Ended", lambda run: run.end_time),
-    Column("Failure", lambda run: run.failure),
-    Column("Log policies", lambda run: run.log_policies),
+    Column("Failure", lambda run: run.failure, note=True),
+    Column("Log policies", lambda run: run.log_policies, note=True),
 )
 _SUMMARY_COLUMNS: tuple[Column[MetricSummary], ...] = (
     Column("Group", lambda item: item.group),

@@ -14,7 +14,7 @@ from resolute.client.schema.states import ExperimentState
 COLUMNS: tuple[Column[ExperimentRecord], ...] = (
     Column("ID", lambda e: e.id, right=True),
     Column("Name", lambda e: e.name),
-    Column("State", lambda e: e.shown_state),
+    Column("State", lambda e: e.shown_state, kept=True),
     Column("Progress", lambda e: f"{e.progress:.0%}", right=True),
     Column("Trials", lambda e: e.trial_count, right=True),
     Column("Searcher", lambda e: e.searcher_name),
@@ -22,8 +22,8 @@ COLUMNS: tuple[Column[ExperimentRecord], ...] = (
     Column("Created", lambda e: e.create_time),
     Column("Ended", lambda e: e.end_time),
     Column("Archived", lambda e: e.archived),
-    Column("Why it waits", lambda e: e.explanation),
-    Column("Warning", lambda e: e.warning),
+    Column("Why it waits", lambda e: e.explanation, note=True),
+    Column("Warning", lambda e: e.warning, note=True),
 )
 """What lists of experiments show."""
 
