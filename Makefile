@@ -73,11 +73,13 @@ check: $(STAMP)
 	$(BIN)/python tools/check_generated.py
 	$(BIN)/python tools/access_table.py --check
 	$(BIN)/python tools/cli_lists.py --check
+	$(BIN)/python tools/client_names.py --check
 
 proto: $(STAMP)
 	$(BIN)/python tools/gen_protos.py
 	$(BIN)/buf format --write
 	$(BIN)/python tools/access_table.py
+	$(BIN)/python tools/client_names.py
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/run.py $(NAMES)

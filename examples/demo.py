@@ -121,13 +121,9 @@ def standings_of(experiment):
     metric = experiment.config["searcher"]["metric"]
     standings = []
     for trial in experiment.iter_trials():
-        summaries = [
-            summary
-            for summary in trial.summary_metrics
-            if (summary.group, summary.name) == ("validation", metric)
-        ]
-        best = summaries[0].max if summaries else None
-        steps = summaries[0].last_steps if summaries else 0
+        summary = trial.summary_metrics.get("validation_metrics", {}).get(metric)
+        best = summary["max"] if summary else None
+        steps = summary["last_steps"] if summary else 0
         standings.append(Standing(trial, best, steps))
     return sorted(standings, key=lambda standing: standing.score, reverse=True)
 

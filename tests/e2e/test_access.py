@@ -29,7 +29,7 @@ with Determined() as cluster:
     cats = vision.create_project("cats", "whiskers")
     assert [project.name for project in vision.list_projects()] == ["cats"]
     with Determined(user="ada", password="a password of ada") as hers:
-        assert hers.whoami() == "ada"
+        assert hers.whoami().username == "ada"
         placed = hers.create_experiment("placed.yaml", "code", project_id=cats.id)
         assert (placed.owner, placed.workspace, placed.project) == ("ada", "vision", "cats")
         assert [each.id for each in hers.list_experiments(project_id=cats.id)] == [placed.id]

@@ -5,6 +5,7 @@ The functions talk to one cluster, found in ``RESOLUTE_MASTER``, ``DET_MASTER`` 
 """
 
 from resolute.client.default_client import (
+    add_oauth_client,
     create_experiment,
     create_model,
     create_user,
@@ -18,15 +19,21 @@ from resolute.client.default_client import (
     get_models,
     get_session_username,
     get_trial,
+    get_user_by_id,
     get_user_by_name,
     get_workspace,
     iter_trials_metrics,
     list_experiments,
     list_models,
+    list_oauth_clients,
     list_users,
     list_workspaces,
     login,
     logout,
+    remove_oauth_client,
+    stream_trials_metrics,
+    stream_trials_training_metrics,
+    stream_trials_validation_metrics,
     whoami,
 )
 from resolute.client.determined import Determined
@@ -34,17 +41,22 @@ from resolute.client.downloads.sources import DownloadMode
 from resolute.client.objects.checkpoint import Checkpoint, CheckpointTraining
 from resolute.client.objects.experiment import Experiment, Trial
 from resolute.client.objects.model import Model, ModelVersion
+from resolute.client.objects.refused import Oauth2ScimClient, ResourcePool
 from resolute.client.objects.user import User
 from resolute.client.objects.workspace import Project, Workspace
 from resolute.client.schema.accounts import UserRole
 from resolute.client.schema.ordering import (
+    CheckpointOrderBy,
     CheckpointSortBy,
+    ExperimentOrderBy,
     ExperimentSortBy,
+    ModelOrderBy,
     ModelSortBy,
     OrderBy,
+    TrialOrderBy,
     TrialSortBy,
 )
-from resolute.client.schema.records import MetricSummary, TrialMetrics
+from resolute.client.schema.records import MetricSummary, TrainingMetrics, TrialMetrics, ValidationMetrics
 from resolute.client.schema.states import CheckpointState, ExperimentState, LogLevel, TrialState
 from resolute.client.submission.file_tree import ModelDefinitionError
 
@@ -55,6 +67,7 @@ TrialReference = Trial
 
 __all__ = [
     "Checkpoint",
+    "CheckpointOrderBy",
     "CheckpointReference",
     "CheckpointSortBy",
     "CheckpointState",
@@ -62,6 +75,7 @@ __all__ = [
     "Determined",
     "DownloadMode",
     "Experiment",
+    "ExperimentOrderBy",
     "ExperimentReference",
     "ExperimentSortBy",
     "ExperimentState",
@@ -69,18 +83,25 @@ __all__ = [
     "MetricSummary",
     "Model",
     "ModelDefinitionError",
+    "ModelOrderBy",
     "ModelSortBy",
     "ModelVersion",
+    "Oauth2ScimClient",
     "OrderBy",
     "Project",
+    "ResourcePool",
+    "TrainingMetrics",
     "Trial",
     "TrialMetrics",
+    "TrialOrderBy",
     "TrialReference",
     "TrialSortBy",
     "TrialState",
     "User",
     "UserRole",
+    "ValidationMetrics",
     "Workspace",
+    "add_oauth_client",
     "create_experiment",
     "create_model",
     "create_user",
@@ -94,14 +115,20 @@ __all__ = [
     "get_models",
     "get_session_username",
     "get_trial",
+    "get_user_by_id",
     "get_user_by_name",
     "get_workspace",
     "iter_trials_metrics",
     "list_experiments",
     "list_models",
+    "list_oauth_clients",
     "list_users",
     "list_workspaces",
     "login",
     "logout",
+    "remove_oauth_client",
+    "stream_trials_metrics",
+    "stream_trials_training_metrics",
+    "stream_trials_validation_metrics",
     "whoami",
 ]

@@ -13,7 +13,7 @@ from resolute.client.objects.model import Model
 from resolute.client.objects.user import User
 from resolute.client.objects.workspace import Workspace
 from resolute.client.schema.ordering import ExperimentSortBy, ModelSortBy, OrderBy
-from resolute.client.schema.records import TrialMetrics
+from resolute.client.schema.records import TrainingMetrics, TrialMetrics, ValidationMetrics
 from resolute.client.schema.states import ExperimentState
 
 
@@ -53,7 +53,9 @@ def get_session_username() -> str:
     return _cluster().get_session_username()
 
 
-whoami = get_session_username
+def whoami() -> User:
+    """Returns the user whose token is used."""
+    return _cluster().whoami()
 
 
 def create_experiment(
@@ -88,9 +90,16 @@ def list_experiments(
     )
 
 
-def create_user(username: str, admin: bool = False, password: str | None = None) -> User:
+def create_user(
+    username: str, admin: bool = False, password: str | None = None, remote: bool = False
+) -> User:
     """Creates a user; see ``Determined.create_user``."""
-    return _cluster().create_user(username, admin, password)
+    return _cluster().create_user(username, admin, password, remote)
+
+
+def get_user_by_id(user_id: int) -> User:
+    """Returns a user by number."""
+    return _cluster().get_user_by_id(user_id)
 
 
 def get_user_by_name(user_name: str) -> User:
@@ -98,9 +107,9 @@ def get_user_by_name(user_name: str) -> User:
     return _cluster().get_user_by_name(user_name)
 
 
-def list_users() -> list[User]:
-    """Lists users by name."""
-    return _cluster().list_users()
+def list_users(active: bool | None = None) -> list[User]:
+    """Lists users by name; see ``Determined.list_users``."""
+    return _cluster().list_users(active)
 
 
 def create_workspace(name: str) -> Workspace:
@@ -149,7 +158,9 @@ def get_model(identifier: int | str) -> Model:
     return _cluster().get_model(identifier)
 
 
-get_model_by_id = get_model
+def get_model_by_id(model_id: int) -> Model:
+    """Returns a model by its number."""
+    return _cluster().get_model_by_id(model_id)
 
 
 def list_models(
@@ -178,6 +189,34 @@ def get_model_labels() -> list[str]:
 def iter_trials_metrics(trial_ids: Sequence[int], group: str | None = None) -> Iterator[TrialMetrics]:
     """Yields what trials reported, trial by trial, in ``group`` or in all groups."""
     return _cluster().iter_trials_metrics(trial_ids, group)
+
+
+stream_trials_metrics = iter_trials_metrics
+
+
+def stream_trials_training_metrics(trial_ids: Sequence[int]) -> Iterator[TrainingMetrics]:
+    """Yields what trials reported in the group ``training``."""
+    return _cluster().stream_trials_training_metrics(trial_ids)
+
+
+def stream_trials_validation_metrics(trial_ids: Sequence[int]) -> Iterator[ValidationMetrics]:
+    """Yields what trials reported in the group ``validation``."""
+    return _cluster().stream_trials_validation_metrics(trial_ids)
+
+
+def add_oauth_client(domain: str, name: str) -> Any:
+    """Refused: there is no OAuth."""
+    return _cluster().add_oauth_client(domain, name)
+
+
+def list_oauth_clients() -> Any:
+    """Refused: there is no OAuth."""
+    return _cluster().list_oauth_clients()
+
+
+def remove_oauth_client(client_id: str) -> Any:
+    """Refused: there is no OAuth."""
+    return _cluster().remove_oauth_client(client_id)
 
 
 def _cluster() -> Determined:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from collections import Counter
@@ -16,13 +17,21 @@ from resolute.client.connection.session import Session
 from resolute.client.objects.checkpoint import Checkpoint
 from resolute.client.objects.experiment import Experiment, Trial
 from resolute.client.objects.model import Model
+from resolute.client.objects.refused import NO_OAUTH, refusal
+from resolute.client.objects.trial_base import of_kind
 from resolute.client.objects.user import User
 from resolute.client.objects.workspace import Workspace
 from resolute.client.remote.experiments import ExperimentFilter, Submission
 from resolute.client.remote.models import ModelFilter, ModelUpdate
 from resolute.client.schema.accounts import UserRole
 from resolute.client.schema.ordering import ExperimentSortBy, ModelSortBy, OrderBy
-from resolute.client.schema.records import ExperimentRecord, ModelRecord, TrialMetrics
+from resolute.client.schema.records import (
+    ExperimentRecord,
+    ModelRecord,
+    TrainingMetrics,
+    TrialMetrics,
+    ValidationMetrics,
+)
 from resolute.client.schema.states import ExperimentState
 from resolute.client.services import Services
 from resolute.client.submission.config import config_text, read_config, with_project
@@ -93,7 +102,9 @@ class Determined:
         """Returns the name of the user whose token is used."""
         return self._services.cluster.current_user()
 
-    whoami = get_session_username
+    def whoami(self) -> User:
+        """Returns the user whose token is used."""
+        return self.get_user_by_name(self.get_session_username())
 
     def create_experiment(
         self,
@@ -177,15 +188,42 @@ class Determined:
             if (chosen is None or record.id in chosen)
             and (project is None or (record.workspace, record.project) == (project.workspace, project.name))
         ]
-        found.sort(key=_KEYS[sort_by or ExperimentSortBy.ID], reverse=order_by is OrderBy.DESCENDING)
+        key = _KEYS.get(sort_by or ExperimentSortBy.ID) or self._measures(sort_by)
+        found.sort(key=key, reverse=order_by is OrderBy.DESCENDING)
         return [Experiment(self._services, record) for record in found]
 
-    def create_user(self, username: str, admin: bool = False, password: str | None = None) -> User:
+    def _measures(self, sort_by: ExperimentSortBy | None) -> Callable[[ExperimentRecord], float]:
+        """Returns a function that tells what lists of experiments do not: it asks once for each."""
+
+        def measure(record: ExperimentRecord) -> float:
+            if sort_by is ExperimentSortBy.SEARCHER_METRIC_VAL:
+                best = [trial.best_validation for trial in self._services.trials.list(record.uuid)]
+                values = [one.value for one in best if one is not None and one.value is not None]
+                pick = min if record.smaller_is_better else max
+                return pick(values, default=math.inf)
+            checkpoints = list(self._services.checkpoints.of_experiment(record.uuid))
+            if sort_by is ExperimentSortBy.CHECKPOINT_COUNT:
+                return len(checkpoints)
+            return sum(checkpoint.total_size for checkpoint in checkpoints)
+
+        return measure
+
+    def create_user(
+        self, username: str, admin: bool = False, password: str | None = None, remote: bool = False
+    ) -> User:
         """Creates a user, an admin or an editor, who gets in by a token or by the password.
+
+        Args:
+            username: Name.
+            admin: Whether the user runs the cluster.
+            password: The password; None for a user who has tokens alone.
+            remote: Refused: nobody is let in by another service.
 
         Raises:
             AlreadyExistsError: The name is taken.
         """
+        if remote:
+            raise refusal("create_user(remote=True)", "there is no login through other services")
         role = UserRole.ADMIN if admin else UserRole.EDITOR
         user = User(self._services, self._services.access.create_user(username, role))
         if password is not None:
@@ -204,9 +242,21 @@ class Determined:
                 return user
         raise NotFoundError(f"user {user_name!r} does not exist", resource=f"user {user_name}")
 
-    def list_users(self) -> list[User]:
-        """Lists users by name."""
-        return [User(self._services, record) for record in self._services.access.list_users()]
+    def get_user_by_id(self, user_id: int) -> User:
+        """Returns a user.
+
+        Raises:
+            NotFoundError: There is none of this number.
+        """
+        for user in self.list_users():
+            if user.user_id == user_id:
+                return user
+        raise NotFoundError(f"user {user_id} does not exist", resource=f"user {user_id}")
+
+    def list_users(self, active: bool | None = None) -> list[User]:
+        """Lists users by name: all, those who are active, or those who are not."""
+        records = self._services.access.list_users()
+        return [User(self._services, record) for record in records if active in {None, record.active}]
 
     def create_workspace(self, name: str) -> Workspace:
         """Creates a workspace.
@@ -280,7 +330,13 @@ class Determined:
         """
         return Model(self._services, self._services.models.get(identifier))
 
-    get_model_by_id = get_model
+    def get_model_by_id(self, model_id: int) -> Model:
+        """Returns a model by its number.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        return self.get_model(model_id)
 
     def list_models(
         self,
@@ -329,6 +385,28 @@ class Determined:
         for trial_id in trial_ids:
             yield from self.get_trial(trial_id).iter_metrics(group)
 
+    stream_trials_metrics = iter_trials_metrics
+
+    def stream_trials_training_metrics(self, trial_ids: Sequence[int]) -> Iterator[TrainingMetrics]:
+        """Yields what trials reported in the group ``training``."""
+        return of_kind(TrainingMetrics, self.iter_trials_metrics(trial_ids, "training"))
+
+    def stream_trials_validation_metrics(self, trial_ids: Sequence[int]) -> Iterator[ValidationMetrics]:
+        """Yields what trials reported in the group ``validation``."""
+        return of_kind(ValidationMetrics, self.iter_trials_metrics(trial_ids, "validation"))
+
+    def add_oauth_client(self, domain: str, name: str) -> Any:
+        """Refused: there is no OAuth."""
+        raise refusal("add_oauth_client", NO_OAUTH)
+
+    def list_oauth_clients(self) -> Any:
+        """Refused: there is no OAuth."""
+        raise refusal("list_oauth_clients", NO_OAUTH)
+
+    def remove_oauth_client(self, client_id: str) -> Any:
+        """Refused: there is no OAuth."""
+        raise refusal("remove_oauth_client", NO_OAUTH)
+
 
 _MODEL_KEYS: Mapping[ModelSortBy, Callable[[ModelRecord], Any]] = {
     ModelSortBy.NAME: lambda record: record.name,
@@ -348,4 +426,7 @@ _KEYS: Mapping[ExperimentSortBy, Callable[[ExperimentRecord], Any]] = {
     ExperimentSortBy.NUM_TRIALS: lambda record: record.trial_count,
     ExperimentSortBy.PROGRESS: lambda record: record.progress,
     ExperimentSortBy.USER: lambda record: record.owner,
+    ExperimentSortBy.FORKED_FROM: lambda record: record.id,
+    ExperimentSortBy.RESOURCE_POOL: lambda record: record.id,
+    ExperimentSortBy.PROJECT_ID: lambda record: record.project_id,
 }

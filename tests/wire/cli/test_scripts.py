@@ -40,7 +40,7 @@ def test_an_experiment_is_submitted_and_led(
     experiment.cancel()
     assert experiment.state.name == "STOPPING_CANCELED"
     assert experiment.config["name"] == "digits"
-    assert Path(experiment.download_code("here")).name == "experiment_1_model_def.tgz"
+    assert Path(experiment.download_code("here")).name == "exp-1_model_def.tar.gz"
 
 
 def test_a_config_may_be_a_mapping(cluster: ScriptedCluster, determined: client.Determined) -> None:
@@ -171,7 +171,7 @@ def test_metadata_of_a_checkpoint_is_changed(
 def test_the_module_functions_log_in_once(cluster: ScriptedCluster) -> None:
     cluster.state.add_experiment()
     assert client.get_experiment(1).id == 1
-    assert client.whoami() == "ada"
+    assert client.get_session_username() == "ada"
     with pytest.raises(ValueError, match="already logged in"):
         client.login(master=cluster.address)
     client.logout()
@@ -184,7 +184,7 @@ def test_older_spellings_of_a_login_are_taken_silently(cluster: ScriptedCluster)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         client.login(cluster.address, "grace", "")
-    assert client.whoami() == "grace"
+    assert client.get_session_username() == "grace"
 
 
 def test_the_public_surface_shows_no_messages_of_the_contract() -> None:

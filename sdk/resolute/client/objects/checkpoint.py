@@ -12,6 +12,7 @@ from resolute.client.downloads.checkpoint_files import METADATA_FILE, download, 
 from resolute.client.downloads.sources import DownloadMode
 from resolute.client.objects.base import RemoteObject
 from resolute.client.objects.checkpoint_ranking import ValidatedCheckpoint, with_validations
+from resolute.client.objects.refused import NO_PACHYDERM, refusal
 from resolute.client.schema.records import CheckpointRecord, TrialMetrics
 from resolute.client.schema.states import CheckpointState
 from resolute.client.services import Services
@@ -153,6 +154,10 @@ class Checkpoint(RemoteObject[CheckpointRecord]):
         trial = self._services.trials.get(self._record.trial_uuid)
         reports = self._services.metrics.reports(trial, group=group or "")
         return [report for report in reports if report.steps_completed == self._record.steps_completed]
+
+    def get_pachyderm_commit(self) -> Any:
+        """Refused: there is no integration with Pachyderm."""
+        raise refusal("get_pachyderm_commit", NO_PACHYDERM)
 
     def _read_training(self) -> CheckpointTraining:
         trial = self._services.trials.get(self._record.trial_uuid)

@@ -80,7 +80,7 @@ def ranked(
     key = _KEYS[sort_by]
     return sorted(
         items,
-        key=lambda item: key(item.checkpoint),
+        key=key,
         reverse=(order_by or OrderBy.ASCENDING) is OrderBy.DESCENDING,
     )
 
@@ -98,9 +98,10 @@ def _by_metric(
 
 
 _KEYS: Mapping[CheckpointSortBy, Any] = {
-    CheckpointSortBy.UUID: lambda checkpoint: checkpoint.uuid,
-    CheckpointSortBy.BATCH_NUMBER: lambda checkpoint: checkpoint.steps_completed,
-    CheckpointSortBy.START_TIME: lambda checkpoint: checkpoint.create_time or _EPOCH,
-    CheckpointSortBy.END_TIME: lambda checkpoint: checkpoint.commit_time or _EPOCH,
-    CheckpointSortBy.STATE: lambda checkpoint: checkpoint.state.value,
+    CheckpointSortBy.UUID: lambda item: item.checkpoint.uuid,
+    CheckpointSortBy.TRIAL_ID: lambda item: item.trial.id if item.trial is not None else 0,
+    CheckpointSortBy.BATCH_NUMBER: lambda item: item.checkpoint.steps_completed,
+    CheckpointSortBy.START_TIME: lambda item: item.checkpoint.create_time or _EPOCH,
+    CheckpointSortBy.END_TIME: lambda item: item.checkpoint.commit_time or _EPOCH,
+    CheckpointSortBy.STATE: lambda item: item.checkpoint.state.value,
 }

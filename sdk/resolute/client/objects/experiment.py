@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,10 @@ from resolute.client.downloads.model_definition import save_model_definition
 from resolute.client.objects.base import ArchivableObject
 from resolute.client.objects.checkpoint import Checkpoint
 from resolute.client.objects.checkpoint_ranking import ranked, with_validations
+from resolute.client.objects.refused import refusal
 from resolute.client.objects.trial_base import TrialBase
 from resolute.client.schema.ordering import CheckpointSortBy, OrderBy, TrialSortBy, check_sorting
-from resolute.client.schema.records import ExperimentRecord, TrialRecord
+from resolute.client.schema.records import ExperimentRecord, TrialRecord, ValidationRecord
 from resolute.client.schema.states import ExperimentState
 from resolute.client.submission.config import config_text
 from resolute.errors import NotFoundError
@@ -23,6 +25,10 @@ _EPOCH = datetime.fromtimestamp(0, tz=timezone.utc)
 
 class Trial(TrialBase):
     """One set of hyperparameters being trained."""
+
+    def get_experiment(self) -> Experiment:
+        """Returns its experiment."""
+        return Experiment(self._services, self._services.experiments.get(self._record.experiment_uuid))
 
     def continue_(self, config: Mapping[str, Any] | None = None) -> Experiment:
         """Creates an experiment whose one trial starts from the weights of this one; its steps begin at zero.
@@ -87,6 +93,21 @@ class Experiment(ArchivableObject[ExperimentRecord]):
         return self._record.project
 
     @property
+    def workspace_id(self) -> int:
+        """Number of that workspace."""
+        return self._record.workspace_id
+
+    @property
+    def project_id(self) -> int:
+        """Number of that project."""
+        return self._record.project_id
+
+    @property
+    def notes(self) -> str:
+        """What people noted of it, Markdown; of one from a list as of the next ``reload``."""
+        return self._record.notes
+
+    @property
     def progress(self) -> float:
         """Done share in [0, 1]."""
         return self._record.progress
@@ -108,6 +129,32 @@ class Experiment(ArchivableObject[ExperimentRecord]):
 
     def _set_archived(self, archived: bool) -> ExperimentRecord:
         return self._services.experiments.archive(self.uuid, archived=archived)
+
+    def set_name(self, name: str) -> None:
+        """Changes its name."""
+        self._record = self._services.experiments.update(self.uuid, name=name)
+
+    def set_description(self, description: str) -> None:
+        """Changes its description."""
+        self._record = self._services.experiments.update(self.uuid, description=description)
+
+    def set_notes(self, notes: str) -> None:
+        """Replaces its notes."""
+        self._record = self._services.experiments.update(self.uuid, notes=notes)
+
+    def set_labels(self, labels: Iterable[str]) -> None:
+        """Puts labels in the place of those that were there."""
+        self._record = self._services.experiments.update(self.uuid, labels=sorted(set(labels)))
+
+    def add_label(self, label: str) -> None:
+        """Adds a label to those that it has now."""
+        self.reload()
+        self.set_labels({*self.labels, label})
+
+    def remove_label(self, label: str) -> None:
+        """Removes a label from those that it has now; one that it has not is ignored."""
+        self.reload()
+        self.set_labels(self.labels - {label})
 
     def activate(self) -> None:
         """Lets it continue after a pause."""
@@ -159,6 +206,21 @@ class Experiment(ArchivableObject[ExperimentRecord]):
         """Removes it with all it has."""
         self._record = self._services.experiments.delete(self.uuid)
 
+    def delete_tensorboard_files(self) -> None:
+        """Refused: they go with the experiment."""
+        raise refusal("delete_tensorboard_files", "delete() removes them with the experiment")
+
+    def get_pachyderm_config(self) -> Any:
+        """Returns ``integrations.pachyderm`` of its config.
+
+        Raises:
+            ValueError: The config has none.
+        """
+        found = (self.config.get("integrations") or {}).get("pachyderm")
+        if found is None:
+            raise ValueError(f"the config of experiment {self.id} has no integrations.pachyderm")
+        return found
+
     def move_to_project(self, workspace_name: str, project_name: str) -> None:
         """Moves it to another project; to another workspace only when it has ended."""
         self._services.workspaces.move(self.uuid, workspace=workspace_name, project=project_name)
@@ -173,7 +235,7 @@ class Experiment(ArchivableObject[ExperimentRecord]):
         Returns:
             Path of the archive.
         """
-        path = Path(output_dir or ".") / f"experiment_{self.id}_model_def.tgz"
+        path = Path(output_dir or ".").expanduser() / f"exp-{self.id}_model_def.tar.gz"
         return str(save_model_definition(self._services.experiments, self.uuid, path))
 
     def iter_trials(
@@ -189,13 +251,18 @@ class Experiment(ArchivableObject[ExperimentRecord]):
             order_by: Direction.
             limit: Only this many; None for all.
         """
-        found = sorted(
-            self._services.trials.list(self.uuid),
-            key=_TRIAL_KEYS[sort_by],
-            reverse=order_by is OrderBy.DESCENDING,
-        )
+        records = list(self._services.trials.list(self.uuid))
+        key = _TRIAL_KEYS.get(sort_by) or self._sizes()
+        found = sorted(records, key=key, reverse=order_by is OrderBy.DESCENDING)
         for record in found[:limit]:
             yield Trial(self._services, record)
+
+    def _sizes(self) -> Callable[[TrialRecord], int]:
+        """Returns a function that tells the bytes of the checkpoints of a trial."""
+        sizes: Counter[str] = Counter()
+        for record in self._services.checkpoints.of_experiment(self.uuid):
+            sizes[record.trial_uuid] += record.total_size
+        return lambda trial: sizes[trial.uuid]
 
     def list_trials(
         self, sort_by: TrialSortBy = TrialSortBy.ID, order_by: OrderBy = OrderBy.ASCENDING
@@ -306,10 +373,22 @@ class Experiment(ArchivableObject[ExperimentRecord]):
         return self.list_checkpoints(sort_by, order_by, limit)
 
 
+def _validation(record: ValidationRecord | None) -> tuple[bool, float]:
+    value = record.value if record is not None else None
+    return (value is None, 0.0 if value is None else value)
+
+
 _TRIAL_KEYS: Mapping[TrialSortBy, Callable[[TrialRecord], Any]] = {
     TrialSortBy.ID: lambda trial: trial.id,
     TrialSortBy.START_TIME: lambda trial: trial.create_time or _EPOCH,
     TrialSortBy.END_TIME: lambda trial: trial.end_time or _EPOCH,
     TrialSortBy.STATE: lambda trial: trial.state.value,
+    TrialSortBy.BEST_VALIDATION_METRIC: lambda trial: _validation(trial.best_validation),
+    TrialSortBy.LATEST_VALIDATION_METRIC: lambda trial: _validation(trial.last_validation),
+    TrialSortBy.BATCHES_PROCESSED: lambda trial: trial.steps_completed,
+    TrialSortBy.DURATION: lambda trial: (
+        (trial.end_time or datetime.now(timezone.utc)) - (trial.create_time or _EPOCH)
+    ),
     TrialSortBy.RESTARTS: lambda trial: trial.restarts,
+    TrialSortBy.LOG_RETENTION_DAYS: lambda trial: trial.id,
 }

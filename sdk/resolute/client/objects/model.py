@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from resolute.client.objects.base import ArchivableObject, RemoteObject
 from resolute.client.objects.checkpoint import Checkpoint
 from resolute.client.remote.models import ModelUpdate
+from resolute.client.schema.ordering import OrderBy
 from resolute.client.schema.records import ModelRecord, ModelVersionRecord, TrialMetrics
 from resolute.errors import NotFoundError
 
@@ -75,6 +76,11 @@ class Model(_Annotated[ModelRecord], ArchivableObject[ModelRecord]):
         return self._record.workspace
 
     @property
+    def workspace_id(self) -> int | None:
+        """Number of that workspace; None for a model of no workspace."""
+        return self._record.workspace_id
+
+    @property
     def last_updated_time(self) -> datetime | None:
         """When it or a version of it was changed last."""
         return self._record.update_time
@@ -87,11 +93,12 @@ class Model(_Annotated[ModelRecord], ArchivableObject[ModelRecord]):
             return None
         return ModelVersion(self._services, found)
 
-    def list_versions(self) -> list[ModelVersion]:
-        """Lists its versions, newest first."""
-        return [
+    def list_versions(self, order_by: OrderBy = OrderBy.DESC) -> list[ModelVersion]:
+        """Lists its versions, by default the newest first."""
+        versions = [
             ModelVersion(self._services, found) for found in self._services.models.versions(self._record.uuid)
         ]
+        return versions if order_by is OrderBy.DESC else versions[::-1]
 
     get_versions = list_versions
 

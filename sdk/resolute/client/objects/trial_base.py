@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import datetime
-from typing import Any
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timezone
+from typing import Any, TypeVar
 
 from resolute.client.objects.base import RemoteObject
 from resolute.client.objects.checkpoint import Checkpoint
@@ -12,9 +12,41 @@ from resolute.client.objects.checkpoint_ranking import ranked, with_validations
 from resolute.client.objects.live_metric import watch_metric
 from resolute.client.remote.logs import LineFilter
 from resolute.client.schema.ordering import CheckpointSortBy, OrderBy, check_sorting
-from resolute.client.schema.records import MetricSummary, SeriesPoint, TrialMetrics, TrialRecord
+from resolute.client.schema.records import (
+    MetricSummary,
+    SeriesPoint,
+    TrainingMetrics,
+    TrialMetrics,
+    TrialRecord,
+    ValidationMetrics,
+)
 from resolute.client.schema.states import LogLevel, TrialState
 from resolute.errors import NotFoundError
+
+_SUMMARY_GROUPS = {"training": "avg_metrics", "validation": "validation_metrics"}
+MetricsT = TypeVar("MetricsT", bound=TrialMetrics)
+
+
+def of_kind(kind: type[MetricsT], reports: Iterable[TrialMetrics]) -> Iterator[MetricsT]:
+    """Yields reports of one group under its own type."""
+    for one in reports:
+        yield kind(one.trial_id, one.trial_run_id, one.steps_completed, one.end_time, one.metrics, one.group)
+
+
+def _summary(one: MetricSummary) -> dict[str, Any]:
+    total = one.mean * one.count if one.mean is not None else None
+    kind = "number" if one.mean is not None else "string" if isinstance(one.last, str) else "object"
+    known = {"min": one.min, "max": one.max, "sum": total, "mean": one.mean}
+    numbers = {name: value for name, value in known.items() if value is not None}
+    return {"count": one.count, "last": one.last, "last_steps": one.last_steps, "type": kind, **numbers}
+
+
+def _time(given: datetime | str | int | None) -> datetime | None:
+    if isinstance(given, str):
+        # Python 3.10 does not know the "Z".
+        given = datetime.fromisoformat(given.removesuffix("Z") + "+00:00" * given.endswith("Z"))
+        return given if given.tzinfo else given.replace(tzinfo=timezone.utc)
+    return datetime.fromtimestamp(given, tz=timezone.utc) if isinstance(given, int) else given
 
 
 class TrialBase(RemoteObject[TrialRecord]):
@@ -49,9 +81,15 @@ class TrialBase(RemoteObject[TrialRecord]):
         return self._record.state
 
     @property
-    def summary_metrics(self) -> list[MetricSummary]:
-        """Every metric that it reported, summarized."""
-        return self._services.metrics.summaries([self.uuid])
+    def summary_metrics(self) -> dict[str, dict[str, dict[str, Any]]]:
+        """Every metric that it reported, summarized: by group, then by name.
+
+        The groups ``training`` and ``validation`` are called ``avg_metrics`` and ``validation_metrics``.
+        """
+        groups: dict[str, dict[str, dict[str, Any]]] = {}
+        for one in self._services.metrics.summaries([self.uuid]):
+            groups.setdefault(_SUMMARY_GROUPS.get(one.group, one.group), {})[one.name] = _summary(one)
+        return groups
 
     def _read(self) -> TrialRecord:
         return self._services.trials.get(self.uuid)
@@ -70,8 +108,8 @@ class TrialBase(RemoteObject[TrialRecord]):
         rank_ids: list[int] | None = None,
         stdtypes: list[str] | None = None,
         min_level: LogLevel | None = None,
-        timestamp_before: datetime | None = None,
-        timestamp_after: datetime | None = None,
+        timestamp_before: datetime | str | int | None = None,
+        timestamp_after: datetime | str | int | None = None,
         sources: list[str] | None = None,
         search_text: str | None = None,
     ) -> Iterator[str]:
@@ -85,21 +123,24 @@ class TrialBase(RemoteObject[TrialRecord]):
             rank_ids: Only lines of these ranks.
             stdtypes: Only "stdout" or "stderr".
             min_level: Only lines of at least this severity.
-            timestamp_before: Only lines before this time.
+            timestamp_before: Only lines before this time: a datetime, RFC 3339, or seconds since 1970.
             timestamp_after: Only lines since this time.
             sources: Only lines of these writers: "task", or a part of the platform.
             search_text: Only lines that contain this text, in any case.
 
         Raises:
-            ValueError: ``head`` comes together with ``tail`` or ``follow``.
+            ValueError: ``head`` comes together with ``tail`` or ``follow``, a number of lines is negative, or
+                a time cannot be read.
         """
+        if min(head or 0, tail or 0) < 0:
+            raise ValueError("head and tail must not be negative")
         if head is not None and (tail is not None or follow):
             raise ValueError("head cannot be combined with tail or follow")
         wanted = LineFilter(
             ranks=tuple(rank_ids or ()),
             min_level=min_level or LogLevel.UNSPECIFIED,
-            time_from=timestamp_after,
-            time_until=timestamp_before,
+            time_from=_time(timestamp_after),
+            time_until=_time(timestamp_before),
             text=search_text or "",
             stdtypes=tuple(stdtypes or ()),
             origins=tuple(sources or ()),
@@ -113,6 +154,16 @@ class TrialBase(RemoteObject[TrialRecord]):
     def iter_metrics(self, group: str | None = None) -> Iterator[TrialMetrics]:
         """Yields what it reported, in ``group`` or in all groups."""
         return self._services.metrics.reports(self._record, group=group or "")
+
+    stream_metrics = iter_metrics
+
+    def stream_training_metrics(self) -> Iterator[TrainingMetrics]:
+        """Yields what it reported in the group ``training``."""
+        return of_kind(TrainingMetrics, self.iter_metrics("training"))
+
+    def stream_validation_metrics(self) -> Iterator[ValidationMetrics]:
+        """Yields what it reported in the group ``validation``."""
+        return of_kind(ValidationMetrics, self.iter_metrics("validation"))
 
     def watch_metric(
         self, name: str, *, group: str = "training", max_points: int = 0
@@ -150,6 +201,20 @@ class TrialBase(RemoteObject[TrialRecord]):
         )
         sorted_items = ranked(found, experiment, sort_by=sort_by, order_by=order_by)[:max_results]
         return [Checkpoint(self._services, item.checkpoint, validation=item) for item in sorted_items]
+
+    get_checkpoints = list_checkpoints
+
+    def top_checkpoint(self, sort_by: str | None = None, smaller_is_better: bool | None = None) -> Checkpoint:
+        """Returns its best checkpoint.
+
+        Args:
+            sort_by: The validation metric that decides; None for the experiment's own.
+            smaller_is_better: With ``sort_by``: whether smaller values are better.
+
+        Raises:
+            NotFoundError: It has none.
+        """
+        return self.select_checkpoint(best=True, sort_by=sort_by, smaller_is_better=smaller_is_better)
 
     def select_checkpoint(
         self,

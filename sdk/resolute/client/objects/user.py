@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+from resolute.client.objects.base import RemoteObject
+from resolute.client.objects.refused import refusal
 from resolute.client.schema.accounts import UserRecord, UserRole
-from resolute.client.services import Services
+from resolute.errors import NotFoundError
 
 
-class User:
-    """A person, or a program that acts for one.
+class User(RemoteObject[UserRecord]):
+    """A person, or a program that acts for one."""
 
-    Attributes are as they were when the user was last read.
-
-    Args:
-        services: The cluster.
-        record: What is known of it.
-    """
-
-    def __init__(self, services: Services, record: UserRecord) -> None:
-        self._services = services
-        self._record = record
+    remote = False
+    """Nobody is let in by another service."""
+    display_name: str | None = None
+    """Users have one name."""
+    # Trials run as the user of the operating system who started the cluster.
+    agent_uid: int | None = None
+    agent_gid: int | None = None
+    agent_user: str | None = None
+    agent_group: str | None = None
 
     def __repr__(self) -> str:
         return f"User({self.username!r}, {self._record.role.value})"
+
+    @property
+    def user_id(self) -> int:
+        """Identifies the user, whatever the name."""
+        return self._record.id
 
     @property
     def username(self) -> str:
@@ -42,6 +48,36 @@ class User:
     def active(self) -> bool:
         """Whether anybody may act as this user."""
         return self._record.active
+
+    def _read(self) -> UserRecord:
+        for record in self._services.access.list_users():
+            if record.id == self.user_id:
+                return record
+        raise NotFoundError(f"user {self.username!r} does not exist", resource=f"user {self.username}")
+
+    def rename(self, new_username: str) -> None:
+        """Changes the name; tokens of the user end.
+
+        Raises:
+            AlreadyExistsError: The name is taken.
+        """
+        self._record = self._services.access.update_user(self.user_id, name=new_username)
+
+    def change_display_name(self, display_name: str) -> None:
+        """Refused: users have one name."""
+        raise refusal("change_display_name", "users have one name; rename() changes it")
+
+    def link_with_agent(
+        self,
+        agent_uid: int | None = None,
+        agent_gid: int | None = None,
+        agent_user: str | None = None,
+        agent_group: str | None = None,
+    ) -> None:
+        """Refused: all trials run as the same user of the operating system."""
+        raise refusal(
+            "link_with_agent", "trials run as the user of the operating system who started the cluster"
+        )
 
     def set_role(self, role: UserRole) -> None:
         """Changes what the user may do; tokens of the user end."""

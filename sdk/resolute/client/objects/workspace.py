@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
+from resolute.client.objects import project_notes
 from resolute.client.objects.base import ArchivableObject
+from resolute.client.objects.experiment import Experiment
+from resolute.client.objects.refused import NO_POOLS, refusal
+from resolute.client.remote.experiments import ExperimentFilter
 from resolute.client.schema.accounts import (
     ProjectRecord,
     QuotaRecord,
@@ -10,6 +17,7 @@ from resolute.client.schema.accounts import (
     WorkspaceRecord,
     WorkspaceRoleRecord,
 )
+from resolute.client.schema.records import ExperimentRecord
 
 
 class Project(ArchivableObject[ProjectRecord]):
@@ -39,9 +47,34 @@ class Project(ArchivableObject[ProjectRecord]):
         return self._record.description
 
     @property
-    def notes(self) -> str:
-        """Notes of the people who work on it."""
-        return self._record.notes
+    def notes(self) -> list[dict[str, str]]:
+        """Notes of the people who work on it: a ``name`` and the ``contents`` of each."""
+        return project_notes.parse(self._record.notes)
+
+    @property
+    def workspace_id(self) -> int:
+        """Number of its workspace."""
+        return self._record.workspace_id
+
+    @property
+    def username(self) -> str:
+        """Who created it."""
+        return self._record.owner
+
+    @property
+    def key(self) -> str | None:
+        """Always None: projects have a number and a name."""
+        return None
+
+    @property
+    def n_experiments(self) -> int:
+        """Experiments in it, ended ones too."""
+        return self._record.experiment_count
+
+    @property
+    def n_active_experiments(self) -> int:
+        """Experiments in it that have not ended, as of now."""
+        return sum(not record.state.is_terminal for record in self._experiments())
 
     @property
     def experiment_count(self) -> int:
@@ -59,8 +92,45 @@ class Project(ArchivableObject[ProjectRecord]):
         self._record = self._services.workspaces.update_project(self.id, description=description)
 
     def set_notes(self, notes: str) -> None:
-        """Replaces the notes."""
+        """Replaces the notes by a text; each line ``## NAME`` begins a note."""
         self._record = self._services.workspaces.update_project(self.id, notes=notes)
+
+    def add_note(self, name: str, contents: str) -> None:
+        """Adds a note."""
+        self.reload()
+        self.set_notes(project_notes.text_of([*self.notes, {"name": name, "contents": contents}]))
+
+    def remove_note(self, name: str) -> None:
+        """Removes a note.
+
+        Raises:
+            ValueError: None or several have this name.
+        """
+        self.reload()
+        found = [note for note in self.notes if note["name"] == name]
+        if len(found) != 1:
+            raise ValueError(f"project {self.name} has {len(found)} notes named {name!r}")
+        self.set_notes(project_notes.text_of([note for note in self.notes if note["name"] != name]))
+
+    def set_name(self, name: str) -> None:
+        """Changes its name.
+
+        Raises:
+            AlreadyExistsError: The name is taken in its workspace.
+        """
+        self._record = self._services.workspaces.update_project(self.id, name=name)
+
+    def set_key(self, key: str) -> None:
+        """Refused: projects have a number and a name."""
+        raise refusal("set_key", "a project is identified by its number and its name")
+
+    def list_experiments(self) -> list[Experiment]:
+        """Lists its experiments, archived ones too."""
+        return [Experiment(self._services, record) for record in self._experiments()]
+
+    def _experiments(self) -> Iterator[ExperimentRecord]:
+        wanted = ExperimentFilter(project_ids=(self.id,), include_archived=True)
+        return self._services.experiments.list(wanted, order_by="number")
 
 
 class Workspace(ArchivableObject[WorkspaceRecord]):
@@ -117,6 +187,10 @@ class Workspace(ArchivableObject[WorkspaceRecord]):
     def list_roles(self) -> list[WorkspaceRoleRecord]:
         """Lists the roles in this workspace, by users; roles in the whole cluster are with the users."""
         return list(self._services.roles.list(workspace=self.id))
+
+    def list_pools(self) -> Any:
+        """Refused: machines are not bound to workspaces."""
+        raise refusal("list_pools", NO_POOLS)
 
     def create_project(self, name: str, description: str | None = None) -> Project:
         """Creates a project in it.

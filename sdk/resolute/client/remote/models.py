@@ -210,6 +210,7 @@ class Models:
             labels=tuple(message.labels),
             metadata=to_mapping(message.metadata),
             workspace=self._workspace_name(message),
+            workspace_id=message.workspace_id if message.HasField("workspace_id") else None,
             owner=message.owner_name,
             archived=message.archived,
             version_count=message.version_count,

@@ -213,6 +213,7 @@ def _project(message: project_pb2.Project) -> ProjectRecord:
         id=message.project_id,
         name=message.name,
         workspace=message.workspace_name,
+        workspace_id=message.workspace_id,
         description=message.description,
         notes=message.notes,
         owner=message.owner_name,

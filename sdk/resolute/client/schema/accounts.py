@@ -122,6 +122,7 @@ class ProjectRecord:
     """The small number that people use."""
     name: str
     workspace: str
+    workspace_id: int = 0
     description: str
     notes: str
     owner: str

@@ -117,6 +117,8 @@ def experiment(message: experiment_pb2.Experiment) -> records.ExperimentRecord:
         owner=message.owner_name,
         workspace=message.workspace_name,
         project=message.project_name,
+        workspace_id=message.workspace_id,
+        project_id=message.project_id,
         progress=message.progress,
         config=to_mapping(message.config) if message.HasField("config") else None,
         create_time=datetime_field(message, "create_time"),

@@ -14,6 +14,10 @@ class OrderBy(Enum):
     DESC = "DESCENDING"  # noqa: PIE796 - an alias
 
 
+# Names of older releases.
+CheckpointOrderBy = ExperimentOrderBy = ModelOrderBy = TrialOrderBy = OrderBy
+
+
 class ExperimentSortBy(Enum):
     """What experiments can be sorted by."""
 
@@ -26,6 +30,16 @@ class ExperimentSortBy(Enum):
     NUM_TRIALS = "NUM_TRIALS"
     PROGRESS = "PROGRESS"
     USER = "USER"
+    FORKED_FROM = "FORKED_FROM"
+    """Has no effect: lists do not tell what an experiment was made from."""
+    RESOURCE_POOL = "RESOURCE_POOL"
+    """Has no effect: lists do not tell pools."""
+    PROJECT_ID = "PROJECT_ID"
+    CHECKPOINT_SIZE = "CHECKPOINT_SIZE"
+    """Bytes of all checkpoints."""
+    CHECKPOINT_COUNT = "CHECKPOINT_COUNT"
+    SEARCHER_METRIC_VAL = "SEARCHER_METRIC_VAL"
+    """The best validation of its trials."""
 
 
 class ModelSortBy(Enum):
@@ -46,13 +60,23 @@ class TrialSortBy(Enum):
     START_TIME = "START_TIME"
     END_TIME = "END_TIME"
     STATE = "STATE"
+    BEST_VALIDATION_METRIC = "BEST_VALIDATION_METRIC"
+    LATEST_VALIDATION_METRIC = "LATEST_VALIDATION_METRIC"
+    BATCHES_PROCESSED = "BATCHES_PROCESSED"
+    """Steps at the latest checkpoint."""
+    DURATION = "DURATION"
     RESTARTS = "RESTARTS"
+    CHECKPOINT_SIZE = "CHECKPOINT_SIZE"
+    """Bytes of all checkpoints."""
+    LOG_RETENTION_DAYS = "LOG_RETENTION_DAYS"
+    """Has no effect: logs of all trials are kept for as long as the operator sets."""
 
 
 class CheckpointSortBy(Enum):
     """What checkpoints can be sorted by."""
 
     UUID = "UUID"
+    TRIAL_ID = "TRIAL_ID"
     BATCH_NUMBER = "BATCH_NUMBER"
     """Steps completed."""
     START_TIME = "START_TIME"

@@ -26,6 +26,8 @@ class ExperimentRecord:
     owner: str
     workspace: str
     project: str
+    workspace_id: int = 0
+    project_id: int = 0
     progress: float
     """Done share in [0, 1]."""
     config: dict[str, Any] | None
@@ -195,6 +197,8 @@ class ModelRecord:
     labels: tuple[str, ...]
     metadata: dict[str, Any]
     workspace: str
+    workspace_id: int | None = None
+    """None for a model of no workspace."""
     owner: str
     archived: bool
     version_count: int
@@ -262,6 +266,25 @@ class TrialMetrics:
     end_time: datetime | None
     metrics: dict[str, Any]
     group: str
+    batch_metrics: list[dict[str, Any]] | None = None
+    """Always None: metrics of single batches are not stored."""
+
+    @property
+    def total_batches(self) -> int:
+        """Another name of ``steps_completed``."""
+        return self.steps_completed
+
+
+class TrainingMetrics(TrialMetrics):
+    """One report of the group ``training``."""
+
+    __slots__ = ()
+
+
+class ValidationMetrics(TrialMetrics):
+    """One report of the group ``validation``."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

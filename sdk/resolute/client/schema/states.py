@@ -64,6 +64,13 @@ class TrialState(Enum):
     COMPLETED = "COMPLETED"
     CANCELED = "CANCELED"
     ERROR = "ERROR"
+    # Older names: the platform does not tell these apart.
+    ACTIVE = "RUNNING"  # noqa: PIE796 - an alias
+    PULLING = "STARTING"  # noqa: PIE796 - an alias
+    STOPPING_COMPLETED = "STOPPING"  # noqa: PIE796 - an alias
+    STOPPING_CANCELED = "STOPPING"  # noqa: PIE796 - an alias
+    STOPPING_KILLED = "STOPPING"  # noqa: PIE796 - an alias
+    STOPPING_ERROR = "STOPPING"  # noqa: PIE796 - an alias
 
     @property
     def is_terminal(self) -> bool:
@@ -101,6 +108,9 @@ class CheckpointState(Enum):
     DELETING = "DELETING"
     DELETED = "DELETED"
     ABORTED = "ABORTED"
+    # Older names.
+    ACTIVE = "UPLOADING"  # noqa: PIE796 - an alias
+    ERROR = "ABORTED"  # noqa: PIE796 - an alias
 
 
 class LogLevel(Enum):
