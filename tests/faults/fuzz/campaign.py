@@ -139,7 +139,7 @@ class Campaign:
                         self.report.memory.append(psutil.Process().memory_info().rss >> 20)
                 finally:
                     await caller.channel.close()
-                    _end_processes(folder)
+                    end_processes(folder)
         return self.report
 
     async def _work(self, caller: Caller, world: World, numbers: Iterator[int]) -> None:
@@ -218,7 +218,7 @@ def _collected_causes(report: Report) -> Iterator[None]:
         structlog.configure(**before)
 
 
-def _end_processes(folder: Path) -> None:
+def end_processes(folder: Path) -> None:
     """Ends what trials were started: they outlive the services on purpose."""
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):
