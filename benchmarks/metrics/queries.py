@@ -48,11 +48,11 @@ class Result:
 def measure(points: int, trials: int) -> list[Result]:
     """Fills the service and asks it."""
     with standalone("metrics") as service:
-        _fill(service, points)
+        fill(service, points)
         ids = []
         for _ in range(trials):
             run = replace(service.run, trial_id=str(uuid.uuid4()))
-            _fill(replace(service, run=run), 100)
+            fill(replace(service, run=run), 100)
             ids.append(run.trial_id)
         with service.user_channel() as channel:
             stub = MetricsServiceStub(channel)
@@ -76,7 +76,8 @@ def _time(name: str, call: Callable[[], Any]) -> Result:
     return Result(name, first, statistics.median(others))
 
 
-def _fill(service: Standalone, points: int) -> None:
+def fill(service: Standalone, points: int) -> None:
+    """Reports a series of every name."""
     values = np.random.default_rng(0).normal(size=(points, len(NAMES)))
     with service.trial_channel() as channel:
         stub = MetricsServiceStub(channel)

@@ -15,6 +15,8 @@ from resolute_gateway.web.asgi import Application
 
 _BACKLOG = 2048
 _GRACE_SECONDS = 5
+_IDLE_SECONDS = 75
+"""How long a connection may be idle: longer than most clients keep one, so that none meets a closed one."""
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -61,6 +63,7 @@ class HttpServer:
             server_header=False,
             proxy_headers=False,
             backlog=_BACKLOG,
+            timeout_keep_alive=_IDLE_SECONDS,
             timeout_graceful_shutdown=_GRACE_SECONDS,
         )
         self._server = _Server(config)
