@@ -13,6 +13,7 @@ from resolute.api.experiments.v1.experiment_pb2 import ExperimentKey
 from resolute.api.experiments.v1.experiments_service_pb2 import GetModelDefinitionRequest
 from resolute.api.experiments.v1.experiments_service_pb2_grpc import ExperimentsServiceStub
 from resolute.api.experiments.v1.launch_spec_pb2 import LaunchSpec
+from resolute.api.experiments.v1.run_environment_pb2 import RunEnvironment
 from resolute.api.preemption.v1.preemption_service_pb2 import (
     SignalSubscription,
     WatchSignalsRequest,
@@ -92,6 +93,11 @@ class ControlPlane:
         """Asks for the preemption of the whole allocation."""
         request = pb2.RequestPreemptionRequest(allocation_id=self._allocation, reason=reason)
         return self._allocations.RequestPreemption(request, timeout=CONTROL_DEADLINE).signal
+
+    def report_environment(self, environment: RunEnvironment) -> None:
+        """Reports the software and the machine of the run."""
+        request = pb2.ReportEnvironmentRequest(allocation_id=self._allocation, environment=environment)
+        self._allocations.ReportEnvironment(request, timeout=CONTROL_DEADLINE)
 
     def report_exit(self, record: ExitRecord) -> None:
         """Reports how this container ended."""

@@ -35,6 +35,7 @@ from resolute_launch.processes.shutdown_sequence import ShutdownStep
 from resolute_launch.processes.signal_handlers import SignalHandlers
 from resolute_launch.redaction import Secrets
 from resolute_launch.supervisor import exit_summary
+from resolute_launch.supervisor.environment_report import EnvironmentReport
 from resolute_launch.supervisor.exit_summary import Observations
 from resolute_launch.supervisor.late_lines import LateLines
 from resolute_launch.supervisor.lease import LeaseRenewer
@@ -46,6 +47,8 @@ DRAIN_SECONDS = 30.0
 _TICK_SECONDS = 0.25
 _LINGER_SECONDS = 0.5
 _PIPE_SECONDS = 5.0
+_REPORT_SECONDS = 5.0
+"""How long the end of a very short run waits for the record of its environment."""
 _log = logging.getLogger("resolute.supervisor")
 
 
@@ -116,6 +119,7 @@ class RunExecutor:
             clock=clock,
         )
         self._shutdown_sequence = self._termination_policy.shutdown_sequence
+        self._environment = EnvironmentReport(connection.control, python=task.order.python)
 
     def execute(self) -> ExitRecord:
         """Starts the entrypoint, watches it to its end, and sends the remaining reports and lines.
@@ -156,6 +160,8 @@ class RunExecutor:
             self._fetch()
             self._wait_for_tokens()
             child = self._start_child()
+            if not self._task.order.container_rank:
+                self._environment.start()
         except InterruptedError:
             pass
         except (ResoluteError, OSError) as failure:
@@ -274,6 +280,7 @@ class RunExecutor:
             return self._connection.outage_timeout.exhausted or self._clock.monotonic() >= deadline
 
         self._shipping.drain_reports(give_up=give_up)
+        self._environment.wait(_REPORT_SECONDS)
         self._log_refused_reports()
         self._late_lines.wait(give_up=give_up)
 

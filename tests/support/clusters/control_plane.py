@@ -20,6 +20,7 @@ from resolute.api.experiments.v1 import allocations_service_pb2_grpc as allocati
 from resolute.api.experiments.v1 import experiments_service_pb2 as experiments
 from resolute.api.experiments.v1 import experiments_service_pb2_grpc as experiments_grpc
 from resolute.api.experiments.v1.launch_spec_pb2 import LaunchSpec
+from resolute.api.experiments.v1.run_environment_pb2 import RunEnvironment
 from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as logs
 from resolute.api.logs.v1 import logs_service_pb2_grpc as logs_grpc
@@ -102,6 +103,7 @@ class ControlPlane(
         self.acknowledged: list[int] = []
         self.preemptions: list[int] = []
         self.exits: list[allocations.ReportExitRequest] = []
+        self.environments: list[RunEnvironment] = []
         self.announced: dict[int, allocations.RendezvousRequest] = {}
         self.lines: dict[str, list[line_pb2.Line]] = {}
         self.reports: dict[str, int] = {}
@@ -211,6 +213,12 @@ class ControlPlane(
             self.preemptions.append(request.reason)
         self.send_signal(preempt=True, reason=request.reason)
         return allocations.RequestPreemptionResponse(signal=self.signal)
+
+    def ReportEnvironment(self, request: Any, context: Any) -> Any:  # noqa: N802
+        with self.changed:
+            self.environments.append(request.environment)
+            self.changed.notify_all()
+        return allocations.ReportEnvironmentResponse()
 
     def ReportExit(self, request: Any, context: Any) -> allocations.ReportExitResponse:  # noqa: N802
         self._note("ReportExit", context)

@@ -12,6 +12,7 @@ WORKSPACE_VIEWER = frozenset(
         "GetTrial",
         "ListTrials",
         "ListTrialTransitions",
+        "GetRunEnvironment",
         "GetWorkspace",
         "GetProject",
         "GetSearch",

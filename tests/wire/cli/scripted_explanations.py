@@ -21,6 +21,11 @@ class ExplanationHandlers:
     async def ListTrialTransitions(self, _request: Any, _context: Any) -> Any:
         return trials_service_pb2.ListTrialTransitionsResponse(transitions=self.state.transitions)
 
+    async def GetRunEnvironment(self, request: Any, _context: Any) -> Any:
+        return trials_service_pb2.GetRunEnvironmentResponse(
+            run=request.run, environment=self.state.environments.get(request.run)
+        )
+
     async def ListEvents(self, request: Any, _context: Any) -> Any:
         entries = self.state.entries[:: -1 if "desc" in request.order_by else 1]
         return searcher_service_pb2.ListEventsResponse(entries=entries)

@@ -13,6 +13,7 @@ from resolute.api.experiments.v1 import (
     experiment_pb2,
     experiments_service_pb2,
     job_pb2,
+    run_environment_pb2,
     trial_pb2,
     trial_transition_pb2,
 )
@@ -52,6 +53,7 @@ class State:
         self.entries: list[event_pb2.LogEntry] = []
         self.transitions: list[trial_transition_pb2.TrialTransition] = []
         self.jobs: list[job_pb2.Job] = []
+        self.environments: dict[int, run_environment_pb2.RunEnvironment] = {}
         self.slots: list[cluster_service_pb2.Slot] = []
         self.callers: list[str] = []
         self.problems: list[str] = []

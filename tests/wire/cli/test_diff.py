@@ -12,6 +12,7 @@ from wire.cli.conftest import CommandLine
 from wire.cli.scripted import ScriptedCluster
 
 from resolute.api.experiments.v1 import run_pb2
+from resolute.api.experiments.v1.run_environment_pb2 import RunEnvironment
 
 
 def packed(**files: str) -> bytes:
@@ -44,6 +45,13 @@ def pair(cluster: ScriptedCluster) -> ScriptedCluster:
         trial = state.add_trial(experiment, hparams={"lr": 0.1, "net": {"width": number}}, runs=runs[number:])
         state.add_report(trial, steps=1, loss=0.5)
         state.add_report(trial, steps=2, loss=0.25 + number)
+        state.environments[number + 1] = RunEnvironment(
+            host_name="one",
+            packages=[
+                RunEnvironment.Package(name="numpy", version="2.1"),
+                RunEnvironment.Package(name="torch", version=f"2.{number + 5}.0"),
+            ],
+        )
     return cluster
 
 
@@ -72,6 +80,8 @@ def test_trials_differ_in_values_and_lines_of_code(resolute: CommandLine) -> Non
 @pytest.mark.usefixtures("pair")
 def test_runs_are_compared_by_how_they_ended_and_a_trial_equals_itself(resolute: CommandLine) -> None:
     found = compared(resolute, "1.1", "1.2", code=1)
+    packages = {one["path"]: (one["a"], one["b"]) for one in found["environment"]}
+    assert packages == {"packages.torch": ("2.5.0", "2.6.0")}
     facts = {one["path"]: (one["a"], one["b"]) for one in found["run"]}
     assert facts["exit code"] == (3, 0)
     assert found["config"] == found["code"] == []

@@ -106,6 +106,20 @@ def test_the_info_files_say_what_the_trial_may_know(tmp_path: Path) -> None:
     assert Path(ours["token_path"]).read_text() == "token-2"
 
 
+def test_the_software_of_a_run_is_recorded_while_it_runs(tmp_path: Path) -> None:
+    wait = "while not os.path.exists('go'): time.sleep(0.05)"
+    with (
+        control_plane(["python3", "wait.py"], files={"wait.py": f"import os, time\n{wait}\n"}) as plane,
+        supervised(tmp_path, plane) as run,
+    ):
+        plane.wait_for(lambda: plane.environments)
+        (tmp_path / "run" / "0" / "work" / "go").touch()
+        assert run.wait() == 0, run.log()
+        (found,) = plane.environments
+    assert "grpcio" in {package.name for package in found.packages}
+    assert found.python_version
+
+
 def test_gpu_slots_are_the_devices_that_the_trial_sees(tmp_path: Path) -> None:
     order = {"slot_kind": "gpu", "devices": ("GPU-a", "GPU-b"), "slot_ids": (0, 1)}
     found = dumped(tmp_path, ["python3", "dump.py"], {}, order=order)

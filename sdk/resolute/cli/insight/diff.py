@@ -36,7 +36,7 @@ class _RunKey(_RunKeyType):
 
 
 RUN = _RunKey()
-_SECTIONS = ("config", "hyperparameters", "run", "metrics")
+_SECTIONS = ("config", "hyperparameters", "run", "environment", "metrics")
 
 
 @click.command()
@@ -45,7 +45,7 @@ _SECTIONS = ("config", "hyperparameters", "run", "metrics")
 @format_option
 @click.pass_context
 def diff(ctx: click.Context, a: RunKey, b: RunKey, output: Format) -> None:
-    """Show what differs between trials A and B: config, hyperparameters, code, outcome and metrics.
+    """Show what differs between trials A and B: config, hyperparameters, code, environment and metrics.
 
     A and B are trials, such as 12, or runs of trials, such as 12.3. The exit code is 1 if anything differs.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from resolute.client.insight.code import CodeDifference, code_differences, read_code
@@ -45,13 +45,15 @@ class Comparison:
     run: tuple[Difference, ...]
     """The seed, and how the runs ended."""
     code: tuple[CodeDifference, ...]
+    environment: tuple[Difference, ...]
+    """Packages, interpreter, driver and host; empty where one of the two was not recorded."""
     metrics: tuple[Difference, ...]
     """The last values."""
 
     @property
     def differs(self) -> bool:
         """Whether anything differs."""
-        return any((self.config, self.hyperparameters, self.run, self.code, self.metrics))
+        return any((self.config, self.hyperparameters, self.run, self.code, self.environment, self.metrics))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +61,7 @@ class _Subject:
     trial: TrialRecord
     run: RunRecord | None
     config: dict[str, Any]
+    environment: dict[str, Any] | None
     metrics: dict[str, Any]
 
 
@@ -85,6 +88,9 @@ def compare(services: Services, a: RunKey, b: RunKey) -> Comparison:
         hyperparameters=differences(first.trial.hparams, second.trial.hparams),
         run=differences(_facts(first), _facts(second)),
         code=tuple(code),
+        environment=()
+        if first.environment is None or second.environment is None
+        else differences(first.environment, second.environment),
         metrics=differences(first.metrics, second.metrics, nested=False),
     )
 
@@ -126,8 +132,14 @@ def _read(services: Services, key: RunKey) -> _Subject:
         trial=trial,
         run=runs.get(number),
         config=services.experiments.get(trial.experiment_uuid).config or {},
+        environment=_environment(services, trial, number),
         metrics=_metrics(services, trial, key.run),
     )
+
+
+def _environment(services: Services, trial: TrialRecord, run: int) -> dict[str, Any] | None:
+    found = services.trials.environment(trial.uuid, run) if run else None
+    return None if found is None else asdict(found)
 
 
 def _metrics(services: Services, trial: TrialRecord, run: int | None) -> dict[str, Any]:

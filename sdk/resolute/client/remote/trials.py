@@ -12,6 +12,7 @@ from resolute.api.experiments.v1 import run_pb2, trials_service_pb2, trials_serv
 from resolute.client.connection.paging import all_items
 from resolute.client.connection.session import Session
 from resolute.client.schema import convert
+from resolute.client.schema.environments import EnvironmentRecord, environment
 from resolute.client.schema.records import TrialRecord
 from resolute.client.schema.transitions import TransitionRecord, transition
 from resolute.contracts.run.exit_record import ExitRecord
@@ -86,6 +87,16 @@ class Trials:
         request = trials_service_pb2.ListTrialTransitionsRequest(trial=convert.trial_key(key))
         for message in all_items(self._stub.ListTrialTransitions, request, "transitions"):
             yield transition(message)
+
+    def environment(self, key: int | str, run: int) -> EnvironmentRecord | None:
+        """Returns the software and the machine of a run; None when they were not recorded.
+
+        Raises:
+            NotFoundError: There is no such trial or run.
+        """
+        request = trials_service_pb2.GetRunEnvironmentRequest(trial=convert.trial_key(key), run=run)
+        response = self._stub.GetRunEnvironment(request)
+        return environment(response.environment) if response.HasField("environment") else None
 
     def kill(self, key: int | str) -> TrialRecord:
         """Ends a trial at once; its experiment continues."""

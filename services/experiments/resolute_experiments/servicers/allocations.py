@@ -20,11 +20,12 @@ from resolute_experiments.exits.recording import record_container_exit
 from resolute_experiments.moment import Moment
 from resolute_experiments.notifier import SIGNAL_CHANGES
 from resolute_experiments.resources.leases import Leases
+from resolute_experiments.servicers.checks.environments import check_environment
 from resolute_experiments.servicers.messages.experiments import signal_message
 from resolute_experiments.specs.identity import run_identity
 from resolute_experiments.specs.launch import LaunchParameters, launch_spec
 from resolute_experiments.states import TrialEvent, TrialState
-from resolute_experiments.store import experiments, runs, trials
+from resolute_experiments.store import environments, experiments, runs, trials
 from resolute_experiments.store.directory import users, workspaces
 from resolute_experiments.transitions import signals, transition_trial
 from resolute_experiments.transitions.signals import SignalReason
@@ -199,6 +200,20 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
         run = await self._core.database.write(work)
         self._core.notifier.notify(SIGNAL_CHANGES, run.experiment_id)
         return pb2.RequestPreemptionResponse(signal=signal_message(run))
+
+    async def ReportEnvironment(
+        self, request: pb2.ReportEnvironmentRequest, context: Any
+    ) -> pb2.ReportEnvironmentResponse:
+        """Keeps the software and the machine of a run. The first report stands."""
+        check_environment(request.environment)
+        content = request.environment.SerializeToString(deterministic=True)
+
+        def work(connection: Connection) -> None:
+            run = _living_run(connection, request.allocation_id)
+            environments.record(connection, run.allocation_id, content)
+
+        await self._core.database.write(work)
+        return pb2.ReportEnvironmentResponse()
 
     async def ReportExit(self, request: pb2.ReportExitRequest, context: Any) -> pb2.ReportExitResponse:
         """Notes how a container ended. The first report of a container stands."""

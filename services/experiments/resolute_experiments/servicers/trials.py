@@ -11,8 +11,9 @@ from sqlalchemy.engine import Connection
 
 from resolute.api.experiments.v1 import run_pb2, trial_pb2, trials_service_pb2_grpc
 from resolute.api.experiments.v1 import trials_service_pb2 as pb2
+from resolute.api.experiments.v1.run_environment_pb2 import RunEnvironment
 from resolute.contracts.values import to_mapping, to_value
-from resolute.errors import InvalidArgumentError
+from resolute.errors import InvalidArgumentError, NotFoundError
 from resolute_experiments.admission.preparation import ConfigReader
 from resolute_experiments.admission.storage_quotas import StorageQuota
 from resolute_experiments.admission.storage_roots import StorageRoots
@@ -26,7 +27,7 @@ from resolute_experiments.servicers.messages.experiments import transition_messa
 from resolute_experiments.specs.identity import run_identity
 from resolute_experiments.specs.storage import storage
 from resolute_experiments.states import RunOutcome
-from resolute_experiments.store import experiments, runs, trial_transitions, trials
+from resolute_experiments.store import environments, experiments, runs, trial_transitions, trials
 from resolute_experiments.store.directory import users
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.runs import Run
@@ -123,6 +124,22 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
             )
 
         return await self._core.database.read(work)
+
+    async def GetRunEnvironment(
+        self, request: pb2.GetRunEnvironmentRequest, context: Any
+    ) -> pb2.GetRunEnvironmentResponse:
+        """Returns the software and the machine of a run."""
+
+        def work(connection: Connection) -> tuple[int, bytes | None]:
+            trial = self._core.trial(connection, request.trial)
+            number = request.run or trial.run
+            if not 1 <= number <= trial.run:
+                raise NotFoundError(f"{trial.label} has no run {number}; it has had {trial.run}")
+            return number, environments.of_run(connection, allocation_id(trial.id, number))
+
+        number, content = await self._core.database.read(work)
+        environment = None if content is None else RunEnvironment.FromString(content)
+        return pb2.GetRunEnvironmentResponse(run=number, environment=environment)
 
     async def KillTrial(self, request: pb2.KillTrialRequest, context: Any) -> pb2.KillTrialResponse:
         """Ends a trial at once; its experiment continues."""

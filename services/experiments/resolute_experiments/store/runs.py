@@ -38,6 +38,7 @@ class Run:
     log_policies: tuple[str, ...]
     preemption_timeout: float | None
     request_id: str | None
+    environment_digest: str | None = None
 
     @property
     def ended(self) -> bool:

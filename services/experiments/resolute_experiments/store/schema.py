@@ -182,9 +182,19 @@ runs = sa.Table(
     sa.Column("preemption_timeout", sa.Float),
     # UUID that a run outside of the cluster was given there.
     sa.Column("request_id", sa.String(36)),
+    # SHA-256 of the environment that it started in; NULL when none was recorded.
+    sa.Column("environment_digest", sa.String(64)),
 )
 sa.Index("runs_by_request", runs.c.request_id, unique=True)
 sa.Index("runs_by_outcome", runs.c.outcome)
+
+# Environments of runs, each kept once: a RunEnvironment by the SHA-256 of its bytes.
+environments = sa.Table(
+    "environments",
+    metadata,
+    sa.Column("digest", sa.String(64), primary_key=True),
+    sa.Column("content", sa.LargeBinary, nullable=False),
+)
 
 containers = sa.Table(
     "containers",

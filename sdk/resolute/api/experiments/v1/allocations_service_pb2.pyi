@@ -12,6 +12,7 @@ import google.protobuf.internal.enum_type_wrapper
 import google.protobuf.message
 import google.protobuf.timestamp_pb2
 import resolute.api.experiments.v1.launch_spec_pb2
+import resolute.api.experiments.v1.run_environment_pb2
 import resolute.api.preemption.v1.signal_pb2
 import sys
 import typing
@@ -185,6 +186,43 @@ class RendezvousResponse(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["complete", b"complete", "missing_ranks", b"missing_ranks", "peers", b"peers"]) -> None: ...
 
 global___RendezvousResponse = RendezvousResponse
+
+@typing.final
+class ReportEnvironmentRequest(google.protobuf.message.Message):
+    """Request of ReportEnvironment."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    ALLOCATION_ID_FIELD_NUMBER: builtins.int
+    ENVIRONMENT_FIELD_NUMBER: builtins.int
+    allocation_id: builtins.str
+    """The allocation."""
+    @property
+    def environment(self) -> resolute.api.experiments.v1.run_environment_pb2.RunEnvironment:
+        """What was found."""
+
+    def __init__(
+        self,
+        *,
+        allocation_id: builtins.str = ...,
+        environment: resolute.api.experiments.v1.run_environment_pb2.RunEnvironment | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["environment", b"environment"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["allocation_id", b"allocation_id", "environment", b"environment"]) -> None: ...
+
+global___ReportEnvironmentRequest = ReportEnvironmentRequest
+
+@typing.final
+class ReportEnvironmentResponse(google.protobuf.message.Message):
+    """Response of ReportEnvironment."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+global___ReportEnvironmentResponse = ReportEnvironmentResponse
 
 @typing.final
 class RenewLeaseRequest(google.protobuf.message.Message):

@@ -63,6 +63,11 @@ class AllocationsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.RequestPreemptionRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.RequestPreemptionResponse.FromString,
                 _registered_method=True)
+        self.ReportEnvironment = channel.unary_unary(
+                '/resolute.api.experiments.v1.AllocationsService/ReportEnvironment',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.ReportEnvironmentRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.ReportEnvironmentResponse.FromString,
+                _registered_method=True)
         self.ReportExit = channel.unary_unary(
                 '/resolute.api.experiments.v1.AllocationsService/ReportExit',
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.ReportExitRequest.SerializeToString,
@@ -118,6 +123,13 @@ class AllocationsServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ReportEnvironment(self, request, context):
+        """Records the software and the machine of a run. The first report of an allocation stands. Idempotent.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ReportExit(self, request, context):
         """Reports that a container's part has ended and that its spools are drained. The first report of a container stands.
         """
@@ -159,6 +171,11 @@ def add_AllocationsServiceServicer_to_server(servicer, server):
                     servicer.RequestPreemption,
                     request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.RequestPreemptionRequest.FromString,
                     response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.RequestPreemptionResponse.SerializeToString,
+            ),
+            'ReportEnvironment': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReportEnvironment,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.ReportEnvironmentRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.ReportEnvironmentResponse.SerializeToString,
             ),
             'ReportExit': grpc.unary_unary_rpc_method_handler(
                     servicer.ReportExit,
@@ -310,6 +327,33 @@ class AllocationsService(object):
             '/resolute.api.experiments.v1.AllocationsService/RequestPreemption',
             resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.RequestPreemptionRequest.SerializeToString,
             resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.RequestPreemptionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReportEnvironment(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.AllocationsService/ReportEnvironment',
+            resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.ReportEnvironmentRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.ReportEnvironmentResponse.FromString,
             options,
             channel_credentials,
             insecure,

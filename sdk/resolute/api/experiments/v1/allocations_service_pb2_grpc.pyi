@@ -57,6 +57,12 @@ class AllocationsServiceStub:
     ]
     """Asks that the allocation be preempted: SIGTERM or a spot notice reached a container. Idempotent."""
 
+    ReportEnvironment: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.allocations_service_pb2.ReportEnvironmentRequest,
+        resolute.api.experiments.v1.allocations_service_pb2.ReportEnvironmentResponse,
+    ]
+    """Records the software and the machine of a run. The first report of an allocation stands. Idempotent."""
+
     ReportExit: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.allocations_service_pb2.ReportExitRequest,
         resolute.api.experiments.v1.allocations_service_pb2.ReportExitResponse,
@@ -107,6 +113,12 @@ class AllocationsServiceAsyncStub:
         resolute.api.experiments.v1.allocations_service_pb2.RequestPreemptionResponse,
     ]
     """Asks that the allocation be preempted: SIGTERM or a spot notice reached a container. Idempotent."""
+
+    ReportEnvironment: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.allocations_service_pb2.ReportEnvironmentRequest,
+        resolute.api.experiments.v1.allocations_service_pb2.ReportEnvironmentResponse,
+    ]
+    """Records the software and the machine of a run. The first report of an allocation stands. Idempotent."""
 
     ReportExit: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.allocations_service_pb2.ReportExitRequest,
@@ -168,6 +180,14 @@ class AllocationsServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.allocations_service_pb2.RequestPreemptionResponse, collections.abc.Awaitable[resolute.api.experiments.v1.allocations_service_pb2.RequestPreemptionResponse]]:
         """Asks that the allocation be preempted: SIGTERM or a spot notice reached a container. Idempotent."""
+
+    @abc.abstractmethod
+    def ReportEnvironment(
+        self,
+        request: resolute.api.experiments.v1.allocations_service_pb2.ReportEnvironmentRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.allocations_service_pb2.ReportEnvironmentResponse, collections.abc.Awaitable[resolute.api.experiments.v1.allocations_service_pb2.ReportEnvironmentResponse]]:
+        """Records the software and the machine of a run. The first report of an allocation stands. Idempotent."""
 
     @abc.abstractmethod
     def ReportExit(

@@ -12,6 +12,7 @@ import google.protobuf.timestamp_pb2
 import resolute.api.checkpoints.v1.storage_pb2
 import resolute.api.common.v1.value_pb2
 import resolute.api.experiments.v1.experiment_pb2
+import resolute.api.experiments.v1.run_environment_pb2
 import resolute.api.experiments.v1.run_pb2
 import resolute.api.experiments.v1.trial_pb2
 import resolute.api.experiments.v1.trial_transition_pb2
@@ -187,6 +188,56 @@ class ListTrialTransitionsResponse(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["next_page_token", b"next_page_token", "transitions", b"transitions"]) -> None: ...
 
 global___ListTrialTransitionsResponse = ListTrialTransitionsResponse
+
+@typing.final
+class GetRunEnvironmentRequest(google.protobuf.message.Message):
+    """Request of GetRunEnvironment."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TRIAL_FIELD_NUMBER: builtins.int
+    RUN_FIELD_NUMBER: builtins.int
+    run: builtins.int
+    """Run, from 1; zero for the latest."""
+    @property
+    def trial(self) -> resolute.api.experiments.v1.trial_pb2.TrialKey:
+        """Of which trial."""
+
+    def __init__(
+        self,
+        *,
+        trial: resolute.api.experiments.v1.trial_pb2.TrialKey | None = ...,
+        run: builtins.int = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["trial", b"trial"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["run", b"run", "trial", b"trial"]) -> None: ...
+
+global___GetRunEnvironmentRequest = GetRunEnvironmentRequest
+
+@typing.final
+class GetRunEnvironmentResponse(google.protobuf.message.Message):
+    """Response of GetRunEnvironment."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    RUN_FIELD_NUMBER: builtins.int
+    ENVIRONMENT_FIELD_NUMBER: builtins.int
+    run: builtins.int
+    """The run."""
+    @property
+    def environment(self) -> resolute.api.experiments.v1.run_environment_pb2.RunEnvironment:
+        """What was recorded; absent for runs outside of the cluster and for those of versions that recorded nothing."""
+
+    def __init__(
+        self,
+        *,
+        run: builtins.int = ...,
+        environment: resolute.api.experiments.v1.run_environment_pb2.RunEnvironment | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["environment", b"environment"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["environment", b"environment", "run", b"run"]) -> None: ...
+
+global___GetRunEnvironmentResponse = GetRunEnvironmentResponse
 
 @typing.final
 class KillTrialRequest(google.protobuf.message.Message):

@@ -53,6 +53,11 @@ class TrialsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListTrialTransitionsRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListTrialTransitionsResponse.FromString,
                 _registered_method=True)
+        self.GetRunEnvironment = channel.unary_unary(
+                '/resolute.api.experiments.v1.TrialsService/GetRunEnvironment',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.GetRunEnvironmentRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.GetRunEnvironmentResponse.FromString,
+                _registered_method=True)
         self.KillTrial = channel.unary_unary(
                 '/resolute.api.experiments.v1.TrialsService/KillTrial',
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.KillTrialRequest.SerializeToString,
@@ -103,6 +108,13 @@ class TrialsServiceServicer(object):
 
     def ListTrialTransitions(self, request, context):
         """Lists the changes of a trial's state, oldest first: what happened, when, and why, as recorded when it happened.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetRunEnvironment(self, request, context):
+        """Gives the software and the machine of a run as recorded when it started.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -163,6 +175,11 @@ def add_TrialsServiceServicer_to_server(servicer, server):
                     servicer.ListTrialTransitions,
                     request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListTrialTransitionsRequest.FromString,
                     response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListTrialTransitionsResponse.SerializeToString,
+            ),
+            'GetRunEnvironment': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetRunEnvironment,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.GetRunEnvironmentRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.GetRunEnvironmentResponse.SerializeToString,
             ),
             'KillTrial': grpc.unary_unary_rpc_method_handler(
                     servicer.KillTrial,
@@ -275,6 +292,33 @@ class TrialsService(object):
             '/resolute.api.experiments.v1.TrialsService/ListTrialTransitions',
             resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListTrialTransitionsRequest.SerializeToString,
             resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListTrialTransitionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetRunEnvironment(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.TrialsService/GetRunEnvironment',
+            resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.GetRunEnvironmentRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.GetRunEnvironmentResponse.FromString,
             options,
             channel_credentials,
             insecure,

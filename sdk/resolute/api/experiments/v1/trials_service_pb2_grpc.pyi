@@ -43,6 +43,12 @@ class TrialsServiceStub:
     ]
     """Lists the changes of a trial's state, oldest first: what happened, when, and why, as recorded when it happened."""
 
+    GetRunEnvironment: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.trials_service_pb2.GetRunEnvironmentRequest,
+        resolute.api.experiments.v1.trials_service_pb2.GetRunEnvironmentResponse,
+    ]
+    """Gives the software and the machine of a run as recorded when it started."""
+
     KillTrial: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.KillTrialRequest,
         resolute.api.experiments.v1.trials_service_pb2.KillTrialResponse,
@@ -102,6 +108,12 @@ class TrialsServiceAsyncStub:
         resolute.api.experiments.v1.trials_service_pb2.ListTrialTransitionsResponse,
     ]
     """Lists the changes of a trial's state, oldest first: what happened, when, and why, as recorded when it happened."""
+
+    GetRunEnvironment: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.trials_service_pb2.GetRunEnvironmentRequest,
+        resolute.api.experiments.v1.trials_service_pb2.GetRunEnvironmentResponse,
+    ]
+    """Gives the software and the machine of a run as recorded when it started."""
 
     KillTrial: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.KillTrialRequest,
@@ -168,6 +180,14 @@ class TrialsServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.ListTrialTransitionsResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.ListTrialTransitionsResponse]]:
         """Lists the changes of a trial's state, oldest first: what happened, when, and why, as recorded when it happened."""
+
+    @abc.abstractmethod
+    def GetRunEnvironment(
+        self,
+        request: resolute.api.experiments.v1.trials_service_pb2.GetRunEnvironmentRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.GetRunEnvironmentResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.GetRunEnvironmentResponse]]:
+        """Gives the software and the machine of a run as recorded when it started."""
 
     @abc.abstractmethod
     def KillTrial(

@@ -1,0 +1,44 @@
+"""Records the software and the machine of a run, beside the run."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from resolute.errors import ResoluteError
+from resolute_launch.container.software import run_environment
+from resolute_launch.control_plane.client import ControlPlane
+
+_log = logging.getLogger("resolute.supervisor")
+
+
+class EnvironmentReport:
+    """One report, in a thread of its own; a failure is only logged.
+
+    Args:
+        control: The control plane.
+        python: The interpreter of the run.
+    """
+
+    def __init__(self, control: ControlPlane, *, python: str) -> None:
+        self._control = control
+        self._python = python
+        self._thread = threading.Thread(target=self._report, name="environment", daemon=True)
+
+    def start(self) -> None:
+        """Begins to find out and to report."""
+        self._thread.start()
+
+    def wait(self, seconds: float) -> None:
+        """Waits until it has been reported, if it was begun, for a bounded time."""
+        if self._thread.ident is not None:
+            self._thread.join(seconds)
+
+    def _report(self) -> None:
+        try:
+            self._control.report_environment(run_environment(python=self._python))
+        except (
+            ResoluteError,
+            ValueError,
+        ) as failure:  # a channel that was closed meanwhile raises ValueError
+            _log.info("the environment of the run was not recorded: %s", failure)
